@@ -32,7 +32,7 @@ absl::StatusOr<ChildProcess> ChildProcess::SpawnSelf(Options options) {
     TRIBUTARY_CHECK(options.descriptors[i].to < kHandedEnd);
     if (options.descriptors[i].from < 0) continue;
     aside[i].Reset(fcntl(options.descriptors[i].from, F_DUPFD_CLOEXEC, kHandedEnd));
-    if (!aside[i].valid()) return ErrnoStatus("dup", "a file for " + options.what, errno);
+    if (!aside[i].valid()) return ErrnoStatus("dup", "a file for " + options.description, errno);
   }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -46,7 +46,7 @@ absl::StatusOr<ChildProcess> ChildProcess::SpawnSelf(Options options) {
   pid_t pid = -1;
   const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments.data(), environment);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return ErrnoStatus("start", options.what, error);
+  if (error != 0) return ErrnoStatus("start", options.description, error);
   return ChildProcess(pid);
 }
 
@@ -56,7 +56,7 @@ absl::StatusOr<ChildProcess> ChildProcess::SpawnSelf(const char* argument) {
     return ErrnoStatus("socketpair", "for a child process", errno);
   }
   Fd ours(pair[0]), theirs(pair[1]);
-  ASSIGN_OR_RETURN(ChildProcess child, SpawnSelf({.what = "a child process",
+  ASSIGN_OR_RETURN(ChildProcess child, SpawnSelf({.description = "a child process",
                                                   .arguments = {program_invocation_short_name, argument},
                                                   .descriptors = {{theirs.get(), kSocket}}}));
   child.socket_ = std::move(ours);

@@ -30,7 +30,7 @@ class ChildProcess {
   };
   static constexpr int kHandedEnd = 16;
   struct Options {
-    std::string what;                    // for errors: "a child process"
+    std::string description;             // for errors: "a child process"
     std::vector<std::string> arguments;  // the first is its name
     std::vector<Handed> descriptors;     // in addition to descriptors that are not close-on-exec
   };

@@ -75,7 +75,7 @@ TEST(ChildProcess, SpawnsItselfWithArgumentsAndDescriptors) {
   auto memory = MemoryFile::Create("output");
   ASSERT_TRUE(memory.ok());
   const Fd output = std::move(*memory).TakeDescriptor();
-  auto child = ChildProcess::SpawnSelf({.what = "a test",
+  auto child = ChildProcess::SpawnSelf({.description = "a test",
                                         .arguments = {"test", "--gtest_list_tests", "--gtest_filter=ChildProcess.*"},
                                         .descriptors = {{output.get(), STDOUT_FILENO}, {-1, STDERR_FILENO}}});
   ASSERT_TRUE(child.ok()) << child.status();
@@ -91,7 +91,8 @@ TEST(ChildProcess, SpawnsItselfWithArgumentsAndDescriptors) {
 }
 
 TEST(ChildProcess, ReportsADescriptorThatCannotBePassed) {
-  const auto child = ChildProcess::SpawnSelf({.what = "a test", .arguments = {"test"}, .descriptors = {{1 << 20, 3}}});
+  const auto child =
+      ChildProcess::SpawnSelf({.description = "a test", .arguments = {"test"}, .descriptors = {{1 << 20, 3}}});
   EXPECT_EQ(Message(child.status()), "dup a file for a test: EBADF (Bad file descriptor)");
 }
 

@@ -23,9 +23,9 @@ struct ManualLoop {
   }
 };
 
-size_t Count(const std::string& text, std::string_view what) {
+size_t Count(const std::string& text, std::string_view needle) {
   size_t count = 0;
-  for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++count;
+  for (size_t at = text.find(needle); at != text.npos; at = text.find(needle, at + 1)) ++count;
   return count;
 }
 

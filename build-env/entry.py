@@ -68,7 +68,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(arguments):
-    targets = "\n".join(f"  {name:34} {what}" for name, what in TARGETS.items())
+    targets = "\n".join(f"  {name:34} {description}" for name, description in TARGETS.items())
     parser = Parser(prog="build.sh", formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
                     usage="build.sh [OPTIONS] TARGET…", description="Builds Tributary from a source tree, without a network.",
                     epilog=f"targets:\n{targets}\n\n{VARIABLES}\nexample: build.sh -j 4 kernel-collector")
@@ -177,14 +177,14 @@ class Build:
             own |= {"TRIBUTARY_CACHE": str(INSTALLED), "TRIBUTARY_NODE_MODULES": str(INSTALLED / "ui/node_modules"), "TRIBUTARY_DEPS": "none"}
         return {**os.environ, **own}
 
-    def run(self, what, *command):
+    def run(self, step, *command):
         result = subprocess.run([str(word) for word in command], cwd=self.source, env=self.environment(), stdin=subprocess.DEVNULL, check=False)
         if result.returncode == 0:
             return
         disk = os.statvfs(self.out)
         if disk.f_bavail * disk.f_frsize < FULL_BELOW_BYTES:
             raise full(self.out)
-        raise Refused(f"{what} failed; its messages are above")
+        raise Refused(f"{step} failed; its messages are above")
 
     def compile(self, components):
         options = self.options

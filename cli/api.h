@@ -40,7 +40,7 @@ struct StatusAnswer {
   struct Cluster {
     std::string id;
     bool connected = false;
-    uint64_t entities = 0, last_told_ms = 0;  // last_told_ms 0: none since the reducer started
+    uint64_t entities = 0, last_update_ms = 0;  // last_update_ms 0: none since the reducer started
   };
   std::string version;
   uint64_t uptime_s = 0;

@@ -104,8 +104,8 @@ std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
   }
   if (lacks) {
     const std::string_view text = error.what();
-    const std::string_view what = text.starts_with("A subcommand") ? "COMMAND" : text.substr(0, text.find(' '));
-    return fmt::format("{} is missing; {} --help says what it is", what, path);
+    const std::string_view argument = text.starts_with("A subcommand") ? "COMMAND" : text.substr(0, text.find(' '));
+    return fmt::format("{} is missing; {} --help says what it is", argument, path);
   }
   if (is(CLI::ExitCodes::RequiresError)) {
     return "--tls-cert and --tls-key belong together: one is missing";  // no other options need each other

@@ -11,9 +11,9 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-absl::Status Bad(std::string_view what) {
+absl::Status Bad(std::string_view problem) {
   return Error(absl::StatusCode::kInvalidArgument,
-               std::string("the server's answer is not that of a reducer of this version: ").append(what));
+               std::string("the server's answer is not that of a reducer of this version: ").append(problem));
 }
 
 uint64_t GetNumber(const object& from, std::string_view key) {
@@ -65,7 +65,7 @@ Totals GetTotals(const object& from) {
 Measure GetMeasure(const object& from) {
   Measure measure;
   for (auto& [key, text] : {std::pair<std::string_view, std::string&>("type", measure.type), {"unit", measure.unit}}) {
-    if (std::string told = GetString(from, key); !told.empty()) text = std::move(told);
+    if (std::string value = GetString(from, key); !value.empty()) text = std::move(value);
   }
   measure.is_gauge = GetString(from, "aggregation") == "last";
   return measure;
@@ -195,7 +195,7 @@ absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
       status.clusters.push_back({.id = GetString(cluster, "id"),
                                  .connected = GetBool(cluster, "connected"),
                                  .entities = GetNumber(cluster, "entities"),
-                                 .last_told_ms = GetNumber(cluster, "last_told")});
+                                 .last_update_ms = GetNumber(cluster, "last_told")});
     }));
   }
   object reducer;

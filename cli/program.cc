@@ -108,11 +108,11 @@ int Program::term_signal() const { return WIFSIGNALED(wait_status_) ? WTERMSIG(w
 absl::StatusOr<std::string> FindProgram(const std::string& name) {
   char self[4096];
   ssize_t n = readlink("/proc/self/exe", self, sizeof(self));
-  std::string beside;
+  std::string own_directory;
   if (n > 0) {
     std::string path(self, static_cast<size_t>(n));
-    beside = path.substr(0, path.rfind('/'));
-    if (access((beside + "/" + name).c_str(), X_OK) == 0) return beside + "/" + name;
+    own_directory = path.substr(0, path.rfind('/'));
+    if (access((own_directory + "/" + name).c_str(), X_OK) == 0) return own_directory + "/" + name;
   }
   const char* variable = getenv("PATH");
   std::string_view directories = variable ? variable : "";
@@ -123,7 +123,7 @@ absl::StatusOr<std::string> FindProgram(const std::string& name) {
     directories.remove_prefix(colon == std::string_view::npos ? directories.size() : colon + 1);
   }
   return Error(absl::StatusCode::kNotFound,
-               fmt::format("{} is neither in {} nor in PATH: install it next to tributary", name, beside));
+               fmt::format("{} is neither in {} nor in PATH: install it next to tributary", name, own_directory));
 }
 
 }  // namespace tributary::cli

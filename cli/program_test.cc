@@ -55,7 +55,7 @@ TEST(SignalInbox, TakesSignalsAsMessages) {
   EXPECT_FALSE(signal->from_terminal);
 }
 
-TEST(FindProgram, LooksBesideItselfThenInPath) {
+TEST(FindProgram, LooksNextToItselfThenInPath) {
   EXPECT_TRUE(FindProgram("cli_test").ok());
   EXPECT_EQ(FindProgram("sh")->substr(0, 1), "/");
   auto missing = FindProgram("no-such-program");

@@ -79,7 +79,7 @@ class Pusher {
     if (!answer.ok()) return Fail(path, Message(answer.status()));
     const absl::StatusOr<UploadAnswer> upload = ParseUpload(*answer);
     if (!upload.ok()) return Fail(path, Message(upload.status()));
-    Tell(path, *upload);
+    Report(path, *upload);
   }
 
   absl::StatusOr<std::string> MakeTable(int file, const std::string& path) {
@@ -99,7 +99,7 @@ class Pusher {
     return PackTableFile(DescribeTable(*symbols.table, encoded), encoded, kZstdLevel);
   }
 
-  void Tell(const std::string& path, const UploadAnswer& upload) {
+  void Report(const std::string& path, const UploadAnswer& upload) {
     ++(upload.stored ? stored_ : known_);
     fmt::print("{}  {:10} {:>9} functions  {}  {}\n", EscapeForDisplay(upload.build_id),
                EscapeForDisplay(upload.symbols.source), FormatCount(upload.symbols.functions),

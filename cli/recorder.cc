@@ -49,9 +49,9 @@ absl::Status Recorder::Pause(int ms) {
   return absl::OkStatus();
 }
 
-absl::Status Recorder::Ended(const std::string& what, const std::string& log_path) const {
+absl::Status Recorder::Ended(const std::string& message, const std::string& log_path) const {
   std::string line = LastLine(log_path);
-  return Error(absl::StatusCode::kInternal, fmt::format("{}: {}", what, line.empty() ? "its log is empty" : line));
+  return Error(absl::StatusCode::kInternal, fmt::format("{}: {}", message, line.empty() ? "its log is empty" : line));
 }
 
 absl::Status Recorder::Start(uint32_t rate_hz) {

@@ -37,7 +37,7 @@ class Recorder {
   absl::Status StartCollector(const std::string& program, uint32_t rate_hz);
   // Waits `ms`. Cancelled if a signal other than SIGCHLD arrived in that time.
   absl::Status Pause(int ms);
-  absl::Status Ended(const std::string& what, const std::string& log_path) const;
+  absl::Status Ended(const std::string& message, const std::string& log_path) const;
 
   SignalInbox& signals_;
   std::string directory_;

@@ -75,7 +75,7 @@ absl::Status Print(std::string_view text) {
 
 // A reason for missing names.
 struct LeftOut {
-  std::string_view key, what;
+  std::string_view key, description;
   uint64_t count;
 };
 
@@ -88,14 +88,14 @@ std::vector<LeftOut> LeftOutOf(const DebugSymbols& symbols) {
 }
 
 absl::Status PrintLeftOut(const DebugSymbols& symbols, const ResolveOptions& options) {
-  for (const auto& [key, what, count] : LeftOutOf(symbols)) {
-    if (count > 0) fmt::print(stderr, "{}: {} {}\n", options.file, count, what);
+  for (const auto& [key, description, count] : LeftOutOf(symbols)) {
+    if (count > 0) fmt::print(stderr, "{}: {} {}\n", options.file, count, description);
   }
   if (!options.json) return absl::OkStatus();
   JsonWriter json;
   json.BeginObject();
   json.Field("source", SymbolSourceName(symbols.table->source()));
-  for (const auto& [key, what, count] : LeftOutOf(symbols)) json.Field(key, count);
+  for (const auto& [key, description, count] : LeftOutOf(symbols)) json.Field(key, count);
   json.EndObject();
   return Print(std::move(json).Take() + "\n");
 }

@@ -36,12 +36,12 @@ std::string WorkloadOf(const RolloutsAnswer::Rollout& rollout) {
 
 // Returns what changed: the images. If the images are the same, the hash of a template, a digest or a build-id is the
 // only information.
-std::string WhatOf(const RolloutsAnswer::Rollout& rollout) {
+std::string SummaryOf(const RolloutsAnswer::Rollout& rollout) {
   const RolloutsAnswer::Version &now = rollout.now, &previous = rollout.previous;
   const bool is_program = now.images.empty() && previous.images.empty();
-  const std::string what = is_program ? EscapeForDisplay(rollout.executable) : ChangeOf(previous.images, now.images);
-  if (now.images != previous.images || now.hash == previous.hash) return what;
-  return fmt::format("{}{}({})", what, what.empty() ? "" : " ", ChangeOf(previous.hash, now.hash));
+  const std::string summary = is_program ? EscapeForDisplay(rollout.executable) : ChangeOf(previous.images, now.images);
+  if (now.images != previous.images || now.hash == previous.hash) return summary;
+  return fmt::format("{}{}({})", summary, summary.empty() ? "" : " ", ChangeOf(previous.hash, now.hash));
 }
 
 // Returns the rate per second in the unit of the answer; for a gauge, the value.
@@ -70,7 +70,7 @@ std::string WriteRollouts(const RolloutsAnswer& answer) {
   for (const RolloutsAnswer::Rollout& rollout : answer.rollouts) {
     const std::optional<double> before = RateOf(rollout.before, answer.measure),
                                 after = RateOf(rollout.after, answer.measure);
-    rows.push_back({FormatTime(rollout.at_ms), WorkloadOf(rollout), WhatOf(rollout),
+    rows.push_back({FormatTime(rollout.at_ms), WorkloadOf(rollout), SummaryOf(rollout),
                     ChangeOf(rollout.previous.version, rollout.now.version), WriteRate(before, answer.measure),
                     WriteRate(after, answer.measure), WriteChange(before, after)});
   }

@@ -95,9 +95,9 @@ std::string ClustersText(const std::vector<StatusAnswer::Cluster>& clusters) {
   if (clusters.empty()) return "";
   std::vector<std::vector<std::string>> rows;
   for (const StatusAnswer::Cluster& cluster : clusters) {
-    rows.push_back({EscapeForDisplay(cluster.id), cluster.connected ? "connected" : "gone",
-                    FormatCount(cluster.entities),
-                    cluster.last_told_ms == 0 ? "none since the reducer started" : FormatTime(cluster.last_told_ms)});
+    rows.push_back(
+        {EscapeForDisplay(cluster.id), cluster.connected ? "connected" : "gone", FormatCount(cluster.entities),
+         cluster.last_update_ms == 0 ? "none since the reducer started" : FormatTime(cluster.last_update_ms)});
   }
   return '\n' + WriteTable({"CLUSTER", "STATE", "ENTITIES", "LAST UPDATE"}, {false, false, true, false}, rows);
 }

@@ -18,10 +18,10 @@ void DwarfFunctions::ReadUnit(DwarfModule& module, const DwarfUnit& unit, const 
   bool ok = true;
   if (unit.dwo_name.empty()) {
     ok = ReadEntries(module, unit);
-  } else if (DwarfModule* there = split ? split(unit) : nullptr) {
+  } else if (DwarfModule* split_module = split ? split(unit) : nullptr) {
     FunctionNames others = std::exchange(names_, {});  // names found in the .dwo are dropped with it
-    for (const DwarfUnit& own : there->units()) {
-      if (own.tag == kDwTagCompileUnit) ok = ReadEntries(*there, own) && ok;
+    for (const DwarfUnit& own : split_module->units()) {
+      if (own.tag == kDwTagCompileUnit) ok = ReadEntries(*split_module, own) && ok;
     }
     names_ = std::move(others);
   } else {

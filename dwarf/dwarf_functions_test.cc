@@ -198,7 +198,7 @@ TEST(DwarfFunctions, SurviveTruncationAndFlippedBytes) {
     ReadInto(recorder, info.substr(0, size), unit.abbrev());
   }
   std::mt19937 random(3);
-  size_t told = 0;
+  size_t code_count = 0;
   for (int round = 0; round < 20'000; ++round) {
     std::string changed = info, abbrev = unit.abbrev();
     for (int flips = 1 + random() % 3; flips > 0; --flips) {
@@ -207,9 +207,9 @@ TEST(DwarfFunctions, SurviveTruncationAndFlippedBytes) {
     }
     Recorder recorder;
     ReadInto(recorder, changed, abbrev);
-    told += recorder.code.size();
+    code_count += recorder.code.size();
   }
-  EXPECT_GT(told, 10'000u);
+  EXPECT_GT(code_count, 10'000u);
 }
 
 }  // namespace

@@ -43,11 +43,11 @@ bool FunctionEntry::Read(ByteReader& reader, const DwarfUnit& unit, const DwAbbr
 }
 
 std::string_view FunctionNames::NameOf(const DwarfModule& module, const DwarfUnit& unit, const FunctionEntry& entry) {
-  return Told(module, unit, entry, 0).text;
+  return FindName(module, unit, entry, 0).text;
 }
 
-FunctionNames::Name FunctionNames::Told(const DwarfModule& module, const DwarfUnit& unit, const FunctionEntry& entry,
-                                        unsigned followed) {
+FunctionNames::Name FunctionNames::FindName(const DwarfModule& module, const DwarfUnit& unit,
+                                            const FunctionEntry& entry, unsigned followed) {
   if (const std::string_view linkage = module.String(unit, entry.linkage_name); !linkage.empty()) {
     return {linkage, true};
   }
@@ -66,16 +66,16 @@ FunctionNames::Name FunctionNames::Told(const DwarfModule& module, const DwarfUn
 FunctionNames::Name FunctionNames::Follow(const DwarfModule& module, const DwarfUnit& unit, const DwarfValue& reference,
                                           unsigned followed) {
   if (followed == kFollowedMax) return {};
-  const DwarfModule::Entry there = module.Follow(unit, reference);
-  if (there.module == nullptr) return {};
-  const Key key{there.module, there.offset};
+  const DwarfModule::Entry target = module.Follow(unit, reference);
+  if (target.module == nullptr) return {};
+  const Key key{target.module, target.offset};
   if (auto it = known_.find(key); it != known_.end()) return it->second;
-  ByteReader reader = there.module->EntriesFrom(*there.unit, there.offset);
-  const DwAbbreviation* row = there.unit->abbreviations->Find(reader.Uleb());
+  ByteReader reader = target.module->EntriesFrom(*target.unit, target.offset);
+  const DwAbbreviation* row = target.unit->abbreviations->Find(reader.Uleb());
   FunctionEntry entry;
   Name name;
-  if (row != nullptr && entry.Read(reader, *there.unit, *row)) {
-    name = Told(*there.module, *there.unit, entry, followed + 1);
+  if (row != nullptr && entry.Read(reader, *target.unit, *row)) {
+    name = FindName(*target.module, *target.unit, entry, followed + 1);
   }
   known_.emplace(key, name);
   return name;

@@ -31,7 +31,7 @@ class FunctionNames {
     std::string_view text;
     bool is_linkage = false;
   };
-  Name Told(const DwarfModule& module, const DwarfUnit& unit, const FunctionEntry& entry, unsigned followed);
+  Name FindName(const DwarfModule& module, const DwarfUnit& unit, const FunctionEntry& entry, unsigned followed);
   Name Follow(const DwarfModule& module, const DwarfUnit& unit, const DwarfValue& reference, unsigned followed);
 
   struct Key {

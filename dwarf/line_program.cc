@@ -132,9 +132,9 @@ void LineProgram::AddRow() {
   rows_.push_back(row);
 }
 
-void LineProgram::EndSequence(const Sequence& tell) {
+void LineProgram::EndSequence(const Sequence& on_sequence) {
   while (!rows_.empty() && rows_.back().address >= state_.address) rows_.pop_back();  // rows without code
-  if (!rows_.empty()) tell(rows_, state_.address);
+  if (!rows_.empty()) on_sequence(rows_, state_.address);
   rows_.clear();
   state_ = State();
 }
@@ -145,12 +145,12 @@ void LineProgram::Special(uint8_t opcode) {
   state_.line += static_cast<uint64_t>(line_base_ + static_cast<int64_t>(adjusted % line_range_));
 }
 
-bool LineProgram::RunExtended(ByteReader& reader, const Sequence& tell) {
+bool LineProgram::RunExtended(ByteReader& reader, const Sequence& on_sequence) {
   const uint64_t length = reader.Uleb();
   ByteReader operands(reader.Bytes(length));
   switch (operands.Byte()) {
     case kDwLineEndSequence:
-      EndSequence(tell);
+      EndSequence(on_sequence);
       break;
     case kDwLineSetAddress:
       state_.address = operands.left() == 4 ? operands.Fixed<uint32_t>() : operands.Fixed<uint64_t>();
@@ -166,7 +166,7 @@ bool LineProgram::RunExtended(ByteReader& reader, const Sequence& tell) {
   return !reader.bad();
 }
 
-bool LineProgram::Run(const Sequence& tell) {
+bool LineProgram::Run(const Sequence& on_sequence) {
   rows_.clear();
   state_ = State();
   rows_made_ = 0;
@@ -180,7 +180,7 @@ bool LineProgram::Run(const Sequence& tell) {
     }
     switch (static_cast<DwLineOp>(opcode)) {
       case DwLineOp::kExtended:
-        if (!RunExtended(reader, tell)) return false;
+        if (!RunExtended(reader, on_sequence)) return false;
         break;
       case DwLineOp::kCopy:
         AddRow();

@@ -33,8 +33,8 @@ class LineProgram {
   // Receives the rows of one sequence in order of addresses, and the end of the last row.
   using Sequence = std::function<void(const std::vector<DwarfLine>& rows, uint64_t end)>;
   // Returns false if the program ends within a sequence, or makes more rows than allowed. Earlier sequences were passed
-  // to `tell`.
-  bool Run(const Sequence& tell);
+  // to `on_sequence`.
+  bool Run(const Sequence& on_sequence);
 
  private:
   struct File {
@@ -51,10 +51,10 @@ class LineProgram {
   bool ReadOldTables(ByteReader& reader);
   bool ReadTables(ByteReader& reader);
   bool ReadTable(ByteReader& reader, std::vector<File>* out);
-  bool RunExtended(ByteReader& reader, const Sequence& tell);
+  bool RunExtended(ByteReader& reader, const Sequence& on_sequence);
   void Special(uint8_t opcode);
   void AddRow();
-  void EndSequence(const Sequence& tell);
+  void EndSequence(const Sequence& on_sequence);
 
   const DwarfModule* module_ = nullptr;
   DwarfUnit unit_;  // with the sizes from this header

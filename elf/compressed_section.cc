@@ -23,18 +23,18 @@ constexpr size_t kOldHeaderBytes = 12;  // "ZLIB" and the size, big-endian
 // Maximum output of zlib per input byte. A larger claimed size is wrong, and nothing is allocated for it.
 constexpr uint64_t kZlibRatioMax = 1032;
 
-absl::Status Lies(std::string_view what) {
+absl::Status Malformed(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, "compressed section: " + std::string(what));
 }
 
 absl::StatusOr<std::string> Inflate(std::string_view stored, uint64_t raw_size) {
-  if (raw_size / kZlibRatioMax > stored.size()) return Lies("raw size too large");
+  if (raw_size / kZlibRatioMax > stored.size()) return Malformed("raw size too large");
   std::string raw(raw_size, '\0');
   uLongf size = raw_size;
   uLong used = stored.size();
   int result =
       uncompress2(reinterpret_cast<Bytef*>(raw.data()), &size, reinterpret_cast<const Bytef*>(stored.data()), &used);
-  if (result != Z_OK || size != raw_size) return Lies("zlib stream is corrupt");
+  if (result != Z_OK || size != raw_size) return Malformed("zlib stream is corrupt");
   return raw;
 }
 
@@ -50,17 +50,17 @@ absl::StatusOr<CompressedSection> ReadCompressedHeader(ElfFile& file, const ElfS
   if ((section.flags & kElfSectionCompressed) != 0) {
     ElfCompressionHeader header;
     header_size = sizeof(header);
-    if (section.size < header_size) return Lies("shorter than its header");
+    if (section.size < header_size) return Malformed("shorter than its header");
     RETURN_IF_ERROR(file.ReadAt(section.offset, sizeof(header), reinterpret_cast<char*>(&header)));
-    if (header.type != kCompressionZlib && header.type != kCompressionZstd) return Lies("unknown codec");
+    if (header.type != kCompressionZlib && header.type != kCompressionZstd) return Malformed("unknown codec");
     if (header.type == kCompressionZstd) out.codec = CompressedSection::Codec::kZstd;
     out.raw_size = header.size;
   } else {
     unsigned char header[kOldHeaderBytes];
     header_size = sizeof(header);
-    if (section.size < header_size) return Lies("shorter than its header");
+    if (section.size < header_size) return Malformed("shorter than its header");
     RETURN_IF_ERROR(file.ReadAt(section.offset, sizeof(header), reinterpret_cast<char*>(header)));
-    if (std::memcmp(header, "ZLIB", 4) != 0) return Lies("unknown codec");
+    if (std::memcmp(header, "ZLIB", 4) != 0) return Malformed("unknown codec");
     for (size_t i = 4; i < sizeof(header); ++i) out.raw_size = out.raw_size << 8 | header[i];
   }
   out.offset = section.offset + header_size;

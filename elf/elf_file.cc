@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kSectionNameBytesMax = 4096;
 constexpr uint64_t kSectionNamesBytesMax = 16u << 20;
 
-absl::Status Lies(std::string_view what) {
+absl::Status Malformed(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("ELF file: {}", what));
 }
 
@@ -32,7 +32,7 @@ bool Fits(uint64_t offset, uint64_t size, uint64_t end) { return offset <= end &
 
 absl::Status ElfFile::Source::Read(uint64_t offset, size_t size, char* out) const {
   if (!fd_.valid()) {
-    if (!Fits(offset, size, memory_.size())) return Lies("read past the end");
+    if (!Fits(offset, size, memory_.size())) return Malformed("read past the end");
     std::copy_n(memory_.data() + offset, size, out);
     return absl::OkStatus();
   }
@@ -40,7 +40,7 @@ absl::Status ElfFile::Source::Read(uint64_t offset, size_t size, char* out) cons
     ssize_t n = pread(fd_.get(), out, size, static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus("read", "ELF file", errno);
-    if (n == 0) return Lies("became shorter while it was read");
+    if (n == 0) return Malformed("became shorter while it was read");
     out += n;
     offset += static_cast<uint64_t>(n);
     size -= static_cast<size_t>(n);
@@ -62,7 +62,7 @@ int ElfFile::descriptor() const { return source_->descriptor(); }
 absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::Open(Fd fd) {
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return ErrnoStatus("fstat", "ELF file", errno);
-  if (!S_ISREG(info.st_mode)) return Lies("not a regular file");
+  if (!S_ISREG(info.st_mode)) return Malformed("not a regular file");
   std::unique_ptr<ElfFile> file(new ElfFile);
   file->file_size_ = static_cast<uint64_t>(info.st_size);
   file->source_ = std::make_unique<Source>(std::move(fd));
@@ -86,24 +86,24 @@ absl::StatusOr<std::unique_ptr<ElfFile>> ElfFile::FromMemory(std::string_view by
 
 absl::Status ElfFile::ReadHeaders() {
   ElfHeader header;
-  if (file_size_ < sizeof(header)) return Lies("shorter than its header");
+  if (file_size_ < sizeof(header)) return Malformed("shorter than its header");
   RETURN_IF_ERROR(source_->Read(0, sizeof(header), reinterpret_cast<char*>(&header)));
   constexpr std::string_view kForm("\x02\x01\x01");  // 64 bits, little-endian, version 1
   const std::string_view ident(reinterpret_cast<const char*>(header.ident), sizeof(header.ident));
   if (!ident.starts_with(kElfMagic) || !ident.substr(kElfMagic.size()).starts_with(kForm)) {
-    return Lies("not 64-bit little-endian ELF");
+    return Malformed("not 64-bit little-endian ELF");
   }
   if (header.type < kElfTypeRelocatable || header.type > kElfTypeShared)
-    return Lies("not a program, library or object file");
+    return Malformed("not a program, library or object file");
   if (header.machine != kElfMachineX86_64 && header.machine != kElfMachineArm64)
-    return Lies("machine type is neither x86_64 nor arm64");
+    return Malformed("machine type is neither x86_64 nor arm64");
   machine_ = header.machine;
   type_ = header.type;
   entry_ = header.entry;
   RETURN_IF_ERROR(ReadSegments(header.program_header_offset, header.program_header_count, header.program_header_size));
 
   if (header.section_header_offset != 0 && header.section_header_size != sizeof(ElfSectionHeader)) {
-    return Lies("section headers of a wrong size");
+    return Malformed("section headers of a wrong size");
   }
   section_header_offset_ = header.section_header_offset;
   section_count_ = header.section_header_count;
@@ -113,9 +113,9 @@ absl::Status ElfFile::ReadHeaders() {
 
 absl::Status ElfFile::ReadSegments(uint64_t offset, uint16_t count, uint16_t entry_size) {
   if (count == 0) return absl::OkStatus();
-  if (entry_size != sizeof(ElfProgramHeader)) return Lies("program headers of a wrong size");
-  if (count > kSegmentsMax) return Lies("too many program headers");
-  if (!Fits(offset, count * sizeof(ElfProgramHeader), file_size_)) return Lies("program headers past its end");
+  if (entry_size != sizeof(ElfProgramHeader)) return Malformed("program headers of a wrong size");
+  if (count > kSegmentsMax) return Malformed("too many program headers");
+  if (!Fits(offset, count * sizeof(ElfProgramHeader), file_size_)) return Malformed("program headers past its end");
   ASSIGN_OR_RETURN(std::string bytes, source_->Read(offset, count * sizeof(ElfProgramHeader)));
   for (uint16_t i = 0; i < count; ++i) {
     auto header = ReadElfStruct<ElfProgramHeader>(bytes, i * sizeof(ElfProgramHeader));
@@ -126,14 +126,14 @@ absl::Status ElfFile::ReadSegments(uint64_t offset, uint16_t count, uint16_t ent
     if (header.type != kElfSegmentLoad && header.type != kElfSegmentNote) continue;
     // Files that contain only symbols keep their segments without bytes, at the offsets of the original file.
     if (header.file_size > 0 && !Fits(header.offset, header.file_size, file_size_)) {
-      return Lies("segment past its end");
+      return Malformed("segment past its end");
     }
     if (header.type == kElfSegmentNote) {
       note_segments_.push_back({header.offset, header.file_size, header.alignment});
       continue;
     }
-    if (header.file_size > header.memory_size) return Lies("segment larger in the file than in memory");
-    if (!Fits(header.address, header.memory_size, UINT64_MAX)) return Lies("segment past the end of memory");
+    if (header.file_size > header.memory_size) return Malformed("segment larger in the file than in memory");
+    if (!Fits(header.address, header.memory_size, UINT64_MAX)) return Malformed("segment past the end of memory");
     segments_.push_back({.file_offset = header.offset,
                          .file_size = header.file_size,
                          .address = header.address,
@@ -160,23 +160,23 @@ absl::Status ElfFile::ReadSections() {
   if (count == 0 || names_index == kElfIndexExtended) {
     // Numbers too large for the file header are stored in section 0.
     if (!Fits(section_header_offset_, sizeof(ElfSectionHeader), file_size_))
-      return Lies("section headers past its end");
+      return Malformed("section headers past its end");
     ElfSectionHeader first;
     RETURN_IF_ERROR(source_->Read(section_header_offset_, sizeof(first), reinterpret_cast<char*>(&first)));
     if (count == 0) count = first.size;
     if (names_index == kElfIndexExtended) names_index = first.link;
   }
-  if (count > kSectionsMax) return Lies("too many sections");
+  if (count > kSectionsMax) return Malformed("too many sections");
   if (!Fits(section_header_offset_, count * sizeof(ElfSectionHeader), file_size_)) {
-    return Lies("section headers past its end");
+    return Malformed("section headers past its end");
   }
   ASSIGN_OR_RETURN(std::string bytes, source_->Read(section_header_offset_, count * sizeof(ElfSectionHeader)));
   if (names_index != 0 && names_index < count) {
     auto names = ReadElfStruct<ElfSectionHeader>(bytes, names_index * sizeof(ElfSectionHeader));
     if (names.type == kElfSectionNobits || !Fits(names.offset, names.size, file_size_)) {
-      return Lies("section names past its end");
+      return Malformed("section names past its end");
     }
-    if (names.size > kSectionNamesBytesMax) return Lies("section names too large");
+    if (names.size > kSectionNamesBytesMax) return Malformed("section names too large");
     ASSIGN_OR_RETURN(section_names_, source_->Read(names.offset, names.size));
   }
   sections_.reserve(count);
@@ -202,8 +202,8 @@ absl::Status ElfFile::ReadSections() {
 }
 
 absl::StatusOr<std::string> ElfFile::SectionBytes(const ElfSection& section, uint64_t bytes_max) {
-  if (section.type == kElfSectionNobits) return Lies("section has no bytes in the file");
-  if (!Fits(section.offset, section.size, file_size_)) return Lies("section past its end");
+  if (section.type == kElfSectionNobits) return Malformed("section has no bytes in the file");
+  if (!Fits(section.offset, section.size, file_size_)) return Malformed("section past its end");
   if (section.size > bytes_max) {
     return Error(absl::StatusCode::kResourceExhausted,
                  fmt::format("ELF file: section of {} bytes, over the {} allowed", section.size, bytes_max));

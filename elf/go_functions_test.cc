@@ -32,7 +32,7 @@ void Put(std::string& out, size_t at, T value) {
   std::memcpy(out.data() + at, &value, sizeof(value));
 }
 
-std::string Table(uint32_t magic, uint64_t text, uint64_t said_text, uint8_t quantum = 1) {
+std::string Table(uint32_t magic, uint64_t text, uint64_t header_text, uint8_t quantum = 1) {
   std::string names, functions, data, start(8, '\0');
   bool relative = magic == kGo18 || magic == kGo20;
   auto field = [&](std::string& out, uint64_t value) {
@@ -67,7 +67,7 @@ std::string Table(uint32_t magic, uint64_t text, uint64_t said_text, uint8_t qua
   ElfImage::Append(out, uint64_t{count});
   if (magic == kGo2) return out + functions + data + names;
   ElfImage::Append(out, uint64_t{0});  // files
-  if (relative) ElfImage::Append(out, said_text);
+  if (relative) ElfImage::Append(out, header_text);
   for (uint64_t offset : {names_at, functions_at, functions_at, functions_at, functions_at}) {
     ElfImage::Append(out, offset);  // names; units, files, pc data: none; functions
   }
@@ -78,7 +78,7 @@ std::string Table(uint32_t magic, uint64_t text, uint64_t said_text, uint8_t qua
 struct Options {
   uint32_t magic = kGo20;
   uint64_t before_text = 0x100;
-  bool said_text = false;
+  bool header_has_text = false;
   std::string section = ".gopclntab";
   std::string note;  // name of a section
   uint16_t machine = kElfMachineX86_64;
@@ -108,7 +108,7 @@ Program Make(const Options& options) {
     ElfImage image;
     image.set_machine(options.machine);
     image.AddSection(".text", 1, code, kElfSectionExecutable);
-    std::string table = Table(options.magic, program.text, options.said_text ? program.text : 0,
+    std::string table = Table(options.magic, program.text, options.header_has_text ? program.text : 0,
                               options.machine == kElfMachineArm64 ? 4 : 1);
     image.AddSection(options.section, 1, table);
     if (!options.note.empty()) image.AddSection(options.note, 1, "x");
@@ -123,16 +123,16 @@ std::vector<AddressRange> Find(std::string_view bytes) {
   return file.ok() ? FindGoFunctions(**file, kNames) : std::vector<AddressRange>();
 }
 
-void ExpectFound(const Program& program, std::string_view what) {
+void ExpectFound(const Program& program, std::string_view label) {
   uint64_t mstart = program.text + kMstart, goexit = program.text + kGoexit;
   EXPECT_THAT(Find(program.file),
               ElementsAre(AddressRange{mstart, mstart + kFunctionBytes}, AddressRange{goexit, goexit + kFunctionBytes}))
-      << what;
+      << label;
 }
 
 TEST(GoFunctions, ReadsEveryLayout) {
   for (uint32_t magic : kLayouts) ExpectFound(Make({.magic = magic}), std::to_string(magic));
-  for (uint32_t magic : {kGo18, kGo20}) ExpectFound(Make({.magic = magic, .said_text = true}), "text is said");
+  for (uint32_t magic : {kGo18, kGo20}) ExpectFound(Make({.magic = magic, .header_has_text = true}), "text in header");
 }
 
 TEST(GoFunctions, FindsTextBehindOtherCode) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kPieceEntries = 16'384;
 
-absl::Status Lies(std::string_view what) {
+absl::Status Malformed(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("ELF file: {}", what));
 }
 
@@ -78,7 +78,7 @@ absl::StatusOr<Relocations> Relocations::Open(ElfFile& file) {
 }
 
 absl::Status Relocations::ReadSymbols(const std::vector<ElfSection>& sections, const ElfSection& table) {
-  if (table.entry_size != sizeof(ElfSymbol)) return Lies("bad symbol table header");
+  if (table.entry_size != sizeof(ElfSymbol)) return Malformed("bad symbol table header");
   const ModuleLayout layout(sections);
   ASSIGN_OR_RETURN(const std::string bytes, file_->SectionBytes(table, kSymbolsMax * sizeof(ElfSymbol)));
   symbols_.reserve(bytes.size() / sizeof(ElfSymbol));
@@ -102,7 +102,7 @@ absl::Status Relocations::Apply(size_t section, std::string* bytes) const {
   });
   if (of == sections_->end()) return absl::OkStatus();
   if (of->entry_size != sizeof(ElfRelocation) || of->link != symbol_table_)
-    return Lies("bad relocation section header");
+    return Malformed("bad relocation section header");
   std::string piece;
   for (uint64_t done = 0, left = of->size / sizeof(ElfRelocation); left > 0;) {
     piece.resize(std::min<uint64_t>(left, kPieceEntries) * sizeof(ElfRelocation));
@@ -120,11 +120,11 @@ absl::Status Relocations::ApplyPiece(std::string_view piece, std::string* bytes)
     const auto relocation = ReadElfStruct<ElfRelocation>(piece, at);
     const Write write = arm ? OnArm64(relocation.type) : OnX86(relocation.type);
     if (write == Write::kNothing) continue;
-    if (write == Write::kUnknown) return Lies(fmt::format("relocation of unknown kind {}", relocation.type));
+    if (write == Write::kUnknown) return Malformed(fmt::format("relocation of unknown kind {}", relocation.type));
     const size_t size = write == Write::k4 || write == Write::k4Relative ? 4 : 8;
     if (relocation.symbol >= symbols_.size() || relocation.offset > bytes->size() ||
         size > bytes->size() - relocation.offset) {
-      return Lies("relocation outside of its section, or without a symbol");
+      return Malformed("relocation outside of its section, or without a symbol");
     }
     uint64_t value = symbols_[relocation.symbol] + static_cast<uint64_t>(relocation.addend);
     // Debug sections begin at address 0.

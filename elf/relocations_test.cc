@@ -20,20 +20,20 @@ struct Section {
   uint64_t flags, size, alignment;
 };
 
-std::vector<ElfSection> Sections(const std::vector<Section>& said) {
+std::vector<ElfSection> Sections(const std::vector<Section>& input) {
   std::vector<ElfSection> sections(1);
-  for (const Section& each : said) {
+  for (const Section& each : input) {
     sections.push_back({.name = each.name, .flags = each.flags, .size = each.size, .alignment = each.alignment});
   }
   return sections;
 }
 
 TEST(ModuleLayout, PlacesCodeSectionsInOrderFromText) {
-  const std::vector<Section> said = {
+  const std::vector<Section> input = {
       {".plt", kCode, 1, 1},           {".text", kCode, 0x105, 16},    {".rodata", kElfSectionLoaded, 0x40, 16},
       {".init.text", kCode, 0x50, 16}, {".exit.text", kCode, 0x11, 1}, {".text.unlikely", kCode, 0x20, 64},
       {".debug_info", 0, 0x1000, 1}};
-  const auto sections = Sections(said);
+  const auto sections = Sections(input);
   const ModuleLayout layout(sections);
   EXPECT_EQ(layout.AddressOf(1), ModuleLayout::kNowhere);
   EXPECT_EQ(layout.AddressOf(2), kText);
@@ -47,9 +47,9 @@ TEST(ModuleLayout, PlacesCodeSectionsInOrderFromText) {
 }
 
 TEST(ModuleLayout, EndsWhereTheLoaderMakesASection) {
-  const std::vector<Section> said = {
+  const std::vector<Section> input = {
       {".text", kCode, 0x100, 16}, {".text.ftrace_trampoline", kCode, 1, 1}, {".exit.text", kCode, 0x10, 1}};
-  const auto sections = Sections(said);
+  const auto sections = Sections(input);
   const ModuleLayout layout(sections);
   EXPECT_EQ(layout.code(), (AddressRange{kText, kText + 0x100}));
   EXPECT_EQ(layout.AddressOf(3), ModuleLayout::kNowhere);
@@ -58,8 +58,8 @@ TEST(ModuleLayout, EndsWhereTheLoaderMakesASection) {
 TEST(ModuleLayout, EndsAtImpossibleSizesAndAlignments) {
   for (const Section& bad :
        {Section{".a", kCode, UINT64_MAX, 1}, Section{".a", kCode, 1, 3}, Section{".a", kCode, 1, uint64_t{1} << 63}}) {
-    const std::vector<Section> said = {{".text", kCode, 0x100, 16}, bad};
-    const auto sections = Sections(said);
+    const std::vector<Section> input = {{".text", kCode, 0x100, 16}, bad};
+    const auto sections = Sections(input);
     EXPECT_EQ(ModuleLayout(sections).code(), (AddressRange{kText, kText + 0x100}));
   }
 }

@@ -168,7 +168,7 @@ void ClusterCollector::StartUplink() {
 
 std::string ClusterCollector::NotReady() const {
   if (!feed_.complete()) return "The API server's objects are not all read yet.";
-  return uplink_->has_told_all() ? "" : "The cluster's objects have not been sent to any reducer yet.";
+  return uplink_->has_sent_all() ? "" : "The cluster's objects have not been sent to any reducer yet.";
 }
 
 }  // namespace tributary

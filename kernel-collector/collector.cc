@@ -141,7 +141,7 @@ absl::Status Collector::Build() {
       intake::MetadataFeed::Options{.entities_max = kMetadataEntitiesMax, .bytes_max = kMetadataBytesMax}, clock,
       metrics_);
   metadata_ = std::make_unique<NodeMetadata>(NodeMetadata::Options{.session = session,
-                                                                   .said = options_.metadata,
+                                                                   .metadata = options_.metadata,
                                                                    .proc_root = options_.proc_root,
                                                                    .sys_root = options_.sys_root,
                                                                    .node_id_given = !options_.node_id.empty()},
@@ -303,7 +303,7 @@ void Collector::FinishStop() {
   });
 }
 
-void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
+void Collector::LogTotals(std::string_view event, uint64_t unacked_samples) {
   Accounting totals = core_->ReadAccounting();
   totals += uplink_->lost();
   std::string lost;
@@ -312,7 +312,7 @@ void Collector::LogTotals(std::string_view what, uint64_t unacked_samples) {
     lost += fmt::format(" lost_{}={}", LossReasonName(static_cast<LossReason>(i)), totals.lost[i].total());
   }
   LogInfo("{} captured={} sent={} unacked={} held={} lost={}{} batches={} bytes_sent={} processes={} executables={}",
-          what, totals.captured.total(), core_->batcher().samples_sent(), unacked_samples, core_->held(),
+          event, totals.captured.total(), core_->batcher().samples_sent(), unacked_samples, core_->held(),
           totals.TotalLost().total(), lost, core_->batcher().batches(), uplink_->delivery().bytes_sent(),
           core_->processes().size(), core_->code_files().size());
 }

@@ -44,7 +44,7 @@ class Collector {
   void Poll();
   void Stop();
   void FinishStop();
-  void LogTotals(std::string_view what, uint64_t unacked_samples);
+  void LogTotals(std::string_view event, uint64_t unacked_samples);
   void ReadVdso();
   std::string NotReady() const;
   // Returns the destination of the core's batches: the uplink, or the recording in front of it if there is one.

@@ -180,10 +180,10 @@ TEST_F(CollectorCoreTest, ReadsTheResourceAttributesOfAProcess) {
   ASSERT_EQ(sink.batches.back().samples.size(), 2u);
   // Sent with the batch of the first sample: a reader takes the newest description of each process.
   const Dictionary& d = *sink.batches.back().dictionary;
-  const Process& told = ProcessOf(1);
-  EXPECT_EQ(d.string(told.attributes), "service.name=shop,process.environment_variable.STAGE=blue");
-  EXPECT_EQ(told.key, ProcessOf(0).key);
-  EXPECT_EQ(d.process(d.NewestProcess(ProcessRef{1})), told);
+  const Process& process = ProcessOf(1);
+  EXPECT_EQ(d.string(process.attributes), "service.name=shop,process.environment_variable.STAGE=blue");
+  EXPECT_EQ(process.key, ProcessOf(0).key);
+  EXPECT_EQ(d.process(d.NewestProcess(ProcessRef{1})), process);
   EXPECT_EQ(executor.waiting(), 0u);
 }
 

@@ -82,11 +82,11 @@ TEST_F(CollectorCoreTest, ContinuesAnUnfinishedStackAndLetsTheKernelWalkTheNext)
   EXPECT_EQ(sink.batches.back().samples[0].ending, Ending::kComplete);
 
   ASSERT_TRUE(probes.maps.processes.contains(10));
-  const trib_process& told = probes.maps.processes[10];
-  EXPECT_EQ(told.start_time_ns, 1'000'000'000u);
-  EXPECT_EQ(told.exec_id, 4u);
-  ASSERT_EQ(told.mapping_count, 1u);
-  EXPECT_EQ(probes.maps.mappings()[told.first_mapping].start, 0x17000u);
+  const trib_process& published = probes.maps.processes[10];
+  EXPECT_EQ(published.start_time_ns, 1'000'000'000u);
+  EXPECT_EQ(published.exec_id, 4u);
+  ASSERT_EQ(published.mapping_count, 1u);
+  EXPECT_EQ(probes.maps.mappings()[published.first_mapping].start, 0x17000u);
 }
 
 TEST_F(CollectorCoreTest, PublishesOnlyTheCurrentProgramToTheKernel) {

@@ -282,15 +282,15 @@ LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping,
     // The conventions allow values other than their own. An unknown frame has a frame type too. Without it, a location
     // at address 0 would equal the table's zero element.
     int32_t frame_type = StringAttribute("profile.frame.type", RowOf(kind).otlp_type);
-    const std::vector<int32_t>& told = it->first.lines;
-    bytes_ += kLocationBytes + told.size() / 2 * kLineBytes;
+    const std::vector<int32_t>& key_lines = it->first.lines;
+    bytes_ += kLocationBytes + key_lines.size() / 2 * kLineBytes;
     auto* location = dictionary_->add_location_table();
     location->set_mapping_index(mapping.value);
     location->set_address(address);
-    for (size_t i = 0; i < told.size(); i += 2) {
+    for (size_t i = 0; i < key_lines.size(); i += 2) {
       auto* line = location->add_lines();
-      line->set_function_index(told[i]);
-      line->set_line(told[i + 1]);
+      line->set_function_index(key_lines[i]);
+      line->set_line(key_lines[i + 1]);
     }
     if (frame_type != 0) location->add_attribute_indices(frame_type);
     if (mapping.value != 0) {

@@ -16,18 +16,18 @@ SampleCounts CountSamples(std::span<const Sample> samples) {
 }
 
 std::vector<SampleTypeDefinition> TypesOf(const Batch& batch) {
-  std::bitset<256> met;
-  auto meet = [&met](const SampleCounts& counts) {
-    for (const auto& [type, samples] : counts.parts()) met.set(static_cast<uint8_t>(type));
+  std::bitset<256> seen;
+  auto mark_seen = [&seen](const SampleCounts& counts) {
+    for (const auto& [type, samples] : counts.parts()) seen.set(static_cast<uint8_t>(type));
   };
-  meet(CountSamples(batch.samples));
-  meet(batch.accounting.Counted());
-  for (const ClosedSession& closed : batch.closes) meet(closed.captured);
+  mark_seen(CountSamples(batch.samples));
+  mark_seen(batch.accounting.Counted());
+  for (const ClosedSession& closed : batch.closes) mark_seen(closed.captured);
   std::vector<SampleTypeDefinition> types = batch.sample_types;
-  for (const SampleTypeDefinition& defined : types) met.reset(static_cast<uint8_t>(defined.type));
+  for (const SampleTypeDefinition& defined : types) seen.reset(static_cast<uint8_t>(defined.type));
   for (const SampleTypeRow& row : kSampleTypes) {
     const auto number = static_cast<uint8_t>(row.type);
-    if (number > kSampleTypesUndefinedMax && met.test(number)) types.push_back({row.type, InfoOf(row)});
+    if (number > kSampleTypesUndefinedMax && seen.test(number)) types.push_back({row.type, InfoOf(row)});
   }
   return types;
 }

@@ -15,7 +15,7 @@ ExecutableId Id(uint64_t n) {
 }
 
 // Returns a stack as text that does not depend on ids.
-std::string Tell(const Dictionary& d, NodeRef node) {
+std::string Describe(const Dictionary& d, NodeRef node) {
   std::string out;
   for (; node.value != 0; node = d.node(node).parent) {
     const Frame& frame = d.frame(d.node(node).frame);
@@ -26,7 +26,7 @@ std::string Tell(const Dictionary& d, NodeRef node) {
   return out;
 }
 
-std::string Tell(const Dictionary& d, ThreadRef ref) {
+std::string Describe(const Dictionary& d, ThreadRef ref) {
   const Thread& thread = d.thread(ref);
   const Process& process = d.process(thread.process);
   return std::to_string(thread.tid.value) + std::string(d.string(thread.name)) + "/" +
@@ -81,7 +81,7 @@ TEST(Eviction, KeepsNewestNodesAndTheirReferences) {
       // Only leaves are compared, because an inner node counts as used with its newest leaf.
       if (nodes[i] == 0) newest_dropped = std::max(newest_dropped, before->node_uses()[i]);
       if (nodes[i] != 0) {
-        EXPECT_EQ(Tell(*before, NodeRef{i}), Tell(*after, NodeRef{nodes[i]}));
+        EXPECT_EQ(Describe(*before, NodeRef{i}), Describe(*after, NodeRef{nodes[i]}));
       }
     }
     std::vector<bool> inner(nodes.size());
@@ -92,7 +92,7 @@ TEST(Eviction, KeepsNewestNodesAndTheirReferences) {
     EXPECT_GE(oldest_kept, newest_dropped);
     for (uint32_t i = 1; i < threads.size(); ++i) {
       if (threads[i] != 0) {
-        EXPECT_EQ(Tell(*before, ThreadRef{i}), Tell(*after, ThreadRef{threads[i]}));
+        EXPECT_EQ(Describe(*before, ThreadRef{i}), Describe(*after, ThreadRef{threads[i]}));
       }
     }
     // Kept nodes are found again by their contents. New nodes are appended.

@@ -23,14 +23,14 @@ class BuilderSink : public DwarfSink {
   // `go`: range of Go's functions; empty if there are none.
   BuilderSink(SymbolTableBuilder& builder, AddressRange go) : builder_(builder), go_(go) {}
 
-  bool told_of_go() const { return told_of_go_; }
+  bool has_go_code() const { return has_go_code_; }
 
   uint32_t AddString(std::string_view text) override { return builder_.AddString(text); }
   uint32_t AddNode(uint32_t name, uint32_t parent, uint32_t call_file, uint32_t call_line) override {
     return builder_.AddNode(name, parent, call_file, call_line);
   }
   void AddCode(AddressRange range, uint32_t depth, uint32_t node) override {
-    told_of_go_ |= range.begin >= go_.begin && range.begin < go_.end;
+    has_go_code_ |= range.begin >= go_.begin && range.begin < go_.end;
     builder_.AddCode(range.begin, range.end, depth, node, SymbolTableBuilder::Layer::kDebugInfo);
   }
   void AddLines(std::span<const DwarfLine> rows, uint64_t end) override {
@@ -42,7 +42,7 @@ class BuilderSink : public DwarfSink {
  private:
   SymbolTableBuilder& builder_;
   const AddressRange go_;
-  bool told_of_go_ = false;
+  bool has_go_code_ = false;
   std::vector<SymbolLine> lines_;
 };
 
@@ -171,7 +171,7 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
   if (dwarf.ok()) source_of_names = SymbolSource::kDwarf;
   if (go.ok()) builder.AddCodeKind(go->code(), FrameKind::kGo);
   // A Go program linked without debug information may still have debug information of its C code.
-  if (go.ok() && !sink.told_of_go()) {
+  if (go.ok() && !sink.has_go_code()) {
     ASSIGN_OR_RETURN(out.go, go->AddTo(builder));
     source_of_names = SymbolSource::kPclntab;
   }

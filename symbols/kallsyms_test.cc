@@ -61,7 +61,7 @@ TEST(Kallsyms, TakesADataSymbolAsTheEndOfText) {  // as on arm64
   EXPECT_EQ(parsed->table->function_count(), 1u);
 }
 
-TEST(Kallsyms, SaysWhenAddressesAreHidden) {
+TEST(Kallsyms, ReportsWhenAddressesAreHidden) {
   auto parsed = ParseKallsyms("0000000000000000 T _stext\n0000000000000000 T _etext\n", SomeId());
   EXPECT_EQ(parsed.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_NE(parsed.status().message().find("kptr_restrict"), absl::string_view::npos);

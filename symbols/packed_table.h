@@ -25,7 +25,7 @@ class PackedTable {
   // XXH3-64 of the stored bytes. If two nodes have the same key, they have the same bytes, so one node can continue a
   // transfer of the other that was cut off. 0: unknown.
   uint64_t key() const { return key_; }
-  void SayKey(uint64_t key) { key_ = key; }  // 0: as from a sender of an earlier release
+  void set_key(uint64_t key) { key_ = key; }  // 0: as from a sender of an earlier release
   static uint64_t KeyOf(std::string_view zstd);
 
   bool in_file() const { return file_ != nullptr; }

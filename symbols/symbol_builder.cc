@@ -146,14 +146,14 @@ std::vector<SymbolTableBuilder::Piece> SymbolTableBuilder::PaintClaims() {
       paint(end, open.empty() ? 0 : open.back().node);
     }
   };
-  absl::flat_hash_set<uint32_t> told_before;
+  absl::flat_hash_set<uint32_t> duplicates;
   for (const Claim& claim : claims_) {
     close_up_to(claim.begin);
     // If two units have the same function, the first one is used, with the calls inlined into it there.
     const bool again = !open.empty() && open.back().layer == claim.layer && open.back().depth == 0 &&
                        claim.depth == 0 && open.back().begin == claim.begin && open.back().end == claim.end;
-    if (again || (claim.depth > 0 && told_before.contains(nodes_[claim.node].parent))) {
-      told_before.insert(claim.node);
+    if (again || (claim.depth > 0 && duplicates.contains(nodes_[claim.node].parent))) {
+      duplicates.insert(claim.node);
       continue;
     }
     // A claim of a worse source within a claim of a better source lies below it.

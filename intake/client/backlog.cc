@@ -35,7 +35,7 @@ void Backlog::AddLoss(LossReason reason, const SampleCounts& samples, const Acco
   Accounting loss = with;
   loss.captured = {};
   loss.LostFor(reason) += samples;
-  untold_ += loss;
+  unreported_ += loss;
   if (foreign) foreign_lost_ += loss.TotalLost();
   if (!samples.empty()) lost_(reason, samples);
 }
@@ -65,7 +65,7 @@ void Backlog::Spill(bool away) {
     const bool foreign = waiting_.front().foreign;
     absl::Status kept = absl::OkStatus();
     if (oldest.samples.empty()) {
-      untold_ += oldest.accounting;  // the batch reported nothing else
+      unreported_ += oldest.accounting;  // the batch reported nothing else
     } else if (spool_ != nullptr) {
       kept = spool_->Append(oldest);
       if (!kept.ok()) AddLoss(LossReason::kSpoolOverflow, samples, oldest.accounting, foreign);

@@ -42,7 +42,7 @@ class Backlog {
   // durably claimed for them. The caller fills in `pending`.
   std::optional<Outgoing> Next(const SpoolClaim& as);
   // Takes the losses that were not reported yet. The caller must report them.
-  Accounting TakeLosses() { return std::exchange(untold_, {}); }
+  Accounting TakeLosses() { return std::exchange(unreported_, {}); }
   // A batch of `segment` is durable, or was given up.
   void Settled(SegmentId segment);
   // The caller took `batch` from the spool itself; the batch is claimed and delivered elsewhere.
@@ -61,7 +61,7 @@ class Backlog {
   bool foreign_left() const { return foreign_left_; }
   void OnDropped(LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool foreign);
 
-  bool has_untold_losses() const { return untold_ != Accounting(); }
+  bool has_unreported_losses() const { return unreported_ != Accounting(); }
   bool empty() const { return waiting_.empty() && !peeked_ && (spool_ == nullptr || spool_->empty()); }
   uint64_t memory_samples() const { return memory_samples_; }
 
@@ -92,7 +92,7 @@ class Backlog {
   std::deque<Waiting> waiting_;
   size_t memory_bytes_ = 0;
   uint64_t memory_samples_ = 0;
-  Accounting untold_;
+  Accounting unreported_;
   std::optional<SpooledBatch> peeked_;
   absl::flat_hash_map<SegmentId, Open> open_;  // segments handed out in part, or with unsettled batches
   // The claim that covers the next batch of its segment.

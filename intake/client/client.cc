@@ -80,7 +80,7 @@ struct Client::Impl {
   bool ever_connected = false;  // has had a Welcome
   bool failing = false;         // the last attempt failed, and the failure was logged
   bool slow_retry = false;      // the reducer said that a retry without a change is useless
-  MonotonicNs heard_at, heartbeat_at;
+  MonotonicNs received_at, heartbeat_at;
   int64_t heartbeat_ns = 0;
   Backoff backoff_ms;
   Welcome granted;
@@ -91,8 +91,8 @@ struct Client::Impl {
   std::shared_ptr<const Dictionary> dictionary;
   SendWindow window;
   SymbolSender symbols;
-  MetadataFeed::Cursor told_metadata;  // metadata sent on this connection
-  bool has_told_metadata = false;      // a whole snapshot was sent once, on any connection
+  MetadataFeed::Cursor sent_metadata;  // metadata sent on this connection
+  bool has_sent_metadata = false;      // a whole snapshot was sent once, on any connection
   uint64_t metadata_subscription = 0;
   absl::flat_hash_map<ExecutableId, SymbolPart> asked;  // requested here and not answered; the part the reducer has
 
@@ -115,7 +115,7 @@ Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const
       clock(by),
       callbacks(std::move(with_callbacks)),
       random(SeedOrRandom(options.seed)),
-      heard_at(by.Monotonic()),
+      received_at(by.Monotonic()),
       backoff_ms({.min = options.backoff_min_ms, .max = options.backoff_max_ms}),
       retry_alarm(alarms.NewAlarm([this] { Connect(); })),
       connect_alarm(alarms.NewAlarm([this] {
@@ -136,7 +136,7 @@ Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const
 void Client::Impl::Start() {
   if (std::exchange(started, true)) return;
   if (options.metadata != nullptr) metadata_subscription = options.metadata->Subscribe([this] { PumpSoon(); });
-  heard_at = clock.Monotonic();
+  received_at = clock.Monotonic();
   backoff_ms.Reset();
   Connect();
 }
@@ -186,7 +186,7 @@ void Client::Impl::OnConnected(const absl::Status& status) {
 }
 
 void Client::Impl::OnData(std::string_view bytes) {
-  heard_at = clock.Monotonic();
+  received_at = clock.Monotonic();
   decoder.Append(bytes);
   while (stream) {
     Frame frame;
@@ -254,7 +254,7 @@ absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
     encoder.reset();
   }
   ready = true;
-  told_metadata = {};
+  sent_metadata = {};
   slow_retry = false;
   connects.Add();
   connect_alarm->Stop();
@@ -292,7 +292,7 @@ void Client::Impl::OnNeedDictionary(uint32_t of_generation) {
 
 void Client::Impl::OnTick() {
   const MonotonicNs now = clock.Monotonic();
-  if (now.value - heard_at.value >= kSilentHeartbeats * heartbeat_ns) {
+  if (now.value - received_at.value >= kSilentHeartbeats * heartbeat_ns) {
     return Disconnect(Error(absl::StatusCode::kDeadlineExceeded, "the reducer is silent"));
   }
   // Sends a little early: a tick may be late, and the reducer watches the time too.
@@ -367,9 +367,9 @@ void Client::Impl::Pump() {
 // Metadata goes ahead of the samples that it describes. The limit on the socket's backlog bounds it.
 bool Client::Impl::SendMetadata() {
   if (options.metadata == nullptr) return false;
-  const std::optional<MetadataUpdate> update = options.metadata->Next(told_metadata);
+  const std::optional<MetadataUpdate> update = options.metadata->Next(sent_metadata);
   if (update) Write(EncodeFrame(MessageType::kMetadata, kChannelSamples, 0, EncodeMetadata(*update)));
-  has_told_metadata |= told_metadata.ended;
+  has_sent_metadata |= sent_metadata.ended;
   return update.has_value();
 }
 
@@ -469,8 +469,8 @@ std::vector<SendWindow::Entry> Client::GiveUp() {
 
 bool Client::started() const { return impl_->started; }
 bool Client::ready() const { return impl_->ready; }
-bool Client::has_told_metadata() const { return impl_->has_told_metadata; }
-MonotonicNs Client::silent_since() const { return impl_->heard_at; }
+bool Client::has_sent_metadata() const { return impl_->has_sent_metadata; }
+MonotonicNs Client::silent_since() const { return impl_->received_at; }
 const SendWindow& Client::window() const { return impl_->window; }
 void Client::SetSampleRate(uint32_t hz) { impl_->options.session.sample_rate_hz = hz; }
 const ClientOptions& Client::options() const { return impl_->options; }

@@ -81,7 +81,7 @@ class Client {
   bool started() const;
   bool ready() const;                // between Welcome and the end of its connection
   MonotonicNs silent_since() const;  // when the last byte was read, or the time of Start
-  bool has_told_metadata() const;    // a whole snapshot of the metadata was sent, on this connection or an earlier one
+  bool has_sent_metadata() const;    // a whole snapshot of the metadata was sent, on this connection or an earlier one
   const SendWindow& window() const;
   const ClientOptions& options() const;
   uint64_t bytes_sent() const;  // on the wire, all frames

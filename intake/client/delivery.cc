@@ -47,7 +47,7 @@ struct Delivery::Impl {
   Outgoing Closing(SampleCounts pending);
   void AddCloses(const Reducer& reducer, Outgoing* out);
   bool CanClose() const;
-  void TellDurable(const Reducer& reducer) const;
+  void ReportDurable(const Reducer& reducer) const;
   void NoteFinished(const std::array<uint8_t, 16>& session_id, const SampleCounts& total);
   void OnAcked(const Reducer& reducer, const SendWindow::Entry& entry);
 
@@ -77,7 +77,7 @@ struct Delivery::Impl {
 
   Accounting taken;  // the process's totals up to the newest batch
   uint64_t taken_samples = 0;
-  SampleCounts told;  // samples and losses of this process that are in a session's batch
+  SampleCounts reported;  // samples and losses of this process that are in a session's batch
   std::optional<EndedCollector> earlier;
   absl::flat_hash_map<ExecutableId, size_t> askers;  // index of the reducer that requested the symbols
 
@@ -175,7 +175,7 @@ void Delivery::Impl::Start() {
   }
   recovery.Start();
   tick_alarm->StartEvery(kTickMs);
-  TellDurable(reducers.front());  // if a kill comes before the first answer, its losses need a session
+  ReportDurable(reducers.front());  // if a kill comes before the first answer, its losses need a session
   reducers.front().client->Start();
 }
 
@@ -217,36 +217,37 @@ SpoolClaim Delivery::Impl::ClaimOf(const Client& client, uint64_t sequence) cons
 std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence) {
   if (stopped) return std::nullopt;
   if (&reducer != &reducers[active]) {
-    if (reducer.client->window().pending_told().empty()) return std::nullopt;
+    if (reducer.client->window().reported_pending().empty()) return std::nullopt;
     return Closing({});
   }
   // The session must be reported before a batch is claimed for it.
-  if (!std::exchange(reducer.asked, true)) TellDurable(reducer);
+  if (!std::exchange(reducer.asked, true)) ReportDurable(reducer);
   std::optional<Outgoing> out = backlog.Next(ClaimOf(*reducer.client, sequence));
   if (!out) {
-    const bool more_to_tell = backlog.has_untold_losses() || reducer.client->window().pending_told() != Pending();
+    const bool more_to_report =
+        backlog.has_unreported_losses() || reducer.client->window().reported_pending() != Pending();
     const auto& sent = reducer.client->window().entries();
     const bool closing_sent =
         std::any_of(sent.begin(), sent.end(), [](const auto& e) { return !e.batch.closes.empty(); });
-    if (!flush_done || !(more_to_tell || (CanClose() && !closing_sent))) return std::nullopt;
+    if (!flush_done || !(more_to_report || (CanClose() && !closing_sent))) return std::nullopt;
     Outgoing closing = Closing(Pending());
     AddCloses(reducer, &closing);
     return closing;
   }
-  if (!out->foreign) told += CountSamples(out->batch.samples) + out->delta.TotalLost();
+  if (!out->foreign) reported += CountSamples(out->batch.samples) + out->delta.TotalLost();
   out->pending = Pending();
   AddCloses(reducer, &*out);
   return out;
 }
 
-SampleCounts Delivery::Impl::Pending() const { return taken.captured - (told - backlog.foreign_lost()); }
+SampleCounts Delivery::Impl::Pending() const { return taken.captured - (reported - backlog.foreign_lost()); }
 
 // Returns a batch without samples that reports the accounting.
 Outgoing Delivery::Impl::Closing(SampleCounts pending) {
   Outgoing out;
   out.pending = std::move(pending);
   out.delta = backlog.TakeLosses();
-  told += out.delta.TotalLost();
+  reported += out.delta.TotalLost();
   out.batch.clock = clock.Pair();
   return out;
 }
@@ -281,14 +282,14 @@ void Delivery::Impl::OnAcked(const Reducer& reducer, const SendWindow::Entry& en
   if (entry.segment != 0) backlog.Settled(entry.segment);
   if (!entry.batch.closes.empty() && earlier) {
     earlier.reset();
-    if (callbacks.earlier_told) callbacks.earlier_told(backlog.foreign_attributed());
+    if (callbacks.earlier_reported) callbacks.earlier_reported(backlog.foreign_attributed());
   }
-  TellDurable(reducer);
+  ReportDurable(reducer);
   waiting_gauge.Set(static_cast<int64_t>(Waiting()));
   if (flush_done && Idle()) FinishFlush();
 }
 
-void Delivery::Impl::TellDurable(const Reducer& reducer) const {
+void Delivery::Impl::ReportDurable(const Reducer& reducer) const {
   const Client& client = *reducer.client;
   if (!callbacks.durable) return;
   callbacks.durable(reducer.configured, {client.options().session.session_id, client.window().durable().captured},
@@ -330,7 +331,7 @@ void Delivery::Impl::Choose() {
     LogInfo("intake switches to reducer={} from={} cause={}", name(best), name(active),
             best < active ? "\"the preferred one is back\"" : "\"no answer\"");
     const size_t before = std::exchange(active, best);
-    TellDurable(reducers[active]);
+    ReportDurable(reducers[active]);
     reducers[before].client->Wake();  // reports that no more samples are pending
   }
   reducers[active].client->Wake();
@@ -350,7 +351,7 @@ void Delivery::Impl::StartNext() {
 void Delivery::Impl::StopIdle() {
   for (size_t i = active + 1; i < reducers.size(); ++i) {
     Client& client = *reducers[i].client;
-    if (client.ready() && client.window().empty() && client.window().pending_told().empty()) client.Stop();
+    if (client.ready() && client.window().empty() && client.window().reported_pending().empty()) client.Stop();
   }
 }
 
@@ -364,7 +365,7 @@ void Delivery::Impl::GiveUpDoubtful() {
     uint64_t samples = 0;
     for (const SendWindow::Entry& entry : client.GiveUp()) {
       samples += entry.samples.total();
-      if (!entry.foreign) told -= entry.delta.captured;
+      if (!entry.foreign) reported -= entry.delta.captured;
       backlog.AddDoubt(entry.samples, entry.delta, entry.foreign);
       if (entry.segment != 0) backlog.Settled(entry.segment);
     }
@@ -384,11 +385,11 @@ uint64_t Delivery::Impl::Waiting() const { return InMemory() + (spool != nullptr
 bool Delivery::Impl::Idle() const {
   // A session that is not active must report that no samples are pending any more. Otherwise its reducer would count
   // these samples as captured for ever, in addition to the reducer that got them.
-  const auto told_all = [this](const Reducer& r) {
-    return r.client->window().empty() && (&r == &reducers[active] || r.client->window().pending_told().empty());
+  const auto all_reported = [this](const Reducer& r) {
+    return r.client->window().empty() && (&r == &reducers[active] || r.client->window().reported_pending().empty());
   };
-  return backlog.empty() && !backlog.has_untold_losses() && recovery.done() && !CanClose() &&
-         std::all_of(reducers.begin(), reducers.end(), told_all);
+  return backlog.empty() && !backlog.has_unreported_losses() && recovery.done() && !CanClose() &&
+         std::all_of(reducers.begin(), reducers.end(), all_reported);
 }
 
 void Delivery::Impl::FinishFlush() {

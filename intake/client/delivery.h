@@ -60,10 +60,10 @@ class Delivery : public BatchSink {
     // Called when a session begins, when it is about to be used (`asked` is true from then on), and when some of its
     // batches became durable. If this process is killed, an EndedCollector is made of these values.
     std::function<void(size_t reducer, const EndedCollector::Session& session, bool asked)> durable;
-    // No reducer needs the account of the earlier collectors any more. `handed_on`: samples and losses that the earlier
-    // collectors left in the spool. The sessions of this process report them, in addition to what this process captured
-    // itself.
-    std::function<void(const SampleCounts& handed_on)> earlier_told;
+    // No reducer needs the account of the earlier collectors any more. `taken_over`: samples and losses that the
+    // earlier collectors left in the spool. The sessions of this process report them, in addition to what this process
+    // captured itself.
+    std::function<void(const SampleCounts& taken_over)> earlier_reported;
   };
 
   // All borrowed objects must outlive this object.

@@ -35,7 +35,7 @@ class DeliveryTest : public testing::Test {
         Delivery::Callbacks{.need_symbols = {},
                             .lost = [this](LossReason reason, const SampleCounts& n) { lost_[reason] += n.total(); },
                             .durable = {},
-                            .earlier_told = {}});
+                            .earlier_reported = {}});
     node_->Start();
   }
   // Waits until the node has noticed, so that later batches are not sent to this reducer.
@@ -57,17 +57,17 @@ class DeliveryTest : public testing::Test {
       servers_[i]->live()->Ack(stores_[i].durable);
     }
   }
-  void RunUntil(const std::function<bool()>& done, const char* what) {
+  void RunUntil(const std::function<bool()>& done, const char* event) {
     const auto ack_and_ask = [&] {
       if (acking_) AckAll();
       return done();
     };
-    ASSERT_TRUE(RunLoopUntil(loop_, ack_and_ask, 20'000, 2)) << "never: " << what;
+    ASSERT_TRUE(RunLoopUntil(loop_, ack_and_ask, 20'000, 2)) << "never: " << event;
   }
   // The accounting of a session's newest batch.
-  const Accounting& Told(bool preferred) { return store(preferred).stored.rbegin()->second.accounting; }
+  const Accounting& NewestAccounting(bool preferred) { return store(preferred).stored.rbegin()->second.accounting; }
   void ExpectAccountsAddUp() {
-    const Accounting &a = Told(true), &b = Told(false);
+    const Accounting &a = NewestAccounting(true), &b = NewestAccounting(false);
     EXPECT_EQ(a.captured.total(), store(true).stored_samples() + a.TotalLost().total());
     EXPECT_EQ(b.captured.total(), store(false).stored_samples() + b.TotalLost().total());
   }
@@ -142,14 +142,14 @@ TEST_F(DeliveryTest, ReportsUnresolvedDoubtAsLostToTheOtherReducer) {
   Send(50);
   RunUntil([&] { return lost_[LossReason::kInDoubt] == 100; }, "given up");
   Send(1);
-  RunUntil([&] { return store(false).stored_samples() == 51; }, "told");
-  EXPECT_EQ(Told(false).LostFor(LossReason::kInDoubt).total(), 100u);
-  EXPECT_EQ(Told(false).captured.total(), 151u);
+  RunUntil([&] { return store(false).stored_samples() == 51; }, "reported");
+  EXPECT_EQ(NewestAccounting(false).LostFor(LossReason::kInDoubt).total(), 100u);
+  EXPECT_EQ(NewestAccounting(false).captured.total(), 151u);
   StartReducer(preferred_);
   RunUntil([&] { return servers_[preferred_]->live() != nullptr; }, "it is back");
   Send(7);
   RunUntil([&] { return store(true).stored_samples() == 7; }, "the session goes on behind the hole");
-  EXPECT_EQ(Told(true).captured.total(), 7u);
+  EXPECT_EQ(NewestAccounting(true).captured.total(), 7u);
 }
 
 // The session that is no longer used had reported samples as captured and not yet sent. These samples went to another
@@ -162,14 +162,14 @@ TEST_F(DeliveryTest, StopWaitsUntilAnUnusedSessionReportsNothingPending) {
   batch.accounting.captured += 50;
   EXPECT_TRUE(node_->Take(std::move(batch)).ok());
   RunUntil([&] { return node_->waiting_samples() == 0; }, "the preferred one has it");
-  EXPECT_EQ(Told(true).captured.total(), 150u);
+  EXPECT_EQ(NewestAccounting(true).captured.total(), 150u);
   KillPreferred();
   Send(50);
   RunUntil([&] { return store(false).stored_samples() == 50 && node_->waiting_samples() == 0; }, "the other took over");
   bool done = false;
   node_->Flush(20'000, [&](uint64_t) { done = true; });
   StartReducer(preferred_);
-  RunUntil([&] { return done; }, "everything was told");
+  RunUntil([&] { return done; }, "everything was reported");
   EXPECT_TRUE(node_->settled());
   ExpectAccountsAddUp();
 }
@@ -203,7 +203,7 @@ class DeliveryFromSpoolTest : public DeliveryTest {
         Delivery::Callbacks{.need_symbols = {},
                             .lost = [this](LossReason reason, const SampleCounts& n) { lost_[reason] += n.total(); },
                             .durable = {},
-                            .earlier_told = {}});
+                            .earlier_reported = {}});
     node_->Start();
   }
   // Stops the first collector: 100 samples were sent and not acknowledged, 40 not sent.
@@ -239,7 +239,7 @@ class DeliveryFromSpoolTest : public DeliveryTest {
     EXPECT_EQ(stores_[1].stored_samples(), 40u);
   }
   // Damages the last byte of the segment that holds the sent batch.
-  void DamageWhatWasSent() {
+  void DamageSentBatch() {
     for (const std::string& name : storage_.names()) {
       const std::string& file = storage_.bytes(name);
       if (!DecodeClaims(file).claims.empty()) return storage_.Damage(name, file.size() - 1, 1);
@@ -263,7 +263,7 @@ TEST_F(DeliveryFromSpoolTest, StopSpoolsTheRestAndTheNextStartDeliversIt) {
 TEST_F(DeliveryFromSpoolTest, DamageIsNoLossIfTheReducerHasTheBatch) {
   StopUndelivered();
   stores_[0].durable = 1;
-  DamageWhatWasSent();
+  DamageSentBatch();
   StartAgainAndDeliver();
   EXPECT_EQ(stores_[0].stored.size(), 1u);
   EXPECT_TRUE(lost_.empty());
@@ -274,14 +274,14 @@ TEST_F(DeliveryFromSpoolTest, ReportsDamageUnderItsNumberIfTheReducerLacksTheBat
   StopUndelivered();
   stores_[0].stored.clear();  // the reducer died before it could store the batch
   stores_[0].newest = 0;
-  DamageWhatWasSent();
+  DamageSentBatch();
   StartAgainAndDeliver();
   ASSERT_EQ(stores_[0].stored.size(), 1u);
-  const FakeOwner::Stored& told = stores_[0].stored.at(1);
-  EXPECT_TRUE(told.samples.empty());
-  EXPECT_EQ(told.accounting.captured.total(), 100u);
-  EXPECT_EQ(told.accounting.LostFor(LossReason::kSpoolDamaged).total(), 100u);
-  EXPECT_EQ(told.accounting.TotalLost().total(), 100u);
+  const FakeOwner::Stored& batch = stores_[0].stored.at(1);
+  EXPECT_TRUE(batch.samples.empty());
+  EXPECT_EQ(batch.accounting.captured.total(), 100u);
+  EXPECT_EQ(batch.accounting.LostFor(LossReason::kSpoolDamaged).total(), 100u);
+  EXPECT_EQ(batch.accounting.TotalLost().total(), 100u);
   EXPECT_EQ(lost_[LossReason::kSpoolDamaged], 100u);
   EXPECT_EQ(stores_[1].stored.rbegin()->second.accounting.TotalLost(), 0u);
 }

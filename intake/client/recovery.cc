@@ -8,7 +8,7 @@
 namespace tributary::intake {
 namespace {
 
-SampleCounts ToldWith(const SpooledBatch& batch) {
+SampleCounts ReportedUpTo(const SpooledBatch& batch) {
   return batch.claim->base.captured + CountSamples(batch.batch.samples) + batch.batch.accounting.TotalLost();
 }
 
@@ -67,7 +67,7 @@ void Recovery::Start() {
 
 std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
   while (!session.batches.empty() && session.batches.front().claim->first_sequence < sequence) {
-    session.told = ToldWith(session.batches.front());
+    session.reported = ReportedUpTo(session.batches.front());
     callbacks_.settled(session.batches.front().segment);  // the reducer has this number
     session.batches.pop_front();
   }
@@ -81,7 +81,7 @@ std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
     out.batch.clock = clock_.Pair();
     return out;
   }
-  session.told = ToldWith(front);
+  session.reported = ReportedUpTo(front);
   out.delta = front.batch.accounting;
   out.segment = front.segment;
   out.batch = std::move(front.batch);
@@ -120,7 +120,7 @@ void Recovery::Tick(int64_t silent_ms_max) {
   std::erase_if(sessions_, [&](const std::unique_ptr<Session>& session) {
     if (Finished(*session)) {
       session->client->Stop();
-      callbacks_.finished(session->client->options().session.session_id, session->told);
+      callbacks_.finished(session->client->options().session.session_id, session->reported);
       return true;
     }
     const bool silent = !session->client->ready() && silent_ms_max > 0 &&

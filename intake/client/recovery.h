@@ -24,8 +24,8 @@ class Recovery {
     std::function<void(const SampleCounts& samples, const Accounting& accounting)> given_up;
     // Samples of batches that could not be read any more. They are reported lost under the numbers of the batches.
     std::function<void(const SampleCounts& samples)> damaged;
-    // All batches of a session are durable. `told`: the samples and losses that they reported.
-    std::function<void(const std::array<uint8_t, 16>& session_id, const SampleCounts& told)> finished;
+    // All batches of a session are durable. `reported`: the samples and losses that they reported.
+    std::function<void(const std::array<uint8_t, 16>& session_id, const SampleCounts& reported)> finished;
   };
 
   // `options`: for the clients of the sessions. Session, host and port come from the claims.
@@ -46,8 +46,8 @@ class Recovery {
   struct Session {
     std::deque<SpooledBatch> batches;  // the client has not taken them yet
     std::unique_ptr<Client> client;
-    SampleCounts told;   // samples and losses up to the last batch that was taken
-    Accounting damaged;  // samples reported lost that the claims of later batches still count as samples
+    SampleCounts reported;  // samples and losses up to the last batch that was taken
+    Accounting damaged;     // samples reported lost that the claims of later batches still count as samples
   };
 
   std::optional<Outgoing> Next(Session& session, uint64_t sequence);

@@ -23,7 +23,7 @@ void SendWindow::Add(Outgoing out) {
   if (out.base) totals_ = *out.base;
   entry.before = totals_;
   totals_ += entry.delta;
-  entry.pending = pending_told_ = out.pending;
+  entry.pending = reported_pending_ = out.pending;
   entry.batch = std::move(out.batch);
   entry.batch.sequence = ++last_sequence_;
   entry.batch.accounting = totals_;
@@ -69,7 +69,7 @@ std::vector<SendWindow::Entry> SendWindow::GiveUp() {
   samples_ = 0;
   wire_bytes_ = 0;
   totals_ = durable_;
-  pending_told_ = durable_pending_;
+  reported_pending_ = durable_pending_;
   return given_up;
 }
 
@@ -79,7 +79,7 @@ void SendWindow::Settle(uint64_t durable_sequence) {
     totals_ += batch.delta;
     durable_ += batch.delta;
     durable_pending_ = batch.pending;
-    if (entries_.empty()) pending_told_ = batch.pending;
+    if (entries_.empty()) reported_pending_ = batch.pending;
     for (Entry& entry : entries_) entry.batch.accounting += batch.delta;
   }
 }

@@ -42,9 +42,10 @@ class SendWindow {
   void Begin(uint64_t last_sequence, const Accounting& totals);
 
   uint64_t next_sequence() const { return last_sequence_ + 1; }
-  const Accounting& totals() const { return totals_; }                // of all batches taken
-  const Accounting& durable() const { return durable_; }              // of those acknowledged
-  const SampleCounts& pending_told() const { return pending_told_; }  // in the newest batch that was not given up
+  const Accounting& totals() const { return totals_; }    // of all batches taken
+  const Accounting& durable() const { return durable_; }  // of those acknowledged
+  // In the newest batch that was not given up.
+  const SampleCounts& reported_pending() const { return reported_pending_; }
 
   void Add(Outgoing out);
 
@@ -83,7 +84,7 @@ class SendWindow {
   uint64_t last_sequence_ = 0;
   uint64_t samples_ = 0;
   size_t wire_bytes_ = 0;
-  SampleCounts pending_told_, durable_pending_;
+  SampleCounts reported_pending_, durable_pending_;
   Accounting totals_, durable_;
 };
 

@@ -44,12 +44,12 @@ TEST(SendWindow, CountsEachTypeByItself) {
   out.pending.Add(SampleType::kOffCpu, 2);
   out.delta.LostFor(LossReason::kHoldOverflow).Add(SampleType::kOffCpu, 3);
   window.Add(std::move(out));
-  const Accounting& told = window.entries()[0].batch.accounting;
-  EXPECT_EQ(told.captured.Of(SampleType::kOffCpu), 9u) << "4 sent, 3 lost, 2 on their way";
-  EXPECT_EQ(told.captured.cpu(), 13u);
+  const Accounting& accounting = window.entries()[0].batch.accounting;
+  EXPECT_EQ(accounting.captured.Of(SampleType::kOffCpu), 9u) << "4 sent, 3 lost, 2 on their way";
+  EXPECT_EQ(accounting.captured.cpu(), 13u);
   EXPECT_EQ(window.Reject(1).Of(SampleType::kOffCpu), 4u);
-  EXPECT_EQ(told.TotalLost().Of(SampleType::kOffCpu), 7u);
-  EXPECT_EQ(told.TotalLost().cpu(), 6u);
+  EXPECT_EQ(accounting.TotalLost().Of(SampleType::kOffCpu), 7u);
+  EXPECT_EQ(accounting.TotalLost().cpu(), 6u);
 }
 
 TEST(SendWindow, SendsTheSameAgainAfterARewind) {
@@ -112,20 +112,20 @@ TEST(SendWindow, ContinuesAfterTheReducersLastBatch) {
   EXPECT_EQ(window.entries()[0].batch.accounting.captured, 131u);
 }
 
-TEST(SendWindow, PendingToldIgnoresGivenUpBatches) {
+TEST(SendWindow, ReportedPendingIgnoresGivenUpBatches) {
   SendWindow window;
   window.Add(Of(3, 20));
   window.Add(Of(5, 16));
   window.Add(Of(7, 0));
   window.Ack(1, [](const SendWindow::Entry&) {});
-  EXPECT_EQ(window.pending_told(), 0u);
+  EXPECT_EQ(window.reported_pending(), 0u);
   EXPECT_EQ(window.GiveUp().size(), 2u);
-  EXPECT_EQ(window.pending_told(), 20u) << "what is given up told nothing";
+  EXPECT_EQ(window.reported_pending(), 20u) << "a batch that was given up reported nothing";
   window.Settle(2);
-  EXPECT_EQ(window.pending_told(), 16u) << "but one of them was stored, and its reducer waits for 16 samples";
+  EXPECT_EQ(window.reported_pending(), 16u) << "but one of them was stored, and its reducer waits for 16 samples";
   EXPECT_EQ(window.durable().captured, 8u);
   window.Add(Of(0, 0));
-  EXPECT_EQ(window.pending_told(), 0u);
+  EXPECT_EQ(window.reported_pending(), 0u);
 }
 
 }  // namespace

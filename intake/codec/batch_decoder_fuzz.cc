@@ -22,9 +22,9 @@ using namespace tributary::intake;
 
 struct Step {
   enum Kind : uint8_t { kBatch, kDefinitions, kUndo, kTruncate, kUnpack, kKinds };
-  uint8_t what = 0;
+  uint8_t code = 0;
   std::string bytes;
-  Kind kind() const { return static_cast<Kind>((what & 0x7f) % kKinds); }
+  Kind kind() const { return static_cast<Kind>((code & 0x7f) % kKinds); }
 };
 
 std::vector<Step> StepsOf(std::string_view input) {
@@ -42,7 +42,7 @@ std::string InputOf(const std::vector<Step>& steps) {
   std::string input;
   for (const Step& step : steps) {
     const std::string_view bytes = std::string_view(step.bytes).substr(0, UINT16_MAX);
-    input.push_back(static_cast<char>(step.what));
+    input.push_back(static_cast<char>(step.code));
     input.push_back(static_cast<char>(bytes.size()));
     input.push_back(static_cast<char>(bytes.size() >> 8));
     input += bytes;
@@ -82,7 +82,7 @@ class Connection {
   void Take(const Step& step) {
     switch (step.kind()) {
       case Step::kBatch:
-        return Decode(MessageType::kBatch, (step.what & 0x80) != 0 ? step.bytes : WithSum(step.bytes));
+        return Decode(MessageType::kBatch, (step.code & 0x80) != 0 ? step.bytes : WithSum(step.bytes));
       case Step::kDefinitions:
         return Decode(MessageType::kDefinitions, step.bytes);
       case Step::kUndo:
@@ -220,13 +220,13 @@ void Change(MessageMutator& mutator, std::vector<Step>& steps, size_t bytes_max)
   const size_t at = mutator.Below(steps.size());
   Step& step = steps[at];
   const auto place = steps.begin() + static_cast<ptrdiff_t>(mutator.Below(steps.size() + 1));
-  if (const uint64_t what = mutator.Below(32); what == 0) {
-    step.what = static_cast<uint8_t>(mutator.Below(2 * Step::kKinds) | (mutator.OneIn(8) ? 0x80 : 0));
-  } else if (what == 1) {
+  if (const uint64_t choice = mutator.Below(32); choice == 0) {
+    step.code = static_cast<uint8_t>(mutator.Below(2 * Step::kKinds) | (mutator.OneIn(8) ? 0x80 : 0));
+  } else if (choice == 1) {
     steps.insert(place, Step(step));
-  } else if (what == 2) {
+  } else if (choice == 2) {
     steps.erase(steps.begin() + static_cast<ptrdiff_t>(at));
-  } else if (what == 3) {
+  } else if (choice == 3) {
     steps.insert(place, Step{static_cast<uint8_t>(Step::kUndo + mutator.Below(2)), std::string(1, '\1')});
   } else if (step.kind() == Step::kBatch) {
     step.bytes = mutator.Message(MessageType::kBatch, step.bytes, bytes_max);

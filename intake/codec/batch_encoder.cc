@@ -76,10 +76,11 @@ std::optional<Eviction> BatchEncoder::EvictionFor(const Dictionary& next) const 
   if (from.owner_before(dictionary_) || dictionary_.owner_before(from)) return std::nullopt;
   // Definitions that the peer does not have yet follow the eviction, like anything new.
   const Eviction& all = next.derivation()->eviction;
-  Eviction told;
-  ForEachTable([](KeptIds& kept, const KeptIds& whole, uint32_t sent) { kept = whole.Below(sent); }, told, all, sent_);
-  if (!DropsEnough(told)) return std::nullopt;
-  return told;
+  Eviction eviction;
+  ForEachTable([](KeptIds& kept, const KeptIds& whole, uint32_t sent) { kept = whole.Below(sent); }, eviction, all,
+               sent_);
+  if (!DropsEnough(eviction)) return std::nullopt;
+  return eviction;
 }
 
 void BatchEncoder::set_sent(const DictionaryCounts& sent) {

@@ -181,7 +181,7 @@ enum class ValueCoding : uint8_t { kEach = 0, kRuns = 1 };
 
 class ValueWriter {
  public:
-  explicit ValueWriter(uint64_t unsaid) : unsaid_(unsaid) {}
+  explicit ValueWriter(uint64_t default_value) : default_value_(default_value) {}
 
   void Add(uint64_t value) {
     if (length_ > 0 && value != value_) FlushRun();
@@ -189,9 +189,9 @@ class ValueWriter {
     ++length_;
     AppendVarint(each_, value);
   }
-  size_t bytes() const { return runs_.empty() && (length_ == 0 || value_ == unsaid_) ? 0 : 1 + each_.size(); }
+  size_t bytes() const { return runs_.empty() && (length_ == 0 || value_ == default_value_) ? 0 : 1 + each_.size(); }
   std::string Take() && {
-    if (length_ == 0 || (runs_.empty() && value_ == unsaid_)) return {};
+    if (length_ == 0 || (runs_.empty() && value_ == default_value_)) return {};
     AppendVarint(runs_, value_);
     const bool as_runs = runs_.size() < each_.size() / 8;
     std::string& out = as_runs ? runs_ : each_;
@@ -206,14 +206,15 @@ class ValueWriter {
     length_ = 0;
   }
 
-  const uint64_t unsaid_;
+  const uint64_t default_value_;
   std::string each_, runs_;
   uint64_t value_ = 0, length_ = 0;
 };
 
 class ValueReader {
  public:
-  ValueReader(std::string_view bytes, uint64_t unsaid) : reader_(bytes), value_(unsaid), constant_(bytes.empty()) {
+  ValueReader(std::string_view bytes, uint64_t default_value)
+      : reader_(bytes), value_(default_value), constant_(bytes.empty()) {
     uint64_t coding = 0;
     if (constant_) return;
     ok_ = reader_.Read(&coding) && coding <= static_cast<uint64_t>(ValueCoding::kRuns);
@@ -269,7 +270,7 @@ class LastAddresses {
     const auto it = last_.find(executable);
     return it != last_.end() ? it->second : 0;
   }
-  void Told(uint32_t executable, uint64_t address) { last_[executable] = address; }
+  void Set(uint32_t executable, uint64_t address) { last_[executable] = address; }
 
  private:
   absl::flat_hash_map<uint32_t, uint64_t> last_;

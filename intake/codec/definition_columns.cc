@@ -106,7 +106,7 @@ void DefinitionColumns::AddFrame(const FrameContext& context) {
   AppendVarint(frame_executables_, same ? 0 : uint64_t{executable} + 1);
   AppendSignedVarint(frame_addresses_,
                      static_cast<int64_t>(frame.address - last_addresses_.BaseOf(context, executable)));
-  last_addresses_.Told(executable, frame.address);
+  last_addresses_.Set(executable, frame.address);
   frame_positions_.Add(frame.position);
   frame_names_.Add(frame.name.value);
 }
@@ -143,14 +143,14 @@ void DefinitionColumns::AddNode(uint32_t i) {
 
 void DefinitionColumns::AddProcess(uint32_t i) {
   const Process& process = dictionary_.process(ProcessRef{i});
-  process_telling_.Write(process, processes_);
+  process_coder_.Write(process, processes_);
   process_attributes_.Add(process.attributes.value);
 }
 
 void DefinitionColumns::AddThread(uint32_t i) {
   const Thread& thread = dictionary_.thread(ThreadRef{i});
   const bool is_new = thread.process.value >= before_.processes;
-  thread_telling_.Write(thread, is_new ? &dictionary_.process(thread.process) : nullptr, threads_);
+  thread_coder_.Write(thread, is_new ? &dictionary_.process(thread.process) : nullptr, threads_);
 }
 
 }  // namespace tributary::intake

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "intake/codec/columns.h"
 #include "intake/codec/held_nodes.h"
-#include "intake/codec/process_telling.h"
+#include "intake/codec/process_coder.h"
 #include "intake/wire/messages.h"
 #include "profile/dictionary.h"
 
@@ -28,7 +28,7 @@ class DefinitionColumns {
         before_(before),
         after_(before),
         next_frame_(before.frames),
-        thread_telling_(before.processes) {}
+        thread_coder_(before.processes) {}
 
   // The generation continues another without the evicted ids. Mostly a byte for each run: less than 0.5 MiB for full
   // tables.
@@ -68,8 +68,8 @@ class DefinitionColumns {
   DictionaryCounts after_;
   uint32_t next_frame_;
   LastAddresses last_addresses_;
-  ProcessTelling process_telling_;
-  ThreadTelling thread_telling_;
+  ProcessCoder process_coder_;
+  ThreadCoder thread_coder_;
   ValueWriter process_attributes_{0}, frame_positions_{0}, frame_names_{0};
   std::vector<uint32_t> leaves_;
   std::string evicted_, string_lengths_, string_bytes_, executables_, frame_kinds_, frame_executables_,

@@ -69,7 +69,7 @@ absl::Status DefinitionReader::Read() {
 
 absl::Status DefinitionReader::ReadBefore() {
   const std::string_view column = columns_[DefinitionColumn::kBefore];
-  DictionaryCounts said;
+  DictionaryCounts expected;
   if (!column.empty()) {
     VarintReader reader(column);
     bool whole = true;
@@ -79,10 +79,10 @@ absl::Status DefinitionReader::ReadBefore() {
           whole = whole && reader.Read(&value) && value <= UINT32_MAX;
           count = static_cast<uint32_t>(value);
         },
-        said);
+        expected);
     if (!whole || !reader.AtEnd()) return Truncated("before");
   }
-  if (said != before_) {
+  if (expected != before_) {
     return Error(absl::StatusCode::kFailedPrecondition, "definitions do not continue the dictionary");
   }
   return absl::OkStatus();
@@ -157,7 +157,7 @@ absl::Status DefinitionReader::ReadFrame(const FrameContext& context) {
   frame.address = last_addresses_.BaseOf(context, frame.executable.value) + static_cast<uint64_t>(difference);
   frame.position = static_cast<uint32_t>(position);
   frame.name = StringRef{static_cast<uint32_t>(name)};
-  last_addresses_.Told(frame.executable.value, frame.address);
+  last_addresses_.Set(frame.executable.value, frame.address);
   nodes_.AppendFrame(frame, static_cast<uint8_t>(kind));
   return absl::OkStatus();
 }
@@ -234,10 +234,10 @@ absl::Status DefinitionReader::ReadNodes() {
 absl::Status DefinitionReader::ReadProcesses() {
   VarintReader reader(columns_[DefinitionColumn::kProcesses]);
   ValueReader attributes(columns_[DefinitionColumn::kProcessAttributes], 0);
-  ProcessTelling telling;
+  ProcessCoder coder;
   while (!reader.AtEnd()) {
     Process process;
-    if (!telling.Read(reader, &process)) return Truncated("processes");
+    if (!coder.Read(reader, &process)) return Truncated("processes");
     RETURN_IF_ERROR(Count("processes", limits_.processes_max, &after_.processes));
     uint64_t text = 0;
     if (!attributes.Read(&text) || text > UINT32_MAX) return Truncated("processAttributes");
@@ -255,13 +255,13 @@ absl::Status DefinitionReader::ReadProcesses() {
 
 absl::Status DefinitionReader::ReadThreads() {
   VarintReader reader(columns_[DefinitionColumn::kThreads]);
-  ThreadTelling telling(before_.processes);
+  ThreadCoder coder(before_.processes);
   while (!reader.AtEnd()) {
     Thread thread;
-    if (!telling.ReadProcess(reader, after_.processes, &thread.process)) return Truncated("threads");
+    if (!coder.ReadProcess(reader, after_.processes, &thread.process)) return Truncated("threads");
     const bool is_new = thread.process.value >= before_.processes;
     const Process* of = is_new ? &definitions_.processes[thread.process.value - before_.processes] : nullptr;
-    if (!telling.ReadRest(reader, of, &thread)) return Truncated("threads");
+    if (!coder.ReadRest(reader, of, &thread)) return Truncated("threads");
     RETURN_IF_ERROR(Count("threads", limits_.threads_max, &after_.threads));
     if (thread.name.value >= after_.strings) return BadReference("string", thread.name.value);
     definitions_.threads.push_back(thread);

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "intake/codec/columns.h"
 #include "intake/codec/held_nodes.h"
-#include "intake/codec/process_telling.h"
+#include "intake/codec/process_coder.h"
 #include "intake/wire/messages.h"
 
 namespace tributary::intake {

@@ -19,7 +19,7 @@ namespace {
 constexpr DictionaryLimits kSmall{
     .nodes_max = 60, .frames_max = 50, .strings_max = 40, .processes_max = 12, .threads_max = 24};
 
-std::string Tell(const Dictionary& d, const Sample& sample) {
+std::string Describe(const Dictionary& d, const Sample& sample) {
   const Thread& thread = d.thread(sample.thread);
   const Process& process = d.process(thread.process);
   std::string out = std::to_string(RoundToWire(sample.time).value) + " " + std::to_string(sample.cpu) + " " +
@@ -70,11 +70,11 @@ class Ends {
   void Send() {
     for (; next_ < held_back_.size(); ++next_) {
       const Batch& batch = held_back_[next_];
-      if (!encoder_ || spoken_ != batch.dictionary) {
+      if (!encoder_ || encoder_dictionary_ != batch.dictionary) {
         const bool continues = encoder_ && encoder_->CanContinue(*batch.dictionary);
         continued += continues ? 1 : 0;
         encoder_ = BatchEncoder::Following(++generation_, encoder_ ? &*encoder_ : nullptr, *batch.dictionary);
-        spoken_ = batch.dictionary;
+        encoder_dictionary_ = batch.dictionary;
       }
       for (const std::string& bytes : encoder_->Encode(batch)) {
         if (Below(12) == 0) return Reconnect();
@@ -144,7 +144,7 @@ class Ends {
     EXPECT_EQ(dictionary_->rolling_hash(), in->nodes_hash);
     ASSERT_EQ(in->samples.size(), batch.samples.size());
     for (size_t i = 0; i < in->samples.size(); ++i) {
-      ASSERT_EQ(Tell(*dictionary_, in->samples[i]), Tell(*batch.dictionary, batch.samples[i]));
+      ASSERT_EQ(Describe(*dictionary_, in->samples[i]), Describe(*batch.dictionary, batch.samples[i]));
     }
   }
 
@@ -177,7 +177,7 @@ class Ends {
   size_t next_ = 0;
   uint32_t generation_ = 0;
   std::optional<BatchEncoder> encoder_;
-  std::shared_ptr<const Dictionary> spoken_;
+  std::shared_ptr<const Dictionary> encoder_dictionary_;
   std::optional<BatchDecoder> decoder_;
   std::shared_ptr<Dictionary> dictionary_;
 };

@@ -140,12 +140,12 @@ bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view pac
                    UnpackedColumns* out) {
   RangeDecoder from(packed);
   CountModel counts;
-  const uint64_t told = counts.model.Get(from);
+  const uint64_t column_count = counts.model.Get(from);
   out->unknown = 0;
   out->columns.assign(packings.size(), {});
   out->packed_bytes.assign(packings.size(), 0);
   size_t left = bytes_max;
-  for (size_t i = 1; i < packings.size() && i < told; ++i) {
+  for (size_t i = 1; i < packings.size() && i < column_count; ++i) {
     std::string& column = out->columns[i];
     const size_t before = from.bytes_read();
     uint64_t count = counts.model.Get(from);
@@ -161,8 +161,10 @@ bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view pac
     left -= column.size();
     out->packed_bytes[i] = from.bytes_read() - before;
   }
-  if (told > packings.size()) out->unknown = static_cast<uint32_t>(std::min<uint64_t>(told - packings.size(), 64));
-  return told > packings.size() || from.AtEnd();
+  if (column_count > packings.size()) {
+    out->unknown = static_cast<uint32_t>(std::min<uint64_t>(column_count - packings.size(), 64));
+  }
+  return column_count > packings.size() || from.AtEnd();
 }
 
 }  // namespace tributary::intake

@@ -44,16 +44,17 @@ TEST(BatchCodec, CarriesTypesWithTheirMeaning) {
 }
 
 TEST(BatchDecoder, RefusesInvalidTypes) {
-  using Told = std::vector<std::tuple<int, std::string, std::string>>;
+  using Types = std::vector<std::tuple<int, std::string, std::string>>;
   const std::string longest(kSampleTypeBytesMax, 'x');
   EXPECT_TRUE(DecodeTypes({{3, longest, longest}, {255, "b", "c"}}).ok());
   EXPECT_TRUE(DecodeTypes({{3, "a", "b"}}, 1).ok());
   EXPECT_EQ(DecodeTypes({{3, "a", "b"}}, 2).status().code(), absl::StatusCode::kInvalidArgument);
-  for (const Told& told : {Told{{1, "mine", "bytes"}}, Told{{0, "mine", "bytes"}}, Told{{3, "", "bytes"}},
-                           Told{{3, "mine", ""}}, Told{{3, longest + "x", "bytes"}}, Told{{3, "mine", longest + "x"}},
-                           Told{{3, "a:b", "bytes"}}, Told{{3, "mine", "a\n"}}, Told{{3, "\xff", "bytes"}},
-                           Told{{3, "a", "b"}, {3, "a", "b"}}, Told(kSampleTypesMax + 1, {3, "a", "b"})}) {
-    EXPECT_EQ(DecodeTypes(told).status().code(), absl::StatusCode::kInvalidArgument);
+  for (const Types& types :
+       {Types{{1, "mine", "bytes"}}, Types{{0, "mine", "bytes"}}, Types{{3, "", "bytes"}}, Types{{3, "mine", ""}},
+        Types{{3, longest + "x", "bytes"}}, Types{{3, "mine", longest + "x"}}, Types{{3, "a:b", "bytes"}},
+        Types{{3, "mine", "a\n"}}, Types{{3, "\xff", "bytes"}}, Types{{3, "a", "b"}, {3, "a", "b"}},
+        Types(kSampleTypesMax + 1, {3, "a", "b"})}) {
+    EXPECT_EQ(DecodeTypes(types).status().code(), absl::StatusCode::kInvalidArgument);
   }
 }
 
@@ -77,7 +78,7 @@ TEST(BatchCodec, CarriesAccountingOfEachType) {
 }
 
 // Decodes a batch with counts of types: number, captured, lost in the ring; of 10 captured and 5 lost of all types.
-absl::StatusOr<IncomingBatch> DecodeTypeCounts(const std::vector<std::array<uint64_t, 3>>& told, bool of_closed) {
+absl::StatusOr<IncomingBatch> DecodeTypeCounts(const std::vector<std::array<uint64_t, 3>>& counts, bool of_closed) {
   capnp::MallocMessageBuilder message;
   auto root = message.initRoot<wire::Batch>();
   root.initDefinitions().setGeneration(1);
@@ -86,12 +87,12 @@ absl::StatusOr<IncomingBatch> DecodeTypeCounts(const std::vector<std::array<uint
   auto closed = root.initCloses(1)[0];
   closed.setSessionId(capnp::Data::Reader(reinterpret_cast<const uint8_t*>("0123456789abcdef"), 16));
   closed.setCaptured(10);
-  const auto count = static_cast<unsigned>(told.size());
+  const auto count = static_cast<unsigned>(counts.size());
   auto list = of_closed ? closed.initTypeCounts(count) : root.initTypeCounts(count);
   for (unsigned i = 0; i < count; ++i) {
-    list[i].setNumber(static_cast<uint8_t>(told[i][0]));
-    list[i].setCaptured(told[i][1]);
-    list[i].initLost(1).set(0, told[i][2]);
+    list[i].setNumber(static_cast<uint8_t>(counts[i][0]));
+    list[i].setCaptured(counts[i][1]);
+    list[i].initLost(1).set(0, counts[i][2]);
   }
   return BatchDecoder(1).Decode(MessageType::kBatch, 1, ToPayload(message));
 }
@@ -99,15 +100,16 @@ absl::StatusOr<IncomingBatch> DecodeTypeCounts(const std::vector<std::array<uint
 TEST(BatchDecoder, RefusesInconsistentCountsOfTypes) {
   EXPECT_TRUE(DecodeTypeCounts({{2, 6, 2}, {200, 4, 3}}, false).ok());
   EXPECT_TRUE(DecodeTypeCounts({{2, 6, 0}, {200, 4, 0}}, true).ok());
-  using Told = std::vector<std::array<uint64_t, 3>>;
-  for (const Told& told : {Told{{1, 6, 2}}, Told{{0, 6, 2}}, Told{{2, 6, 2}, {2, 1, 1}}, Told{{2, 0, 0}, {2, 0, 0}},
-                           Told{{2, 11, 0}}, Told{{2, 6, 0}, {3, 5, 0}}, Told{{2, UINT64_MAX, 0}}}) {
-    EXPECT_EQ(DecodeTypeCounts(told, false).status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(DecodeTypeCounts(told, true).status().code(), absl::StatusCode::kInvalidArgument);
+  using Counts = std::vector<std::array<uint64_t, 3>>;
+  for (const Counts& counts :
+       {Counts{{1, 6, 2}}, Counts{{0, 6, 2}}, Counts{{2, 6, 2}, {2, 1, 1}}, Counts{{2, 0, 0}, {2, 0, 0}},
+        Counts{{2, 11, 0}}, Counts{{2, 6, 0}, {3, 5, 0}}, Counts{{2, UINT64_MAX, 0}}}) {
+    EXPECT_EQ(DecodeTypeCounts(counts, false).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(DecodeTypeCounts(counts, true).status().code(), absl::StatusCode::kInvalidArgument);
   }
   EXPECT_EQ(DecodeTypeCounts({{2, 6, 3}, {3, 1, 3}}, false).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(DecodeTypeCounts({{2, 0, UINT64_MAX}}, false).status().code(), absl::StatusCode::kInvalidArgument);
-  Told many;
+  Counts many;
   for (uint64_t i = 0; i <= kSampleTypesMax; ++i) many.push_back({2 + i, 0, 0});
   EXPECT_EQ(DecodeTypeCounts(many, false).status().code(), absl::StatusCode::kInvalidArgument);
 }

@@ -110,18 +110,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t piece = kPieces[data[0] / 3 % 4];
   std::string bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   if (use == 1) MendChecksums(bytes);
-  const std::string said = use == 2 ? std::string(3000, 's') : bytes;
+  const std::string sent = use == 2 ? std::string(3000, 's') : bytes;
 
   ManualAlarms alarms;
   auto [client_end, server_end] = MemoryStream::Pair();
   MemoryStream *from_client = server_end.get(), *from_server = client_end.get();
   auto server = TlsStream::Accept(std::move(server_end), *contexts.server, alarms);
-  std::string heard;
+  std::string received;
   FrameDecoder frames;
   BatchDecoder batches(1);
   server->Start({.on_data =
                      [&](std::string_view plain) {
-                       heard.append(plain);
+                       received.append(plain);
                        frames.Append(plain);
                        Decode(frames, batches);
                        server->Write("answer");
@@ -132,7 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     client_end->Write(bytes);
     while (from_client->Deliver(piece) || alarms.Advance(0)) {
     }
-    if (!heard.empty()) abort();  // without a certificate no client gets in
+    if (!received.empty()) abort();  // without a certificate no client gets in
     return 0;
   }
   ReadyConnector below;
@@ -143,13 +143,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   client = connector.Connect("server", 1, [&](const absl::Status& status) {
     if (!status.ok()) return;
     client->Start({.on_data = [](std::string_view) {}, .on_close = {}, .on_drained = {}});
-    client->Write(said);
+    client->Write(sent);
   });
   below.connected(absl::OkStatus());
   while (from_client->Deliver(piece) || from_server->Deliver(piece) || alarms.Advance(0)) {
   }
-  if (heard.compare(0, std::string::npos, said, 0, heard.size()) != 0) abort();
-  if (use == 1 && heard.size() != said.size()) abort();
+  if (received.compare(0, std::string::npos, sent, 0, received.size()) != 0) abort();
+  if (use == 1 && received.size() != sent.size()) abort();
   return 0;
 }
 

@@ -24,7 +24,7 @@ class IntakeCredentialsTest : public testing::Test {
     return IntakeCredentials::Load(std::move(options), tcp_, alarms_, clock_, metrics_);
   }
   // NoConnector has no stream; TLS wraps its own stream around it.
-  static bool SpeaksTls(IntakeCredentials& credentials) {
+  static bool UsesTls(IntakeCredentials& credentials) {
     return credentials.connector().Connect("h", 1, [](const absl::Status&) {}) != nullptr;
   }
   TestFiles files_;
@@ -37,7 +37,7 @@ class IntakeCredentialsTest : public testing::Test {
 TEST_F(IntakeCredentialsTest, DefaultsToPlainTcp) {
   auto credentials = Load({});
   ASSERT_TRUE(credentials.ok());
-  EXPECT_FALSE(SpeaksTls(**credentials));
+  EXPECT_FALSE(UsesTls(**credentials));
   EXPECT_EQ((*credentials)->Token(), "");
 }
 
@@ -49,7 +49,7 @@ TEST_F(IntakeCredentialsTest, TlsWrapsTheConnector) {
                            .tls_cert = files_.Write("own.pem", own.cert),
                            .tls_key = files_.Write("own.key", own.key)});
   ASSERT_TRUE(credentials.ok()) << credentials.status();
-  EXPECT_TRUE(SpeaksTls(**credentials));
+  EXPECT_TRUE(UsesTls(**credentials));
   EXPECT_THAT(Message(Load({.tls = true, .tls_ca = files_.Path("none")}).status()), HasSubstr("--tls-ca: "));
 }
 
@@ -70,19 +70,19 @@ TEST_F(IntakeCredentialsTest, ChangeAppliesToTheNextConnectionOrNotAtAll) {
   const std::string ca = files_.Write("ca.pem", authority.pem()), token = files_.Write("token", "first-token-of-all\n");
   auto credentials = Load({.token_file = token});
   ASSERT_TRUE(credentials.ok()) << credentials.status();
-  EXPECT_FALSE(SpeaksTls(**credentials));
+  EXPECT_FALSE(UsesTls(**credentials));
   const std::string other = files_.Write("other", "second-token-of-all\n");
   EXPECT_THAT(Message((*credentials)->Change({.tls = true, .tls_ca = files_.Path("none"), .token_file = other})),
               HasSubstr("--tls-ca: "));
   EXPECT_THAT(Message((*credentials)->Change({.tls = true, .tls_ca = ca, .token_file = files_.Path("none")})),
               HasSubstr("--intake-token-file: "));
-  EXPECT_FALSE(SpeaksTls(**credentials));
+  EXPECT_FALSE(UsesTls(**credentials));
   EXPECT_EQ((*credentials)->Token(), "first-token-of-all");
   ASSERT_TRUE((*credentials)->Change({.tls = true, .tls_ca = ca, .token_file = other}).ok());
-  EXPECT_TRUE(SpeaksTls(**credentials));
+  EXPECT_TRUE(UsesTls(**credentials));
   EXPECT_EQ((*credentials)->Token(), "second-token-of-all");
   ASSERT_TRUE((*credentials)->Change({}).ok());
-  EXPECT_FALSE(SpeaksTls(**credentials));
+  EXPECT_FALSE(UsesTls(**credentials));
   EXPECT_EQ((*credentials)->Token(), "");
 }
 

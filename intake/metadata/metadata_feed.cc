@@ -9,7 +9,7 @@ namespace tributary::intake {
 namespace {
 
 // The memory of one thing in addition to its id and its attributes: the entries in both tables.
-constexpr size_t kBytesBeside = 256;
+constexpr size_t kOverheadBytes = 256;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void MetadataFeed::Put(Key key, std::string attributes, UnixNs from, bool gone) 
   const bool is_new = found == entities_.end();
   if (!is_new && found->second.gone == gone && found->second.attributes == attributes) return;
   const size_t before = is_new ? 0 : found->second.bytes;
-  const size_t bytes = kBytesBeside + key.second.size() + attributes.size();
+  const size_t bytes = kOverheadBytes + key.second.size() + attributes.size();
   if (bytes_ - before + bytes > options_.bytes_max || (is_new && entities_.size() >= options_.entities_max)) {
     return turned_away_.Add();
   }

@@ -20,16 +20,16 @@ class MetadataFeedTest : public testing::Test {
     feed_.emplace(options, clock_, *metrics_.emplace_back(std::make_unique<Metrics>()));
   }
   // Everything that the cursor's reader receives until there is no more.
-  std::vector<std::string> Told(MetadataFeed::Cursor& cursor) {
-    std::vector<std::string> told;
+  std::vector<std::string> ReadAll(MetadataFeed::Cursor& cursor) {
+    std::vector<std::string> lines;
     while (const std::optional<MetadataUpdate> update = feed_->Next(cursor)) {
-      if (update->begins_snapshot) told.push_back("begin");
+      if (update->begins_snapshot) lines.push_back("begin");
       for (const Entity& e : update->entities) {
-        told.push_back(e.id + (e.gone ? " gone" : "=" + std::string(FindAttribute(e.attributes, "k8s.pod.name"))));
+        lines.push_back(e.id + (e.gone ? " gone" : "=" + std::string(FindAttribute(e.attributes, "k8s.pod.name"))));
       }
-      if (update->ends_snapshot) told.push_back("end");
+      if (update->ends_snapshot) lines.push_back("end");
     }
-    return told;
+    return lines;
   }
   using Lines = std::vector<std::string>;
 
@@ -43,33 +43,33 @@ TEST_F(MetadataFeedTest, SendsASnapshotThenChanges) {
   feed_->Set(PodOf("b", "1"));
   feed_->SetComplete();
   MetadataFeed::Cursor cursor;
-  EXPECT_EQ(Told(cursor), (Lines{"begin", "a=1", "b=1", "end"}));
-  EXPECT_EQ(Told(cursor), Lines());
+  EXPECT_EQ(ReadAll(cursor), (Lines{"begin", "a=1", "b=1", "end"}));
+  EXPECT_EQ(ReadAll(cursor), Lines());
   feed_->Set(PodOf("a", "2"));
   feed_->Set(PodOf("a", "3"));
   feed_->Set(PodOf("b", "1"));  // unchanged
   feed_->Remove(EntityKind::kPod, "b", UnixNs{9});
   feed_->Remove(EntityKind::kPod, "never", UnixNs{9});
-  EXPECT_EQ(Told(cursor), (Lines{"a=3", "b gone"}));
+  EXPECT_EQ(ReadAll(cursor), (Lines{"a=3", "b gone"}));
   MetadataFeed::Cursor late;
-  EXPECT_EQ(Told(late), (Lines{"begin", "a=3", "b gone", "end"}));
+  EXPECT_EQ(ReadAll(late), (Lines{"begin", "a=3", "b gone", "end"}));
 }
 
 TEST_F(MetadataFeedTest, SnapshotEndsWhenTheFeedIsComplete) {
   MetadataFeed::Cursor cursor;
-  EXPECT_EQ(Told(cursor), Lines());
+  EXPECT_EQ(ReadAll(cursor), Lines());
   feed_->Set(PodOf("a", "1"));
-  EXPECT_EQ(Told(cursor), (Lines{"begin", "a=1"}));
+  EXPECT_EQ(ReadAll(cursor), (Lines{"begin", "a=1"}));
   feed_->Set(PodOf("b", "1"));
-  EXPECT_EQ(Told(cursor), (Lines{"b=1"}));
+  EXPECT_EQ(ReadAll(cursor), (Lines{"b=1"}));
   feed_->SetComplete();
-  EXPECT_EQ(Told(cursor), (Lines{"end"}));
+  EXPECT_EQ(ReadAll(cursor), (Lines{"end"}));
 }
 
 TEST_F(MetadataFeedTest, SendsAnEmptySnapshotToo) {
   feed_->SetComplete();
   MetadataFeed::Cursor cursor;
-  EXPECT_EQ(Told(cursor), (Lines{"begin", "end"}));
+  EXPECT_EQ(ReadAll(cursor), (Lines{"begin", "end"}));
 }
 
 TEST_F(MetadataFeedTest, ForgetsGoneEntitiesLater) {
@@ -82,7 +82,7 @@ TEST_F(MetadataFeedTest, ForgetsGoneEntitiesLater) {
   clock_.Advance(10);
   feed_->Set(PodOf("c", "1"));
   MetadataFeed::Cursor cursor;
-  EXPECT_EQ(Told(cursor), (Lines{"begin", "b=2", "c=1"}));
+  EXPECT_EQ(ReadAll(cursor), (Lines{"begin", "b=2", "c=1"}));
   EXPECT_EQ(feed_->size(), 2u);
 }
 
@@ -91,16 +91,16 @@ TEST_F(MetadataFeedTest, ReaderThatMissedAnEndGetsANewSnapshot) {
   for (const char* id : {"a", "b"}) feed_->Set(PodOf(id, "1"));
   feed_->SetComplete();
   MetadataFeed::Cursor slow, quick;
-  EXPECT_EQ(Told(slow), (Lines{"begin", "a=1", "b=1", "end"}));
-  EXPECT_EQ(Told(quick), (Lines{"begin", "a=1", "b=1", "end"}));
+  EXPECT_EQ(ReadAll(slow), (Lines{"begin", "a=1", "b=1", "end"}));
+  EXPECT_EQ(ReadAll(quick), (Lines{"begin", "a=1", "b=1", "end"}));
   feed_->Remove(EntityKind::kPod, "a", UnixNs{9});
-  EXPECT_EQ(Told(quick), (Lines{"a gone"}));
+  EXPECT_EQ(ReadAll(quick), (Lines{"a gone"}));
   clock_.Advance(10);
   feed_->Set(PodOf("c", "1"));
-  EXPECT_EQ(Told(quick), (Lines{"c=1"}));
-  EXPECT_EQ(Told(slow), (Lines{"begin", "b=1", "c=1", "end"}));
+  EXPECT_EQ(ReadAll(quick), (Lines{"c=1"}));
+  EXPECT_EQ(ReadAll(slow), (Lines{"begin", "b=1", "c=1", "end"}));
   feed_->Set(PodOf("c", "2"));
-  EXPECT_EQ(Told(slow), (Lines{"c=2"}));
+  EXPECT_EQ(ReadAll(slow), (Lines{"c=2"}));
 }
 
 TEST_F(MetadataFeedTest, EntityForgottenDuringASnapshotIsMissedOnlyIfItWasSentBefore) {
@@ -113,11 +113,11 @@ TEST_F(MetadataFeedTest, EntityForgottenDuringASnapshotIsMissedOnlyIfItWasSentBe
   ASSERT_EQ(feed_->Next(slower)->entities[0].id, "a");
   clock_.Advance(10);
   feed_->Set(PodOf("c", "1"));  // x is forgotten
-  EXPECT_EQ(Told(slow), (Lines{"b=1", "c=1", "end"}));
+  EXPECT_EQ(ReadAll(slow), (Lines{"b=1", "c=1", "end"}));
   feed_->Remove(EntityKind::kPod, "a", UnixNs{9});
   clock_.Advance(10);
   feed_->Set(PodOf("d", "1"));  // a is forgotten
-  EXPECT_EQ(Told(slower), (Lines{"b=1", "c=1", "d=1", "end", "begin", "b=1", "c=1", "d=1", "end"}));
+  EXPECT_EQ(ReadAll(slower), (Lines{"b=1", "c=1", "d=1", "end", "begin", "b=1", "c=1", "d=1", "end"}));
 }
 
 TEST_F(MetadataFeedTest, StaysWithinItsLimits) {
@@ -139,18 +139,18 @@ TEST_F(MetadataFeedTest, StaysWithinItsLimits) {
 // The state that a reader builds from the updates.
 struct Reader {
   MetadataFeed::Cursor cursor;
-  std::map<std::string, std::string> told;
+  std::map<std::string, std::string> entities;
   std::set<std::string> in_snapshot;
 
   void Take(const MetadataUpdate& update) {
     if (update.begins_snapshot) in_snapshot.clear();
     for (const Entity& e : update.entities) {
       in_snapshot.insert(e.id);
-      told[e.id] = FindAttribute(e.attributes, "k8s.pod.name");
-      if (e.gone) told.erase(e.id);
+      entities[e.id] = FindAttribute(e.attributes, "k8s.pod.name");
+      if (e.gone) entities.erase(e.id);
     }
     if (update.ends_snapshot)
-      std::erase_if(told, [this](const auto& each) { return !in_snapshot.contains(each.first); });
+      std::erase_if(entities, [this](const auto& each) { return !in_snapshot.contains(each.first); });
   }
 };
 
@@ -180,7 +180,7 @@ TEST_F(MetadataFeedTest, EveryReaderEndsUpWithTheCurrentState) {
     if (const auto update = feed_->Next(reader.cursor)) reader.Take(*update);
     if (random() % 20 != 0) continue;
     while (const auto update = feed_->Next(reader.cursor)) reader.Take(*update);
-    ASSERT_EQ(reader.told, model) << round;
+    ASSERT_EQ(reader.entities, model) << round;
   }
 }
 

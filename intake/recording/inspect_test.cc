@@ -104,7 +104,7 @@ TEST(Inspect, EscapesForeignText) {
   EXPECT_FALSE(Has(printed.lines[0], "secret"));
 }
 
-TEST(Inspect, SaysWhereDamageBegins) {
+TEST(Inspect, ReportsWhereDamageBegins) {
   const std::string whole = Recording(2), first = Recording(1);
   std::string bytes = whole;
   bytes[first.size() + kHeaderBytes + 5] ^= 1;
@@ -135,7 +135,7 @@ TEST(Inspect, RefusesARecordingOfANewerRelease) {
   EXPECT_TRUE(Has(Message(Print(frame).status), "file is not a recording, or its first message is damaged"));
 }
 
-TEST(Inspect, SaysWhichMessageIsInconsistent) {
+TEST(Inspect, ReportsWhichMessageIsInconsistent) {
   const std::string whole = Recording(2), first = Recording(1);
   // The second batch without the first: its definitions continue definitions that are not there.
   const Printed printed = Print(HelloFrame() + whole.substr(first.size()));

@@ -84,18 +84,18 @@ TEST_F(Recording, HoldsMetadata) {
   ASSERT_TRUE((*sink)->Take(generator_.Next(10)).ok());
   ASSERT_TRUE((*sink)->Take(generator_.Next(10)).ok());
 
-  std::vector<std::string> told;
+  std::vector<std::string> contents;
   auto reader = RecordingReader::Open(path_);
   ASSERT_TRUE(reader.ok());
   for (RecordedFrame recorded; *(*reader)->Next(&recorded);) {
-    if (recorded.frame.type == MessageType::kBatch) told.push_back("batch");
+    if (recorded.frame.type == MessageType::kBatch) contents.push_back("batch");
     if (recorded.frame.type != MessageType::kMetadata) continue;
     uint32_t unknown_values = 0;
     auto update = DecodeMetadata(recorded.frame.payload, &unknown_values);
     ASSERT_TRUE(update.ok()) << update.status();
-    for (const Entity& entity : update->entities) told.push_back(entity.id);
+    for (const Entity& entity : update->entities) contents.push_back(entity.id);
   }
-  EXPECT_EQ(told, (std::vector<std::string>{"node", "batch", "c", "batch", "batch"}));
+  EXPECT_EQ(contents, (std::vector<std::string>{"node", "batch", "c", "batch", "batch"}));
 }
 
 TEST_F(Recording, HoldsTheBatchesItPassedOn) {
@@ -176,7 +176,7 @@ TEST_F(Recording, RefusesPathsThatAreNotFiles) {
   }
 }
 
-TEST_F(Recording, ReaderSaysWhereATornFileEnds) {
+TEST_F(Recording, ReaderReportsWhereATornFileEnds) {
   auto sink = Open();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(sink->Take(generator_.Next(100)).ok());
   sink.reset();

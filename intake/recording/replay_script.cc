@@ -26,7 +26,7 @@ void SetGeneration(wire::Definitions::Builder definitions, uint32_t generation) 
   if (definitions.getDerivedFrom() != 0) definitions.setDerivedFrom(generation - 1);
 }
 
-absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Definitions::Reader from, uint32_t generation) {
+absl::Status Rewrite(capnp::MallocMessageBuilder& message, wire::Definitions::Reader from, uint32_t generation) {
   message.setRoot(from);
   SetGeneration(message.getRoot<wire::Definitions>(), generation);
   return absl::OkStatus();
@@ -34,28 +34,28 @@ absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Definitions::Rea
 
 // Adds those types of `known` that `from` does not define to the definitions in `to`.
 void DefineTypes(wire::Batch::Reader from, const std::vector<SampleTypeDefinition>& known, wire::Batch::Builder to) {
-  IncomingBatch told;
-  if (!ReadSampleTypes(from, &told).ok()) return;  // cannot fail: it was read when the recording was loaded
+  IncomingBatch batch;
+  if (!ReadSampleTypes(from, &batch).ok()) return;  // cannot fail: it was read when the recording was loaded
   for (const SampleTypeDefinition& type : known) {
     const auto same = [&type](const SampleTypeDefinition& other) { return other.type == type.type; };
-    if (told.sample_types.size() < kSampleTypesMax &&
-        std::none_of(told.sample_types.begin(), told.sample_types.end(), same)) {
-      told.sample_types.push_back(type);
+    if (batch.sample_types.size() < kSampleTypesMax &&
+        std::none_of(batch.sample_types.begin(), batch.sample_types.end(), same)) {
+      batch.sample_types.push_back(type);
     }
   }
-  WriteSampleTypes(told.sample_types, to);
+  WriteSampleTypes(batch.sample_types, to);
 }
 
-absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Batch::Reader from,
-                    const std::vector<SampleTypeDefinition>& types, const ReplayScript::Telling& telling) {
+absl::Status Rewrite(capnp::MallocMessageBuilder& message, wire::Batch::Reader from,
+                     const std::vector<SampleTypeDefinition>& types, const ReplayScript::Parameters& parameters) {
   message.setRoot(from);
   auto root = message.getRoot<wire::Batch>();
-  SetGeneration(root.getDefinitions(), telling.generation);
-  root.getClock().setUnixNs(telling.closed.value);
+  SetGeneration(root.getDefinitions(), parameters.generation);
+  root.getClock().setUnixNs(parameters.closed.value);
   auto lost = root.getLost();
   for (unsigned i = 0; i < lost.size(); ++i) lost.set(i, 0);
   root.initTypeCounts(0);
-  WriteAccounting({.captured = telling.captured, .idle = root.getIdle()}, root);
+  WriteAccounting({.captured = parameters.captured, .idle = root.getIdle()}, root);
   if (!types.empty()) DefineTypes(from, types, root);
   // The replay has nothing to do with other sessions of the recorded node.
   root.initCloses(0);
@@ -65,20 +65,20 @@ absl::Status Retell(capnp::MallocMessageBuilder& message, wire::Batch::Reader fr
 // An empty value, because ReadPayload returns a value.
 struct Done {};
 
-absl::StatusOr<std::string> Retell(const Frame& frame, const std::vector<SampleTypeDefinition>& types,
-                                   const ReplayScript::Telling& telling) {
+absl::StatusOr<std::string> Rewrite(const Frame& frame, const std::vector<SampleTypeDefinition>& types,
+                                    const ReplayScript::Parameters& parameters) {
   capnp::MallocMessageBuilder message(static_cast<unsigned>(frame.payload.size() / sizeof(capnp::word)) + 64);
   absl::StatusOr<Done> done;
   if (frame.type == MessageType::kDefinitions) {
     done = ReadPayload<wire::Definitions, Done>(frame.payload, [&](wire::Definitions::Reader root, Done*) {
-      return Retell(message, root, telling.generation);
+      return Rewrite(message, root, parameters.generation);
     });
   } else {
     done = ReadPayload<wire::Batch, Done>(
-        frame.payload, [&](wire::Batch::Reader root, Done*) { return Retell(message, root, types, telling); });
+        frame.payload, [&](wire::Batch::Reader root, Done*) { return Rewrite(message, root, types, parameters); });
   }
   RETURN_IF_ERROR(done.status());
-  return EncodeFrame(frame.type, kChannelSamples, frame.type == MessageType::kBatch ? telling.sequence : 0,
+  return EncodeFrame(frame.type, kChannelSamples, frame.type == MessageType::kBatch ? parameters.sequence : 0,
                      ToPayload(message));
 }
 
@@ -180,12 +180,12 @@ int64_t ReplayScript::duration_ns() const {
   return last + std::max<int64_t>(gap, kNsPerMs);
 }
 
-absl::StatusOr<std::string> ReplayScript::Build(size_t step, const Telling& telling) const {
-  const Step& what = steps_[step];
-  std::string stored(what.bytes, '\0');
+absl::StatusOr<std::string> ReplayScript::Build(size_t step, const Parameters& parameters) const {
+  const Step& source = steps_[step];
+  std::string stored(source.bytes, '\0');
   for (size_t done = 0; done < stored.size();) {
     const ssize_t n =
-        pread(file_.get(), stored.data() + done, stored.size() - done, static_cast<off_t>(what.offset + done));
+        pread(file_.get(), stored.data() + done, stored.size() - done, static_cast<off_t>(source.offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return ErrnoStatus("pread", path_, n < 0 ? errno : EIO);
     done += static_cast<size_t>(n);
@@ -198,8 +198,8 @@ absl::StatusOr<std::string> ReplayScript::Build(size_t step, const Telling& tell
     ASSIGN_OR_RETURN(const bool got, decoder.Next(&frame));
     if (!got) return out;
     if (frame.type != MessageType::kDefinitions && frame.type != MessageType::kBatch) continue;
-    ASSIGN_OR_RETURN(const std::string told, Retell(frame, types_, telling));
-    out += told;
+    ASSIGN_OR_RETURN(const std::string rewritten, Rewrite(frame, types_, parameters));
+    out += rewritten;
   }
 }
 

@@ -29,7 +29,7 @@ class ReplayScript {
     uint32_t generation_begin = 0;  // the first step of that generation, or of the generation that it continues
   };
   // How a step is sent this time.
-  struct Telling {
+  struct Parameters {
     uint64_t sequence = 0;
     uint32_t generation = 0;
     SampleCounts captured;
@@ -49,7 +49,7 @@ class ReplayScript {
   const std::vector<Entity>& entities() const { return entities_; }
 
   // Returns the frames of a step, ready for the wire. An error if the file has changed since it was loaded.
-  absl::StatusOr<std::string> Build(size_t step, const Telling& telling) const;
+  absl::StatusOr<std::string> Build(size_t step, const Parameters& parameters) const;
 
  private:
   ReplayScript() = default;

@@ -25,7 +25,7 @@ PeerWatch::Verdict PeerWatch::Tick(size_t unread_bytes, bool reading) {
   }
   if (frame_since_ && clock_.Monotonic().value - frame_since_->value > frame_timeout_ms_ * kNsPerMs)
     return Verdict::kFrameTooOld;
-  silent_ticks_ = std::exchange(heard_, false) ? 0 : silent_ticks_ + 1;
+  silent_ticks_ = std::exchange(received_, false) ? 0 : silent_ticks_ + 1;
   return silent_ticks_ >= kIdleTicks ? Verdict::kSilent : Verdict::kFine;
 }
 

@@ -16,7 +16,7 @@ class PeerWatch {
 
   PeerWatch(const Clock& clock, int64_t frame_timeout_ms) : clock_(clock), frame_timeout_ms_(frame_timeout_ms) {}
 
-  void Heard() { heard_ = true; }
+  void Received() { received_ = true; }
   void FrameDone() { frame_since_.reset(); }
   // Call it after all whole frames were taken. `partial`: a part of a frame is left.
   void FrameLeft(bool partial);
@@ -37,7 +37,7 @@ class PeerWatch {
   std::optional<MonotonicNs> frame_since_;  // when the frame began that is not yet whole
   size_t unread_bytes_ = 0;                 // at the last tick
   int unread_ticks_ = 0;
-  bool heard_ = false;
+  bool received_ = false;
   int silent_ticks_ = 0;
 };
 

@@ -133,7 +133,7 @@ void ServerSession::Impl::Start() {
 void ServerSession::Impl::OnData(std::string_view bytes) {
   metrics.received_bytes.Add(bytes.size());
   received_bytes += bytes.size();
-  watch.Heard();
+  watch.Received();
   if (state != State::kOpen) return;
   frames.Append(bytes);
   Throttle(bytes.size());

@@ -405,7 +405,7 @@ TEST_F(IntakeTest, OwnerMayRefuseASession) {
   ExpectStoredIsSent();
 }
 
-TEST_F(IntakeTest, CloseSaysGoodbyeAndTheClientComesBack) {
+TEST_F(IntakeTest, CloseSendsGoodbyeAndTheClientComesBack) {
   StartServer();
   StartClient();
   RunUntil([&] { return client_->connected(); }, "connected");

@@ -151,7 +151,7 @@ TEST_F(SymbolResumeTest, NodeWithOtherBytesStartsFromTheBeginning) {
 // Such a collector sends no key and does not know of parts.
 TEST_F(SymbolResumeTest, CollectorOfAnEarlierReleaseAlwaysStartsFromTheBeginning) {
   PackedTable earlier = packed_;
-  earlier.SayKey(0);
+  earlier.set_key(0);
   parts_.Keep(id_, {packed_.stored_bytes(), kBytes, packed_.key(), packed_.Read(0, 100'000).value()});
   relay_->cut_in = [](const SymbolChunk& chunk) { return chunk.offset == 7 * kSymbolChunkBytes; };
   Upload(earlier);
@@ -191,7 +191,7 @@ TEST_F(SymbolResumeTest, UploadStartsFromTheBeginningIfThePartIsGone) {
 // All bytes came from this node, so it breaks the protocol.
 TEST_F(SymbolResumeTest, TableThatDoesNotMatchItsKeyEndsTheSession) {
   PackedTable wrong = packed_;
-  wrong.SayKey(wrong.key() + 1);
+  wrong.set_key(wrong.key() + 1);
   Upload(wrong);
   RunUntilClosed(1);
   EXPECT_EQ(Refused("bad_message"), 1u);

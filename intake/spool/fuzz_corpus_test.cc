@@ -49,8 +49,8 @@ std::string DefinitionsOf(const std::string& payload) {
 
 // The numbers of the steps in batch_decoder_fuzz.cc.
 enum Step : char { kBatch, kDefinitions, kUndo, kTruncate, kUnpack };
-std::string StepOf(Step what, const std::string& bytes = "") {
-  return std::string({what, static_cast<char>(bytes.size()), static_cast<char>(bytes.size() >> 8)}) + bytes;
+std::string StepOf(Step step, const std::string& bytes = "") {
+  return std::string({step, static_cast<char>(bytes.size()), static_cast<char>(bytes.size() >> 8)}) + bytes;
 }
 
 // A few stacks, an eviction of the stacks that were used first, and more stacks.

@@ -133,8 +133,8 @@ absl::Status SpoolDelivery::Claim(SegmentId id, uint32_t index, const SpoolClaim
 // slot intact. Then writes the second copy, so that the newest claims survive one damaged sector.
 absl::Status SpoolDelivery::WriteClaims(SpooledSegment& segment, FoundClaims next) {
   const std::string name = SegmentName(segment.id);
-  auto write = [&](size_t slot, const std::string& what) -> absl::Status {
-    RETURN_IF_ERROR(storage_.Overwrite(name, ClaimSlotOffset(slot), what));
+  auto write = [&](size_t slot, const std::string& contents) -> absl::Status {
+    RETURN_IF_ERROR(storage_.Overwrite(name, ClaimSlotOffset(slot), contents));
     return storage_.Sync(name);
   };
   const size_t old_slot = segment.claims.slot;

@@ -183,7 +183,7 @@ class Model {
   bool DeliverDamaged(const SpooledBatch& next) {
     EXPECT_LE(next.claim->base.idle, next.claim->first_sequence);
     const Key key{next.claim->session_id[0], next.claim->first_sequence};
-    if (reducer_.try_emplace(key, kToldAsLost).second) ++dropped_;
+    if (reducer_.try_emplace(key, kReportedLost).second) ++dropped_;
     if (next.last_of_segment) spool_->Release(next.segment);
     return true;
   }
@@ -208,7 +208,7 @@ class Model {
   // Acts as a reducer: a batch that comes again under its number changes nothing.
   void Store(Key key, uint64_t number) {
     auto [it, is_new] = reducer_.try_emplace(key, number);
-    EXPECT_TRUE(it->second == number || it->second == kToldAsLost)
+    EXPECT_TRUE(it->second == number || it->second == kReportedLost)
         << "a claim lied: session " << int{key.session} << " sequence " << key.sequence;
     if (is_new) {
       EXPECT_TRUE(stored_.insert(number).second) << "batch " << number << " was stored twice";
@@ -245,7 +245,7 @@ class Model {
     }
   }
 
-  static constexpr uint64_t kToldAsLost = 0;
+  static constexpr uint64_t kReportedLost = 0;
   const Faults faults_;
   std::mt19937_64 random_;
   FakeSpoolStorage storage_;

@@ -17,7 +17,7 @@ void SymbolParts::Keep(const ExecutableId& id, Part part) {
   if (part.key == 0 || part.bytes.empty() || part.bytes.size() >= part.total_bytes) return;
   std::lock_guard lock(mutex_);
   if (auto it = held_.find(id); it != held_.end()) {
-    const SymbolPart had = it->second.part.Said(), has = part.Said();
+    const SymbolPart had = it->second.part.Summary(), has = part.Summary();
     const bool same = had.total_bytes == has.total_bytes && had.raw_bytes == has.raw_bytes && had.key == has.key;
     if (same && had.offset >= has.offset) return;
     Remove(id);
@@ -34,13 +34,13 @@ SymbolPart SymbolParts::Offer(const ExecutableId& id) {
   auto it = held_.find(id);
   if (it == held_.end()) return {};
   it->second.used = ++uses_;
-  return it->second.part.Said();
+  return it->second.part.Summary();
 }
 
 std::optional<SymbolParts::Part> SymbolParts::Take(const ExecutableId& id, const SymbolPart& offered) {
   std::lock_guard lock(mutex_);
   auto it = held_.find(id);
-  if (it == held_.end() || it->second.part.Said() != offered) return std::nullopt;
+  if (it == held_.end() || it->second.part.Summary() != offered) return std::nullopt;
   Part part = std::move(it->second.part);
   bytes_ -= part.bytes.capacity();
   held_.erase(it);

@@ -26,7 +26,7 @@ class SymbolParts {
     uint64_t key = 0;
     std::string bytes;  // not empty, and shorter than the whole table
 
-    SymbolPart Said() const { return {bytes.size(), total_bytes, raw_bytes, key}; }
+    SymbolPart Summary() const { return {bytes.size(), total_bytes, raw_bytes, key}; }
   };
 
   SymbolParts(Options options, Metrics& metrics);

@@ -272,16 +272,16 @@ std::string MessageMutator::Frames(std::string_view stream, size_t bytes_max) {
   std::string& frame = frames[at];
   if (at + 1 == frames.size() || OneIn(16)) {
     frame = Bytes(frame, bytes_max);
-  } else if (const uint64_t what = Below(16); what == 0) {
+  } else if (const uint64_t choice = Below(16); choice == 0) {
     frames.insert(frames.begin() + static_cast<ptrdiff_t>(Below(frames.size())), std::string(frame));
-  } else if (what == 1) {
+  } else if (choice == 1) {
     frames.erase(frames.begin() + static_cast<ptrdiff_t>(at));
-  } else if (what == 2) {
+  } else if (choice == 2) {
     std::swap(frame, frames[Below(frames.size() - 1)]);
-  } else if (what == 3) {
+  } else if (choice == 3) {
     frame.replace(4, 4, Bytes(frame.substr(4, 4), 4));  // version, type, flags, channel
     frame.resize(std::max(frame.size(), kHeaderBytes));
-  } else if (what < 6) {
+  } else if (choice < 6) {
     const uint64_t sequence = Number(0);
     std::memcpy(&frame[8], &sequence, sizeof(sequence));
   } else {

@@ -176,7 +176,7 @@ class IntakeTest : public testing::Test {
         Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { asked_.push_back(id); },
                             .lost = [this](LossReason reason, const SampleCounts& n) { lost_[reason] += n.total(); },
                             .durable = {},
-                            .earlier_told = {}});
+                            .earlier_reported = {}});
     client_->Start();
   }
   // Takes one batch and remembers the samples that must arrive at the other end.
@@ -193,8 +193,8 @@ class IntakeTest : public testing::Test {
     if (ServerSession* session = server_->live()) session->Ack(store_.durable);
   }
   // Runs the loop until `done` holds; fails after 20 s.
-  void RunUntil(const std::function<bool()>& done, const char* what) {
-    ASSERT_TRUE(RunLoopUntil(loop_, done, 20'000)) << "never: " << what;
+  void RunUntil(const std::function<bool()>& done, const char* event) {
+    ASSERT_TRUE(RunLoopUntil(loop_, done, 20'000)) << "never: " << event;
   }
   void RunUntilStored(size_t batches) {
     RunUntil([&] { return store_.stored.size() >= batches; }, "batches stored");
@@ -210,10 +210,10 @@ class IntakeTest : public testing::Test {
   }
   // Expects captured = stored + lost, for each type, in the session's account of the newest batch.
   void ExpectAccountIsExact() {
-    const Accounting& told = store_.stored.rbegin()->second.accounting;
-    EXPECT_EQ(told.captured.total(), captured_);
-    EXPECT_EQ(told.captured, store_.stored_counts() + told.TotalLost()) << "for each type";
-    for (const auto& [reason, samples] : lost_) EXPECT_EQ(told.LostFor(reason).total(), samples);
+    const Accounting& accounting = store_.stored.rbegin()->second.accounting;
+    EXPECT_EQ(accounting.captured.total(), captured_);
+    EXPECT_EQ(accounting.captured, store_.stored_counts() + accounting.TotalLost()) << "for each type";
+    for (const auto& [reason, samples] : lost_) EXPECT_EQ(accounting.LostFor(reason).total(), samples);
   }
   uint64_t Refused(const char* reason) {
     return metrics_.AddCounter("tributary_intake_refusals_total", "", {{"reason", reason}}).value();

@@ -24,7 +24,7 @@ void WriteLost(const uint64_t (&lost)[kLossReasonCount], InitLost&& init) {
   for (unsigned i = 0; i < used; ++i) list.set(i, lost[i]);
 }
 
-inline std::vector<SampleType> TypesBesideCpu(const Accounting& accounting) {
+inline std::vector<SampleType> TypesExceptCpu(const Accounting& accounting) {
   std::vector<SampleType> types;
   const SampleCounts counted = accounting.Counted();
   for (const auto& [type, samples] : counted.parts()) types.push_back(type);
@@ -37,7 +37,7 @@ inline void WriteAccounting(const Accounting& accounting, wire::Batch::Builder t
   to.setIdle(accounting.idle);
   for (size_t i = 0; i < kLossReasonCount; ++i) lost[i] = accounting.lost[i].total();
   WriteLost(lost, [&to](unsigned size) { return to.initLost(size); });
-  const std::vector<SampleType> types = TypesBesideCpu(accounting);
+  const std::vector<SampleType> types = TypesExceptCpu(accounting);
   if (types.empty()) return;
   auto list = to.initTypeCounts(static_cast<unsigned>(types.size()));
   for (unsigned t = 0; t < types.size(); ++t) {
@@ -64,12 +64,12 @@ inline absl::Status ReadLost(LossList::Reader from, uint64_t (&lost)[kLossReason
 template <typename Split>
 absl::Status ReadTypeCounts(TypeCountsList::Reader from, Split&& split) {
   if (from.size() > kSampleTypesMax) return Malformed("counts of too many sample types");
-  std::bitset<256> met;
+  std::bitset<256> seen;
   for (const auto counts : from) {
     const uint8_t number = counts.getNumber();
     if (number <= static_cast<uint8_t>(SampleType::kCpu)) return Malformed("counts of a sample type that has none");
-    if (met.test(number)) return Malformed("a sample type is counted twice");
-    met.set(number);
+    if (seen.test(number)) return Malformed("a sample type is counted twice");
+    seen.set(number);
     RETURN_IF_ERROR(split(static_cast<SampleType>(number), counts));
   }
   return absl::OkStatus();

@@ -123,18 +123,18 @@ inline void WriteSampleTypes(const std::vector<SampleTypeDefinition>& types, wir
 inline absl::Status ReadSampleTypes(wire::Batch::Reader from, IncomingBatch* out) {
   const auto list = from.getSampleTypes();
   if (list.size() > kSampleTypesMax) return Malformed("too many sample types");
-  std::bitset<256> met;
-  for (const auto& told : list) {
-    const uint8_t number = told.getNumber();
+  std::bitset<256> seen;
+  for (const auto& definition : list) {
+    const uint8_t number = definition.getNumber();
     if (number <= kSampleTypesUndefinedMax) return Malformed("a sample type with a reserved number");
-    if (met.test(number)) return Malformed("a sample type is defined twice");
-    met.set(number);
+    if (seen.test(number)) return Malformed("a sample type is defined twice");
+    seen.set(number);
     SampleTypeDefinition& type = out->sample_types.emplace_back();
     type.type = static_cast<SampleType>(number);
-    type.info = {std::string(told.getName().cStr(), told.getName().size()),
-                 std::string(told.getUnit().cStr(), told.getUnit().size()),
-                 static_cast<Aggregation>(told.getAggregation())};
-    if (told.getAggregation() > kAggregationLast) return Malformed("a sample type has an unknown aggregation");
+    type.info = {std::string(definition.getName().cStr(), definition.getName().size()),
+                 std::string(definition.getUnit().cStr(), definition.getUnit().size()),
+                 static_cast<Aggregation>(definition.getAggregation())};
+    if (definition.getAggregation() > kAggregationLast) return Malformed("a sample type has an unknown aggregation");
     for (const std::string* text : {&type.info.name, &type.info.unit}) {
       if (!IsSampleTypeText(*text)) return Malformed("a sample type has an invalid name or unit");
     }

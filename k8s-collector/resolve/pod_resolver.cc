@@ -69,7 +69,7 @@ PodResolver::PodResolver(Options options, intake::MetadataFeed& feed, const Cloc
                                      "Container ids that a pod named although another pod had already named them.")),
       rollouts_total_(metrics.AddCounter("tributary_k8s_rollouts_total", "Rollouts that were noticed.")),
       rollouts_(turned_away_) {
-  TellCluster();
+  ReportCluster();
 }
 
 void PodResolver::OnListBegin(ResourceKind kind) {
@@ -92,16 +92,16 @@ void PodResolver::OnObject(ResourceKind kind, const KubeObject& object) {
   const std::string before = std::exchange(*uid, object.uid);
   uint64_t left_out = 0;
   if (kind == ResourceKind::kNamespaces) {
-    Tell(MakeNamespace(object, left_out));
+    Report(MakeNamespace(object, left_out));
     if (object.name == kSystemNamespace && object.uid != cluster_uid_) {
       cluster_uid_ = object.uid;
-      TellCluster();
+      ReportCluster();
     }
   } else if (kind == ResourceKind::kNodes) {
-    Tell(MakeNode(object, left_out));
+    Report(MakeNode(object, left_out));
   } else {
     if (before != object.uid) feed_.Remove(EntityKind::kWorkload, before, clock_.Unix());
-    TellWorkload(kind, object);
+    ReportWorkload(kind, object);
   }
   left_out_.Add(left_out);
 }
@@ -128,7 +128,7 @@ void PodResolver::OnListEnd(ResourceKind kind) {
     pods_.EndList([this](const std::string& uid, const Pod& pod) { GonePod(uid, pod); });
     pods_gauge_.Set(static_cast<int64_t>(pods_.size()));
     if (complete_) {
-      for (Entity& rollout : rollouts_.Settle()) TellRollout(std::move(rollout));
+      for (Entity& rollout : rollouts_.Settle()) ReportRollout(std::move(rollout));
     }
   } else if (HasOwnOwner(WorkloadKind(kind))) {
     OwnersOf(kind).EndList([this, kind](const std::string& uid, const Owner& owner) { GoneOwner(kind, uid, owner); });
@@ -141,7 +141,7 @@ void PodResolver::OnListEnd(ResourceKind kind) {
 
 void PodResolver::OnComplete() {
   complete_ = true;
-  for (Entity& rollout : rollouts_.Settle()) TellRollout(std::move(rollout));
+  for (Entity& rollout : rollouts_.Settle()) ReportRollout(std::move(rollout));
   feed_.SetComplete();
 }
 
@@ -166,7 +166,7 @@ void PodResolver::PutPod(const KubeObject& object) {
     pod.version = 0;  // so that it is followed as the new owner's
   }
   uint64_t left_out = 0;
-  Tell(MakePod(object, chain, left_out));
+  Report(MakePod(object, chain, left_out));
   left_out_.Add(left_out);
   PutContainers(object, pod);
   Follow(object, chain, pod);
@@ -214,7 +214,7 @@ void PodResolver::PutContainers(const KubeObject& object, Pod& pod) {
     if (std::find(named.begin(), named.end(), id) != named.end()) continue;
     named.push_back(id);
     // After a container has ended, nothing new is learned about it.
-    if (!container.has_ended || is_first) Tell(std::move(container.entity));
+    if (!container.has_ended || is_first) Report(std::move(container.entity));
     if (container.has_ended) feed_.Remove(EntityKind::kContainer, id, clock_.Unix());
   }
   left_out_.Add(left_out);
@@ -262,16 +262,16 @@ void PodResolver::PutOwner(ResourceKind kind, const KubeObject& object) {
   const bool has_other_owner = !is_new && owner.top_uid != now.top_uid;
   owner = std::move(now);
   owners_gauge_.Set(static_cast<int64_t>(replica_sets_.size() + jobs_.size()));
-  TellWorkload(kind, object);
+  ReportWorkload(kind, object);
   if (has_other_owner) {  // adopted: rare, so a loop over all pods is acceptable
     pods_.ForEach([&](const std::string& uid, const Pod& pod) {
-      if (pod.owner_uid == object.uid) TellTop(uid, owner);
+      if (pod.owner_uid == object.uid) ReportTopOwner(uid, owner);
     });
   }
   const auto waiting = waiting_.find(object.uid);
   if (waiting == waiting_.end()) return;
   for (auto& [pod_uid, sighting] : waiting->second) {
-    TellTop(pod_uid, owner);
+    ReportTopOwner(pod_uid, owner);
     See(std::move(sighting), &owner);
   }
   waiting_.erase(object.uid);
@@ -282,18 +282,18 @@ void PodResolver::GoneOwner(ResourceKind kind, const std::string& uid, const Own
 }
 
 // A workload without labels and annotations is not sent, unless the feed already has it.
-void PodResolver::TellWorkload(ResourceKind kind, const KubeObject& object) {
+void PodResolver::ReportWorkload(ResourceKind kind, const KubeObject& object) {
   uint64_t left_out = 0;
   Entity workload = MakeWorkload(OwnerWord(WorkloadKind(kind)), object, left_out);
   left_out_.Add(left_out);
-  if (!workload.attributes.empty() || feed_.Find(EntityKind::kWorkload, object.uid)) Tell(std::move(workload));
+  if (!workload.attributes.empty() || feed_.Find(EntityKind::kWorkload, object.uid)) Report(std::move(workload));
 }
 
-void PodResolver::TellTop(const std::string& pod_uid, const Owner& owner) {
+void PodResolver::ReportTopOwner(const std::string& pod_uid, const Owner& owner) {
   std::optional<Entity> known = feed_.Find(EntityKind::kPod, pod_uid);
   if (!known || known->gone || owner.top_kind.empty()) return;
   SetOwner(known->attributes, owner.top_kind, owner.top_name, owner.top_uid);
-  Tell(*std::move(known));
+  Report(*std::move(known));
 }
 
 void PodResolver::Follow(const KubeObject& object, const OwnerChain& chain, Pod& pod) {
@@ -321,16 +321,16 @@ void PodResolver::See(RolloutTracker::Sighting sighting, const Owner* owner) {
     sighting.uid = owner->top_uid;
   }
   if (owner != nullptr) sighting.revision = owner->revision;
-  if (std::optional<Entity> rollout = rollouts_.See(std::move(sighting))) TellRollout(*std::move(rollout));
+  if (std::optional<Entity> rollout = rollouts_.See(std::move(sighting))) ReportRollout(*std::move(rollout));
 }
 
-void PodResolver::TellRollout(Entity rollout) {
+void PodResolver::ReportRollout(Entity rollout) {
   rollouts_total_.Add();
-  if (told_rollouts_.size() >= kRolloutsMax) {
-    feed_.Remove(EntityKind::kRollout, told_rollouts_.front(), clock_.Unix());
-    told_rollouts_.pop_front();
+  if (reported_rollouts_.size() >= kRolloutsMax) {
+    feed_.Remove(EntityKind::kRollout, reported_rollouts_.front(), clock_.Unix());
+    reported_rollouts_.pop_front();
   }
-  told_rollouts_.push_back(rollout.id);
+  reported_rollouts_.push_back(rollout.id);
   feed_.Set(std::move(rollout));
 }
 
@@ -346,12 +346,12 @@ void PodResolver::GoneNamed(ResourceKind kind, std::string_view path, std::strin
   }
 }
 
-void PodResolver::TellCluster() {
+void PodResolver::ReportCluster() {
   Entity cluster = MakeCluster(options_.cluster_name, cluster_uid_);
-  if (!cluster.attributes.empty()) Tell(std::move(cluster));
+  if (!cluster.attributes.empty()) Report(std::move(cluster));
 }
 
-void PodResolver::Tell(Entity entity) {
+void PodResolver::Report(Entity entity) {
   const std::optional<Entity> known = feed_.Find(entity.kind, entity.id);
   if (known && !known->gone) {
     entity.from = WasSoBefore(entity.attributes, known->attributes) ? known->from : clock_.Unix();

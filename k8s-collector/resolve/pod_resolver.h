@@ -73,14 +73,14 @@ class PodResolver : public WatchEvents {
   void StopWaiting(const std::string& uid, const Pod& pod);
   void PutOwner(ResourceKind kind, const KubeObject& object);
   void GoneOwner(ResourceKind kind, const std::string& uid, const Owner& owner);
-  void TellWorkload(ResourceKind kind, const KubeObject& object);
-  void TellTop(const std::string& pod_uid, const Owner& owner);
+  void ReportWorkload(ResourceKind kind, const KubeObject& object);
+  void ReportTopOwner(const std::string& pod_uid, const Owner& owner);
   void Follow(const KubeObject& object, const OwnerChain& chain, Pod& pod);
   void See(RolloutTracker::Sighting sighting, const Owner* owner);
-  void TellRollout(Entity rollout);
+  void ReportRollout(Entity rollout);
   void GoneNamed(ResourceKind kind, std::string_view path, std::string_view uid);
-  void TellCluster();
-  void Tell(Entity entity);
+  void ReportCluster();
+  void Report(Entity entity);
   MarkedTable<Owner>& OwnersOf(ResourceKind kind) { return kind == ResourceKind::kJobs ? jobs_ : replica_sets_; }
   MarkedTable<std::string>& NamedOf(ResourceKind kind) { return named_[static_cast<size_t>(kind)]; }
 
@@ -97,7 +97,7 @@ class PodResolver : public WatchEvents {
   // Hash of a container's id → hash of the uid of the pod that first reported the container.
   absl::flat_hash_map<size_t, size_t> container_pods_;
   RolloutTracker rollouts_;
-  std::deque<std::string> told_rollouts_;  // ids of the rollouts in the feed
+  std::deque<std::string> reported_rollouts_;  // ids of the rollouts in the feed
   std::string cluster_uid_;
   bool complete_ = false;
 };

@@ -57,8 +57,8 @@ absl::Status ClusterUplink::Start(const std::string& node_id) {
   return absl::OkStatus();
 }
 
-bool ClusterUplink::has_told_all() const {
-  return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->has_told_metadata(); });
+bool ClusterUplink::has_sent_all() const {
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) { return client->has_sent_metadata(); });
 }
 
 }  // namespace tributary

@@ -31,7 +31,7 @@ class ClusterUplink {
   IntakeCredentials& credentials() { return *credentials_; }
   bool started() const { return !clients_.empty(); }
   // Returns true if a reducer has been sent everything that the feed knew, since the start.
-  bool has_told_all() const;
+  bool has_sent_all() const;
 
  private:
   ClusterUplink(Loop& loop, std::vector<HostPort> reducers, intake::MetadataFeed& feed, const Clock& clock,

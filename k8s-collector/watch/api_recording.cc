@@ -23,22 +23,22 @@ std::string EncodeStep(const RecordedStep& step) {
   JsonWriter json;
   json.BeginObject();
   json.Field("t", step.at.value / kNsPerMs);
-  switch (step.what) {
-    case RecordedStep::What::kRequest:
+  switch (step.type) {
+    case RecordedStep::Type::kRequest:
       json.Field("request", step.text);
       break;
-    case RecordedStep::What::kAnswer:
+    case RecordedStep::Type::kAnswer:
       json.Field("status", step.status);
       if (step.retry_after_s != 0) json.Field("retry_after_s", step.retry_after_s);
       break;
-    case RecordedStep::What::kBytes:
+    case RecordedStep::Type::kBytes:
       if (IsUtf8(step.text)) {
         json.Field("body", step.text);
       } else {  // the network may cut within a character
         json.Field("body_hex", ToHex({reinterpret_cast<const uint8_t*>(step.text.data()), step.text.size()}));
       }
       break;
-    case RecordedStep::What::kEnd:
+    case RecordedStep::Type::kEnd:
       json.Field("end", step.text);
       break;
   }
@@ -58,22 +58,22 @@ absl::StatusOr<RecordedStep> DecodeStep(std::string_view line) {
   std::string_view text;
   int64_t status = 0;
   if (from.at_key("request").get(text) == simdjson::SUCCESS) {
-    step.what = RecordedStep::What::kRequest;
+    step.type = RecordedStep::Type::kRequest;
     step.text = text;
   } else if (from.at_key("status").get(status) == simdjson::SUCCESS && status > 0 && status < 1000) {
-    step.what = RecordedStep::What::kAnswer;
+    step.type = RecordedStep::Type::kAnswer;
     step.status = static_cast<int>(status);
     if (from.at_key("retry_after_s").get(step.retry_after_s) != simdjson::SUCCESS) step.retry_after_s = 0;
   } else if (from.at_key("body").get(text) == simdjson::SUCCESS) {
-    step.what = RecordedStep::What::kBytes;
+    step.type = RecordedStep::Type::kBytes;
     step.text = text;
   } else if (from.at_key("body_hex").get(text) == simdjson::SUCCESS) {
-    step.what = RecordedStep::What::kBytes;
+    step.type = RecordedStep::Type::kBytes;
     std::optional<std::string> bytes = FromHex(text);
     if (!bytes) return Error(absl::StatusCode::kInvalidArgument, "not a line of a recording");
     step.text = *std::move(bytes);
   } else if (from.at_key("end").get(text) == simdjson::SUCCESS) {
-    step.what = RecordedStep::What::kEnd;
+    step.type = RecordedStep::Type::kEnd;
     step.text = text;
   } else {
     return Error(absl::StatusCode::kInvalidArgument, "not a line of a recording");

@@ -15,9 +15,9 @@
 namespace tributary {
 
 struct RecordedStep {
-  enum class What { kRequest, kAnswer, kBytes, kEnd };
+  enum class Type { kRequest, kAnswer, kBytes, kEnd };
   UnixNs at;
-  What what = What::kRequest;
+  Type type = Type::kRequest;
   std::string text;  // a request's target, the bytes, or the error of an end ("": complete)
   int status = 0;    // of an answer
   int64_t retry_after_s = 0;

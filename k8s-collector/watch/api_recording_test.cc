@@ -17,15 +17,15 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using What = RecordedStep::What;
+using Type = RecordedStep::Type;
 
 TEST(RecordedStep, RoundTripsAsOneLine) {
   const std::vector<RecordedStep> steps = {
-      {.at = UnixNs{5 * kNsPerMs}, .what = What::kRequest, .text = "/api/v1/pods?limit=500"},
-      {.at = UnixNs{6 * kNsPerMs}, .what = What::kAnswer, .status = 429, .retry_after_s = 3},
-      {.at = UnixNs{7 * kNsPerMs}, .what = What::kBytes, .text = "{\"a\":\n\"<ä>\"}"},
-      {.at = UnixNs{8 * kNsPerMs}, .what = What::kBytes, .text = "cut in an \xc3"},
-      {.at = UnixNs{9 * kNsPerMs}, .what = What::kEnd, .text = ""},
+      {.at = UnixNs{5 * kNsPerMs}, .type = Type::kRequest, .text = "/api/v1/pods?limit=500"},
+      {.at = UnixNs{6 * kNsPerMs}, .type = Type::kAnswer, .status = 429, .retry_after_s = 3},
+      {.at = UnixNs{7 * kNsPerMs}, .type = Type::kBytes, .text = "{\"a\":\n\"<ä>\"}"},
+      {.at = UnixNs{8 * kNsPerMs}, .type = Type::kBytes, .text = "cut in an \xc3"},
+      {.at = UnixNs{9 * kNsPerMs}, .type = Type::kEnd, .text = ""},
   };
   for (const RecordedStep& step : steps) {
     const std::string line = EncodeStep(step);
@@ -33,7 +33,7 @@ TEST(RecordedStep, RoundTripsAsOneLine) {
     auto back = DecodeStep(line);
     ASSERT_TRUE(back.ok()) << line;
     EXPECT_EQ(back->at, step.at);
-    EXPECT_EQ(back->what, step.what);
+    EXPECT_EQ(back->type, step.type);
     EXPECT_EQ(back->text, step.text);
     EXPECT_EQ(back->status, step.status);
     EXPECT_EQ(back->retry_after_s, step.retry_after_s);
@@ -105,7 +105,7 @@ TEST_F(ApiRecordingTest, KindsAreReplayedInTheOrderOfTime) {
   WriteLines(
       "pods.jsonl",
       "{\"t\":1000,\"request\":\"/api/v1/pods?limit=500\"}\n{\"t\":1005,\"status\":200}\n" +
-          EncodeStep({.at = UnixNs{1010 * kNsPerMs}, .what = What::kBytes, .text = ListJson({ObjectJson("p", 1)}, 2)}) +
+          EncodeStep({.at = UnixNs{1010 * kNsPerMs}, .type = Type::kBytes, .text = ListJson({ObjectJson("p", 1)}, 2)}) +
           "{\"t\":1011,\"end\":\"\"}\n");
   std::string refusals;
   for (const auto& [begin, answer, end] : {std::array{900, 1012, 1013}, std::array{2000, 2001, 2002},

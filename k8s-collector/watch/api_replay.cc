@@ -75,14 +75,14 @@ absl::Status ApiReplay::Run(WatchEvents& events, Metrics& metrics, const std::fu
     source->watch =
         std::make_unique<ResourceWatch>(*source->info, ResourceWatch::Options{.seed = 1}, events, watch_metrics);
   }
-  bool told_complete = false;
+  bool reported_complete = false;
   while (Source* source = Earliest()) {
     clock_.Advance(std::max<int64_t>(0, source->step.at.value - clock_.Unix().value));
     if (absl::Status status = Replay(*source); !status.ok()) {
       return WithContext(status, fmt::format("{}:{}", source->path, source->line_number));
     }
-    if (!told_complete && IsComplete()) {
-      told_complete = true;
+    if (!reported_complete && IsComplete()) {
+      reported_complete = true;
       complete();
     }
     after_step();
@@ -94,12 +94,12 @@ absl::Status ApiReplay::Run(WatchEvents& events, Metrics& metrics, const std::fu
 absl::Status ApiReplay::Replay(Source& source) {
   const MonotonicNs now = clock_.Monotonic();
   const RecordedStep& step = source.step;
-  if ((step.what == RecordedStep::What::kRequest) == source.under_way) {
+  if ((step.type == RecordedStep::Type::kRequest) == source.under_way) {
     return Error(absl::StatusCode::kInvalidArgument,
                  "a request before the end of the previous one, or an answer without a request");
   }
-  switch (step.what) {
-    case RecordedStep::What::kRequest: {
+  switch (step.type) {
+    case RecordedStep::Type::kRequest: {
       const ResourceWatch::Request request = source.watch->Begin(now);
       constexpr std::string_view kWatch = "watch=true";
       const bool is_watch = step.text.find(kWatch) != std::string::npos;
@@ -110,13 +110,13 @@ absl::Status ApiReplay::Replay(Source& source) {
       source.under_way = true;
       break;
     }
-    case RecordedStep::What::kAnswer:
+    case RecordedStep::Type::kAnswer:
       source.watch->OnAnswer(step.status, step.retry_after_s, now);
       break;
-    case RecordedStep::What::kBytes:
+    case RecordedStep::Type::kBytes:
       source.watch->OnBytes(step.text, now);
       break;
-    case RecordedStep::What::kEnd:
+    case RecordedStep::Type::kEnd:
       source.watch->OnEnd(step.text.empty() ? absl::OkStatus() : Error(absl::StatusCode::kUnavailable, step.text), now);
       source.under_way = false;
       break;

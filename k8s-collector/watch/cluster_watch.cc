@@ -31,7 +31,7 @@ void ClusterWatch::Tick() {
   for (Kind& kind : kinds_) {
     if (kind.request == nullptr) {
       if (now >= kind.watch->due()) Begin(kind);
-    } else if (now.value - kind.heard.value >= kind.silence_ns) {
+    } else if (now.value - kind.received_at.value >= kind.silence_ns) {
       kind.request.reset();
       End(kind, Error(absl::StatusCode::kDeadlineExceeded, "the API server stopped sending"));
     }
@@ -40,19 +40,19 @@ void ClusterWatch::Tick() {
 
 void ClusterWatch::Begin(Kind& kind) {
   const ResourceWatch::Request request = kind.watch->Begin(clock_.Monotonic());
-  kind.heard = clock_.Monotonic();
+  kind.received_at = clock_.Monotonic();
   kind.silence_ns = request.silence_ns;
   kind.request = transport_.Get(request.target, request.accept,
                                 {.on_answer =
                                      [this, &kind](int status, int64_t retry_after_s) {
-                                       kind.heard = clock_.Monotonic();
-                                       kind.watch->OnAnswer(status, retry_after_s, kind.heard);
-                                       Tell(kind);
+                                       kind.received_at = clock_.Monotonic();
+                                       kind.watch->OnAnswer(status, retry_after_s, kind.received_at);
+                                       LogTrouble(kind);
                                      },
                                  .on_bytes =
                                      [this, &kind](std::string_view bytes) {
-                                       kind.heard = clock_.Monotonic();
-                                       return kind.watch->OnBytes(bytes, kind.heard);
+                                       kind.received_at = clock_.Monotonic();
+                                       return kind.watch->OnBytes(bytes, kind.received_at);
                                      },
                                  .on_end =
                                      [this, &kind](const absl::Status& transport) {
@@ -63,20 +63,20 @@ void ClusterWatch::Begin(Kind& kind) {
 
 void ClusterWatch::End(Kind& kind, const absl::Status& transport) {
   kind.watch->OnEnd(transport, clock_.Monotonic());
-  Tell(kind);
+  LogTrouble(kind);
   LookWhetherComplete();
   if (clock_.Monotonic() >= kind.watch->due()) Begin(kind);
 }
 
-void ClusterWatch::Tell(Kind& kind) {
+void ClusterWatch::LogTrouble(Kind& kind) {
   const std::string& trouble = kind.watch->trouble();
-  if (trouble == kind.told) return;
+  if (trouble == kind.logged_trouble) return;
   if (trouble.empty()) {
     LogInfo("watching again kind={}", kind.watch->info().plural);
   } else {
     LogWarning("not watching kind={} cause=\"{}\"", kind.watch->info().plural, trouble);
   }
-  kind.told = trouble;
+  kind.logged_trouble = trouble;
 }
 
 void ClusterWatch::LookWhetherComplete() {

@@ -37,15 +37,15 @@ class ClusterWatch {
   struct Kind {
     std::unique_ptr<ResourceWatch> watch;
     std::unique_ptr<ApiTransport::Request> request;  // in progress
-    MonotonicNs heard;                               // time of its last byte
+    MonotonicNs received_at;                         // time of its last byte
     int64_t silence_ns = 0;
-    std::string told;  // the problem that was logged
+    std::string logged_trouble;  // the problem that was logged
   };
 
   void Tick();
   void Begin(Kind& kind);
   void End(Kind& kind, const absl::Status& transport);
-  void Tell(Kind& kind);
+  void LogTrouble(Kind& kind);
   void LookWhetherComplete();
 
   ApiTransport& transport_;

@@ -109,7 +109,7 @@ void DecodeStatus(const object& from, KubeObject& out) {
   }
 }
 
-absl::Status Malformed(std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); }
+absl::Status Malformed(std::string_view problem) { return Error(absl::StatusCode::kInvalidArgument, problem); }
 
 absl::StatusOr<KubeObject> FromJson(const object& from) {
   KubeObject out;

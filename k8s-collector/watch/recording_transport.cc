@@ -47,12 +47,12 @@ class RecordingTransport::Recorded : public ApiTransport::Request {
     return {.on_answer =
                 [this, inner = inner.on_answer](int status, int64_t retry_after_s) {
                   files_->Write(
-                      kind_, {.what = RecordedStep::What::kAnswer, .status = status, .retry_after_s = retry_after_s});
+                      kind_, {.type = RecordedStep::Type::kAnswer, .status = status, .retry_after_s = retry_after_s});
                   inner(status, retry_after_s);
                 },
             .on_bytes =
                 [this, inner = inner.on_bytes](std::string_view bytes) {
-                  files_->Write(kind_, {.what = RecordedStep::What::kBytes, .text = std::string(bytes)});
+                  files_->Write(kind_, {.type = RecordedStep::Type::kBytes, .text = std::string(bytes)});
                   return inner(bytes);
                 },
             .on_end =
@@ -66,7 +66,7 @@ class RecordingTransport::Recorded : public ApiTransport::Request {
  private:
   void End(std::string why) {
     ended_ = true;
-    files_->Write(kind_, {.what = RecordedStep::What::kEnd, .text = std::move(why)});
+    files_->Write(kind_, {.type = RecordedStep::Type::kEnd, .text = std::move(why)});
   }
 
   const std::shared_ptr<Files> files_;
@@ -94,7 +94,7 @@ std::unique_ptr<ApiTransport::Request> RecordingTransport::Get(std::string_view 
                                                                Callbacks callbacks) {
   const std::optional<ResourceKind> kind = KindOfTarget(target);
   if (!kind) return below_.Get(target, accept, std::move(callbacks));
-  files_->Write(*kind, {.what = RecordedStep::What::kRequest, .text = std::string(target)});
+  files_->Write(*kind, {.type = RecordedStep::Type::kRequest, .text = std::string(target)});
   auto recorded = std::make_unique<Recorded>(files_, *kind);
   recorded->Hold(below_.Get(target, accept, recorded->Wrap(std::move(callbacks))));
   return recorded;

@@ -185,10 +185,11 @@ void ResourceWatch::EndWatch(const absl::Status& transport, MonotonicNs now) {
 
 void ResourceWatch::EndRefused(MonotonicNs now) {
   const ApiError error = decoder_.DecodeError(answer_.body);
-  const std::string said = EscapeForDisplay(
+  const std::string error_text = EscapeForDisplay(
       !error.message.empty() ? std::string_view(error.message) : std::string_view(answer_.body).substr(0, kShownBytes));
-  auto why = [&](std::string_view what) {
-    return fmt::format("{}: HTTP status {}{}{}{}", verb(), answer_.status, what, said.empty() ? "" : ": ", said);
+  auto why = [&](std::string_view problem) {
+    return fmt::format("{}: HTTP status {}{}{}{}", verb(), answer_.status, problem, error_text.empty() ? "" : ": ",
+                       error_text);
   };
   switch (answer_.status) {
     case 401:

@@ -51,7 +51,9 @@ struct FakeService {
   std::map<std::string, HttpResponse> answers;
   std::vector<HttpRequest> requests;
 
-  void Add(const std::string& what, std::string body) { answers[what] = {.status = 200, .body = std::move(body)}; }
+  void Add(const std::string& request, std::string body) {
+    answers[request] = {.status = 200, .body = std::move(body)};
+  }
   HttpAsk Ask() {
     return [this](const HttpRequest& request) -> absl::StatusOr<HttpResponse> {
       requests.push_back(request);
@@ -72,9 +74,9 @@ TEST(AskCloud, Aws) {
   FakeService service;
   service.Add(kToken, "AQAAAtoken==");
   service.Add(kDocument, kDocumentText);
-  auto told = AskCloud(Cloud::kAws, service.Ask());
-  ASSERT_TRUE(told.ok()) << told.status();
-  EXPECT_EQ(*told,
+  auto attributes = AskCloud(Cloud::kAws, service.Ask());
+  ASSERT_TRUE(attributes.ok()) << attributes.status();
+  EXPECT_EQ(*attributes,
             (Attributes{
                 {"cloud.account.id", "123456789012"},
                 {"cloud.availability_zone", "us-gov-west-1b"},
@@ -105,10 +107,10 @@ TEST(AskCloud, RefusesAwsTokensThatCouldForgeAHeader) {
 }
 
 TEST(AskCloud, AMissingAwsTokenNamesTheHopLimit) {
-  auto told = AskCloud(Cloud::kAws, [](const HttpRequest&) -> absl::StatusOr<HttpResponse> {
+  auto attributes = AskCloud(Cloud::kAws, [](const HttpRequest&) -> absl::StatusOr<HttpResponse> {
     return Error(absl::StatusCode::kDeadlineExceeded, "no answer in time");
   });
-  EXPECT_NE(Message(told.status()).find("hop limit"), std::string::npos) << told.status();
+  EXPECT_NE(Message(attributes.status()).find("hop limit"), std::string::npos) << attributes.status();
 }
 
 FakeService GoogleService() {
@@ -129,22 +131,22 @@ FakeService GoogleService() {
 
 TEST(AskCloud, Gcp) {
   FakeService service = GoogleService();
-  auto told = AskCloud(Cloud::kGcp, service.Ask());
-  ASSERT_TRUE(told.ok()) << told.status();
-  EXPECT_EQ(*told, (Attributes{
-                       {"cloud.account.id", "shop-prod"},
-                       {"cloud.availability_zone", "europe-west1-b"},
-                       {"cloud.platform", "gcp_kubernetes_engine"},
-                       {"cloud.provider", "gcp"},
-                       {"cloud.region", "europe-west1"},
-                       {"cloud.resource_id",
-                        "//compute.googleapis.com/projects/shop-prod/zones/europe-west1-b/instances/"
-                        "4520031799277581759"},
-                       {"host.id", "4520031799277581759"},
-                       {"host.image.id", "projects/cos-cloud/global/images/cos-113"},
-                       {"host.type", "e2-standard-4"},
-                       {"k8s.cluster.name", "shop"},
-                   }));
+  auto attributes = AskCloud(Cloud::kGcp, service.Ask());
+  ASSERT_TRUE(attributes.ok()) << attributes.status();
+  EXPECT_EQ(*attributes, (Attributes{
+                             {"cloud.account.id", "shop-prod"},
+                             {"cloud.availability_zone", "europe-west1-b"},
+                             {"cloud.platform", "gcp_kubernetes_engine"},
+                             {"cloud.provider", "gcp"},
+                             {"cloud.region", "europe-west1"},
+                             {"cloud.resource_id",
+                              "//compute.googleapis.com/projects/shop-prod/zones/europe-west1-b/instances/"
+                              "4520031799277581759"},
+                             {"host.id", "4520031799277581759"},
+                             {"host.image.id", "projects/cos-cloud/global/images/cos-113"},
+                             {"host.type", "e2-standard-4"},
+                             {"k8s.cluster.name", "shop"},
+                         }));
   for (const HttpRequest& request : service.requests) {
     EXPECT_EQ(request.headers, (decltype(request.headers){{"Metadata-Flavor", "Google"}}));
   }
@@ -153,10 +155,10 @@ TEST(AskCloud, Gcp) {
 TEST(AskCloud, GcpOutsideOfAClusterHasNoClusterName) {
   FakeService service = GoogleService();
   service.answers.erase("GET /computeMetadata/v1/instance/attributes/cluster-name");
-  auto told = AskCloud(Cloud::kGcp, service.Ask());
-  ASSERT_TRUE(told.ok()) << told.status();
-  EXPECT_EQ(FindAttribute(*told, "cloud.platform"), "gcp_compute_engine");
-  EXPECT_EQ(FindAttribute(*told, "k8s.cluster.name"), "");
+  auto attributes = AskCloud(Cloud::kGcp, service.Ask());
+  ASSERT_TRUE(attributes.ok()) << attributes.status();
+  EXPECT_EQ(FindAttribute(*attributes, "cloud.platform"), "gcp_compute_engine");
+  EXPECT_EQ(FindAttribute(*attributes, "k8s.cluster.name"), "");
 }
 
 TEST(AskCloud, RefusesAnswersWithoutGooglesHeader) {
@@ -174,20 +176,21 @@ TEST(AskCloud, Azure) {
       "resourceId":"/subscriptions/8d10/resourceGroups/shop/providers/Microsoft.Compute/virtualMachines/web-1",
       "vmId":"02aab8a4-74ef-476e-8182-f6d2ba4166a6","zone":"2","storageProfile":{"imageReference":{"id":"",
       "offer":"debian-12","publisher":"Debian","sku":"12-gen2","version":"latest"}}})");
-  auto told = AskCloud(Cloud::kAzure, service.Ask());
-  ASSERT_TRUE(told.ok()) << told.status();
-  EXPECT_EQ(*told, (Attributes{
-                       {"cloud.account.id", "8d10da13-8125-4ba9-a717-bf7490507b3d"},
-                       {"cloud.availability_zone", "westeurope-2"},
-                       {"cloud.platform", "azure.vm"},
-                       {"cloud.provider", "azure"},
-                       {"cloud.region", "westeurope"},
-                       {"cloud.resource_id",
-                        "/subscriptions/8d10/resourceGroups/shop/providers/Microsoft.Compute/virtualMachines/web-1"},
-                       {"host.id", "02aab8a4-74ef-476e-8182-f6d2ba4166a6"},
-                       {"host.image.id", "Debian:debian-12:12-gen2:latest"},
-                       {"host.type", "Standard_D4s_v3"},
-                   }));
+  auto attributes = AskCloud(Cloud::kAzure, service.Ask());
+  ASSERT_TRUE(attributes.ok()) << attributes.status();
+  EXPECT_EQ(*attributes,
+            (Attributes{
+                {"cloud.account.id", "8d10da13-8125-4ba9-a717-bf7490507b3d"},
+                {"cloud.availability_zone", "westeurope-2"},
+                {"cloud.platform", "azure.vm"},
+                {"cloud.provider", "azure"},
+                {"cloud.region", "westeurope"},
+                {"cloud.resource_id",
+                 "/subscriptions/8d10/resourceGroups/shop/providers/Microsoft.Compute/virtualMachines/web-1"},
+                {"host.id", "02aab8a4-74ef-476e-8182-f6d2ba4166a6"},
+                {"host.image.id", "Debian:debian-12:12-gen2:latest"},
+                {"host.type", "Standard_D4s_v3"},
+            }));
   EXPECT_EQ(service.requests[0].headers[0], (std::pair<std::string, std::string>("Metadata", "true")));
 }
 
@@ -214,9 +217,9 @@ TEST(AskCloud, OmitsInvalidIdentifiers) {
   service.Add(kToken, "token");
   service.Add(kDocument, "{\"instanceId\":\"i-1\",\"region\":\"eu\\u001b[2J\",\"accountId\":\"" +
                              std::string(300, '1') + "\",\"imageId\":\"\\u00e4\"}");
-  auto told = AskCloud(Cloud::kAws, service.Ask());
-  ASSERT_TRUE(told.ok()) << told.status();
-  EXPECT_EQ(*told, (Attributes{{"cloud.platform", "aws_ec2"}, {"cloud.provider", "aws"}, {"host.id", "i-1"}}));
+  auto attributes = AskCloud(Cloud::kAws, service.Ask());
+  ASSERT_TRUE(attributes.ok()) << attributes.status();
+  EXPECT_EQ(*attributes, (Attributes{{"cloud.platform", "aws_ec2"}, {"cloud.provider", "aws"}, {"host.id", "i-1"}}));
 }
 
 }  // namespace

@@ -16,14 +16,14 @@ constexpr size_t kOsReleaseBytesMax = 64u << 10;
 // Returns whether `text` is 128 bits in hexadecimal, with or without dashes, with a digit other than 0 and f.
 bool IsId(std::string_view text) {
   size_t digits = 0;
-  bool told = false;
+  bool has_other_digit = false;
   for (const char c : text) {
     if (c == '-') continue;
     if ((c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F')) return false;
     ++digits;
-    told = told || (c != '0' && c != 'f' && c != 'F');
+    has_other_digit = has_other_digit || (c != '0' && c != 'f' && c != 'F');
   }
-  return digits == 32 && told;
+  return digits == 32 && has_other_digit;
 }
 
 std::string LinkTarget(const std::string& path) {

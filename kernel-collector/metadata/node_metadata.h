@@ -24,7 +24,7 @@ class NodeMetadata {
  public:
   struct Options {
     SessionInfo session;  // of the node: its id, its host's name and architecture
-    MetadataOptions said;
+    MetadataOptions metadata;
     std::string proc_root = "/proc", sys_root = "/sys";
     bool node_id_given = false;  // the operator set the node id: then it is also host.id
   };
@@ -37,7 +37,7 @@ class NodeMetadata {
   void OnContainerSeen(std::string_view id);
 
  private:
-  void TellHost(const Attributes& cloud);
+  void ReportHost(const Attributes& cloud);
   void CompleteWhenSettled();
 
   const Options options_;

@@ -21,10 +21,10 @@ class NodeMetadataTest : public ::testing::Test {
   NodeMetadataTest() {
     options_.proc_root = root_.path() + "/proc";
     options_.sys_root = root_.path() + "/sys";
-    options_.said.host_dir = root_.path() + "/hostfs";
-    options_.said.cloud_timeout_ns = 20 * kNsPerSecond;
-    std::filesystem::create_directories(options_.said.host_dir + "/etc");
-    std::ofstream(options_.said.host_dir + "/etc/os-release") << "NAME=Debian\nVERSION_ID=12\n";
+    options_.metadata.host_dir = root_.path() + "/hostfs";
+    options_.metadata.cloud_timeout_ns = 20 * kNsPerSecond;
+    std::filesystem::create_directories(options_.metadata.host_dir + "/etc");
+    std::ofstream(options_.metadata.host_dir + "/etc/os-release") << "NAME=Debian\nVERSION_ID=12\n";
     options_.session.node_id = "machine-id";
     options_.session.host_name = "web-1";
     options_.session.architecture = "amd64";
@@ -65,10 +65,10 @@ TEST_F(NodeMetadataTest, TheOperatorPrecedesTheCloudAndTheCloudTheSystem) {
   FakeHttpServer server([](const std::string&, int socket) {
     FakeHttpServer::Write(socket, FakeHttpServer::Ok(R"({"vmId":"02aab8a4","location":"westeurope","zone":"1"})"));
   });
-  options_.said.detect_cloud = false;
-  options_.said.cloud = Cloud::kAzure;
-  options_.said.cloud_endpoint = "http://127.0.0.1:" + std::to_string(server.endpoint().port);
-  options_.said.resource = {{"cloud.availability_zone", "rack-7"}, {"os.name", "mine"}};
+  options_.metadata.detect_cloud = false;
+  options_.metadata.cloud = Cloud::kAzure;
+  options_.metadata.cloud_endpoint = "http://127.0.0.1:" + std::to_string(server.endpoint().port);
+  options_.metadata.resource = {{"cloud.availability_zone", "rack-7"}, {"os.name", "mine"}};
   Start();
   EXPECT_EQ(Host("host.id"), "") << "it would be another a moment later";
   EXPECT_EQ(Host("cloud.availability_zone"), "rack-7");
@@ -95,21 +95,21 @@ TEST_F(NodeMetadataTest, TheFirmwareSelectsTheCloud) {
   });
   std::filesystem::create_directories(options_.sys_root + "/class/dmi/id");
   std::ofstream(options_.sys_root + "/class/dmi/id/sys_vendor") << "Amazon EC2\n";
-  options_.said.cloud_endpoint = "http://127.0.0.1:" + std::to_string(server.endpoint().port);
+  options_.metadata.cloud_endpoint = "http://127.0.0.1:" + std::to_string(server.endpoint().port);
   Start();
   executor_.RunAll();
   EXPECT_EQ(Host("cloud.provider"), "aws");
-  options_.said.detect_cloud = false;
+  options_.metadata.detect_cloud = false;
   Start();
   EXPECT_EQ(executor_.RunAll(), 0u) << "--cloud-metadata off asks nobody";
 }
 
 TEST_F(NodeMetadataTest, ASnapshotEndsWhenCloudAndContainersHaveSettled) {
-  options_.said.docker_socket = root_.path() + "/nonexistent.sock";
-  options_.said.detect_cloud = false;
-  options_.said.cloud = Cloud::kGcp;
-  options_.said.cloud_endpoint = "http://127.0.0.1:1";
-  options_.said.cloud_timeout_ns = 100 * kNsPerMs;
+  options_.metadata.docker_socket = root_.path() + "/nonexistent.sock";
+  options_.metadata.detect_cloud = false;
+  options_.metadata.cloud = Cloud::kGcp;
+  options_.metadata.cloud_endpoint = "http://127.0.0.1:1";
+  options_.metadata.cloud_timeout_ns = 100 * kNsPerMs;
   Start().OnContainerSeen(std::string(64, 'd'));
   executor_.RunAll();
   EXPECT_TRUE(alarms_.Ring(kSettled));

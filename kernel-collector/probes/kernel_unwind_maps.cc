@@ -25,11 +25,11 @@ absl::StatusOr<SharedArray> MapByName(bpf_object* object, const char* name, size
 }
 
 // Before 5.11, maps count as locked memory, and the kernel refuses too much of it with EPERM.
-absl::Status NoRoom(const char* what, int error) {
+absl::Status NoRoom(const char* name, int error) {
   if (error == ENOMEM || error == EPERM || error == E2BIG) {
-    return Error(absl::StatusCode::kResourceExhausted, fmt::format("create {}: errno {}", what, error));
+    return Error(absl::StatusCode::kResourceExhausted, fmt::format("create {}: errno {}", name, error));
   }
-  return ErrnoStatus("create", what, error);
+  return ErrnoStatus("create", name, error);
 }
 
 }  // namespace

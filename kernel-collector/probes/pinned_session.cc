@@ -125,10 +125,10 @@ void PinnedSession::Write() {
   TRIBUTARY_CHECK(bpf_map_update_elem(map_.get(), &key, &record_, BPF_ANY) == 0);
 }
 
-void PinnedSession::ForgetPredecessor(const SampleCounts& handed_on) {
+void PinnedSession::ForgetPredecessor(const SampleCounts& taken_over) {
   predecessor_.reset();
   if (!map_.valid()) return;
-  record_.ended = HandedOn(handed_on);
+  record_.ended = TakenOver(taken_over);
   Write();
 }
 

@@ -44,10 +44,10 @@ class PinnedSession {
 
   // Earlier collectors that are not yet reported to a reducer, until ForgetPredecessor.
   const std::optional<Predecessor>& predecessor() const { return predecessor_; }
-  // Call it when the report about the predecessor is durable at a reducer. `handed_on`: samples and losses that the
+  // Call it when the report about the predecessor is durable at a reducer. `taken_over`: samples and losses that the
   // predecessor captured and this collector's sessions have reported. If this collector is killed, they count as
   // captured by it, since its sessions account for them.
-  void ForgetPredecessor(const SampleCounts& handed_on);
+  void ForgetPredecessor(const SampleCounts& taken_over);
 
   // Stores a session in one of kSlots slots: how many samples and losses its acknowledged batches have reported so far,
   // and whether anything was sent in the session. `asked` must be set before the send, since a sent batch may have been

@@ -62,7 +62,7 @@ trib_session_ended AddEnded(const trib_session& owner, const Accounting& counter
   return sum;
 }
 
-trib_session_ended HandedOn(const SampleCounts& captured) {
+trib_session_ended TakenOver(const SampleCounts& captured) {
   trib_session_ended ended = {};
   WriteTypes(captured, ended.captured);
   ended.stopped = 1;

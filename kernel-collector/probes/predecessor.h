@@ -42,7 +42,7 @@ struct Predecessor {
 trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters);
 // Returns what remains of collectors after their report: their samples and losses that the owner's own sessions have
 // reported, and that count as captured by the owner. They are not a cause of loss.
-trib_session_ended HandedOn(const SampleCounts& captured);
+trib_session_ended TakenOver(const SampleCounts& captured);
 // Returns nullopt if there is nothing to report.
 std::optional<Predecessor> ToPredecessor(const trib_session_ended& ended);
 

@@ -66,7 +66,7 @@ TEST(Predecessor, AddsUpDeathsBeforeTheFirstReport) {
 
 TEST(Predecessor, CountsHandedOnSamplesAsCapturedByTheOwner) {
   trib_session owner = Owner({60});
-  owner.ended = HandedOn(40);
+  owner.ended = TakenOver(40);
   auto predecessor = ToPredecessor(AddEnded(owner, Counters(25)));
   ASSERT_TRUE(predecessor);
   EXPECT_EQ(predecessor->accounting.captured, 65u);

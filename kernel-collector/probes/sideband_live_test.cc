@@ -177,7 +177,7 @@ TEST(SidebandLive, DeliversTheRecordsOfARemovedCpu) {
   sideband.Drain(recorder, Clock::Real().Monotonic());
   EXPECT_TRUE(recorder.Has('x', again_pid));
   EXPECT_FALSE(recorder.Has('f', unseen_pid)) << "nobody listened then";
-  EXPECT_EQ(recorder.entries.front().kind, 'l') << "and that is told";
+  EXPECT_EQ(recorder.entries.front().kind, 'l') << "and that is reported";
 }
 
 TEST(SidebandLive, ClockOfAnEventStopsWithIt) {
@@ -201,16 +201,16 @@ TEST(SidebandLive, ReportsBpfPrograms) {
   auto other = OpenProbes({}, other_metrics);
   ASSERT_NE(other, nullptr);
   Recorder recorder;
-  auto told = [&](char kind) {
+  auto reported = [&](char kind) {
     sideband_probes->DrainSideband(recorder);
     return std::ranges::any_of(recorder.entries, [&](const Recorder::Entry& e) {
       return e.kind == kind && e.text.starts_with("bpf_prog_") && e.text.ends_with("_trib_sample_cpu");
     });
   };
-  EXPECT_TRUE(told('k'));
-  EXPECT_FALSE(told('g'));
+  EXPECT_TRUE(reported('k'));
+  EXPECT_FALSE(reported('g'));
   other.reset();
-  Until([&] { return told('g'); });
+  Until([&] { return reported('g'); });
 }
 
 TEST(BpfCodeLive, ReportsTheLengthOfPrograms) {

@@ -138,10 +138,10 @@ void ExpectMemory(Pid pid, const Seen& seen) {
   ASSERT_GE(seen.stack.size(), 2048u);
   EXPECT_EQ(seen.stack.size(), seen.sample.stack_bytes);
   Fd memory(open(("/proc/" + std::to_string(pid.value) + "/mem").c_str(), O_RDONLY | O_CLOEXEC));
-  std::vector<uint8_t> there(seen.stack.size());
-  ASSERT_EQ(pread(memory.get(), there.data(), there.size(), static_cast<off_t>(seen.resume->sp)),
-            static_cast<ssize_t>(there.size()));
-  EXPECT_EQ(there, seen.stack);
+  std::vector<uint8_t> expected(seen.stack.size());
+  ASSERT_EQ(pread(memory.get(), expected.data(), expected.size(), static_cast<off_t>(seen.resume->sp)),
+            static_cast<ssize_t>(expected.size()));
+  EXPECT_EQ(expected, seen.stack);
 }
 
 TEST_F(UnwindLive, FollowsEveryKindOfRule) {

@@ -30,8 +30,8 @@ CgroupName NameOf(const std::string& unified, const std::vector<std::string>& le
 // it: cgroups are removed with their last process, and paths from another cgroup namespace lead elsewhere.
 bool MayBe(uint64_t id, const std::string& root, const std::string& path) {
   if (id == 0 || root.empty() || path.empty()) return true;
-  const uint64_t there = CgroupIdOf(root + path);
-  return there == 0 || there == id;
+  const uint64_t path_id = CgroupIdOf(root + path);
+  return path_id == 0 || path_id == id;
 }
 
 template <typename Map>
@@ -47,7 +47,7 @@ struct CgroupNames::Reading {
   Pid pid;
   Options options;
 
-  bool told = false;
+  bool found = false;
   CgroupName name;
 };
 
@@ -107,12 +107,12 @@ void CgroupNames::Read(Reading& reading) {
     if (reading.key.v1_id != 0) legacy.insert(ours ? legacy.begin() : legacy.end(), hierarchy.path);
   }
   reading.name = NameOf(paths.unified, legacy);
-  reading.told = !reading.name.path.empty();
+  reading.found = !reading.name.path.empty();
 }
 
 void CgroupNames::FinishReading(const Reading& reading) {
   reading_.erase(reading.key);
-  if (reading.told) return Remember(reading.key, reading.name);
+  if (reading.found) return Remember(reading.key, reading.name);
   if (CgroupName name; NameByWalks(reading.key, &name)) return Remember(reading.key, std::move(name));
   if (unread_.size() >= kNamesMax) unread_.clear();
   unread_.insert(reading.key);

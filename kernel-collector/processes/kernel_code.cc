@@ -40,12 +40,12 @@ std::string_view WhyHidden(const absl::Status& status, std::string_view kptr_res
 
 // Sets the ends of programs. A program does not end where the next listed program begins: kallsyms does not list the
 // code between them.
-void TellEnds(std::vector<BpfCode> told, std::vector<GeneratedCode>* generated) {
-  std::sort(told.begin(), told.end(), [](const BpfCode& a, const BpfCode& b) { return a.begin < b.begin; });
+void SetEnds(std::vector<BpfCode> programs, std::vector<GeneratedCode>* generated) {
+  std::sort(programs.begin(), programs.end(), [](const BpfCode& a, const BpfCode& b) { return a.begin < b.begin; });
   for (GeneratedCode& code : *generated) {
-    auto it = std::lower_bound(told.begin(), told.end(), code.begin,
+    auto it = std::lower_bound(programs.begin(), programs.end(), code.begin,
                                [](const BpfCode& each, uint64_t begin) { return each.begin < begin; });
-    if (it == told.end() || it->begin != code.begin || it->bytes > code.end - code.begin) continue;
+    if (it == programs.end() || it->begin != code.begin || it->bytes > code.end - code.begin) continue;
     code.end = code.begin + it->bytes;
     code.end_known = true;
   }
@@ -77,7 +77,7 @@ KernelCode::KernelCode(Options options, Executor& executor, const Clock& clock, 
 void KernelCode::Read(const Options& options, Reading* reading) {
   reading->layout = ReadKernelLayout(options.proc_root, options.sys_root);
   if (reading->layout.ok()) {
-    if (options.list_bpf) TellEnds(options.list_bpf(), &reading->layout->generated);
+    if (options.list_bpf) SetEnds(options.list_bpf(), &reading->layout->generated);
     return;
   }
   reading->kptr_restrict = ReadSmallFile(options.proc_root + "/sys/kernel/kptr_restrict", kPageBytes).value_or("");

@@ -71,12 +71,12 @@ TEST_F(KernelCodeTest, CodeBetweenProgramsIsUnlisted) {
   KernelCode::Options options{.proc_root = proc.proc(), .sys_root = proc.sys()};
   options.list_bpf = [] { return std::vector<BpfCode>{{kProgram + 0x1000, 0x9000000}, {kProgram, 0x80}, {1, 1}}; };
   Metrics own_metrics;
-  KernelCode told(options, executor, clock, own_metrics);
-  told.ReadNow();
-  EXPECT_EQ(told.Find(kProgram + 0x7f, clock.Monotonic()).file->path, "[bpf] bpf_prog_1_early");
-  EXPECT_TRUE(told.Find(kProgram + 0x80, clock.Monotonic()).is_cause);
+  KernelCode code_with_lengths(options, executor, clock, own_metrics);
+  code_with_lengths.ReadNow();
+  EXPECT_EQ(code_with_lengths.Find(kProgram + 0x7f, clock.Monotonic()).file->path, "[bpf] bpf_prog_1_early");
+  EXPECT_TRUE(code_with_lengths.Find(kProgram + 0x80, clock.Monotonic()).is_cause);
   // An impossible length is ignored.
-  EXPECT_EQ(told.Find(kProgram + 0x1fff, clock.Monotonic()).file->path, "[bpf] bpf_prog_2_next");
+  EXPECT_EQ(code_with_lengths.Find(kProgram + 0x1fff, clock.Monotonic()).file->path, "[bpf] bpf_prog_2_next");
   code.ReadNow();
   EXPECT_EQ(PathAt(kProgram + 0x80), "[bpf] bpf_prog_1_early");
 }

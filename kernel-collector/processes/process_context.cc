@@ -28,8 +28,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 32);
 
-absl::Status Malformed(std::string_view what) {
-  return Error(absl::StatusCode::kInvalidArgument, fmt::format("process context: {}", what));
+absl::Status Malformed(std::string_view problem) {
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("process context: {}", problem));
 }
 
 // Protobuf's wire format, as far as a resource needs it (protobuf.dev/programming-guides/encoding).

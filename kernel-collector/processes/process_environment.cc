@@ -102,9 +102,9 @@ absl::StatusOr<ProcessEnvironment> ReadProcessEnvironment(const std::string& pro
   }
   text.resize(size);
   if (size == kEnvironmentBytesMax) text.resize(text.rfind('\0') + 1);  // npos + 1 = 0
-  ProcessEnvironment said = ParseProcessEnvironment(text, names);
-  said.is_empty = size == 0;
-  return said;
+  ProcessEnvironment environment = ParseProcessEnvironment(text, names);
+  environment.is_empty = size == 0;
+  return environment;
 }
 
 }  // namespace tributary

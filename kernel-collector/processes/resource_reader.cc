@@ -146,18 +146,18 @@ void ResourceReader::Settled(const ProcessRunPtr& run, const std::optional<Text>
 
 void ResourceReader::TakeContext(Reading& reading, bool was_it) {
   if (!was_it || absl::IsUnavailable(reading.context.status())) return;
-  Text said;
+  Text attributes;
   if (reading.context.ok()) {
     contexts_.Add();
     size_t dropped = reading.context->dropped;
-    said = Shared(EncodeResource(reading.context->attributes, &dropped));
+    attributes = Shared(EncodeResource(reading.context->attributes, &dropped));
     // A context that was only read again must not be counted again.
-    if (!AreEqual(said, reading.run->context_attributes)) dropped_.Add(dropped);
+    if (!AreEqual(attributes, reading.run->context_attributes)) dropped_.Add(dropped);
   } else if (absl::IsInvalidArgument(reading.context.status())) {
     return contexts_refused_.Add();
   }
-  if (AreEqual(said, reading.run->context_attributes)) return;
-  reading.run->context_attributes = std::move(said);
+  if (AreEqual(attributes, reading.run->context_attributes)) return;
+  reading.run->context_attributes = std::move(attributes);
   Learn(reading.run);
 }
 

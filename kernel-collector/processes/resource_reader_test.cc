@@ -30,7 +30,7 @@ class ResourceReaderTest : public testing::Test {
   ProcessRunPtr RunPtr(int pid) { return table.Find(Pid{pid}); }
   ProcessRun& Run(int pid) { return *RunPtr(pid); }
   // Samples the process, runs the reading, settles, and returns the attributes.
-  std::string Told(int pid) {
+  std::string ReadAttributes(int pid) {
     ProcessRunPtr run = table.Find(Pid{pid});
     resources.OnSample(run, clock.Monotonic(), table);
     executor.RunAll();
@@ -86,13 +86,13 @@ TEST_F(ResourceReaderTest, ReportsNothingWithoutAttributes) {
 TEST_F(ResourceReaderTest, AForkSharesItsParentsAttributesUntilItExecs) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(5);
-  EXPECT_EQ(Told(5), "service.name=shop");
+  EXPECT_EQ(ReadAttributes(5), "service.name=shop");
   Fork(5, 6);  // not in /proc: it is not read
-  EXPECT_EQ(Told(6), "service.name=shop");
+  EXPECT_EQ(ReadAttributes(6), "service.name=shop");
   AddProcess(6, "OTEL_SERVICE_NAME=other\0"s);
   Exec(6);
   EXPECT_EQ(Run(6).attributes, nullptr);
-  EXPECT_EQ(Told(6), "service.name=other");
+  EXPECT_EQ(ReadAttributes(6), "service.name=other");
   EXPECT_EQ(Unread(), 0u);
 }
 
@@ -100,7 +100,7 @@ TEST_F(ResourceReaderTest, ReadsAForkOfAnUnknownParent) {
   Exec(5);
   AddProcess(6, "OTEL_SERVICE_NAME=shop\0"s);
   Fork(5, 6);
-  EXPECT_EQ(Told(6), "service.name=shop");
+  EXPECT_EQ(ReadAttributes(6), "service.name=shop");
 }
 
 // Short-lived children of a parent that only waits. The parent is read because of them, and they get its attributes.
@@ -136,9 +136,9 @@ TEST_F(ResourceReaderTest, AChildReplacedByExecGetsItsParentsAttributes) {
   before.reset();
   executor.RunAll();
   clock.Advance(1);
-  std::vector<Pid> told;
-  for (const ProcessRunPtr& run : resources.Settle(table)) told.push_back(run->pid);
-  EXPECT_EQ(told, (std::vector<Pid>{Pid{5}, Pid{6}}));
+  std::vector<Pid> settled;
+  for (const ProcessRunPtr& run : resources.Settle(table)) settled.push_back(run->pid);
+  EXPECT_EQ(settled, (std::vector<Pid>{Pid{5}, Pid{6}}));
 }
 
 // A process's memory is released before the event of its end, and appears after the event of its exec.
@@ -147,8 +147,8 @@ TEST_F(ResourceReaderTest, AnEmptyChildGetsItsParentsAttributes) {
   Exec(5);
   AddProcess(6, "");
   Fork(5, 6);
-  Told(6);
-  EXPECT_EQ(Told(6), "service.name=shop");
+  ReadAttributes(6);
+  EXPECT_EQ(ReadAttributes(6), "service.name=shop");
   EXPECT_EQ(Unread(), 0u);
 }
 
@@ -172,12 +172,12 @@ TEST_F(ResourceReaderTest, CountsParentAndChildWhenBothAreGone) {
 
 TEST_F(ResourceReaderTest, CountsGoneProcessesWithoutAttributes) {
   Exec(5);
-  EXPECT_EQ(Told(5), "");  // not in /proc any more
+  EXPECT_EQ(ReadAttributes(5), "");  // not in /proc any more
   EXPECT_EQ(Unread(), 1u);
   AddProcess(6, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(6);
   Exit(6);
-  EXPECT_EQ(Told(6), "");  // its exit is known, so the pid may belong to another process
+  EXPECT_EQ(ReadAttributes(6), "");  // its exit is known, so the pid may belong to another process
   EXPECT_EQ(Unread(), 2u);
 }
 
@@ -191,7 +191,7 @@ TEST_F(ResourceReaderTest, IgnoresTheAttributesOfAnotherProgram) {
   EXPECT_TRUE(resources.Settle(table).empty());
   EXPECT_EQ(before->attributes, nullptr);
   EXPECT_EQ(Unread(), 1u);
-  EXPECT_EQ(Told(5), "service.name=next");
+  EXPECT_EQ(ReadAttributes(5), "service.name=next");
 }
 
 TEST_F(ResourceReaderTest, AnEndAfterTheReadingKeepsTheResult) {
@@ -232,27 +232,28 @@ TEST_F(ResourceReaderContextTest, TheContextTakesPrecedence) {
   Publish(5, "shop");
   FakeProc::Write(proc.proc() + "/5/environ", "OTEL_SERVICE_NAME=env\0POD=web\0"s);
   Exec(5);
-  EXPECT_EQ(Told(5), "service.name=env,process.environment_variable.POD=web");  // it has only just started
+  EXPECT_EQ(ReadAttributes(5), "service.name=env,process.environment_variable.POD=web");  // it has only just started
   clock.Advance(ResourceReader::kFirstContextNs);
-  EXPECT_EQ(Told(5), "service.name=shop,process.environment_variable.POD=web");
+  EXPECT_EQ(ReadAttributes(5), "service.name=shop,process.environment_variable.POD=web");
   // The context is read again, at growing intervals.
   Publish(5, "renamed");
   clock.Advance(10 * ResourceReader::kFirstContextNs - 2);
-  EXPECT_EQ(Told(5), "service.name=shop,process.environment_variable.POD=web");
+  EXPECT_EQ(ReadAttributes(5), "service.name=shop,process.environment_variable.POD=web");
   clock.Advance(2);
-  EXPECT_EQ(Told(5), "service.name=renamed,process.environment_variable.POD=web");
+  EXPECT_EQ(ReadAttributes(5), "service.name=renamed,process.environment_variable.POD=web");
   proc.AddProcess(5, {});
   clock.Advance(100 * ResourceReader::kFirstContextNs);
-  EXPECT_EQ(Told(5), "service.name=env,process.environment_variable.POD=web");  // the process has withdrawn its context
+  EXPECT_EQ(ReadAttributes(5),
+            "service.name=env,process.environment_variable.POD=web");  // the process has withdrawn its context
 }
 
 TEST_F(ResourceReaderContextTest, DoesNotReportTheSameContextAgain) {
   Publish(5, "shop");
   FakeProc::Write(proc.proc() + "/5/environ", "");
   Exec(5);
-  Told(5);
+  ReadAttributes(5);
   clock.Advance(ResourceReader::kFirstContextNs);
-  EXPECT_EQ(Told(5), "service.name=shop");
+  EXPECT_EQ(ReadAttributes(5), "service.name=shop");
   clock.Advance(10 * ResourceReader::kFirstContextNs);
   resources.OnSample(RunPtr(5), clock.Monotonic(), table);
   EXPECT_EQ(executor.RunAll(), 1u);
@@ -263,14 +264,14 @@ TEST_F(ResourceReaderContextTest, AChildHasOnlyItsOwnContext) {
   Publish(5, "shop");
   FakeProc::Write(proc.proc() + "/5/environ", "POD=web\0"s);
   Exec(5);
-  Told(5);
+  ReadAttributes(5);
   clock.Advance(ResourceReader::kFirstContextNs);
-  EXPECT_EQ(Told(5), "service.name=shop,process.environment_variable.POD=web");
+  EXPECT_EQ(ReadAttributes(5), "service.name=shop,process.environment_variable.POD=web");
   Fork(5, 6);
-  EXPECT_EQ(Told(6), "process.environment_variable.POD=web");
+  EXPECT_EQ(ReadAttributes(6), "process.environment_variable.POD=web");
   Publish(6, "child");
   clock.Advance(ResourceReader::kFirstContextNs);
-  EXPECT_EQ(Told(6), "service.name=child,process.environment_variable.POD=web");
+  EXPECT_EQ(ReadAttributes(6), "service.name=child,process.environment_variable.POD=web");
 }
 
 TEST_F(ResourceReaderContextTest, AMalformedContextIsCountedAndChangesNothing) {
@@ -278,9 +279,9 @@ TEST_F(ResourceReaderContextTest, AMalformedContextIsCountedAndChangesNothing) {
   FakeProc::Write(proc.proc() + "/5/environ", "OTEL_SERVICE_NAME=env\0"s);
   FakeProc::Write(proc.proc() + "/5/mem", std::string(0x2000, 'x'));
   Exec(5);
-  Told(5);
+  ReadAttributes(5);
   clock.Advance(ResourceReader::kFirstContextNs);
-  EXPECT_EQ(Told(5), "service.name=env");
+  EXPECT_EQ(ReadAttributes(5), "service.name=env");
   EXPECT_EQ(metrics.AddCounter("tributary_collector_process_contexts_refused_total", "").value(), 1u);
 }
 
@@ -288,9 +289,9 @@ TEST_F(ResourceReaderTest, AsksAFullWorkerAgain) {
   AddProcess(5, "OTEL_SERVICE_NAME=shop\0"s);
   Exec(5);
   executor.capacity = 0;
-  EXPECT_EQ(Told(5), "");
+  EXPECT_EQ(ReadAttributes(5), "");
   executor.capacity = 1;
-  EXPECT_EQ(Told(5), "service.name=shop");
+  EXPECT_EQ(ReadAttributes(5), "service.name=shop");
 }
 
 }  // namespace

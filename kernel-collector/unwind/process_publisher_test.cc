@@ -28,7 +28,7 @@ class ProcessPublisherTest : public testing::Test {
     run->pid = Pid{pid};
     return run;
   }
-  bool Told(std::string_view line) { return metrics.PrometheusText().find(line) != std::string::npos; }
+  bool HasMetric(std::string_view line) { return metrics.PrometheusText().find(line) != std::string::npos; }
 
   FakeUnwindMaps maps;
   FakeExecutor executor;
@@ -78,7 +78,7 @@ TEST_F(ProcessPublisherTest, AForkSharesItsParentsUntilOneChanges) {
   publisher.Withdraw(Pid{1});
   publisher.Withdraw(Pid{2});
   EXPECT_TRUE(maps.processes.empty());
-  EXPECT_TRUE(Told("walk_mappings 0"));
+  EXPECT_TRUE(HasMetric("walk_mappings 0"));
 }
 
 TEST_F(ProcessPublisherTest, NothingIsDoneWhenNothingChanged) {
@@ -135,7 +135,7 @@ TEST_F(ProcessPublisherTest, MappingsAreCapped) {
   for (uint64_t i = 0; i < 3000; ++i) run->mappings.Insert(At(i * 0x20000, 0x10000, file, 0));
   publisher.Publish(*run, 1, 1);
   EXPECT_EQ(MappingsOf(1).size(), size_t{TRIB_PROCESS_MAPPINGS_MAX});
-  EXPECT_TRUE(Told("walk_mappings_refused_total 952"));
+  EXPECT_TRUE(HasMetric("walk_mappings_refused_total 952"));
 }
 
 TEST_F(ProcessPublisherTest, EvictsTheLeastRecentlySampledForMappings) {
@@ -162,8 +162,8 @@ TEST_F(ProcessPublisherTest, EvictsTheLeastRecentlySampledForMappings) {
   EXPECT_EQ(maps.graces, 1);
   publisher.Publish(*runs.back(), 1, 1);
   EXPECT_TRUE(maps.processes.contains(9));
-  EXPECT_TRUE(Told("walk_processes_evicted_total 1"));
-  EXPECT_TRUE(Told("walk_processes_refused_total 2"));
+  EXPECT_TRUE(HasMetric("walk_processes_evicted_total 1"));
+  EXPECT_TRUE(HasMetric("walk_processes_refused_total 2"));
 }
 
 TEST_F(ProcessPublisherTest, EvictsTheLeastRecentlySampledForProcesses) {

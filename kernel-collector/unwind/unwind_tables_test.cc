@@ -40,7 +40,7 @@ class UnwindTablesTest : public testing::Test {
     if ((entry & TRIB_PAGE_LOADED) == 0) return std::nullopt;
     return maps.Rule(entry, address % TRIB_PAGE_BYTES);
   }
-  bool Told(std::string_view line) { return metrics.PrometheusText().find(line) != std::string::npos; }
+  bool HasMetric(std::string_view line) { return metrics.PrometheusText().find(line) != std::string::npos; }
 
   FakeUnwindMaps maps;
   FakeExecutor executor;
@@ -71,7 +71,7 @@ TEST_F(UnwindTablesTest, NoCodeHasNoTable) {
   auto file = MakeCodeFile("a", 0x1000, 0x1000);
   file->segments[0].executable = false;
   EXPECT_EQ(tables->FirstPage(file), std::nullopt);
-  EXPECT_TRUE(Told("unwind_executables_refused_total 0"));
+  EXPECT_TRUE(HasMetric("unwind_executables_refused_total 0"));
   file->segments = {{0, 0x1000, UINT64_MAX - 0x100, 0x1000, true}, {0, 0x1000, UINT64_MAX - 0xfff, 0x1000, true}};
   EXPECT_EQ(tables->FirstPage(file), std::nullopt);
 }
@@ -80,7 +80,7 @@ TEST_F(UnwindTablesTest, TooMuchCodeHasNoTableAndIsCounted) {
   auto file = MakeCodeFile("a", 0x1000, 0x1000);
   file->segments = {{0, 0x1000, 0, 0x1000, true}, {0, 0x1000, 1ull << 46, 0x1000, true}};
   EXPECT_EQ(tables->FirstPage(file), std::nullopt);
-  EXPECT_TRUE(Told("unwind_executables_refused_total 1"));
+  EXPECT_TRUE(HasMetric("unwind_executables_refused_total 1"));
 }
 
 TEST_F(UnwindTablesTest, LoadsAUnitWhenItIsWanted) {
@@ -100,7 +100,7 @@ TEST_F(UnwindTablesTest, LoadsAUnitWhenItIsWanted) {
   Load(file, address);
   EXPECT_EQ(compiler->requests.size(), 1u);
   EXPECT_EQ(compiler->requests[0].range, (AddressRange{0x401000, 0x401000 + kUnit}));
-  EXPECT_TRUE(Told("unwind_units_loaded_total 1"));
+  EXPECT_TRUE(HasMetric("unwind_units_loaded_total 1"));
 }
 
 TEST_F(UnwindTablesTest, TheHottestUnitComesFirst) {
@@ -128,7 +128,7 @@ TEST_F(UnwindTablesTest, CompilingKeepsToItsBudget) {
   Settle();
   EXPECT_EQ(compiler->requests.size(), 5u);
   EXPECT_FALSE(tables->idle());
-  EXPECT_TRUE(Told("unwind_compile_seconds_total 10"));
+  EXPECT_TRUE(HasMetric("unwind_compile_seconds_total 10"));
 }
 
 TEST_F(UnwindTablesTest, UsesFramePointersForAWhileAfterAFailure) {
@@ -145,7 +145,7 @@ TEST_F(UnwindTablesTest, UsesFramePointersForAWhileAfterAFailure) {
   EXPECT_EQ(tables->Find(*file, 5), std::nullopt);
   Load(file, 5);
   EXPECT_EQ(tables->Find(*file, 5), FakeRule(file->id, 5));
-  EXPECT_TRUE(Told("unwind_units_failed_total 1"));
+  EXPECT_TRUE(HasMetric("unwind_units_failed_total 1"));
 }
 
 TEST_F(UnwindTablesTest, PublishesTheWholeFileWithoutUnwindInformation) {
@@ -166,7 +166,7 @@ TEST_F(UnwindTablesTest, TooManyRowsForAUnitAreAFailure) {
   auto file = MakeCodeFile("a", 0, kUnit);
   Load(file, 0);
   EXPECT_EQ(tables->Find(*file, 8), uint64_t{TRIB_RULE_NONE});
-  EXPECT_TRUE(Told("unwind_units_failed_total 1"));
+  EXPECT_TRUE(HasMetric("unwind_units_failed_total 1"));
   EXPECT_TRUE(tables->idle());
 }
 
@@ -198,7 +198,7 @@ TEST_F(UnwindTablesTest, RequestsAreCapped) {
     files.push_back(MakeCodeFile(fmt::format("{}", i), 0, 100));
     tables->Request(files.back(), 0);
   }
-  EXPECT_TRUE(Told("unwind_requests_refused_total 1"));
+  EXPECT_TRUE(HasMetric("unwind_requests_refused_total 1"));
   compiler->row_bytes = 4096;
   Settle();
   EXPECT_EQ(compiler->requests.size(), UnwindTables::kQueueMax);
@@ -228,7 +228,7 @@ TEST_F(UnwindTablesTest, WorksWhenTheKernelRefusesChunks) {
     Load(files.back(), 0);
     EXPECT_EQ(tables->Find(*files.back(), 0), FakeRule(files.back()->id, 0)) << i;
   }
-  EXPECT_TRUE(Told("unwind_chunks_refused_total 1"));
+  EXPECT_TRUE(HasMetric("unwind_chunks_refused_total 1"));
 }
 
 TEST_F(UnwindTablesTest, UnitsInUseStay) {
@@ -264,7 +264,7 @@ TEST_F(UnwindTablesTest, ReusesPageEntriesOfUnusedTables) {
   EXPECT_EQ(tables->Find(*files[0], 5), FakeRule(files[0]->id, 5));
   ASSERT_TRUE(tables->Reserve(files[2]));
   EXPECT_EQ(tables->FirstPage(files[3]), std::nullopt);
-  EXPECT_TRUE(Told("unwind_executables_refused_total 1"));
+  EXPECT_TRUE(HasMetric("unwind_executables_refused_total 1"));
   tables->Release(a->number);
   EXPECT_TRUE(tables->FirstPage(files[3]));
   EXPECT_EQ(tables->Find(*files[0], 5), std::nullopt);

@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
                              const SampleCounts& samples) { borrowed->lost_.LostFor(reason) += samples; },
           .durable = [&pins](size_t reducer, const intake::EndedCollector::Session& session,
                              bool asked) { pins.Set(reducer, {session.session_id, session.attributed}, asked); },
-          .earlier_told = [&pins](const SampleCounts& handed_on) { pins.ForgetPredecessor(handed_on); }});
+          .earlier_reported = [&pins](const SampleCounts& taken_over) { pins.ForgetPredecessor(taken_over); }});
   return uplink;
 }
 

@@ -18,19 +18,19 @@ class ArrivalWait {
   explicit ArrivalWait(int64_t wait_ns) : wait_ns_(wait_ns) {}
 
   bool ShouldWait(const Key& key, MonotonicNs now) {
-    auto it = first_met_.find(key);
-    if (it == first_met_.end()) {
-      if (first_met_.size() >= kKeysMax) return false;
-      it = first_met_.emplace(key, now).first;
+    auto it = first_seen_.find(key);
+    if (it == first_seen_.end()) {
+      if (first_seen_.size() >= kKeysMax) return false;
+      it = first_seen_.emplace(key, now).first;
     }
     return now.value - it->second.value < wait_ns_;
   }
   // Forgets the key, because its data arrived. Safe if the caller asks only while the data is missing.
-  void Arrived(const Key& key) { first_met_.erase(key); }
+  void Arrived(const Key& key) { first_seen_.erase(key); }
 
  private:
   const int64_t wait_ns_;
-  absl::flat_hash_map<Key, MonotonicNs> first_met_;
+  absl::flat_hash_map<Key, MonotonicNs> first_seen_;
 };
 
 }  // namespace tributary

@@ -178,11 +178,11 @@ absl::Status ExportLoop::Finish(Feed& feed) {
   return absl::OkStatus();
 }
 
-void ExportLoop::LogFailure(std::string_view what, const absl::Status& status) {
+void ExportLoop::LogFailure(std::string_view operation, const absl::Status& status) {
   uint64_t held = 0;
   if (failure_log_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("export cannot {}, will try again exporter={} error=\"{}\" suppressed={}", what, options_.cursor_name,
-               status.ToString(), held);
+    LogWarning("export cannot {}, will try again exporter={} error=\"{}\" suppressed={}", operation,
+               options_.cursor_name, status.ToString(), held);
   }
 }
 

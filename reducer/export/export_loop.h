@@ -71,7 +71,7 @@ class ExportLoop {
   bool Send(Feed& feed, int64_t timeout_ns);
   absl::Status Finish(Feed& feed);
   void AddFeeds();
-  void LogFailure(std::string_view what, const absl::Status& status);
+  void LogFailure(std::string_view operation, const absl::Status& status);
 
   const Options options_;
   store::Store& store_;

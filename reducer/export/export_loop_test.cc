@@ -193,7 +193,7 @@ class JoinedExportTest : public ExportLoopTest {
     AddSymbols();
     AddProcess(0, kContainer);
   }
-  void TellPod(const std::string& name, UnixNs from = {}) {
+  void ReportPod(const std::string& name, UnixNs from = {}) {
     metadata_.Take({true, "cluster/c"},
                    {.entities = {{.kind = EntityKind::kPod,
                                   .id = "u-1",
@@ -203,7 +203,7 @@ class JoinedExportTest : public ExportLoopTest {
                                   .id = kContainer,
                                   .attributes = {{"k8s.container.name", "c"}, {"k8s.pod.uid", "u-1"}}}}});
   }
-  std::string Told(int resource, std::string_view key) {
+  std::string ExportedAttribute(int resource, std::string_view key) {
     for (const auto& attribute : sender_->taken.at(0).resource_profiles(resource).resource().attributes()) {
       if (attribute.key() == key) return attribute.value().string_value();
     }
@@ -217,16 +217,16 @@ class JoinedExportTest : public ExportLoopTest {
 };
 
 TEST_F(JoinedExportTest, ResourcesHaveTheKnownMetadata) {
-  TellPod("web-1");
+  ReportPod("web-1");
   AddSamples(2);
   loop_->RunOnce();
   ASSERT_EQ(sender_->taken.size(), 1u);
   ASSERT_EQ(sender_->taken[0].resource_profiles_size(), 1);
-  EXPECT_EQ(Told(0, "container.id"), kContainer);
-  EXPECT_EQ(Told(0, "k8s.pod.name"), "web-1");
-  EXPECT_EQ(Told(0, "service.instance.id"), "shop.web-1.c");
-  EXPECT_EQ(Told(0, "host.name"), "host");
-  EXPECT_EQ(Told(0, "env"), "prod");
+  EXPECT_EQ(ExportedAttribute(0, "container.id"), kContainer);
+  EXPECT_EQ(ExportedAttribute(0, "k8s.pod.name"), "web-1");
+  EXPECT_EQ(ExportedAttribute(0, "service.instance.id"), "shop.web-1.c");
+  EXPECT_EQ(ExportedAttribute(0, "host.name"), "host");
+  EXPECT_EQ(ExportedAttribute(0, "env"), "prod");
 }
 
 TEST_F(JoinedExportTest, WaitsForThePodOnce) {
@@ -235,17 +235,17 @@ TEST_F(JoinedExportTest, WaitsForThePodOnce) {
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 0u);
   clock_.Advance(2 * kNsPerSecond);
-  TellPod("web-1");
+  ReportPod("web-1");
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 1u);
-  EXPECT_EQ(Told(0, "k8s.pod.name"), "web-1");
+  EXPECT_EQ(ExportedAttribute(0, "k8s.pod.name"), "web-1");
 }
 
 // A watcher lists pods faster than the objects that they belong to.
 TEST_F(JoinedExportTest, WaitsForTheEndOfASnapshot) {
-  const MetadataTeller cluster = {true, "cluster/c"};
+  const MetadataSender cluster = {true, "cluster/c"};
   metadata_.Take(cluster, {.begins_snapshot = true});
-  TellPod("web-1");
+  ReportPod("web-1");
   AddSamples(1);
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 0u);
@@ -255,12 +255,12 @@ TEST_F(JoinedExportTest, WaitsForTheEndOfASnapshot) {
   metadata_.Take(cluster, {.ends_snapshot = true});
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 1u);
-  EXPECT_EQ(Told(0, "k8s.cluster.uid"), "c");
+  EXPECT_EQ(ExportedAttribute(0, "k8s.cluster.uid"), "c");
 }
 
 TEST_F(JoinedExportTest, StopsWaitingForASnapshotThatNeverEnds) {
   metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true});
-  TellPod("web-1");
+  ReportPod("web-1");
   AddSamples(1);
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 0u);
@@ -279,7 +279,7 @@ TEST_F(JoinedExportTest, StopsWaitingForAPodThatNeverArrives) {
   clock_.Advance(10 * kNsPerSecond);
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 1u);
-  EXPECT_EQ(Told(0, "container.id"), kContainer);
+  EXPECT_EQ(ExportedAttribute(0, "container.id"), kContainer);
   AddSamples(1);  // does not wait again
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 2u);
@@ -293,13 +293,13 @@ TEST_F(JoinedExportTest, DoesNotWaitWithoutAMetadataSource) {
 
 TEST_F(JoinedExportTest, AChangeMakesTwoResources) {
   clock_.Advance(kNsPerSecond);
-  TellPod("old", kStart);
-  TellPod("new", UnixNs{kStart.value + 2 * kNsPerMs});
+  ReportPod("old", kStart);
+  ReportPod("new", UnixNs{kStart.value + 2 * kNsPerMs});
   AddSamples(5);  // a millisecond apart
   loop_->RunOnce();
   ASSERT_EQ(sender_->taken[0].resource_profiles_size(), 2);
-  EXPECT_EQ(Told(0, "k8s.pod.name"), "old");
-  EXPECT_EQ(Told(1, "k8s.pod.name"), "new");
+  EXPECT_EQ(ExportedAttribute(0, "k8s.pod.name"), "old");
+  EXPECT_EQ(ExportedAttribute(1, "k8s.pod.name"), "new");
   const auto samples_of = [&](int i) {
     return sender_->taken[0].resource_profiles(i).scope_profiles(0).profiles(0).samples(0).timestamps_unix_nano_size();
   };

@@ -62,7 +62,7 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
   }
 }
 
-TEST(ExportUrl, SaysThatLogsAreNotExported) {
+TEST(ExportUrl, ReportsThatLogsAreNotExported) {
   EXPECT_EQ(ParseExportUrl("otlp://x?signal=logs").status().code(), absl::StatusCode::kUnimplemented);
 }
 

@@ -73,17 +73,17 @@ absl::Status ShardScan::LoadTries(store::StoreReader& reader) {
 absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
   store::TimeRange& range = range_;
   range = {chunks_[0].columns.times[0], chunks_[0].columns.times[0]};
-  store::ProcessSet met;
+  store::ProcessSet wanted;
   for (const Chunk& chunk : chunks_) {
     for (UnixNs time : chunk.columns.times) {
       range.from = std::min(range.from, time);
       range.to = std::max(range.to, UnixNs{time.value + 1});
     }
-    met.insert(chunk.columns.processes.begin(), chunk.columns.processes.end());
+    wanted.insert(chunk.columns.processes.begin(), chunk.columns.processes.end());
   }
-  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(range, &met));
+  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(range, &wanted));
   for (store::ProcessRow& row : processes) processes_.emplace(row.no, std::move(row));
-  ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(range, met));
+  ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(range, wanted));
   for (store::ThreadRow& row : threads) threads_.emplace(row.no, std::move(row));
   ASSIGN_OR_RETURN(executable_rows_, reader.Executables());
   ASSIGN_OR_RETURN(types_, reader.SampleTypes());
@@ -158,9 +158,9 @@ void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
   sample.resource = ResourceOf(chunk, columns.processes[row], columns.times[row]);
   sample.attributes = builder_->AddEnding(Thread(columns.processes[row], columns.threads[row]), columns.endings[row]);
   if (!columns.attributes.empty() && columns.attributes[row].value != 0) {
-    const Told told = AddOwn(sample.attributes, columns.attributes[row]);
-    sample.attributes = told.attributes;
-    sample.link = told.link;
+    const Annotations annotations = AddOwn(sample.attributes, columns.attributes[row]);
+    sample.attributes = annotations.attributes;
+    sample.link = annotations.link;
   }
   sample.stack = Stack(columns.day, columns.nodes[row]);
   sample.type = Type(columns.type);
@@ -171,19 +171,19 @@ void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
 }
 
 // A link's ids arrive as attributes. They stay attributes if they are not a valid link.
-RequestMaker::Told RequestMaker::AddOwn(otlp::AttributesIndex others, store::StringId own) {
+RequestMaker::Annotations RequestMaker::AddOwn(otlp::AttributesIndex others, store::StringId own) {
   auto [cached, added] = own_cache_.try_emplace({others, own});
   if (!added) return cached->second;
   Attributes attributes = DecodeAttributes(scan_.own_.at(own));
-  Told& told = cached->second;
-  told.link = builder_->AddLink(FromHex(FindAttribute(attributes, kTraceId)).value_or(""),
-                                FromHex(FindAttribute(attributes, kSpanId)).value_or(""));
-  if (told.link.value != 0) {
+  Annotations& annotations = cached->second;
+  annotations.link = builder_->AddLink(FromHex(FindAttribute(attributes, kTraceId)).value_or(""),
+                                       FromHex(FindAttribute(attributes, kSpanId)).value_or(""));
+  if (annotations.link.value != 0) {
     std::erase_if(attributes,
                   [](const Attribute& attribute) { return attribute.key == kTraceId || attribute.key == kSpanId; });
   }
-  told.attributes = builder_->AddOwn(others, attributes);
-  return told;
+  annotations.attributes = builder_->AddOwn(others, attributes);
+  return annotations;
 }
 
 otlp::TypeIndex RequestMaker::Type(store::TypeNo no) {

@@ -93,11 +93,11 @@ class RequestMaker {
   otlp::ResourceIndex ResourceOf(const ShardScan::Chunk& chunk, store::ProcessNo no, UnixNs time);
   Joined Join(const store::ProcessRow& process);
   // The data that is sent with a sample, in addition to its stack and values.
-  struct Told {
+  struct Annotations {
     otlp::AttributesIndex attributes;
     otlp::LinkIndex link;
   };
-  Told AddOwn(otlp::AttributesIndex others, store::StringId own);
+  Annotations AddOwn(otlp::AttributesIndex others, store::StringId own);
   otlp::AttributesIndex Thread(store::ProcessNo process, store::ThreadNo no);
   otlp::StackIndex Stack(store::Day day, store::NodeNo node);
   otlp::LocationIndex Location(const store::Trie& trie, uint32_t frame);
@@ -113,7 +113,7 @@ class RequestMaker {
   std::unique_ptr<otlp::ProfilesBuilder> builder_;
   absl::flat_hash_map<store::ProcessNo, Joined> resource_cache_;
   absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;
-  absl::flat_hash_map<std::pair<otlp::AttributesIndex, store::StringId>, Told> own_cache_;
+  absl::flat_hash_map<std::pair<otlp::AttributesIndex, store::StringId>, Annotations> own_cache_;
   absl::flat_hash_map<std::pair<store::Day, store::NodeNo>, otlp::StackIndex> stack_cache_;
   absl::flat_hash_map<std::pair<const store::Trie*, uint32_t>, otlp::LocationIndex> location_cache_;
 };

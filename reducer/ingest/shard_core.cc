@@ -91,7 +91,7 @@ void ShardCore::StartSession(Arrival arrival) {
   const SessionId id = arrival.hello.session.session_id;
   Live& live = live_[id];
   live.info = std::make_shared<const SessionInfo>(arrival.hello.session);
-  live.teller = {arrival.hello.role == intake::Role::kCluster, arrival.hello.session.node_id};
+  live.sender = {arrival.hello.role == intake::Role::kCluster, arrival.hello.session.node_id};
   live.oldest_held = arrival.hello.next_sequence;
   live.asker = ++askers_;
   live.session = std::make_unique<intake::ServerSession>(alarms_, std::move(arrival), options_.server, clock_, metrics_,
@@ -138,9 +138,9 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
 void ShardCore::Register(Live& live) {
   const SessionInfo& info = *live.info;
   live.registered = true;
-  if (!live.teller.is_cluster && callbacks_.connected) callbacks_.connected(info.node_id);
-  if (options_.metadata != nullptr) options_.metadata->Connected(live.teller);
-  LogInfo("{} connected node={} host={} version={}", live.teller.is_cluster ? "cluster" : "node",
+  if (!live.sender.is_cluster && callbacks_.connected) callbacks_.connected(info.node_id);
+  if (options_.metadata != nullptr) options_.metadata->Connected(live.sender);
+  LogInfo("{} connected node={} host={} version={}", live.sender.is_cluster ? "cluster" : "node",
           EscapeForDisplay(info.node_id), EscapeForDisplay(info.host_name), EscapeForDisplay(info.agent_version));
 }
 
@@ -169,7 +169,7 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   auto it = live_.find(info.session_id);
   if (it == live_.end()) return absl::InternalError("session is not open");
   Live& live = it->second;
-  if (live.teller.is_cluster) return absl::InvalidArgumentError("a cluster has no samples");
+  if (live.sender.is_cluster) return absl::InvalidArgumentError("a cluster has no samples");
   if (stopping_) return absl::ResourceExhaustedError("the reducer stops");
   const uint64_t bytes = live.session != nullptr ? live.session->bytes_received() : 0;
   RowBatch pending = std::move(batch);
@@ -192,19 +192,19 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
 
 // The batch that reports the end of these sessions counts their unread data as lost. So these data must not be stored
 // after that batch.
-void ShardCore::CutOff(const SessionInfo& speaker, const std::vector<ClosedSession>& ended) {
+void ShardCore::CutOff(const SessionInfo& sender, const std::vector<ClosedSession>& ended) {
   for (const ClosedSession& closed : ended) {
     const SessionId& id = closed.session_id;
-    if (id == speaker.session_id) continue;
-    ended_.Add(speaker.node_id, id);
+    if (id == sender.session_id) continue;
+    ended_.Add(sender.node_id, id);
     const auto looked_up = looked_up_.find(id);
-    if (looked_up != looked_up_.end() && looked_up->second.hello.session.node_id == speaker.node_id) {
+    if (looked_up != looked_up_.end() && looked_up->second.hello.session.node_id == sender.node_id) {
       looked_up_.erase(looked_up);
     }
     const auto live = live_.find(id);
-    if (live == live_.end() || live->second.info->node_id != speaker.node_id) continue;
+    if (live == live_.end() || live->second.info->node_id != sender.node_id) continue;
     LogInfo("node disconnected node={} cause=\"a later collector of the node reported that this one has ended\"",
-            EscapeForDisplay(speaker.node_id));
+            EscapeForDisplay(sender.node_id));
     Disconnect(live->second);
     live_.erase(live);
   }
@@ -280,7 +280,7 @@ void ShardCore::OnSymbolProgress(const SessionInfo& info) {
 
 void ShardCore::OnMetadata(const SessionInfo& info, MetadataUpdate update) {
   auto it = live_.find(info.session_id);
-  if (it != live_.end() && options_.metadata != nullptr) options_.metadata->Take(it->second.teller, std::move(update));
+  if (it != live_.end() && options_.metadata != nullptr) options_.metadata->Take(it->second.sender, std::move(update));
 }
 
 void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
@@ -302,7 +302,7 @@ void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
 void ShardCore::OnClosed(const SessionInfo& info, const absl::Status& why) {
   auto it = live_.find(info.session_id);
   if (it == live_.end()) return;
-  LogInfo("{} disconnected node={} cause=\"{}\"", it->second.teller.is_cluster ? "cluster" : "node",
+  LogInfo("{} disconnected node={} cause=\"{}\"", it->second.sender.is_cluster ? "cluster" : "node",
           EscapeForDisplay(info.node_id), why.ok() ? "closed by the collector" : EscapeForDisplay(Message(why)));
   Disconnect(it->second);
   live_.erase(it);
@@ -313,10 +313,10 @@ void ShardCore::Disconnect(Live& live) {
   if (live.session != nullptr) memory_.KeepDecoder(live.info->session_id, live.session->TakeDecoder());
   // This keeps the received part of a table before another node is asked for the table.
   live.session.reset();
-  if (live.symbols.owes()) symbols_.Release(live.asker);
+  if (live.symbols.has_pending()) symbols_.Release(live.asker);
   if (!std::exchange(live.registered, false)) return;
-  if (!live.teller.is_cluster && callbacks_.disconnected) callbacks_.disconnected(live.info->node_id);
-  if (options_.metadata != nullptr) options_.metadata->Disconnected(live.teller);
+  if (!live.sender.is_cluster && callbacks_.disconnected) callbacks_.disconnected(live.info->node_id);
+  if (options_.metadata != nullptr) options_.metadata->Disconnected(live.sender);
 }
 
 void ShardCore::OnTick() {

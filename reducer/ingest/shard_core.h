@@ -76,7 +76,7 @@ class ShardCore : private intake::SessionOwner {
     size_t batch_bytes = 0;      // memory of its last batch; the next one is expected to take as much
     bool held_back = false;      // the queue had no space for its batch,
     bool over_share = false;     // or its node holds its share of the queue
-    MetadataTeller teller;
+    MetadataSender sender;
     bool registered = false;  // the connection was reported
     SymbolRequests symbols;
     uint64_t asker = 0;  // number of this connection
@@ -94,7 +94,7 @@ class ShardCore : private intake::SessionOwner {
   void StartSession(Arrival arrival);
   bool HasRoom(Live& live, size_t memory_bytes);
   void Remember(const SessionInfo& info, const RowBatch& batch);
-  void CutOff(const SessionInfo& speaker, const std::vector<ClosedSession>& ended);
+  void CutOff(const SessionInfo& sender, const std::vector<ClosedSession>& ended);
   void AskForSymbols(const SessionId& id, Live& live);
   void WantReleased();
   void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);

@@ -79,11 +79,11 @@ class TestDesk final : public SymbolDesk {
 
 class TestSink final : public MetadataSink {
  public:
-  void Connected(const MetadataTeller& teller) override { lines.push_back("+" + teller.id); }
-  void Disconnected(const MetadataTeller& teller) override { lines.push_back("-" + teller.id); }
-  void Take(const MetadataTeller& teller, MetadataUpdate update) override {
+  void Connected(const MetadataSender& sender) override { lines.push_back("+" + sender.id); }
+  void Disconnected(const MetadataSender& sender) override { lines.push_back("-" + sender.id); }
+  void Take(const MetadataSender& sender, MetadataUpdate update) override {
     for (const Entity& entity : update.entities) {
-      lines.push_back((teller.is_cluster ? "cluster " : "node ") + teller.id + " tells " + entity.id);
+      lines.push_back((sender.is_cluster ? "cluster " : "node ") + sender.id + " sends " + entity.id);
     }
   }
   std::vector<std::string> lines;
@@ -273,7 +273,7 @@ class ShardCoreSymbolsTest : public ShardCoreTest {
 };
 
 // Tables that one node owed when its connection ended are asked of another node at once, not in its next round.
-TEST_F(ShardCoreSymbolsTest, AsksAnotherNodeForTablesOwedByAClosedSession) {
+TEST_F(ShardCoreSymbolsTest, AsksAnotherNodeForTablesRequestedFromAClosedSession) {
   auto first = ConnectWithExecutable(1), second = ConnectWithExecutable(2);
   ASSERT_EQ(symbols_.questions.size(), 2u);
   EXPECT_EQ(symbols_.questions[0].candidates, std::vector<ExecutableId>{Id()});
@@ -317,7 +317,7 @@ TEST_F(ShardCoreSymbolsTest, IgnoresAnAnswerForAnEarlierConnection) {
   EXPECT_TRUE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
 }
 
-std::string Telling(const std::string& id) {
+std::string MetadataFrame(const std::string& id) {
   const MetadataUpdate update{
       .begins_snapshot = true, .ends_snapshot = true, .entities = {{EntityKind::kPod, id, {}, false, {}}}};
   return intake::EncodeFrame(intake::MessageType::kMetadata, 0, 0, intake::EncodeMetadata(update));
@@ -330,13 +330,13 @@ TEST_F(ShardCoreTest, AClusterSendsItsPodsAndStoresNothing) {
   auto wire = Connect(hello);
   EXPECT_TRUE(writer_.finds.empty());
   ASSERT_TRUE(WelcomeOn(*wire).has_value());
-  wire->callbacks.on_data(Telling("pod"));
+  wire->callbacks.on_data(MetadataFrame("pod"));
   intake::BatchGenerator generator(1);
   for (const std::string& frame : intake::BatchEncoder(1).Encode(generator.Next(10))) wire->callbacks.on_data(frame);
   EXPECT_TRUE(writer_.submitted.empty());
   EXPECT_TRUE(Find(*wire, intake::MessageType::kGoodbye).has_value()) << "a cluster has no samples";
   auto again = Connect(hello);
-  EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+cluster/one", "cluster cluster/one tells pod", "-cluster/one",
+  EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+cluster/one", "cluster cluster/one sends pod", "-cluster/one",
                                                    "+cluster/one"}));
 }
 
@@ -344,8 +344,8 @@ TEST_F(ShardCoreTest, ANodeSendsItsOwnMetadata) {
   const intake::Hello hello = HelloOf(1);
   auto wire = Connect(hello);
   core_.OnFound(hello.session.session_id, uint64_t{0});
-  wire->callbacks.on_data(Telling("thing"));
-  EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+node", "node node tells thing"}));
+  wire->callbacks.on_data(MetadataFrame("thing"));
+  EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+node", "node node sends thing"}));
 }
 
 // Role 2 is reserved on the wire. Role 77 belongs to a later release.

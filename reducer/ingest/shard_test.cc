@@ -163,7 +163,7 @@ class Node {
         intake::Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { needed_.push_back(id); },
                                     .lost = {},
                                     .durable = {},
-                                    .earlier_told = {}});
+                                    .earlier_reported = {}});
     client_->Start();
   }
 

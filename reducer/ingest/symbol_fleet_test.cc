@@ -127,7 +127,7 @@ class FleetNode {
             .need_symbols = [this](const ExecutableId& id) { client_->SendSymbols(id, Tables().at(id)); },
             .lost = {},
             .durable = {},
-            .earlier_told = {}});
+            .earlier_reported = {}});
     client_->Start();
     Batch batch;
     batch.sequence = 1;
@@ -154,8 +154,8 @@ class SymbolFleetTest : public testing::Test {
     nodes_.push_back(std::make_unique<FleetNode>(loop_, relay_.port(), started_++, chunk_period_ms));
   }
   // Runs until `done` returns true. Checks `done` every few milliseconds, and fails after two minutes.
-  void RunUntil(const std::function<bool()>& done, const char* what) {
-    ASSERT_TRUE(RunLoopUntil(loop_, done, 120'000, 5)) << "never: " << what;
+  void RunUntil(const std::function<bool()>& done, const char* condition) {
+    ASSERT_TRUE(RunLoopUntil(loop_, done, 120'000, 5)) << "never: " << condition;
   }
   bool AllHere() { return reducer_.Stored("stored") >= kExecutables; }
   // Waits for two rounds, in which any node might still be asked for a table.

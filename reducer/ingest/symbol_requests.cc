@@ -31,7 +31,7 @@ void SymbolRequests::Chosen(const std::vector<ExecutableId>& ask, size_t conside
 void SymbolRequests::Tick(const std::vector<ExecutableId>& all, MonotonicNs now) {
   absl::erase_if(asked_, [&](const auto& entry) {
     const MonotonicNs asked = entry.second;
-    return now.value - std::max(asked, heard_).value > kAnswerNs || now.value - asked.value > kLongestNs;
+    return now.value - std::max(asked, last_progress_).value > kAnswerNs || now.value - asked.value > kLongestNs;
   });
   if (!waiting_.empty() || !looking_up_.empty() || now.value - round_started_.value < kRoundNs) return;
   round_started_ = now;

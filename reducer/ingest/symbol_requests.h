@@ -33,8 +33,8 @@ class SymbolRequests {
   // Takes the look-up's answer: `considered` of the candidates were considered, and `ask` are asked for.
   void Chosen(const std::vector<ExecutableId>& ask, size_t considered, MonotonicNs now);
   void Answered(const ExecutableId& id) { asked_.erase(id); }
-  void Progress(MonotonicNs now) { heard_ = now; }  // the collector is sending
-  bool owes() const { return !asked_.empty() || !looking_up_.empty(); }
+  void Progress(MonotonicNs now) { last_progress_ = now; }  // the collector is sending
+  bool has_pending() const { return !asked_.empty() || !looking_up_.empty(); }
 
   // Forgets questions that were never answered. Starts a round over `all` if the last round was long ago.
   void Tick(const std::vector<ExecutableId>& all, MonotonicNs now);
@@ -44,7 +44,7 @@ class SymbolRequests {
   absl::flat_hash_set<ExecutableId> is_waiting_;
   std::vector<ExecutableId> looking_up_;
   absl::flat_hash_map<ExecutableId, MonotonicNs> asked_;  // value: when it was asked for
-  MonotonicNs round_started_, heard_;
+  MonotonicNs round_started_, last_progress_;
 };
 
 }  // namespace tributary::ingest

@@ -57,10 +57,10 @@ TEST(SymbolRequests, AsksAgainForUnansweredTables) {
 
 TEST(SymbolRequests, WaitsForASendingNode) {
   SymbolRequests requests;
-  EXPECT_FALSE(requests.owes());
+  EXPECT_FALSE(requests.has_pending());
   requests.Want(Ids(0, 8));
   EXPECT_EQ(requests.TakeCandidates(), Ids(0, 8));
-  EXPECT_TRUE(requests.owes());
+  EXPECT_TRUE(requests.has_pending());
   requests.Chosen(Ids(0, 8), 8, kStart);
   MonotonicNs now = kStart;
   while (now.value - kStart.value + SymbolRequests::kAnswerNs <= SymbolRequests::kLongestNs) {
@@ -73,7 +73,7 @@ TEST(SymbolRequests, WaitsForASendingNode) {
   requests.Progress(now);
   requests.Tick({}, now);
   EXPECT_EQ(requests.ask_max(), 8u) << "not for ever";
-  EXPECT_FALSE(requests.owes());
+  EXPECT_FALSE(requests.has_pending());
 }
 
 TEST(SymbolRequests, AFullLookUpLeavesAllCandidates) {

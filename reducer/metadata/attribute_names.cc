@@ -81,7 +81,7 @@ AttributeNames::AttributeNames() {
   for (std::string_view name : kSemanticNames) names_.emplace(NormalizeLabel(name), name);
 }
 
-void AttributeNames::Meet(const Attributes& attributes) {
+void AttributeNames::Learn(const Attributes& attributes) {
   std::vector<std::pair<std::string, std::string_view>> fresh;
   {
     std::shared_lock lock(mutex_);

@@ -19,7 +19,7 @@ class AttributeNames {
 
   AttributeNames();
 
-  void Meet(const Attributes& attributes);
+  void Learn(const Attributes& attributes);
 
   // Accepts every spelling of `name` that NormalizeLabel makes equal.
   bool Knows(std::string_view name) const;

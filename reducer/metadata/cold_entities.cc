@@ -9,10 +9,10 @@ namespace tributary {
 ColdEntities::ColdEntities(const Options& options, EntityStore* db, Counter& failures)
     : options_(options), db_(db), failures_(failures) {}
 
-FoundEntity ColdEntities::Find(const MetadataTeller& teller, EntityKind kind, std::string_view id, UnixNs at,
+FoundEntity ColdEntities::Find(const MetadataSender& sender, EntityKind kind, std::string_view id, UnixNs at,
                                const FoundEntity& live) {
   if (db_ == nullptr) return live;
-  Key key(teller, {kind, std::string(id)});
+  Key key(sender, {kind, std::string(id)});
   std::lock_guard lock(mutex_);
   if (auto it = by_key_.find(key); it != by_key_.end()) {
     entries_.splice(entries_.begin(), entries_, it->second);
@@ -52,9 +52,9 @@ void ColdEntities::DropOldest() {
   }
 }
 
-void ColdEntities::Forget(const MetadataTeller& teller, const std::pair<EntityKind, std::string>& key) {
+void ColdEntities::Forget(const MetadataSender& sender, const std::pair<EntityKind, std::string>& key) {
   std::lock_guard lock(mutex_);
-  auto it = by_key_.find(Key(teller, key));
+  auto it = by_key_.find(Key(sender, key));
   if (it == by_key_.end()) return;
   bytes_ -= it->second->bytes;
   entries_.erase(it->second);
@@ -65,8 +65,8 @@ void ColdEntities::TakeUsed(std::vector<EntityStore::Row>* rows) {
   std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) {
     if (!std::exchange(entry.used, false)) continue;
-    const auto& [teller, key] = entry.key;
-    rows->push_back({teller, key.first, key.second, true, false, {}});
+    const auto& [sender, key] = entry.key;
+    rows->push_back({sender, key.first, key.second, true, false, {}});
   }
 }
 

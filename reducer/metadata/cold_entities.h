@@ -33,15 +33,15 @@ class ColdEntities {
 
   // Returns the entity that the database has for time `at`. Returns `live` (the entity found in memory) if the database
   // has none or cannot be read. An entity found in the database counts as joined with a sample.
-  FoundEntity Find(const MetadataTeller& teller, EntityKind kind, std::string_view id, UnixNs at,
+  FoundEntity Find(const MetadataSender& sender, EntityKind kind, std::string_view id, UnixNs at,
                    const FoundEntity& live);
   // Removes the entity from the cache, because the database has changed. The next look-up reads the database again.
-  void Forget(const MetadataTeller& teller, const std::pair<EntityKind, std::string>& key);
+  void Forget(const MetadataSender& sender, const std::pair<EntityKind, std::string>& key);
   // Appends one row without states for each entity that was joined with a sample since the last call.
   void TakeUsed(std::vector<EntityStore::Row>* rows);
 
  private:
-  using Key = std::pair<MetadataTeller, std::pair<EntityKind, std::string>>;
+  using Key = std::pair<MetadataSender, std::pair<EntityKind, std::string>>;
   struct Entry {
     Key key;
     EntityTimeline timeline;  // without states: the database does not have the entity

@@ -20,7 +20,7 @@ class EntityStore {
   virtual ~EntityStore() = default;
 
   struct Row {
-    MetadataTeller teller;
+    MetadataSender sender;
     EntityKind kind{};
     std::string id;
     bool used = false;
@@ -33,10 +33,10 @@ class EntityStore {
   // Visits every entity with its states that still hold or ended after `since`, in order of time.
   virtual absl::Status Load(UnixNs since, absl::FunctionRef<void(const Row&)> visit) = 0;
   // Returns a row without states if the entity is unknown.
-  virtual absl::StatusOr<Row> Find(const MetadataTeller& teller, EntityKind kind, std::string_view id) = 0;
-  virtual absl::StatusOr<std::vector<MetadataTeller>> Clusters() = 0;
-  // Returns true if any state from this teller is stored.
-  virtual absl::StatusOr<bool> Knows(const MetadataTeller& teller) = 0;
+  virtual absl::StatusOr<Row> Find(const MetadataSender& sender, EntityKind kind, std::string_view id) = 0;
+  virtual absl::StatusOr<std::vector<MetadataSender>> Clusters() = 0;
+  // Returns true if any state from this sender is stored.
+  virtual absl::StatusOr<bool> Knows(const MetadataSender& sender) = 0;
 
   // Removes states that ended before `unused_before` and belong to no sample, and states that ended before both times.
   // If the store is over its limit, removes the states that ended first. Does a bounded piece of work. Returns true if

@@ -4,11 +4,11 @@
 
 namespace tributary {
 
-bool EntityTimeline::Tell(Entity entity, UnixNs now, uint64_t* lost_states) {
+bool EntityTimeline::Report(Entity entity, UnixNs now, uint64_t* lost_states) {
   if (entity.gone && !states_.empty()) return End(entity.from, now);
-  const UnixNs told = std::min(entity.from, now);
-  const UnixNs end = entity.gone ? (told.value == 0 ? now : told) : kTimeEnd;
-  UnixNs from = entity.gone || told.value == 0 ? BeginOf(entity, now) : told;
+  const UnixNs reported_from = std::min(entity.from, now);
+  const UnixNs end = entity.gone ? (reported_from.value == 0 ? now : reported_from) : kTimeEnd;
+  UnixNs from = entity.gone || reported_from.value == 0 ? BeginOf(entity, now) : reported_from;
   if (!states_.empty()) {
     State& last = states_.back();
     if (last.to == kTimeEnd && last.entity->attributes == entity.attributes && from >= last.from) return false;

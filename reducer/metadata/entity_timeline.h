@@ -19,7 +19,7 @@ struct FoundEntity {
 };
 
 // The states of one entity over time. The last report is right from its `from` on: it replaces earlier reports about
-// later times. So a teller may correct itself, and may report its history again. Reported times are cut to `now`.
+// later times. So a sender may correct itself, and may report its history again. Reported times are cut to `now`.
 //
 // Metadata arrives after samples, and samples arrive after an entity's end. So the first state also holds for all time
 // before it, and the last state also holds after the entity has ended (ids of containers and pods are not used again).
@@ -34,7 +34,7 @@ class EntityTimeline {
 
   // Returns true if something changed. Adds the number of states that kStatesMax pushed out to `*lost_states` (may be
   // null).
-  bool Tell(Entity entity, UnixNs now, uint64_t* lost_states);
+  bool Report(Entity entity, UnixNs now, uint64_t* lost_states);
   // Ends the entity at `at` (0: now), unless it has ended already. Returns true if this call ended it.
   bool End(UnixNs at, UnixNs now);
 

@@ -23,7 +23,7 @@ std::string NameAt(const EntityTimeline& timeline, int64_t at) {
 TEST(EntityTimeline, TheFirstStateHoldsForAllTimeBefore) {
   EntityTimeline timeline;
   EXPECT_EQ(timeline.Find(UnixNs{5}).entity, nullptr);
-  EXPECT_TRUE(timeline.Tell(Pod(100, "a"), UnixNs{120}, nullptr));
+  EXPECT_TRUE(timeline.Report(Pod(100, "a"), UnixNs{120}, nullptr));
   EXPECT_EQ(NameAt(timeline, 1), "a");
   EXPECT_EQ(NameAt(timeline, 500), "a");
   EXPECT_EQ(timeline.Find(UnixNs{1}).until, kTimeEnd);
@@ -31,9 +31,9 @@ TEST(EntityTimeline, TheFirstStateHoldsForAllTimeBefore) {
 
 TEST(EntityTimeline, AChangeHoldsFromItsTimeOn) {
   EntityTimeline timeline;
-  timeline.Tell(Pod(0, "a"), UnixNs{100}, nullptr);
-  EXPECT_FALSE(timeline.Tell(Pod(0, "a"), UnixNs{150}, nullptr));
-  EXPECT_TRUE(timeline.Tell(Pod(0, "b"), UnixNs{200}, nullptr));
+  timeline.Report(Pod(0, "a"), UnixNs{100}, nullptr);
+  EXPECT_FALSE(timeline.Report(Pod(0, "a"), UnixNs{150}, nullptr));
+  EXPECT_TRUE(timeline.Report(Pod(0, "b"), UnixNs{200}, nullptr));
   EXPECT_EQ(NameAt(timeline, 199), "a");
   EXPECT_EQ(NameAt(timeline, 200), "b");
   EXPECT_EQ(timeline.Find(UnixNs{1}).until, UnixNs{200});
@@ -43,42 +43,42 @@ TEST(EntityTimeline, AChangeHoldsFromItsTimeOn) {
 TEST(EntityTimeline, AddedAttributesHoldForTheWholeState) {
   EntityTimeline timeline;
   Entity pod = Pod(0, "a");
-  timeline.Tell(pod, UnixNs{100}, nullptr);
+  timeline.Report(pod, UnixNs{100}, nullptr);
   SetAttribute(pod.attributes, "k8s.deployment.name", "web");
-  EXPECT_TRUE(timeline.Tell(pod, UnixNs{200}, nullptr));
+  EXPECT_TRUE(timeline.Report(pod, UnixNs{200}, nullptr));
   EXPECT_EQ(timeline.states().size(), 1u);
   EXPECT_EQ(FindAttribute(timeline.Find(UnixNs{50}).entity->attributes, "k8s.deployment.name"), "web");
-  timeline.Tell(Pod(0, "b"), UnixNs{300}, nullptr);
+  timeline.Report(Pod(0, "b"), UnixNs{300}, nullptr);
   pod = Pod(0, "b");
   SetAttribute(pod.attributes, "k8s.node.name", "n");
-  EXPECT_TRUE(timeline.Tell(pod, UnixNs{400}, nullptr));
+  EXPECT_TRUE(timeline.Report(pod, UnixNs{400}, nullptr));
   EXPECT_EQ(NameAt(timeline, 299), "a");
   EXPECT_EQ(FindAttribute(timeline.Find(UnixNs{300}).entity->attributes, "k8s.node.name"), "n");
 }
 
 TEST(EntityTimeline, TheLastReportWins) {
   EntityTimeline timeline;
-  timeline.Tell(Pod(100, "a"), UnixNs{110}, nullptr);
-  timeline.Tell(Pod(200, "b"), UnixNs{210}, nullptr);
-  timeline.Tell(Pod(200, "c"), UnixNs{220}, nullptr);  // the same time: a correction
+  timeline.Report(Pod(100, "a"), UnixNs{110}, nullptr);
+  timeline.Report(Pod(200, "b"), UnixNs{210}, nullptr);
+  timeline.Report(Pod(200, "c"), UnixNs{220}, nullptr);  // the same time: a correction
   EXPECT_EQ(NameAt(timeline, 150), "a");
   EXPECT_EQ(NameAt(timeline, 205), "c");
-  timeline.Tell(Pod(150, "d"), UnixNs{230}, nullptr);
+  timeline.Report(Pod(150, "d"), UnixNs{230}, nullptr);
   EXPECT_EQ(NameAt(timeline, 149), "a");
   EXPECT_EQ(NameAt(timeline, 205), "d");
 }
 
 TEST(EntityTimeline, FutureTimesCountAsNow) {
   EntityTimeline timeline;
-  timeline.Tell(Pod(0, "a"), UnixNs{100}, nullptr);
-  timeline.Tell(Pod(1'000'000, "b"), UnixNs{200}, nullptr);
+  timeline.Report(Pod(0, "a"), UnixNs{100}, nullptr);
+  timeline.Report(Pod(1'000'000, "b"), UnixNs{200}, nullptr);
   EXPECT_EQ(NameAt(timeline, 200), "b");
 }
 
 TEST(EntityTimeline, FindsAnEndedEntity) {
   EntityTimeline timeline;
-  timeline.Tell(Pod(100, "a"), UnixNs{110}, nullptr);
-  EXPECT_TRUE(timeline.Tell(Pod(300, "a", true), UnixNs{310}, nullptr));
+  timeline.Report(Pod(100, "a"), UnixNs{110}, nullptr);
+  EXPECT_TRUE(timeline.Report(Pod(300, "a", true), UnixNs{310}, nullptr));
   EXPECT_TRUE(timeline.gone());
   EXPECT_EQ(timeline.gone_since(), UnixNs{300});
   EXPECT_EQ(NameAt(timeline, 400), "a");
@@ -88,16 +88,16 @@ TEST(EntityTimeline, FindsAnEndedEntity) {
 
 TEST(EntityTimeline, KeepsAnEntityThatIsFirstReportedAsEnded) {
   EntityTimeline timeline;
-  EXPECT_TRUE(timeline.Tell(Pod(300, "a", true), UnixNs{310}, nullptr));
+  EXPECT_TRUE(timeline.Report(Pod(300, "a", true), UnixNs{310}, nullptr));
   EXPECT_TRUE(timeline.gone());
   EXPECT_EQ(NameAt(timeline, 200), "a");
 }
 
 TEST(EntityTimeline, AnEndedEntityMayComeBack) {
   EntityTimeline timeline;
-  timeline.Tell(Pod(100, "a"), UnixNs{110}, nullptr);
+  timeline.Report(Pod(100, "a"), UnixNs{110}, nullptr);
   timeline.End(UnixNs{200}, UnixNs{200});
-  EXPECT_TRUE(timeline.Tell(Pod(300, "a"), UnixNs{310}, nullptr));
+  EXPECT_TRUE(timeline.Report(Pod(300, "a"), UnixNs{310}, nullptr));
   EXPECT_FALSE(timeline.gone());
   ASSERT_EQ(timeline.states().size(), 2u);
   EXPECT_EQ(timeline.states()[0].to, UnixNs{200});
@@ -106,7 +106,7 @@ TEST(EntityTimeline, AnEndedEntityMayComeBack) {
 TEST(EntityTimeline, LimitsTheNumberOfStates) {
   EntityTimeline timeline;
   uint64_t lost = 0;
-  for (int64_t i = 1; i <= 100; ++i) timeline.Tell(Pod(i * 10, std::to_string(i)), UnixNs{i * 10}, &lost);
+  for (int64_t i = 1; i <= 100; ++i) timeline.Report(Pod(i * 10, std::to_string(i)), UnixNs{i * 10}, &lost);
   EXPECT_EQ(timeline.states().size(), EntityTimeline::kStatesMax);
   EXPECT_EQ(lost, 100 - EntityTimeline::kStatesMax);
   EXPECT_EQ(NameAt(timeline, 1000), "100");
@@ -118,7 +118,7 @@ TEST(EntityTimeline, LimitsTheNumberOfStates) {
 class Model {
  public:
   static constexpr int64_t kLength = 64;
-  void Tell(int64_t from, const std::string& name, int64_t now) {
+  void Report(int64_t from, const std::string& name, int64_t now) {
     const int64_t begin = from == 0 ? (first_ ? now : -1) : std::min(from, now);
     if (alive_ && name == names_[kLength - 1] && first_ && begin >= begun_) return;
     for (int64_t t = 0; t < kLength; ++t) {
@@ -152,16 +152,16 @@ TEST(EntityTimeline, EqualsANaiveModel) {
     int64_t now = 1;
     for (int step = 0; step < 20; ++step) {
       now += random() % 3;
-      const uint32_t what = random() % 8;
-      if (what == 0) {
+      const uint32_t choice = random() % 8;
+      if (choice == 0) {
         const bool had = !timeline.states().empty();
         timeline.End(UnixNs{0}, UnixNs{now});
         if (had) model.End();
       } else {
-        const int64_t from = what < 3 ? 0 : 1 + static_cast<int64_t>(random() % static_cast<uint32_t>(now + 3));
+        const int64_t from = choice < 3 ? 0 : 1 + static_cast<int64_t>(random() % static_cast<uint32_t>(now + 3));
         const std::string name(1, static_cast<char>('a' + random() % 3));
-        timeline.Tell(Pod(from, name), UnixNs{now}, nullptr);
-        model.Tell(from, name, now);
+        timeline.Report(Pod(from, name), UnixNs{now}, nullptr);
+        model.Report(from, name, now);
       }
       UnixNs last = kTimeBegin;
       for (const EntityTimeline::State& state : timeline.states()) {

@@ -22,8 +22,8 @@ constexpr std::string_view kResourcePrefix = "resource.opentelemetry.io/";
 constexpr std::string_view kConfigHash = "kubernetes.io/config.hash";  // of a static pod: its cgroups contain this hash
 constexpr int64_t kRegexMemoryMax = 1 << 20;
 
-absl::Status Invalid(std::string_view rule, std::string_view what) {
-  return Error(absl::StatusCode::kInvalidArgument, fmt::format("\"{}\": {}", rule, what));
+absl::Status Invalid(std::string_view rule, std::string_view reason) {
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("\"{}\": {}", rule, reason));
 }
 
 // Converts "$1" to "\1", the syntax of RE2.

@@ -7,18 +7,18 @@ namespace {
 
 using Of = K8sNameRules::Of;
 
-const Attributes kTold = {{"k8s.namespace.label.team", "blue"},
-                          {"k8s.pod.annotation.resource.opentelemetry.io/service.name", "shop"},
-                          {"k8s.pod.annotation.secret", "s3cr3t"},
-                          {"k8s.pod.label.app", "web"},
-                          {"k8s.pod.label.app.kubernetes.io/name", "nginx"},
-                          {"k8s.pod.name", "web-1"}};
+const Attributes kReported = {{"k8s.namespace.label.team", "blue"},
+                              {"k8s.pod.annotation.resource.opentelemetry.io/service.name", "shop"},
+                              {"k8s.pod.annotation.secret", "s3cr3t"},
+                              {"k8s.pod.label.app", "web"},
+                              {"k8s.pod.label.app.kubernetes.io/name", "nginx"},
+                              {"k8s.pod.name", "web-1"}};
 
 TEST(K8sNameRules, DropsLabelsThatNoRuleChooses) {
   const K8sNameRules rules;
-  EXPECT_EQ(rules.Apply(kTold), (Attributes{{"k8s.pod.annotation.resource.opentelemetry.io/service.name", "shop"},
-                                            {"k8s.pod.label.app.kubernetes.io/name", "nginx"},
-                                            {"k8s.pod.name", "web-1"}}));
+  EXPECT_EQ(rules.Apply(kReported), (Attributes{{"k8s.pod.annotation.resource.opentelemetry.io/service.name", "shop"},
+                                                {"k8s.pod.label.app.kubernetes.io/name", "nginx"},
+                                                {"k8s.pod.name", "web-1"}}));
   EXPECT_TRUE(rules.IsInternal("k8s.pod.label.app.kubernetes.io/name"));
   EXPECT_TRUE(rules.IsInternal("k8s.pod.annotation.resource.opentelemetry.io/service.name"));
   EXPECT_TRUE(rules.IsInternal("container.image.version"));
@@ -32,7 +32,7 @@ TEST(K8sNameRules, ChoosesAndRenames) {
   ASSERT_TRUE(rules.Add(Of::kLabel, "namespace:team=owner").ok());
   ASSERT_TRUE(rules.Add(Of::kLabel, "pod:app.kubernetes.io/(.*)=k8s.label.$1").ok());
   ASSERT_TRUE(rules.Add(Of::kAnnotation, "secr.t=x").ok());
-  const Attributes kept = rules.Apply(kTold);
+  const Attributes kept = rules.Apply(kReported);
   EXPECT_EQ(FindAttribute(kept, "k8s.pod.label.app"), "web");
   EXPECT_EQ(FindAttribute(kept, "owner"), "blue");
   EXPECT_EQ(FindAttribute(kept, "k8s.label.name"), "nginx");
@@ -42,16 +42,16 @@ TEST(K8sNameRules, ChoosesAndRenames) {
 }
 
 TEST(K8sNameRules, TheLaterOfTwoRulesWithOneNameWins) {
-  const Attributes told = {{"k8s.pod.annotation.c", "3"}, {"k8s.pod.label.a", "1"}, {"k8s.pod.label.b", "2"}};
+  const Attributes reported = {{"k8s.pod.annotation.c", "3"}, {"k8s.pod.label.a", "1"}, {"k8s.pod.label.b", "2"}};
   K8sNameRules rules;
   ASSERT_TRUE(rules.Add(Of::kLabel, "b=x").ok());
   ASSERT_TRUE(rules.Add(Of::kLabel, "a=x").ok());
   ASSERT_TRUE(rules.Add(Of::kLabel, "none=x").ok());
-  EXPECT_EQ(rules.Apply(told), (Attributes{{"x", "1"}}));
+  EXPECT_EQ(rules.Apply(reported), (Attributes{{"x", "1"}}));
   K8sNameRules with_annotation;
   ASSERT_TRUE(with_annotation.Add(Of::kAnnotation, "c=x").ok());
   ASSERT_TRUE(with_annotation.Add(Of::kLabel, "a=x").ok());
-  EXPECT_EQ(with_annotation.Apply(told), (Attributes{{"x", "3"}}));
+  EXPECT_EQ(with_annotation.Apply(reported), (Attributes{{"x", "3"}}));
 }
 
 TEST(K8sNameRules, KnowsWhetherWorkloadsMatter) {
@@ -71,7 +71,7 @@ TEST(K8sNameRules, AChosenLabelOfServicesIsShown) {
 TEST(K8sNameRules, ALabelDoesNotReplaceAKubernetesAttribute) {
   K8sNameRules rules;
   ASSERT_TRUE(rules.Add(Of::kLabel, "app=k8s.pod.name").ok());
-  EXPECT_EQ(FindAttribute(rules.Apply(kTold), "k8s.pod.name"), "web-1");
+  EXPECT_EQ(FindAttribute(rules.Apply(kReported), "k8s.pod.name"), "web-1");
 }
 
 TEST(K8sNameRules, WrongRulesAreRefused) {

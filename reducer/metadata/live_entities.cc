@@ -15,35 +15,35 @@ LiveEntities::LiveEntities(const Options& options, Counter& refused, Metrics& me
                                       "States that were dropped because their entity changes too often.")),
       entities_gauge_(metrics.AddGauge("tributary_metadata_entities", "Entities in memory.")),
       bytes_gauge_(metrics.AddGauge("tributary_metadata_bytes", "About how many bytes the entities take in memory.")),
-      tellers_gauge_(
+      senders_gauge_(
           metrics.AddGauge("tributary_metadata_tellers", "Nodes and clusters' watchers with known entities.")) {}
 
 LiveEntities::~LiveEntities() = default;
 
 // ---- Changes
 
-void LiveEntities::Connected(const MetadataTeller& teller, UnixNs now) {
+void LiveEntities::Connected(const MetadataSender& sender, UnixNs now) {
   std::unique_lock lock(mutex_);
-  if (Source* source = FindOrAddSource(teller, now)) ++source->connections;
+  if (Source* source = FindOrAddSource(sender, now)) ++source->connections;
 }
 
-void LiveEntities::Disconnected(const MetadataTeller& teller, UnixNs now) {
+void LiveEntities::Disconnected(const MetadataSender& sender, UnixNs now) {
   std::unique_lock lock(mutex_);
-  auto it = sources_.find(teller);
+  auto it = sources_.find(sender);
   if (it == sources_.end() || it->second->connections == 0) return;
   Source& source = *it->second;
-  source.last_heard = now;
+  source.last_contact = now;
   if (--source.connections == 0) source.in_snapshot = false;
 }
 
-void LiveEntities::Take(const MetadataTeller& teller, MetadataUpdate update, UnixNs now) {
+void LiveEntities::Take(const MetadataSender& sender, MetadataUpdate update, UnixNs now) {
   std::unique_lock lock(mutex_);
-  Source* source = FindOrAddSource(teller, now);
+  Source* source = FindOrAddSource(sender, now);
   if (source == nullptr) {
     refused_.Add(update.entities.size());
     return;
   }
-  source->last_told = now;
+  source->last_update = now;
   if (update.begins_snapshot) ++source->snapshot;
   source->in_snapshot = (source->in_snapshot || update.begins_snapshot) && !update.ends_snapshot;
   for (Entity& entity : update.entities) TakeEntity(*source, std::move(entity), now);
@@ -51,19 +51,19 @@ void LiveEntities::Take(const MetadataTeller& teller, MetadataUpdate update, Uni
   SetGauges();
 }
 
-// Returns nullptr if there are too many tellers. Records that the teller was heard from.
-LiveEntities::Source* LiveEntities::FindOrAddSource(const MetadataTeller& teller, UnixNs now) {
-  auto it = sources_.find(teller);
+// Returns nullptr if there are too many senders. Updates the last_contact of the sender.
+LiveEntities::Source* LiveEntities::FindOrAddSource(const MetadataSender& sender, UnixNs now) {
+  auto it = sources_.find(sender);
   if (it == sources_.end()) {
-    const bool full = teller.is_cluster ? clusters_.size() >= options_.clusters_max
+    const bool full = sender.is_cluster ? clusters_.size() >= options_.clusters_max
                                         : sources_.size() - clusters_.size() >= options_.nodes_max;
     if (full) return nullptr;
-    it = sources_.emplace(teller, std::make_unique<Source>()).first;
-    it->second->teller = teller;
-    if (teller.is_cluster) clusters_.push_back(it->second.get());
-    tellers_gauge_.Set(static_cast<int64_t>(sources_.size()));
+    it = sources_.emplace(sender, std::make_unique<Source>()).first;
+    it->second->sender = sender;
+    if (sender.is_cluster) clusters_.push_back(it->second.get());
+    senders_gauge_.Set(static_cast<int64_t>(sources_.size()));
   }
-  it->second->last_heard = now;
+  it->second->last_contact = now;
   return it->second.get();
 }
 
@@ -75,7 +75,7 @@ void LiveEntities::TakeEntity(Source& source, Entity entity, UnixNs now) {
   if (it == source.records.end()) {
     // A workload only consists of its chosen labels. Most workloads have none.
     if (entity.kind == EntityKind::kWorkload && entity.attributes.empty()) return;
-    if (IsFull() || (!source.teller.is_cluster && source.records.size() >= options_.node_entities_max)) {
+    if (IsFull() || (!source.sender.is_cluster && source.records.size() >= options_.node_entities_max)) {
       refused_.Add();
       return;
     }
@@ -85,7 +85,7 @@ void LiveEntities::TakeEntity(Source& source, Entity entity, UnixNs now) {
     it->second->ended_unseen = entity.gone;
     ++entities_;
   }
-  source.tells_containers |= entity.kind == EntityKind::kContainer;
+  source.sent_containers |= entity.kind == EntityKind::kContainer;
   Record& record = *it->second;
   record.snapshot = source.snapshot;
   record.ended_unseen &= entity.gone;
@@ -96,7 +96,7 @@ void LiveEntities::TakeEntity(Source& source, Entity entity, UnixNs now) {
     trimmed_.push_back(Ref(&source, key));
   }
   uint64_t lost = 0;
-  if (!record.timeline.Tell(std::move(entity), now, &lost)) return;
+  if (!record.timeline.Report(std::move(entity), now, &lost)) return;
   lost_states_.Add(lost);
   Changed(source, key, record);
   if (record.timeline.gone()) gone_.push_back({Ref(&source, key), now});
@@ -127,8 +127,8 @@ void LiveEntities::SetGauges() {
 
 // ---- Look-ups
 
-const LiveEntities::Source* LiveEntities::FindSource(const MetadataTeller& teller) const {
-  auto it = sources_.find(teller);
+const LiveEntities::Source* LiveEntities::FindSource(const MetadataSender& sender) const {
+  auto it = sources_.find(sender);
   return it == sources_.end() ? nullptr : it->second.get();
 }
 
@@ -146,33 +146,33 @@ LiveEntity LiveEntities::Look(const Source* source, EntityKind kind, std::string
   return found;
 }
 
-LiveEntity LiveEntities::Find(EntityKind kind, const MetadataTeller& teller, std::string_view id, UnixNs at) const {
+LiveEntity LiveEntities::Find(EntityKind kind, const MetadataSender& sender, std::string_view id, UnixNs at) const {
   std::shared_lock lock(mutex_);
-  return Look(FindSource(teller), kind, id, at);
+  return Look(FindSource(sender), kind, id, at);
 }
 
 std::optional<FoundInCluster> LiveEntities::FindInClusters(
     EntityKind kind, std::string_view id, UnixNs at, absl::FunctionRef<bool(const Entity&)> accept,
-    std::vector<std::pair<MetadataTeller, LiveEntity>>* unsure) const {
+    std::vector<std::pair<MetadataSender, LiveEntity>>* unsure) const {
   std::shared_lock lock(mutex_);
   for (const Source* source : clusters_) {
     LiveEntity found = Look(source, kind, id, at);
     if (found.ask_database) {
-      unsure->emplace_back(source->teller, std::move(found));
+      unsure->emplace_back(source->sender, std::move(found));
     } else if (found.entity != nullptr && accept(*found.entity)) {
-      return FoundInCluster{std::move(found), source->teller};
+      return FoundInCluster{std::move(found), source->sender};
     }
   }
   return std::nullopt;
 }
 
-bool LiveEntities::HeardClustersSince(UnixNs since) const {
+bool LiveEntities::AnyClusterSentSince(UnixNs since) const {
   std::shared_lock lock(mutex_);
   return std::any_of(clusters_.begin(), clusters_.end(),
-                     [since](const Source* source) { return source->last_told >= since; });
+                     [since](const Source* source) { return source->last_update >= since; });
 }
 
-bool LiveEntities::HearsSnapshot() const {
+bool LiveEntities::IsReceivingSnapshot() const {
   std::shared_lock lock(mutex_);
   return std::any_of(clusters_.begin(), clusters_.end(), [](const Source* source) { return source->in_snapshot; });
 }
@@ -180,14 +180,14 @@ bool LiveEntities::HearsSnapshot() const {
 bool LiveEntities::ExpectsContainers(std::string_view node_id) const {
   std::shared_lock lock(mutex_);
   const Source* source = FindSource({false, std::string(node_id)});
-  return source != nullptr && source->tells_containers;
+  return source != nullptr && source->sent_containers;
 }
 
 std::vector<LiveEntities::Cluster> LiveEntities::Clusters() const {
   std::vector<Cluster> clusters;
   std::shared_lock lock(mutex_);
   for (const Source* source : clusters_) {
-    clusters.push_back({source->teller.id, source->connections > 0, source->records.size(), source->last_told});
+    clusters.push_back({source->sender.id, source->connections > 0, source->records.size(), source->last_update});
   }
   return clusters;
 }
@@ -201,7 +201,7 @@ LiveEntities::Totals LiveEntities::totals() const {
 
 bool LiveEntities::Restore(const EntityStore::Row& row, UnixNs now) {
   std::unique_lock lock(mutex_);
-  Source* source = FindOrAddSource(row.teller, now);
+  Source* source = FindOrAddSource(row.sender, now);
   if (source == nullptr || IsFull()) return false;
   auto record = std::make_unique<Record>();
   for (const EntityTimeline::State& state : row.states) {
@@ -212,16 +212,16 @@ bool LiveEntities::Restore(const EntityStore::Row& row, UnixNs now) {
   record->has_older = true;
   bytes_ += record->bytes;
   ++entities_;
-  source->tells_containers |= row.kind == EntityKind::kContainer;
+  source->sent_containers |= row.kind == EntityKind::kContainer;
   Key key(row.kind, row.id);
   if (record->timeline.gone()) gone_.push_back({Ref(source, key), now});
   source->records.emplace(std::move(key), std::move(record));
   return true;
 }
 
-void LiveEntities::AddTeller(const MetadataTeller& teller, UnixNs now) {
+void LiveEntities::AddSender(const MetadataSender& sender, UnixNs now) {
   std::unique_lock lock(mutex_);
-  FindOrAddSource(teller, now);
+  FindOrAddSource(sender, now);
 }
 
 std::vector<EntityStore::Row> LiveEntities::TakeChanges(size_t count_max, std::vector<Ref>* taken) {
@@ -236,7 +236,7 @@ std::vector<EntityStore::Row> LiveEntities::TakeChanges(size_t count_max, std::v
     Record& record = *it->second;
     record.dirty = false;
     record.used_saved = record.used;
-    rows.push_back({ref.teller(), ref.key_.first, ref.key_.second, record.used_saved, record.ended_unseen,
+    rows.push_back({ref.sender(), ref.key_.first, ref.key_.second, record.used_saved, record.ended_unseen,
                     record.timeline.states()});
   }
   return rows;
@@ -267,27 +267,27 @@ std::vector<LiveEntities::Ref> LiveEntities::TakeTrimmed() {
 
 void LiveEntities::TakeUsed(std::vector<EntityStore::Row>* rows) {
   std::unique_lock lock(mutex_);
-  for (const auto& [teller, source] : sources_) {
+  for (const auto& [sender, source] : sources_) {
     for (auto& [key, record] : source->records) {
       if (record->dirty || record->used_saved || !record->used) continue;
       record->used_saved = true;
-      rows->push_back({teller, key.first, key.second, true, false, {}});
+      rows->push_back({sender, key.first, key.second, true, false, {}});
     }
   }
 }
 
 bool LiveEntities::IsAway(const Source& source, UnixNs now) const {
-  return source.connections == 0 && source.last_heard.value < now.value - options_.away_ns;
+  return source.connections == 0 && source.last_contact.value < now.value - options_.away_ns;
 }
 
-std::vector<MetadataTeller> LiveEntities::EndAway(UnixNs now) {
-  std::vector<MetadataTeller> empty;
+std::vector<MetadataSender> LiveEntities::EndAway(UnixNs now) {
+  std::vector<MetadataSender> empty;
   std::unique_lock lock(mutex_);
-  for (const auto& [teller, source] : sources_) {
+  for (const auto& [sender, source] : sources_) {
     if (!IsAway(*source, now)) continue;
-    if (source->records.empty()) empty.push_back(teller);
+    if (source->records.empty()) empty.push_back(sender);
     for (auto& [key, record] : source->records) {
-      if (!record->timeline.End(source->last_heard, now)) continue;
+      if (!record->timeline.End(source->last_contact, now)) continue;
       Changed(*source, key, *record);
       gone_.push_back({Ref(source.get(), key), now});
     }
@@ -295,11 +295,11 @@ std::vector<MetadataTeller> LiveEntities::EndAway(UnixNs now) {
   return empty;
 }
 
-void LiveEntities::ForgetTellers(const std::vector<MetadataTeller>& leaving, UnixNs now) {
+void LiveEntities::ForgetSenders(const std::vector<MetadataSender>& leaving, UnixNs now) {
   absl::flat_hash_set<const Source*> left;
   std::unique_lock lock(mutex_);
-  for (const MetadataTeller& teller : leaving) {
-    const auto it = sources_.find(teller);
+  for (const MetadataSender& sender : leaving) {
+    const auto it = sources_.find(sender);
     if (it != sources_.end() && IsAway(*it->second, now) && it->second->records.empty()) left.insert(it->second.get());
   }
   std::erase_if(gone_, [&left](const Gone& gone) { return left.contains(gone.entity.source_); });
@@ -308,13 +308,13 @@ void LiveEntities::ForgetTellers(const std::vector<MetadataTeller>& leaving, Uni
   }
   std::erase_if(clusters_, [&left](const Source* source) { return left.contains(source); });
   absl::erase_if(sources_, [&left](const auto& source) { return left.contains(source.second.get()); });
-  tellers_gauge_.Set(static_cast<int64_t>(sources_.size()));
+  senders_gauge_.Set(static_cast<int64_t>(sources_.size()));
 }
 
 std::vector<LiveEntities::Ref> LiveEntities::TakeGone(UnixNs now) {
   std::vector<Ref> leaving;
   std::unique_lock lock(mutex_);
-  while (!gone_.empty() && gone_.front().heard.value < now.value - options_.gone_kept_ns) {
+  while (!gone_.empty() && gone_.front().added_at.value < now.value - options_.gone_kept_ns) {
     Ref& front = gone_.front().entity;
     auto it = front.source_->records.find(front.key_);
     const bool is_gone = it != front.source_->records.end() && it->second->timeline.gone();

@@ -26,11 +26,11 @@ struct LiveEntity : FoundEntity {
   bool ask_database = false;  // the database may have an earlier state
 };
 struct FoundInCluster : FoundEntity {
-  MetadataTeller cluster;
+  MetadataSender cluster;
 };
 
 // The entities in memory: all live entities, and the entities that ended less than `gone_kept_ns` ago. It also collects
-// the work that it makes for MetadataUpkeep: entities to save, entities to drop, tellers that are away.
+// the work that it makes for MetadataUpkeep: entities to save, entities to drop, senders that are away.
 //
 // A pod takes about 4 KB with its container, at most 64 KB each. Thread-safe: one lock guards everything. A look-up
 // takes the lock shared (about 100 ns), a change takes it exclusively (about 1 µs per entity). No call does I/O.
@@ -49,14 +49,14 @@ class LiveEntities {
   using Key = std::pair<EntityKind, std::string>;
 
  private:
-  struct Source;  // all data of one teller
+  struct Source;  // all data of one sender
 
  public:
-  // Names one entity of one teller. Becomes invalid when ForgetTellers removes the teller. Only MetadataUpkeep, which
-  // calls ForgetTellers, holds Refs.
+  // Names one entity of one sender. Becomes invalid when ForgetSenders removes the sender. Only MetadataUpkeep, which
+  // calls ForgetSenders, holds Refs.
   class Ref {
    public:
-    const MetadataTeller& teller() const;
+    const MetadataSender& sender() const;
     const Key& key() const { return key_; }
 
    private:
@@ -72,23 +72,23 @@ class LiveEntities {
 
   // ---- Changes, as MetadataSink describes them
 
-  void Connected(const MetadataTeller& teller, UnixNs now);
-  void Disconnected(const MetadataTeller& teller, UnixNs now);
-  void Take(const MetadataTeller& teller, MetadataUpdate update, UnixNs now);
+  void Connected(const MetadataSender& sender, UnixNs now);
+  void Disconnected(const MetadataSender& sender, UnixNs now);
+  void Take(const MetadataSender& sender, MetadataUpdate update, UnixNs now);
 
   // ---- Look-ups. A found entity counts as joined with a sample.
 
-  LiveEntity Find(EntityKind kind, const MetadataTeller& teller, std::string_view id, UnixNs at) const;
+  LiveEntity Find(EntityKind kind, const MetadataSender& sender, std::string_view id, UnixNs at) const;
   // Looks in every cluster. Returns the first entity that `accept` takes, or nullopt if there is none. Adds to `unsure`
   // the clusters that have older states of the entity only in the database.
   std::optional<FoundInCluster> FindInClusters(EntityKind kind, std::string_view id, UnixNs at,
                                                absl::FunctionRef<bool(const Entity&)> accept,
-                                               std::vector<std::pair<MetadataTeller, LiveEntity>>* unsure) const;
+                                               std::vector<std::pair<MetadataSender, LiveEntity>>* unsure) const;
 
   // Returns true if any cluster's watcher has sent something since `since`.
-  bool HeardClustersSince(UnixNs since) const;
+  bool AnyClusterSentSince(UnixNs since) const;
   // Returns true if a cluster's watcher is in the middle of a snapshot.
-  bool HearsSnapshot() const;
+  bool IsReceivingSnapshot() const;
   // Returns true if this node has sent containers.
   bool ExpectsContainers(std::string_view node_id) const;
 
@@ -96,7 +96,7 @@ class LiveEntities {
     std::string id;
     bool connected = false;
     size_t entities = 0;
-    UnixNs last_told;  // 0: nothing since the reducer started
+    UnixNs last_update;  // 0: nothing since the reducer started
   };
   std::vector<Cluster> Clusters() const;  // in order of arrival
 
@@ -109,8 +109,8 @@ class LiveEntities {
 
   // Adds an entity from the database. Returns false if memory is full.
   bool Restore(const EntityStore::Row& row, UnixNs now);
-  // Adds the teller if the limits allow it, and records that it was heard from.
-  void AddTeller(const MetadataTeller& teller, UnixNs now);
+  // Adds the sender if the limits allow it, and updates its last_contact.
+  void AddSender(const MetadataSender& sender, UnixNs now);
 
   // Returns at most `count_max` changed entities, which count as saved from now on. `taken` receives their names.
   std::vector<EntityStore::Row> TakeChanges(size_t count_max, std::vector<Ref>* taken);
@@ -123,11 +123,11 @@ class LiveEntities {
   // Appends one row without states for each entity that was joined with its first sample since it was saved.
   void TakeUsed(std::vector<EntityStore::Row>* rows);
 
-  // Ends the entities of every teller that is away, at the time when the teller was last heard from. Returns the away
-  // tellers that have no entities in memory.
-  std::vector<MetadataTeller> EndAway(UnixNs now);
-  // Removes these tellers, unless they came back.
-  void ForgetTellers(const std::vector<MetadataTeller>& leaving, UnixNs now);
+  // Ends the entities of every sender that is away, at the time of its last contact. Returns the away senders that have
+  // no entities in memory.
+  std::vector<MetadataSender> EndAway(UnixNs now);
+  // Removes these senders, unless they came back.
+  void ForgetSenders(const std::vector<MetadataSender>& leaving, UnixNs now);
 
   // Returns entities whose end was reported more than `gone_kept_ns` ago, up to the first one that is not saved yet.
   // They stay in memory until DropGone.
@@ -163,23 +163,23 @@ class LiveEntities {
   };
   using Records = absl::flat_hash_map<Key, std::unique_ptr<Record>, KeyHash, KeyEqual>;
   struct Source {
-    MetadataTeller teller;  // never changes
+    MetadataSender sender;  // never changes
     Records records;
     uint32_t snapshot = 0;
     bool in_snapshot = false;
-    bool tells_containers = false;
+    bool sent_containers = false;
     int connections = 0;
-    UnixNs last_told;
-    UnixNs last_heard;  // also updated by a connection
+    UnixNs last_update;
+    UnixNs last_contact;  // also updated by a connection
   };
   struct Gone {
     Ref entity;
-    UnixNs heard;
+    UnixNs added_at;
   };
 
   // The caller must hold mutex_ for all of these.
-  Source* FindOrAddSource(const MetadataTeller& teller, UnixNs now);
-  const Source* FindSource(const MetadataTeller& teller) const;
+  Source* FindOrAddSource(const MetadataSender& sender, UnixNs now);
+  const Source* FindSource(const MetadataSender& sender) const;
   bool IsAway(const Source& source, UnixNs now) const;
   bool IsFull() const;
   void TakeEntity(Source& source, Entity entity, UnixNs now);
@@ -190,10 +190,10 @@ class LiveEntities {
 
   const Options options_;
   Counter &refused_, &lost_states_;
-  Gauge &entities_gauge_, &bytes_gauge_, &tellers_gauge_;
+  Gauge &entities_gauge_, &bytes_gauge_, &senders_gauge_;
 
   mutable std::shared_mutex mutex_;  // guards everything below
-  absl::flat_hash_map<MetadataTeller, std::unique_ptr<Source>> sources_;
+  absl::flat_hash_map<MetadataSender, std::unique_ptr<Source>> sources_;
   std::vector<Source*> clusters_;  // the clusters of sources_, in order of arrival
   std::vector<Ref> dirty_;         // to be saved
   std::vector<Ref> trimmed_;       // older states were dropped
@@ -201,6 +201,6 @@ class LiveEntities {
   size_t entities_ = 0, bytes_ = 0;
 };
 
-inline const MetadataTeller& LiveEntities::Ref::teller() const { return source_->teller; }
+inline const MetadataSender& LiveEntities::Ref::sender() const { return source_->sender; }
 
 }  // namespace tributary

@@ -7,15 +7,15 @@
 
 namespace tributary {
 
-// A source of metadata: a node, which describes itself and its containers, or a cluster's watcher.
-struct MetadataTeller {
+// A sender of metadata: a node, which describes itself and its containers, or a cluster's watcher.
+struct MetadataSender {
   bool is_cluster = false;
   std::string id;  // the session's node id, which its credential allows
 
-  friend bool operator==(const MetadataTeller&, const MetadataTeller&) = default;
+  friend bool operator==(const MetadataSender&, const MetadataSender&) = default;
   template <typename H>
-  friend H AbslHashValue(H h, const MetadataTeller& teller) {
-    return H::combine(std::move(h), teller.is_cluster, teller.id);
+  friend H AbslHashValue(H h, const MetadataSender& sender) {
+    return H::combine(std::move(h), sender.is_cluster, sender.id);
   }
 };
 
@@ -23,9 +23,9 @@ struct MetadataTeller {
 // shards' loops, several at a time. Each call must return soon.
 class MetadataSink {
  public:
-  virtual void Connected(const MetadataTeller& teller) = 0;
-  virtual void Disconnected(const MetadataTeller& teller) = 0;
-  virtual void Take(const MetadataTeller& teller, MetadataUpdate update) = 0;
+  virtual void Connected(const MetadataSender& sender) = 0;
+  virtual void Disconnected(const MetadataSender& sender) = 0;
+  virtual void Take(const MetadataSender& sender, MetadataUpdate update) = 0;
 
  protected:
   ~MetadataSink() = default;

@@ -18,20 +18,20 @@ Counter& AddRefusals(Metrics& metrics, const char* reason) {
       {{"reason", reason}});
 }
 
-// Returns true if the teller may describe this entity.
-bool MayTell(const MetadataTeller& teller, const Entity& entity) {
+// Returns true if the sender may describe this entity.
+bool MayReport(const MetadataSender& sender, const Entity& entity) {
   switch (entity.kind) {
     case EntityKind::kHost:
-      return !teller.is_cluster && entity.id == teller.id;
+      return !sender.is_cluster && entity.id == sender.id;
     case EntityKind::kContainer:
       return !entity.id.empty();
     case EntityKind::kPod:
     case EntityKind::kNamespace:
     case EntityKind::kK8sNode:
     case EntityKind::kWorkload:
-      return teller.is_cluster && !entity.id.empty();
+      return sender.is_cluster && !entity.id.empty();
     case EntityKind::kCluster:
-      return teller.is_cluster;
+      return sender.is_cluster;
     case EntityKind::kRollout:  // an event: rollouts of a cluster go to the RolloutLog
     case EntityKind::kUnknown:
       break;
@@ -85,47 +85,47 @@ void MetadataStore::TakeDatabase(absl::StatusOr<std::unique_ptr<EntityStore>> op
   LogError("metadata is kept in memory only, a restart loses it error=\"{}\"", Message(opened.status()));
 }
 
-void MetadataStore::Connected(const MetadataTeller& teller) { live_->Connected(teller, clock_.Unix()); }
+void MetadataStore::Connected(const MetadataSender& sender) { live_->Connected(sender, clock_.Unix()); }
 
-void MetadataStore::Disconnected(const MetadataTeller& teller) { live_->Disconnected(teller, clock_.Unix()); }
+void MetadataStore::Disconnected(const MetadataSender& sender) { live_->Disconnected(sender, clock_.Unix()); }
 
-void MetadataStore::Take(const MetadataTeller& teller, MetadataUpdate update) {
+void MetadataStore::Take(const MetadataSender& sender, MetadataUpdate update) {
   std::vector<Entity> entities;
   entities.reserve(update.entities.size());
   for (Entity& entity : update.entities) {
-    if (!MayTell(teller, entity)) {
+    if (!MayReport(sender, entity)) {
       refused_.Add();
       continue;
     }
     entity.attributes = rules_.Apply(std::move(entity.attributes));
-    names_.Meet(entity.attributes);
+    names_.Learn(entity.attributes);
     entities.push_back(std::move(entity));
   }
   updates_.Add(entities.size());
   update.entities = std::move(entities);
-  live_->Take(teller, std::move(update), clock_.Unix());
+  live_->Take(sender, std::move(update), clock_.Unix());
 }
 
-FoundEntity MetadataStore::Find(EntityKind kind, const MetadataTeller& teller, std::string_view id, UnixNs at) const {
-  LiveEntity live = live_->Find(kind, teller, id, at);
-  return live.ask_database ? cold_->Find(teller, kind, id, at, live) : std::move(live);
+FoundEntity MetadataStore::Find(EntityKind kind, const MetadataSender& sender, std::string_view id, UnixNs at) const {
+  LiveEntity live = live_->Find(kind, sender, id, at);
+  return live.ask_database ? cold_->Find(sender, kind, id, at, live) : std::move(live);
 }
 
 FoundInCluster MetadataStore::FindInClusters(EntityKind kind, std::string_view id, UnixNs at,
                                              absl::FunctionRef<bool(const Entity&)> accept) const {
-  std::vector<std::pair<MetadataTeller, LiveEntity>> unsure;
+  std::vector<std::pair<MetadataSender, LiveEntity>> unsure;
   if (std::optional<FoundInCluster> found = live_->FindInClusters(kind, id, at, accept, &unsure)) {
     return *std::move(found);
   }
-  for (const auto& [teller, live] : unsure) {
-    FoundEntity found = cold_->Find(teller, kind, id, at, live);
-    if (found.entity != nullptr && accept(*found.entity)) return {std::move(found), teller};
+  for (const auto& [sender, live] : unsure) {
+    FoundEntity found = cold_->Find(sender, kind, id, at, live);
+    if (found.entity != nullptr && accept(*found.entity)) return {std::move(found), sender};
   }
   return {};
 }
 
 bool MetadataStore::ExpectsClusters() const {
-  return live_->HeardClustersSince(UnixNs{clock_.Unix().value - kExpectedNs});
+  return live_->AnyClusterSentSince(UnixNs{clock_.Unix().value - kExpectedNs});
 }
 
 }  // namespace tributary

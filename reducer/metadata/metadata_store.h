@@ -48,7 +48,7 @@ class MetadataStore final : public MetadataSink {
     size_t node_entities_max = 4'096;          // in memory, per node
     size_t clusters_max = 64;
     size_t nodes_max = 65'536;                // about 200 bytes each
-    int64_t away_ns = 6 * 60 * kNsPerMinute;  // a teller that is away this long counts as gone, with all its entities
+    int64_t away_ns = 6 * 60 * kNsPerMinute;  // a sender that is away this long counts as gone, with all its entities
     size_t cold_entities_max = 16'384;        // cached from the database,
     size_t cold_bytes_max = 128u << 20;       // and their memory
   };
@@ -62,12 +62,12 @@ class MetadataStore final : public MetadataSink {
   void Stop() { upkeep_->Stop(); }
 
   // MetadataSink
-  void Connected(const MetadataTeller& teller) override;
-  void Disconnected(const MetadataTeller& teller) override;
-  void Take(const MetadataTeller& teller, MetadataUpdate update) override;
+  void Connected(const MetadataSender& sender) override;
+  void Disconnected(const MetadataSender& sender) override;
+  void Take(const MetadataSender& sender, MetadataUpdate update) override;
 
-  // Returns an entity as the teller described it. A found entity counts as joined with a sample.
-  FoundEntity Find(EntityKind kind, const MetadataTeller& teller, std::string_view id, UnixNs at) const;
+  // Returns an entity as the sender described it. A found entity counts as joined with a sample.
+  FoundEntity Find(EntityKind kind, const MetadataSender& sender, std::string_view id, UnixNs at) const;
   // Looks in every cluster. Returns the first entity that `accept` takes.
   FoundInCluster FindInClusters(EntityKind kind, std::string_view id, UnixNs at,
                                 absl::FunctionRef<bool(const Entity&)> accept) const;
@@ -75,7 +75,7 @@ class MetadataStore final : public MetadataSink {
   // Returns true if any cluster's watcher has sent something in the last hours, so that more may come.
   bool ExpectsClusters() const;
   // Returns true if a cluster's watcher is in the middle of a snapshot.
-  bool HearsSnapshot() const { return live_->HearsSnapshot(); }
+  bool IsReceivingSnapshot() const { return live_->IsReceivingSnapshot(); }
   // Returns true if this node sends its containers.
   bool ExpectsContainers(std::string_view node_id) const { return live_->ExpectsContainers(node_id); }
 

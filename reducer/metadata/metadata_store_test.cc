@@ -13,7 +13,7 @@
 namespace tributary {
 namespace {
 
-const MetadataTeller kCluster = {true, "cluster/c1"}, kNode = {false, "n1"};
+const MetadataSender kCluster = {true, "cluster/c1"}, kNode = {false, "n1"};
 
 Entity Make(EntityKind kind, std::string id, Attributes attributes, int64_t from = 0, bool gone = false) {
   return {.kind = kind, .id = std::move(id), .from = UnixNs{from}, .gone = gone, .attributes = std::move(attributes)};
@@ -29,11 +29,11 @@ class MetadataStoreTest : public ::testing::Test {
     options_.store = SqliteEntityStore::Open(folder_);
     store_ = std::make_unique<MetadataStore>(std::move(options_), rules_, names_, clock_, metrics_);
   }
-  void Tell(const MetadataTeller& teller, std::vector<Entity> entities) {
-    store_->Take(teller, {.entities = std::move(entities)});
+  void Report(const MetadataSender& sender, std::vector<Entity> entities) {
+    store_->Take(sender, {.entities = std::move(entities)});
   }
-  void TellAll(const MetadataTeller& teller, std::vector<Entity> entities) {
-    store_->Take(teller, {.begins_snapshot = true, .ends_snapshot = true, .entities = std::move(entities)});
+  void ReportSnapshot(const MetadataSender& sender, std::vector<Entity> entities) {
+    store_->Take(sender, {.begins_snapshot = true, .ends_snapshot = true, .entities = std::move(entities)});
   }
   std::string PodName(std::string_view uid, UnixNs at) {
     const FoundEntity found = store_->Find(EntityKind::kPod, kCluster, uid, at);
@@ -51,7 +51,7 @@ class MetadataStoreTest : public ::testing::Test {
       clock_.Advance(2 * kNsPerMinute);
     }
   }
-  size_t Tellers() { return static_cast<size_t>(metrics_.AddGauge("tributary_metadata_tellers", "").value()); }
+  size_t Senders() { return static_cast<size_t>(metrics_.AddGauge("tributary_metadata_tellers", "").value()); }
   size_t Entities() { return static_cast<size_t>(metrics_.AddGauge("tributary_metadata_entities", "").value()); }
 
   const TestDirectory directory_;
@@ -66,10 +66,11 @@ class MetadataStoreTest : public ::testing::Test {
 
 TEST_F(MetadataStoreTest, NodesMayOnlyDescribeThemselvesAndTheirContainers) {
   Open();
-  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}}), Make(EntityKind::kHost, "n2", {{"host.name", "b"}}),
-               Pod("u1", "web"), Make(EntityKind::kContainer, "c", {{"container.image.name", "nginx"}}),
-               Make(EntityKind::kCluster, "", {}), Make(EntityKind::kUnknown, "x", {})});
-  Tell(kCluster, {Make(EntityKind::kHost, "n1", {{"host.name", "forged"}}), Pod("u1", "web")});
+  Report(kNode,
+         {Make(EntityKind::kHost, "n1", {{"host.name", "a"}}), Make(EntityKind::kHost, "n2", {{"host.name", "b"}}),
+          Pod("u1", "web"), Make(EntityKind::kContainer, "c", {{"container.image.name", "nginx"}}),
+          Make(EntityKind::kCluster, "", {}), Make(EntityKind::kUnknown, "x", {})});
+  Report(kCluster, {Make(EntityKind::kHost, "n1", {{"host.name", "forged"}}), Pod("u1", "web")});
   EXPECT_EQ(Count("tributary_metadata_refusals_total", {{"reason", "scope"}}), 5u);
   EXPECT_EQ(FindAttribute(store_->Find(EntityKind::kHost, kNode, "n1", UnixNs{1}).entity->attributes, "host.name"),
             "a");
@@ -80,11 +81,11 @@ TEST_F(MetadataStoreTest, NodesMayOnlyDescribeThemselvesAndTheirContainers) {
 
 TEST_F(MetadataStoreTest, EntitiesMissingFromASnapshotEnd) {
   Open();
-  TellAll(kCluster, {Pod("u1", "one"), Pod("u2", "two")});
-  Tell(kNode, {Make(EntityKind::kHost, "n1", {})});
+  ReportSnapshot(kCluster, {Pod("u1", "one"), Pod("u2", "two")});
+  Report(kNode, {Make(EntityKind::kHost, "n1", {})});
   clock_.Advance(kNsPerSecond);
   store_->Take(kCluster, {.begins_snapshot = true, .entities = {Pod("u2", "two")}});
-  Tell(kCluster, {Pod("u3", "three")});  // between a snapshot's messages: it counts as present, too
+  Report(kCluster, {Pod("u3", "three")});  // between a snapshot's messages: it counts as present, too
   store_->Take(kCluster, {.ends_snapshot = true, .entities = {Pod("u4", "four")}});
   clock_.Advance(2 * kNsPerMinute);
   store_->Flush();
@@ -95,9 +96,9 @@ TEST_F(MetadataStoreTest, EntitiesMissingFromASnapshotEnd) {
 
 TEST_F(MetadataStoreTest, FindsAcceptedEntitiesInAnyCluster) {
   Open();
-  const MetadataTeller other = {true, "c2"};
-  Tell(other, {Make(EntityKind::kContainer, "c", {{"k8s.pod.uid", "liar"}})});
-  Tell(kCluster, {Make(EntityKind::kContainer, "c", {{"k8s.pod.uid", "u1"}})});
+  const MetadataSender other = {true, "c2"};
+  Report(other, {Make(EntityKind::kContainer, "c", {{"k8s.pod.uid", "liar"}})});
+  Report(kCluster, {Make(EntityKind::kContainer, "c", {{"k8s.pod.uid", "u1"}})});
   const auto found = store_->FindInClusters(EntityKind::kContainer, "c", clock_.Unix(), [](const Entity& entity) {
     return FindAttribute(entity.attributes, "k8s.pod.uid") == "u1";
   });
@@ -110,16 +111,16 @@ TEST_F(MetadataStoreTest, FindsAcceptedEntitiesInAnyCluster) {
 TEST_F(MetadataStoreTest, KeepsEntitiesOverARestart) {
   Open();
   const UnixNs before = clock_.Unix();
-  Tell(kCluster, {Pod("u1", "old"), Pod("u2", "stays")});
+  Report(kCluster, {Pod("u1", "old"), Pod("u2", "stays")});
   clock_.Advance(kNsPerSecond);
-  Tell(kCluster, {Pod("u1", "new")});
+  Report(kCluster, {Pod("u1", "new")});
   Open();
   EXPECT_EQ(PodName("u1", before), "old");
   EXPECT_EQ(PodName("u1"), "new");
   EXPECT_EQ(PodName("u2"), "stays");
   // The watcher connects again, and u2 does not exist any more.
   clock_.Advance(kNsPerSecond);
-  TellAll(kCluster, {Pod("u1", "new")});
+  ReportSnapshot(kCluster, {Pod("u1", "new")});
   EXPECT_EQ(PodName("u1", before), "old");
   clock_.Advance(2 * kNsPerMinute);
   store_->Flush();
@@ -131,7 +132,7 @@ TEST_F(MetadataStoreTest, FindsOldStatesOfALiveEntityInTheDatabase) {
   Open();
   std::vector<UnixNs> times;
   for (int i = 0; i < 5; ++i) {
-    Tell(kCluster, {Pod("u1", std::to_string(i))});
+    Report(kCluster, {Pod("u1", std::to_string(i))});
     times.push_back(clock_.Unix());
     clock_.Advance(2 * kNsPerMinute);
     store_->Flush();
@@ -143,9 +144,9 @@ TEST_F(MetadataStoreTest, FindsOldStatesOfALiveEntityInTheDatabase) {
 
 TEST_F(MetadataStoreTest, KeepsUsedEntitiesAsLongAsSamples) {
   Open();
-  Tell(kCluster, {Pod("u1", "used"), Pod("u2", "idle")});
+  Report(kCluster, {Pod("u1", "used"), Pod("u2", "idle")});
   EXPECT_EQ(PodName("u1"), "used");
-  Tell(kCluster, {Pod("u1", "", 0, true), Pod("u2", "", 0, true)});
+  Report(kCluster, {Pod("u1", "", 0, true), Pod("u2", "", 0, true)});
   store_->Flush();
   clock_.Advance(30 * kNsPerMinute);
   store_->Maintain();
@@ -163,8 +164,8 @@ TEST_F(MetadataStoreTest, KeepsUsedEntitiesAsLongAsSamples) {
 
 TEST_F(MetadataStoreTest, KeepsEntitiesThatAreFirstUsedAfterTheirEnd) {
   Open();
-  Tell(kCluster, {Pod("u1", "late")});
-  Tell(kCluster, {Pod("u1", "", 0, true)});
+  Report(kCluster, {Pod("u1", "late")});
+  Report(kCluster, {Pod("u1", "", 0, true)});
   store_->Flush();
   clock_.Advance(30 * kNsPerMinute);
   store_->Maintain();
@@ -179,16 +180,17 @@ TEST_F(MetadataStoreTest, KeepsEntitiesThatAreFirstUsedAfterTheirEnd) {
 TEST_F(MetadataStoreTest, ARepeatedEndRemovesNoHistory) {
   Open();
   const UnixNs before = clock_.Unix();
-  Tell(kCluster, {Pod("u1", "first")});
+  Report(kCluster, {Pod("u1", "first")});
   clock_.Advance(kNsPerSecond);
-  Tell(kCluster, {Pod("u1", "second")});
+  Report(kCluster, {Pod("u1", "second")});
   EXPECT_EQ(PodName("u1"), "second");
-  Tell(kCluster, {Pod("u1", "", 0, true)});
+  Report(kCluster, {Pod("u1", "", 0, true)});
   store_->Flush();
   clock_.Advance(2 * kNsPerMinute);
   store_->Maintain();
   // The watcher connects again and reports recently ended pods, as far as it still knows them.
-  TellAll(kCluster, {Pod("u1", "second", clock_.Unix().value - kNsPerMinute, true), Pod("u2", "missed", 0, true)});
+  ReportSnapshot(kCluster,
+                 {Pod("u1", "second", clock_.Unix().value - kNsPerMinute, true), Pod("u2", "missed", 0, true)});
   store_->Flush();
   clock_.Advance(2 * kNsPerMinute);
   store_->Maintain();
@@ -203,9 +205,9 @@ TEST_F(MetadataStoreTest, ARepeatedEndRemovesNoHistory) {
 TEST_F(MetadataStoreTest, FindsAnEntityThatArrivesAfterAMiss) {
   Open();
   EXPECT_EQ(PodName("u1"), "");  // the cache now knows that the database does not have it
-  Tell(kCluster, {Pod("u1", "web")});
+  Report(kCluster, {Pod("u1", "web")});
   EXPECT_EQ(PodName("u1"), "web");
-  Tell(kCluster, {Pod("u1", "", 0, true)});
+  Report(kCluster, {Pod("u1", "", 0, true)});
   store_->Flush();
   clock_.Advance(2 * kNsPerMinute);
   store_->Maintain();
@@ -218,55 +220,55 @@ TEST_F(MetadataStoreTest, MemoryIsBounded) {
   options_.node_entities_max = 3;
   options_.clusters_max = 1;
   Open();
-  for (int i = 0; i < 20; ++i) Tell(kNode, {Make(EntityKind::kContainer, "c" + std::to_string(i), {})});
-  for (int i = 0; i < 20; ++i) Tell(kCluster, {Pod("u" + std::to_string(i), "p")});
-  Tell({true, "c2"}, {Pod("x", "p")});
+  for (int i = 0; i < 20; ++i) Report(kNode, {Make(EntityKind::kContainer, "c" + std::to_string(i), {})});
+  for (int i = 0; i < 20; ++i) Report(kCluster, {Pod("u" + std::to_string(i), "p")});
+  Report({true, "c2"}, {Pod("x", "p")});
   EXPECT_EQ(Entities(), 10u);
   EXPECT_EQ(Count("tributary_metadata_refusals_total", {{"reason", "full"}}), 17u + 13u + 1u);
-  Tell(kCluster, {Pod("u0", "changed")});  // a known entity may change
+  Report(kCluster, {Pod("u0", "changed")});  // a known entity may change
   EXPECT_EQ(PodName("u0"), "changed");
 }
 
-TEST_F(MetadataStoreTest, ForgetsTellersThatStayAway) {
-  const MetadataTeller stays = {false, "n2"};
+TEST_F(MetadataStoreTest, ForgetsSendersThatStayAway) {
+  const MetadataSender stays = {false, "n2"};
   Open();
-  for (const MetadataTeller& teller : {kNode, kCluster, stays}) store_->Connected(teller);
-  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}}), Make(EntityKind::kContainer, "c", {})});
-  Tell(stays, {Make(EntityKind::kHost, "n2", {})});
-  Tell(kCluster, {Pod("u1", "used"), Pod("u2", "idle")});
+  for (const MetadataSender& sender : {kNode, kCluster, stays}) store_->Connected(sender);
+  Report(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}}), Make(EntityKind::kContainer, "c", {})});
+  Report(stays, {Make(EntityKind::kHost, "n2", {})});
+  Report(kCluster, {Pod("u1", "used"), Pod("u2", "idle")});
   EXPECT_EQ(PodName("u1"), "used");
-  for (const MetadataTeller& teller : {kNode, kCluster}) store_->Disconnected(teller);
+  for (const MetadataSender& sender : {kNode, kCluster}) store_->Disconnected(sender);
   clock_.Advance(5 * 60 * kNsPerMinute);
   Upkeep();
-  EXPECT_EQ(Entities(), 5u);  // the tellers may come back
+  EXPECT_EQ(Entities(), 5u);  // the senders may come back
   clock_.Advance(2 * 60 * kNsPerMinute);
   Upkeep();
   Upkeep();
   EXPECT_EQ(Entities(), 1u);
-  EXPECT_EQ(Tellers(), 2u);  // the cluster has history
+  EXPECT_EQ(Senders(), 2u);  // the cluster has history
   EXPECT_EQ(PodName("u1"), "used");
   EXPECT_EQ(PodName("u2"), "");
   clock_.Advance(8 * kNsPerDay);
   Upkeep();
-  EXPECT_EQ(Tellers(), 1u);
+  EXPECT_EQ(Senders(), 1u);
   EXPECT_EQ(store_->Clusters().size(), 0u);
-  Tell(kCluster, {Pod("u3", "back")});
-  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "b"}})});
+  Report(kCluster, {Pod("u3", "back")});
+  Report(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "b"}})});
   EXPECT_EQ(PodName("u3"), "back");
   EXPECT_EQ(Entities(), 3u);
 }
 
-TEST_F(MetadataStoreTest, ForgottenTellersStayForgottenOverARestart) {
+TEST_F(MetadataStoreTest, ForgottenSendersStayForgottenOverARestart) {
   Open();
-  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}})});
+  Report(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "a"}})});
   Open();
-  EXPECT_EQ(Tellers(), 1u);
+  EXPECT_EQ(Senders(), 1u);
   clock_.Advance(7 * 60 * kNsPerMinute);
   Upkeep();
   Upkeep();
-  EXPECT_EQ(Tellers(), 0u);
+  EXPECT_EQ(Senders(), 0u);
   Open();
-  EXPECT_EQ(Tellers(), 0u);
+  EXPECT_EQ(Senders(), 0u);
 }
 
 TEST_F(MetadataStoreTest, NodesAreBounded) {
@@ -275,10 +277,10 @@ TEST_F(MetadataStoreTest, NodesAreBounded) {
   for (int i = 0; i < 5; ++i) {
     const std::string id = "n" + std::to_string(i);
     store_->Connected({false, id});
-    Tell({false, id}, {Make(EntityKind::kHost, id, {})});
+    Report({false, id}, {Make(EntityKind::kHost, id, {})});
     store_->Disconnected({false, id});
   }
-  EXPECT_EQ(Tellers(), 2u);
+  EXPECT_EQ(Senders(), 2u);
   EXPECT_EQ(Count("tributary_metadata_refusals_total", {{"reason", "full"}}), 3u);
 }
 
@@ -287,8 +289,8 @@ TEST_F(MetadataStoreTest, ChurnStaysBounded) {
   size_t most = 0;
   for (int second = 0; second < 300; ++second) {
     for (int i = 0; i < 10; ++i) {
-      Tell(kCluster, {Pod("u" + std::to_string(second * 10 + i), "p")});
-      if (second > 10) Tell(kCluster, {Pod("u" + std::to_string((second - 10) * 10 + i), "", 0, true)});
+      Report(kCluster, {Pod("u" + std::to_string(second * 10 + i), "p")});
+      if (second > 10) Report(kCluster, {Pod("u" + std::to_string((second - 10) * 10 + i), "", 0, true)});
     }
     clock_.Advance(kNsPerSecond);
     if (second % 10 == 0) {
@@ -302,7 +304,7 @@ TEST_F(MetadataStoreTest, ChurnStaysBounded) {
 
 TEST_F(MetadataStoreTest, ADamagedDatabaseIsSetAside) {
   Open();
-  Tell(kCluster, {Pod("u1", "web")});
+  Report(kCluster, {Pod("u1", "web")});
   store_.reset();
   {
     std::ofstream file(folder_ + "/metadata.db", std::ios::binary | std::ios::trunc);
@@ -311,7 +313,7 @@ TEST_F(MetadataStoreTest, ADamagedDatabaseIsSetAside) {
   Open();
   EXPECT_EQ(PodName("u1"), "");
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/metadata.db.broken"));
-  Tell(kCluster, {Pod("u1", "again")});
+  Report(kCluster, {Pod("u1", "again")});
   Open();
   EXPECT_EQ(PodName("u1"), "again");
 }
@@ -320,8 +322,8 @@ TEST_F(MetadataStoreTest, KeepsEntitiesInMemoryWithoutADatabase) {
   folder_ = directory_.path() + "/missing";
   Open();
   EXPECT_EQ(Count("tributary_metadata_store_errors_total"), 1u);
-  Tell(kCluster, {Pod("u1", "web")});
-  Tell(kCluster, {Pod("u1", "", 0, true)});
+  Report(kCluster, {Pod("u1", "web")});
+  Report(kCluster, {Pod("u1", "", 0, true)});
   store_->Flush();
   clock_.Advance(30 * kNsPerMinute);
   store_->Maintain();
@@ -334,27 +336,27 @@ TEST_F(MetadataStoreTest, KeepsEntitiesInMemoryWithoutADatabase) {
 TEST_F(MetadataStoreTest, KnowsWhetherASnapshotIsUnderWay) {
   Open();
   store_->Connected(kCluster);
-  Tell(kCluster, {Pod("u1", "one")});
-  EXPECT_FALSE(store_->HearsSnapshot());
+  Report(kCluster, {Pod("u1", "one")});
+  EXPECT_FALSE(store_->IsReceivingSnapshot());
   store_->Take(kCluster, {.begins_snapshot = true});
-  Tell(kCluster, {Pod("u2", "two")});
-  EXPECT_TRUE(store_->HearsSnapshot());
+  Report(kCluster, {Pod("u2", "two")});
+  EXPECT_TRUE(store_->IsReceivingSnapshot());
   store_->Take(kCluster, {.ends_snapshot = true});
-  EXPECT_FALSE(store_->HearsSnapshot());
-  TellAll(kCluster, {Pod("u1", "one")});
+  EXPECT_FALSE(store_->IsReceivingSnapshot());
+  ReportSnapshot(kCluster, {Pod("u1", "one")});
   store_->Take(kNode, {.begins_snapshot = true});
-  EXPECT_FALSE(store_->HearsSnapshot());
+  EXPECT_FALSE(store_->IsReceivingSnapshot());
   store_->Take(kCluster, {.begins_snapshot = true});
   store_->Disconnected(kCluster);  // the rest of it will not come
-  EXPECT_FALSE(store_->HearsSnapshot());
+  EXPECT_FALSE(store_->IsReceivingSnapshot());
 }
 
 TEST_F(MetadataStoreTest, KnowsWhichSourcesItExpects) {
   Open();
   EXPECT_FALSE(store_->ExpectsClusters());
   EXPECT_FALSE(store_->ExpectsContainers("n1"));
-  TellAll(kCluster, {});
-  Tell(kNode, {Make(EntityKind::kContainer, "c", {})});
+  ReportSnapshot(kCluster, {});
+  Report(kNode, {Make(EntityKind::kContainer, "c", {})});
   EXPECT_TRUE(store_->ExpectsClusters());
   EXPECT_TRUE(store_->ExpectsContainers("n1"));
   EXPECT_FALSE(store_->ExpectsContainers("n2"));
@@ -375,7 +377,7 @@ TEST_F(MetadataStoreTest, LearnsReportedNames) {
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "app").ok());
   Open();
   EXPECT_FALSE(names_.Knows("k8s_pod_label_app"));
-  Tell(kCluster, {Make(EntityKind::kPod, "u1", {{"k8s.pod.label.app", "web"}, {"k8s.pod.label.other", "x"}})});
+  Report(kCluster, {Make(EntityKind::kPod, "u1", {{"k8s.pod.label.app", "web"}, {"k8s.pod.label.other", "x"}})});
   EXPECT_TRUE(names_.Knows("k8s_pod_label_app"));
   EXPECT_TRUE(names_.Knows("k8s.pod.label.app"));
   EXPECT_FALSE(names_.Knows("k8s.pod.label.other"));
@@ -397,7 +399,7 @@ TEST_F(MetadataStoreTest, ThreadsTakeFindAndSaveTogether) {
     }
   });
   for (int i = 0; i < 2'000; ++i) {
-    Tell(kCluster, {Pod("u" + std::to_string(i % 50), std::to_string(i), i + 1, i % 7 == 0)});
+    Report(kCluster, {Pod("u" + std::to_string(i % 50), std::to_string(i), i + 1, i % 7 == 0)});
   }
   stop = true;
   saver.join();

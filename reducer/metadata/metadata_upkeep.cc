@@ -32,11 +32,11 @@ void MetadataUpkeep::Load(AttributeNames& names) {
   const UnixNs now = clock_.Unix();
   absl::Status loaded = db_->Load(UnixNs{now.value - options_.gone_in_memory_ns}, [&](const EntityStore::Row& row) {
     if (!live_.Restore(row, now)) return;
-    for (const EntityTimeline::State& state : row.states) names.Meet(state.entity->attributes);
+    for (const EntityTimeline::State& state : row.states) names.Learn(state.entity->attributes);
   });
-  absl::StatusOr<std::vector<MetadataTeller>> clusters = db_->Clusters();
+  absl::StatusOr<std::vector<MetadataSender>> clusters = db_->Clusters();
   if (clusters.ok()) {
-    for (const MetadataTeller& cluster : *clusters) live_.AddTeller(cluster, now);
+    for (const MetadataSender& cluster : *clusters) live_.AddSender(cluster, now);
   }
   if (!loaded.ok()) LogFailure("read", loaded);
   const LiveEntities::Totals totals = live_.totals();
@@ -95,7 +95,7 @@ void MetadataUpkeep::Flush() {
       return;
     }
   }
-  for (const LiveEntities::Ref& trimmed : live_.TakeTrimmed()) cold_.Forget(trimmed.teller(), trimmed.key());
+  for (const LiveEntities::Ref& trimmed : live_.TakeTrimmed()) cold_.Forget(trimmed.sender(), trimmed.key());
 }
 
 void MetadataUpkeep::Maintain() {
@@ -128,29 +128,29 @@ void MetadataUpkeep::Expire(UnixNs now) {
 }
 
 void MetadataUpkeep::ForgetAway(UnixNs now) {
-  std::vector<MetadataTeller> leaving = live_.EndAway(now);
+  std::vector<MetadataSender> leaving = live_.EndAway(now);
   // A cluster's history is only found while its watcher is known. For a node, every caller of Find knows the node.
-  std::erase_if(leaving, [this](const MetadataTeller& teller) {
-    if (db_ == nullptr || !teller.is_cluster) return false;
-    const absl::StatusOr<bool> has_history = db_->Knows(teller);
+  std::erase_if(leaving, [this](const MetadataSender& sender) {
+    if (db_ == nullptr || !sender.is_cluster) return false;
+    const absl::StatusOr<bool> has_history = db_->Knows(sender);
     if (!has_history.ok()) LogFailure("read", has_history.status());
     return !has_history.ok() || *has_history;
   });
-  if (!leaving.empty()) live_.ForgetTellers(leaving, now);
+  if (!leaving.empty()) live_.ForgetSenders(leaving, now);
 }
 
 void MetadataUpkeep::DropGone(UnixNs now) {
   std::vector<LiveEntities::Ref> leaving = live_.TakeGone(now);
   // Drop from the cache first, because it may be older than the database; then from memory.
-  for (const LiveEntities::Ref& gone : leaving) cold_.Forget(gone.teller(), gone.key());
+  for (const LiveEntities::Ref& gone : leaving) cold_.Forget(gone.sender(), gone.key());
   live_.DropGone(std::move(leaving), now);
 }
 
-void MetadataUpkeep::LogFailure(std::string_view what, const absl::Status& status) {
+void MetadataUpkeep::LogFailure(std::string_view operation, const absl::Status& status) {
   failures_.Add();
   uint64_t held = 0;
   if (failure_log_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("cannot {} kept metadata, will try again error=\"{}\" suppressed={}", what, Message(status), held);
+    LogWarning("cannot {} kept metadata, will try again error=\"{}\" suppressed={}", operation, Message(status), held);
   }
 }
 

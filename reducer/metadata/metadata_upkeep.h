@@ -20,7 +20,7 @@
 namespace tributary {
 
 // Keeps the database equal to memory, and both within their limits. Every second it saves the changes. Every ten
-// seconds it removes entities that ended too long ago, from memory and from the database, and tellers that are away. It
+// seconds it removes entities that ended too long ago, from memory and from the database, and senders that are away. It
 // owns the thread that does this. No other component writes the database.
 //
 // Thread-safe. Locks: work_mutex_ is held over each Flush and each Maintain. Inside, LiveEntities and ColdEntities take
@@ -52,7 +52,7 @@ class MetadataUpkeep {
 
   // Saves the changes. Without a database, the changes only count as saved.
   void Flush();
-  // Removes entities that are too old or too many, and tellers that are away.
+  // Removes entities that are too old or too many, and senders that are away.
   void Maintain();
 
  private:
@@ -61,7 +61,7 @@ class MetadataUpkeep {
   void Expire(UnixNs now);
   void ForgetAway(UnixNs now);
   void DropGone(UnixNs now);
-  void LogFailure(std::string_view what, const absl::Status& status);
+  void LogFailure(std::string_view operation, const absl::Status& status);
 
   const Options options_;
   EntityStore* const db_;

@@ -26,7 +26,7 @@ constexpr std::string_view kWorkloadUids[] = {"k8s.deployment.uid", "k8s.replica
 constexpr size_t kWorkloadsMax = 2;
 
 // Returns true for attributes that say where a process runs: for them, metadata wins over the process itself.
-bool SaysWhere(std::string_view key) {
+bool IsLocation(std::string_view key) {
   for (std::string_view prefix : {"k8s.", "container.", "host.", "cloud.", "os."}) {
     if (key.starts_with(prefix)) return true;
   }
@@ -133,7 +133,7 @@ ResourceJoiner::ResourceJoiner(const MetadataStore& store, const K8sNameRules& r
                                       "Joins in which metadata gave a container another pod than its cgroup does.")),
       unsplit_(metrics.AddCounter("tributary_metadata_unsplit_joins_total",
                                   "Joins with more states in the requested time than are distinguished.")) {
-  names_.Meet(operator_attributes_);
+  names_.Learn(operator_attributes_);
 }
 
 ResourceJoiner::~ResourceJoiner() = default;
@@ -153,13 +153,13 @@ void ResourceJoiner::FindPod(const Place& place, UnixNs at, Facts* facts) const 
   const std::string_view vouched = place.cgroup.pod_uid;  // the node's kernel vouches for it
   const bool is_static = IsConfigHash(vouched);
   bool lied = false;
-  MetadataTeller cluster;
+  MetadataSender cluster;
   std::string_view uid = is_static ? std::string_view() : vouched;
   if (!place.container_id.empty()) {
     FoundInCluster found =
         store_.FindInClusters(EntityKind::kContainer, place.container_id, at, [&](const Entity& entity) {
-          const std::string_view told = FindAttribute(entity.attributes, "k8s.pod.uid");
-          const bool believed = vouched.empty() || is_static || told.empty() || told == vouched;
+          const std::string_view reported = FindAttribute(entity.attributes, "k8s.pod.uid");
+          const bool believed = vouched.empty() || is_static || reported.empty() || reported == vouched;
           lied |= !believed;
           return believed;
         });
@@ -202,7 +202,7 @@ void ResourceJoiner::FindPod(const Place& place, UnixNs at, Facts* facts) const 
 
 ResourceJoiner::Facts ResourceJoiner::FindFacts(const Place& place, UnixNs at) const {
   Facts facts;
-  const MetadataTeller node{false, std::string(place.node_id)};
+  const MetadataSender node{false, std::string(place.node_id)};
   facts.Keep(facts.host, store_.Find(EntityKind::kHost, node, place.node_id, at));
   if (!place.container_id.empty() || !place.cgroup.pod_uid.empty()) FindPod(place, at, &facts);
   if (!place.container_id.empty()) {
@@ -225,7 +225,7 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
       if (rules_.IsInternal(key)) continue;
       // A node's attributes that are not about its machine or cloud come from its operator.
       const Merger::Source other = entity.kind == EntityKind::kHost ? Merger::kNodeOperator : Merger::kOther;
-      merger.Add(SaysWhere(key) ? Merger::kWhere : other, key, value);
+      merger.Add(IsLocation(key) ? Merger::kWhere : other, key, value);
     }
   });
   // The semantic conventions use container.image.tags for the attribute that k8sattributesprocessor and all others call
@@ -236,7 +236,7 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
   merger.Add(Merger::kWhere, "host.name", place.host_name);
   merger.Add(Merger::kWhere, "host.id", place.node_id);  // if the node has not reported a better id: a cloud's instance
   const Attributes own = DecodeAttributes(place.own_attributes);
-  if (!own.empty()) names_.Meet(own);
+  if (!own.empty()) names_.Learn(own);
   for (const auto& [key, value] : own) {
     if (key.starts_with("process.") || key.starts_with("thread.") || IsSdkDefault(key, value)) continue;
     merger.Add(Merger::kProcess, key, value);
@@ -309,7 +309,7 @@ ResourceStates ResourceJoiner::Join(const std::string& key, const store::Process
 
 bool ResourceJoiner::IsAwaited(const store::ProcessRow& process, const Resource& resource) const {
   if (resource.is_complete) {
-    return store_.HearsSnapshot() && !FindAttribute(resource.attributes, "k8s.pod.uid").empty();
+    return store_.IsReceivingSnapshot() && !FindAttribute(resource.attributes, "k8s.pod.uid").empty();
   }
   const Place place = PlaceOf(process);
   if (!place.cgroup.pod_uid.empty()) return true;

@@ -10,7 +10,7 @@
 namespace tributary {
 namespace {
 
-const MetadataTeller kCluster = {true, "cluster/c1"}, kNode = {false, "n1"};
+const MetadataSender kCluster = {true, "cluster/c1"}, kNode = {false, "n1"};
 constexpr char kContainer[] = "4c01db0b339c0d5a1fc8d5c8c4d4c4a8c2a4a3c9b7b6a5f4e3d2c1b0a9f8e7d6";
 constexpr char kPodUid[] = "0a1b2c3d-1111-2222-3333-444455556666";
 constexpr char kOtherUid[] = "ffffffff-1111-2222-3333-444455556666";
@@ -25,10 +25,10 @@ class ResourceJoinerTest : public ::testing::Test {
     store_ = std::make_unique<MetadataStore>(MetadataStore::Options{}, rules_, names_, clock_, metrics_);
     joiner_ = std::make_unique<ResourceJoiner>(*store_, rules_, names_, std::move(operator_attributes), metrics_);
   }
-  void Tell(const MetadataTeller& teller, std::vector<Entity> entities) {
-    store_->Take(teller, {.entities = std::move(entities)});
+  void Report(const MetadataSender& sender, std::vector<Entity> entities) {
+    store_->Take(sender, {.entities = std::move(entities)});
   }
-  void TellPod(Attributes more = {}) {
+  void ReportPod(Attributes more = {}) {
     Attributes pod = {{"k8s.pod.name", "web-1"},           {"k8s.pod.ip", "10.0.0.7"},
                       {"k8s.pod.hostname", "web-1"},       {"k8s.pod.start_time", "2026-11-01T00:00:00Z"},
                       {"k8s.namespace.name", "shop"},      {"k8s.node.name", "worker-3"},
@@ -36,17 +36,17 @@ class ResourceJoinerTest : public ::testing::Test {
                       {"k8s.replicaset.name", "web-7c9f"}, {"k8s.replicaset.uid", "r-uid"}};
     std::sort(pod.begin(), pod.end());
     for (const auto& [key, value] : more) SetAttribute(pod, key, value);
-    Tell(kCluster, {Make(EntityKind::kPod, kPodUid, pod),
-                    Make(EntityKind::kContainer, kContainer,
-                         {{"container.image.name", "registry/shop/web"},
-                          {"container.image.repo_digests", "registry/shop/web@sha256:abcd"},
-                          {"container.image.tag", "1.2"},
-                          {"container.image.version", "1.2@sha256:abcd"},
-                          {"k8s.container.name", "nginx"},
-                          {"k8s.pod.uid", kPodUid}}),
-                    Make(EntityKind::kNamespace, "shop", {{"k8s.namespace.label.team", "blue"}}),
-                    Make(EntityKind::kK8sNode, "worker-3", {{"k8s.node.uid", "node-uid"}}),
-                    Make(EntityKind::kCluster, "", {{"k8s.cluster.uid", "cluster-uid"}})});
+    Report(kCluster, {Make(EntityKind::kPod, kPodUid, pod),
+                      Make(EntityKind::kContainer, kContainer,
+                           {{"container.image.name", "registry/shop/web"},
+                            {"container.image.repo_digests", "registry/shop/web@sha256:abcd"},
+                            {"container.image.tag", "1.2"},
+                            {"container.image.version", "1.2@sha256:abcd"},
+                            {"k8s.container.name", "nginx"},
+                            {"k8s.pod.uid", kPodUid}}),
+                      Make(EntityKind::kNamespace, "shop", {{"k8s.namespace.label.team", "blue"}}),
+                      Make(EntityKind::kK8sNode, "worker-3", {{"k8s.node.uid", "node-uid"}}),
+                      Make(EntityKind::kCluster, "", {{"k8s.cluster.uid", "cluster-uid"}})});
   }
   static store::ProcessRow InPod(const std::string& pod_uid = kPodUid) {
     store::ProcessRow row = OnHost();
@@ -81,8 +81,8 @@ class ResourceJoinerTest : public ::testing::Test {
 TEST_F(ResourceJoinerTest, JoinsAllSourcesForAContainerInAPod) {
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "namespace:team=team").ok());
   Open();
-  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"cloud.region", "eu-1"}, {"host.arch", "amd64"}})});
-  TellPod();
+  Report(kNode, {Make(EntityKind::kHost, "n1", {{"cloud.region", "eu-1"}, {"host.arch", "amd64"}})});
+  ReportPod();
   const ResourceStates states = Join(InPod());
   ASSERT_EQ(states.size(), 1u);
   EXPECT_TRUE(states[0].resource->in_container);
@@ -123,23 +123,23 @@ TEST_F(ResourceJoinerTest, AddsChosenLabelsOfWorkloads) {
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "deployment:team=team").ok());
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kAnnotation, "replicaset:note").ok());
   Open();
-  TellPod();
-  Tell(kCluster, {Make(EntityKind::kWorkload, "d-uid", {{"k8s.deployment.label.team", "blue"}}),
-                  Make(EntityKind::kWorkload, "r-uid", {{"k8s.replicaset.annotation.note", "x"}}),
-                  Make(EntityKind::kWorkload, "other", {{"k8s.deployment.label.tier", "1"}})});
+  ReportPod();
+  Report(kCluster, {Make(EntityKind::kWorkload, "d-uid", {{"k8s.deployment.label.team", "blue"}}),
+                    Make(EntityKind::kWorkload, "r-uid", {{"k8s.replicaset.annotation.note", "x"}}),
+                    Make(EntityKind::kWorkload, "other", {{"k8s.deployment.label.tier", "1"}})});
   EXPECT_EQ(Get(InPod(), "team"), "blue");
   EXPECT_EQ(Get(InPod(), "k8s.replicaset.annotation.note"), "x");
   EXPECT_EQ(Get(InPod(), "k8s.deployment.label.team"), "");
-  const MetadataTeller cluster = kCluster;
+  const MetadataSender cluster = kCluster;
   EXPECT_EQ(store_->Find(EntityKind::kWorkload, cluster, "other", clock_.Unix()).entity, nullptr);  // no label chosen
   clock_.Advance(kNsPerSecond);
-  Tell(kCluster, {Make(EntityKind::kWorkload, "d-uid", {})});
+  Report(kCluster, {Make(EntityKind::kWorkload, "d-uid", {})});
   EXPECT_EQ(Get(InPod(), "team"), "");
 }
 
 TEST_F(ResourceJoinerTest, FindsThePodByCgroupIfTheContainerIsNotReported) {
   Open();
-  Tell(kCluster, {Make(EntityKind::kPod, kPodUid, {{"k8s.namespace.name", "shop"}, {"k8s.pod.name", "web-1"}})});
+  Report(kCluster, {Make(EntityKind::kPod, kPodUid, {{"k8s.namespace.name", "shop"}, {"k8s.pod.name", "web-1"}})});
   EXPECT_EQ(Get(InPod(), "k8s.pod.name"), "web-1");
   EXPECT_FALSE(Join(InPod()).back().resource->is_complete);
   EXPECT_TRUE(IsAwaited(InPod()));
@@ -147,8 +147,8 @@ TEST_F(ResourceJoinerTest, FindsThePodByCgroupIfTheContainerIsNotReported) {
 
 TEST_F(ResourceJoinerTest, IgnoresAContainerThatNamesAnotherPod) {
   Open();
-  TellPod();
-  Tell(kCluster, {Make(EntityKind::kPod, kOtherUid, {{"k8s.pod.name", "victim"}})});
+  ReportPod();
+  Report(kCluster, {Make(EntityKind::kPod, kOtherUid, {{"k8s.pod.name", "victim"}})});
   const store::ProcessRow row = InPod(kOtherUid);
   EXPECT_EQ(Get(row, "k8s.pod.name"), "victim");
   EXPECT_EQ(Get(row, "k8s.pod.uid"), kOtherUid);
@@ -160,9 +160,9 @@ TEST_F(ResourceJoinerTest, FindsAStaticPodByItsManifestHash) {
   Open();
   const std::string hash = "0123456789abcdef0123456789abcdef";
   store::ProcessRow row = InPod(hash);
-  TellPod();
+  ReportPod();
   EXPECT_EQ(Get(row, "k8s.pod.name"), "");  // another pod's container
-  TellPod({{"k8s.pod.annotation.kubernetes.io/config.hash", hash}});
+  ReportPod({{"k8s.pod.annotation.kubernetes.io/config.hash", hash}});
   EXPECT_EQ(Get(row, "k8s.pod.name"), "web-1");
   EXPECT_EQ(Get(row, "k8s.pod.uid"), kPodUid);
   EXPECT_EQ(Get(row, "k8s.pod.annotation.kubernetes.io/config.hash"), "");
@@ -170,21 +170,21 @@ TEST_F(ResourceJoinerTest, FindsAStaticPodByItsManifestHash) {
 
 TEST_F(ResourceJoinerTest, ServiceFollowsThePrecedence) {
   Open();
-  TellPod();
+  ReportPod();
   store::ProcessRow row = InPod();
   EXPECT_EQ(Get(row, "service.name"), "web");
-  TellPod({{"k8s.pod.label.app.kubernetes.io/name", "by-name"}, {"k8s.pod.label.app.kubernetes.io/version", "9"}});
+  ReportPod({{"k8s.pod.label.app.kubernetes.io/name", "by-name"}, {"k8s.pod.label.app.kubernetes.io/version", "9"}});
   EXPECT_EQ(Get(row, "service.name"), "by-name");
   EXPECT_EQ(Get(row, "service.version"), "9");
   EXPECT_EQ(Get(row, "k8s.pod.label.app.kubernetes.io/name"), "");
-  TellPod({{"k8s.pod.label.app.kubernetes.io/instance", "by-instance"},
-           {"k8s.pod.label.app.kubernetes.io/name", "by-name"}});
+  ReportPod({{"k8s.pod.label.app.kubernetes.io/instance", "by-instance"},
+             {"k8s.pod.label.app.kubernetes.io/name", "by-name"}});
   EXPECT_EQ(Get(row, "service.name"), "by-instance");
-  TellPod({{"k8s.pod.label.app.kubernetes.io/instance", "by-instance"},
-           {"k8s.pod.annotation.resource.opentelemetry.io/k8s.pod.name", "forged"},
-           {"k8s.pod.annotation.resource.opentelemetry.io/region", "north"},
-           {"k8s.pod.annotation.resource.opentelemetry.io/service.name", "by-annotation"},
-           {"k8s.pod.annotation.resource.opentelemetry.io/service.namespace", "other"}});
+  ReportPod({{"k8s.pod.label.app.kubernetes.io/instance", "by-instance"},
+             {"k8s.pod.annotation.resource.opentelemetry.io/k8s.pod.name", "forged"},
+             {"k8s.pod.annotation.resource.opentelemetry.io/region", "north"},
+             {"k8s.pod.annotation.resource.opentelemetry.io/service.name", "by-annotation"},
+             {"k8s.pod.annotation.resource.opentelemetry.io/service.namespace", "other"}});
   EXPECT_EQ(Get(row, "service.name"), "by-annotation");
   EXPECT_EQ(Get(row, "service.namespace"), "other");
   EXPECT_EQ(Get(row, "region"), "north");
@@ -211,16 +211,17 @@ TEST_F(ResourceJoinerTest, OperatorAttributesWin) {
   EXPECT_EQ(Get(row, "deployment.environment.name"), "prod");
   row.attributes = "team=mine,host.id=forged";
   EXPECT_EQ(Get(row, "host.id"), "n1");
-  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.name", "told"}, {"service.name", "node"}, {"team", "nodes"}})});
+  Report(kNode,
+         {Make(EntityKind::kHost, "n1", {{"host.name", "reported"}, {"service.name", "node"}, {"team", "nodes"}})});
   EXPECT_EQ(Get(row, "team"), "nodes");
   EXPECT_EQ(Get(row, "service.name"), "all");
-  EXPECT_EQ(Get(row, "host.name"), "told");
+  EXPECT_EQ(Get(row, "host.name"), "reported");
 }
 
 TEST_F(ResourceJoinerTest, HostIdIsTheReportedIdOrTheNodeId) {
   Open();
   EXPECT_EQ(Get(OnHost(), "host.id"), "n1");
-  Tell(kNode, {Make(EntityKind::kHost, "n1", {{"host.id", "i-1234"}})});
+  Report(kNode, {Make(EntityKind::kHost, "n1", {{"host.id", "i-1234"}})});
   store::ProcessRow row = OnHost();
   row.attributes = "host.id=forged";
   EXPECT_EQ(Get(row, "host.id"), "i-1234");
@@ -252,9 +253,9 @@ TEST_F(ResourceJoinerTest, DockerDescribesOnlyContainersOfItsNode) {
   row.container_id = kContainer;
   row.cgroup_path = std::string("/docker/") + kContainer;
   EXPECT_FALSE(IsAwaited(row));
-  Tell({false, "n2"}, {Make(EntityKind::kContainer, kContainer, {{"container.name", "forged"}})});
-  Tell(kNode, {Make(EntityKind::kContainer, kContainer,
-                    {{"container.image.version", "7"}, {"container.label.com.docker.compose.service", "db"}})});
+  Report({false, "n2"}, {Make(EntityKind::kContainer, kContainer, {{"container.name", "forged"}})});
+  Report(kNode, {Make(EntityKind::kContainer, kContainer,
+                      {{"container.image.version", "7"}, {"container.label.com.docker.compose.service", "db"}})});
   EXPECT_EQ(Get(row, "container.name"), "");
   EXPECT_EQ(Get(row, "service.name"), "db");
   EXPECT_EQ(Get(row, "service.version"), "7");
@@ -268,12 +269,12 @@ TEST_F(ResourceJoinerTest, DockerDescribesOnlyContainersOfItsNode) {
 TEST_F(ResourceJoinerTest, AChangeSplitsTheRange) {
   ASSERT_TRUE(rules_.Add(K8sNameRules::Of::kLabel, "version").ok());
   Open();
-  TellPod({{"k8s.pod.label.version", "a"}});
+  ReportPod({{"k8s.pod.label.version", "a"}});
   clock_.Advance(kNsPerMinute);
   const UnixNs change = clock_.Unix();
-  TellPod({{"k8s.pod.label.version", "b"}});
+  ReportPod({{"k8s.pod.label.version", "b"}});
   clock_.Advance(kNsPerMinute);
-  TellPod({{"k8s.pod.label.version", "b"}, {"k8s.pod.label.unseen", "1"}});  // no visible change
+  ReportPod({{"k8s.pod.label.version", "b"}, {"k8s.pod.label.unseen", "1"}});  // no visible change
   clock_.Advance(kNsPerMinute);
   const ResourceStates states = Join(InPod());
   ASSERT_EQ(states.size(), 2u);
@@ -290,18 +291,18 @@ TEST_F(ResourceJoinerTest, SplitsAreBounded) {
   Open();
   for (int i = 0; i < 40; ++i) {
     clock_.Advance(kNsPerMinute);
-    TellPod({{"k8s.pod.label.version", std::to_string(i)}});
+    ReportPod({{"k8s.pod.label.version", std::to_string(i)}});
     clock_.Advance(kNsPerMinute);
-    Tell(kCluster, {Make(EntityKind::kNamespace, "shop", {{"k8s.namespace.label.n", std::to_string(i)}})});
+    Report(kCluster, {Make(EntityKind::kNamespace, "shop", {{"k8s.namespace.label.n", std::to_string(i)}})});
     clock_.Advance(kNsPerMinute);
-    Tell(kCluster, {Make(EntityKind::kK8sNode, "worker-3", {{"k8s.node.label.n", std::to_string(i)}})});
+    Report(kCluster, {Make(EntityKind::kK8sNode, "worker-3", {{"k8s.node.label.n", std::to_string(i)}})});
   }
   EXPECT_EQ(Join(InPod()).size(), ResourceJoiner::kStatesMax);
 }
 
 TEST_F(ResourceJoinerTest, ProcessesOfOnePlaceShareAJoin) {
   Open();
-  TellPod();
+  ReportPod();
   ResourceCache cache(*joiner_, {UnixNs{0}, clock_.Unix()});
   store::ProcessRow row = InPod();
   const auto first = cache.Of(row);
@@ -313,11 +314,11 @@ TEST_F(ResourceJoinerTest, ProcessesOfOnePlaceShareAJoin) {
 
 TEST_F(ResourceJoinerTest, ReusesAJoinWhileNothingChanges) {
   Open();
-  TellPod();
+  ReportPod();
   const auto first = Join(InPod()).back().resource;
   EXPECT_EQ(Join(InPod()).back().resource, first);
   clock_.Advance(kNsPerSecond);
-  TellPod({{"k8s.pod.ip", "10.0.0.8"}});
+  ReportPod({{"k8s.pod.ip", "10.0.0.8"}});
   EXPECT_EQ(Get(InPod(), "k8s.pod.ip"), "10.0.0.8");
   EXPECT_NE(Join(InPod()).back().resource, first);
 }

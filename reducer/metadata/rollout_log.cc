@@ -63,18 +63,18 @@ absl::Status RolloutLog::Load() {
   return absl::OkStatus();
 }
 
-void RolloutLog::Take(const MetadataTeller& teller, MetadataUpdate update) {
+void RolloutLog::Take(const MetadataSender& sender, MetadataUpdate update) {
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(update.entities, [&](Entity& entity) {
-      if (!teller.is_cluster || entity.kind != EntityKind::kRollout) return false;
+      if (!sender.is_cluster || entity.kind != EntityKind::kRollout) return false;
       // `gone` only means that the watcher does not report the rollout any more. It has still happened.
-      if (!entity.gone) Add(teller.id, std::move(entity));
+      if (!entity.gone) Add(sender.id, std::move(entity));
       return true;
     });
     DropOld();
   }
-  rest_.Take(teller, std::move(update));
+  rest_.Take(sender, std::move(update));
 }
 
 bool RolloutLog::AddService(const std::string& id, UnixNs at, Attributes attributes) {
@@ -156,11 +156,11 @@ std::vector<Rollout> RolloutLog::List(store::TimeRange range, size_t limit,
   return out;
 }
 
-void RolloutLog::Fail(std::string_view what, const absl::Status& status) {
+void RolloutLog::Fail(std::string_view operation, const absl::Status& status) {
   failures_.Add();
   uint64_t suppressed = 0;
   if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
-  LogWarning("rollouts cannot be kept on disk, only in memory operation={} error=\"{}\" suppressed={}", what,
+  LogWarning("rollouts cannot be kept on disk, only in memory operation={} error=\"{}\" suppressed={}", operation,
              Message(status), suppressed);
 }
 

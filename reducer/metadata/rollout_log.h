@@ -50,9 +50,9 @@ class RolloutLog final : public MetadataSink {
   // `rest`, `clock` and `metrics` must outlive the log. If the store cannot be read, the log works without it.
   RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics);
 
-  void Connected(const MetadataTeller& teller) override { rest_.Connected(teller); }
-  void Disconnected(const MetadataTeller& teller) override { rest_.Disconnected(teller); }
-  void Take(const MetadataTeller& teller, MetadataUpdate update) override;
+  void Connected(const MetadataSender& sender) override { rest_.Connected(sender); }
+  void Disconnected(const MetadataSender& sender) override { rest_.Disconnected(sender); }
+  void Take(const MetadataSender& sender, MetadataUpdate update) override;
 
   // Adds a rollout of a service. The caller must use `id` for this rollout only. Returns false if the rollout is
   // invalid or known already.
@@ -71,7 +71,7 @@ class RolloutLog final : public MetadataSink {
   std::map<Key, Rollout>::iterator OldestOfMost();
   void Forget(std::map<Key, Rollout>::iterator rollout);
   void DropOld();
-  void Fail(std::string_view what, const absl::Status& status);
+  void Fail(std::string_view operation, const absl::Status& status);
 
   const int64_t keep_ns_;
   MetadataSink& rest_;

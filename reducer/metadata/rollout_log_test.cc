@@ -15,13 +15,13 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-const MetadataTeller kCluster = {true, "cluster/one"}, kNode = {false, "node"};
+const MetadataSender kCluster = {true, "cluster/one"}, kNode = {false, "node"};
 
 class RestSink final : public MetadataSink {
  public:
-  void Connected(const MetadataTeller& teller) override { lines.push_back("+" + teller.id); }
-  void Disconnected(const MetadataTeller& teller) override { lines.push_back("-" + teller.id); }
-  void Take(const MetadataTeller&, MetadataUpdate update) override {
+  void Connected(const MetadataSender& sender) override { lines.push_back("+" + sender.id); }
+  void Disconnected(const MetadataSender& sender) override { lines.push_back("-" + sender.id); }
+  void Take(const MetadataSender&, MetadataUpdate update) override {
     for (const Entity& entity : update.entities) lines.push_back(std::string(EntityKindName(entity.kind)));
     ends += update.ends_snapshot ? 1 : 0;
   }

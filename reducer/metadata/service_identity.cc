@@ -17,12 +17,12 @@ std::string_view FirstOf(AttributeLookup attribute, std::initializer_list<std::s
 }
 
 std::string_view NameOf(AttributeLookup attribute, std::string_view systemd_unit, std::string_view executable_name) {
-  const std::string_view told =
+  const std::string_view name =
       FirstOf(attribute, {"k8s.pod.label.app.kubernetes.io/instance", "k8s.pod.label.app.kubernetes.io/name",
                           "k8s.deployment.name", "k8s.replicaset.name", "k8s.statefulset.name", "k8s.daemonset.name",
                           "k8s.cronjob.name", "k8s.job.name", "k8s.pod.name", "k8s.container.name",
                           "container.label.com.docker.compose.service"});
-  if (!told.empty()) return told;
+  if (!name.empty()) return name;
   if (systemd_unit.ends_with(".service")) systemd_unit.remove_suffix(8);
   return systemd_unit.empty() ? executable_name : systemd_unit;
 }

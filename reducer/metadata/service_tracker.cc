@@ -44,12 +44,13 @@ std::optional<ServiceTracker::Change> ServiceTracker::Judge(const ServiceSightin
       ++turned_away_;
       return std::nullopt;
     }
-    found = programs_.emplace(sighting.program, Program{.met = now, .versions = {}, .changed = {}}).first;
+    found = programs_.emplace(sighting.program, Program{.first_seen = now, .versions = {}, .changed = {}}).first;
   }
   Program& program = found->second;
   std::vector<Version>& versions = program.versions;
-  const auto known = std::find_if(versions.begin(), versions.end(),
-                                  [&](const Version& version) { return !version.what.DiffersFrom(sighting.version); });
+  const auto known = std::find_if(versions.begin(), versions.end(), [&](const Version& version) {
+    return !version.identity.DiffersFrom(sighting.version);
+  });
   const bool is_new = known == versions.end();
   const size_t index = static_cast<size_t>(known - versions.begin());
   if (is_new) {
@@ -63,7 +64,7 @@ std::optional<ServiceTracker::Change> ServiceTracker::Judge(const ServiceSightin
   }
   Version& version = is_new ? versions.back() : versions[index];
   Raise(version.seen, now, &program.is_dirty);
-  version.what.Fill(sighting.version);
+  version.identity.Fill(sighting.version);
   Version& current = versions.front();
   if (&version == &current || sighting.began <= current.newest) {
     Raise(version.newest, sighting.began, &program.is_dirty);
@@ -71,7 +72,7 @@ std::optional<ServiceTracker::Change> ServiceTracker::Judge(const ServiceSightin
   }
   if (is_new) {
     version.newest = sighting.began;
-    if (program.met == now || sighting.began < program.met) {
+    if (program.first_seen == now || sighting.began < program.first_seen) {
       std::swap(versions.front(), versions.back());
       return std::nullopt;
     }
@@ -95,7 +96,7 @@ std::optional<ServiceTracker::Change> ServiceTracker::SetCurrent(const ServicePr
     ++muted_;
     return std::nullopt;
   }
-  return Change{name, program.versions.front().what, program.versions[version].what, at};
+  return Change{name, program.versions.front().identity, program.versions[version].identity, at};
 }
 
 std::vector<ServiceProgram> ServiceTracker::Forget(UnixNs now, int64_t keep_ns) {
@@ -118,14 +119,14 @@ std::string ServiceTracker::Encode(const Program& program) {
   const auto put = [&state](std::string_view key, int64_t number) {
     if (number != 0) SetAttribute(state, key, fmt::format("{}", number));
   };
-  put("met", program.met.value);
+  put("met", program.first_seen.value);
   put("streak", program.streak);
   put("changed", program.changed.value);
   for (size_t i = 0; i < program.versions.size(); ++i) {
     const Version& version = program.versions[i];
     for (const auto& [key, text] :
-         {std::pair("version", &version.what.version), std::pair("image", &version.what.image),
-          std::pair("digest", &version.what.digest), std::pair("build_id", &version.what.build_id)}) {
+         {std::pair("version", &version.identity.version), std::pair("image", &version.identity.image),
+          std::pair("digest", &version.identity.digest), std::pair("build_id", &version.identity.build_id)}) {
       if (!text->empty()) SetAttribute(state, fmt::format("{}.{}", i, key), *text);
     }
     put(fmt::format("{}.newest", i), version.newest.value);
@@ -138,21 +139,21 @@ std::string ServiceTracker::Encode(const Program& program) {
 void ServiceTracker::Restore(const ServiceProgram& name, std::string_view text) {
   if (programs_.size() >= kProgramsMax) return;
   const Attributes state = DecodeAttributes(text);
-  Program program{.met = UnixNs{NumberOf(state, "met")},
+  Program program{.first_seen = UnixNs{NumberOf(state, "met")},
                   .versions = {},
                   .streak = static_cast<int>(std::clamp<int64_t>(NumberOf(state, "streak"), 0, kStreakMax + 1)),
                   .changed = UnixNs{NumberOf(state, "changed")},
                   .is_dirty = false};
   for (size_t i = 0; i < kVersionsMax; ++i) {
     const auto find = [&](std::string_view key) { return FindAttribute(state, fmt::format("{}.{}", i, key)); };
-    Version version{.what = {.version = std::string(find("version")),
-                             .image = std::string(find("image")),
-                             .digest = std::string(find("digest")),
-                             .build_id = std::string(find("build_id"))},
+    Version version{.identity = {.version = std::string(find("version")),
+                                 .image = std::string(find("image")),
+                                 .digest = std::string(find("digest")),
+                                 .build_id = std::string(find("build_id"))},
                     .newest = UnixNs{NumberOf(state, fmt::format("{}.newest", i))},
                     .seen = UnixNs{NumberOf(state, fmt::format("{}.seen", i))},
                     .back_since = UnixNs{NumberOf(state, fmt::format("{}.back_since", i))}};
-    if (version.what.empty()) break;
+    if (version.identity.empty()) break;
     program.versions.push_back(std::move(version));
   }
   if (!program.versions.empty()) programs_.insert_or_assign(name, std::move(program));

@@ -32,13 +32,13 @@ class ServiceTracker {
   static constexpr int64_t kGoneNs = 10 * kNsPerMinute;
 
   struct Version {
-    ServiceVersion what;
+    ServiceVersion identity;
     UnixNs newest;      // when its latest process began
     UnixNs seen;        // when it was last sampled
     UnixNs back_since;  // not for the current version: start of the first process that may be a rollback; 0: none
   };
   struct Program {
-    UnixNs met;                     // first seen; a process that began before is not a rollout
+    UnixNs first_seen;              // a process that began before is not a rollout
     std::vector<Version> versions;  // the current one first
     int streak = 0;                 // changes with less than kCalmNs between them
     UnixNs changed;

@@ -91,14 +91,14 @@ TEST_F(ServiceTrackerTest, ProgramsOfOneServiceHaveTheirOwnVersions) {
 TEST_F(ServiceTrackerTest, MutesAProgramThatChangesAllTheTimeUntilItIsCalm) {
   Run("0", 10);
   See(20);
-  size_t told = 0;
+  size_t reported = 0;
   int64_t now = 100;
   for (int i = 1; i <= 40; ++i, now += 60) {
     Run(std::to_string(i), now);
-    told += See(now + 20).size();
+    reported += See(now + 20).size();
   }
-  EXPECT_EQ(told, size_t{ServiceTracker::kStreakMax});
-  EXPECT_EQ(tracker_.muted(), 40u - told);
+  EXPECT_EQ(reported, size_t{ServiceTracker::kStreakMax});
+  EXPECT_EQ(tracker_.muted(), 40u - reported);
   EXPECT_LE(tracker_.programs().begin()->second.versions.size(), ServiceTracker::kVersionsMax);
   Run("calm", now + 4000);
   EXPECT_EQ(See(now + 4020).size(), 1u);

@@ -87,12 +87,12 @@ std::optional<ServiceSighting> SightingOf(const store::ProcessRow& process, cons
   version.image = ToUtf8(ImageOf(resource).substr(0, kTextBytesMax));
   version.digest = DigitsOf(FindAttribute(resource, "container.image.repo_digests"));
   if (version.digest.empty()) version.digest = DigitsOf(FindAttribute(resource, "container.image.id"));
-  const bool is_told = !version.empty();
-  if (!is_told && (build_id.empty() || process.as_of.value < sighting.began.value + kServesAfterNs))
+  const bool has_version = !version.empty();
+  if (!has_version && (build_id.empty() || process.as_of.value < sighting.began.value + kServesAfterNs))
     return std::nullopt;
   const CgroupPath place = ParseCgroupPath(process.cgroup_path);
   if (!place.pod_uid.empty()) return std::nullopt;  // a static pod has a hash, which is not a k8s.pod.uid
-  if (is_told) return sighting;
+  if (has_version) return sighting;
   if (place.systemd_unit.empty() && place.container_id.empty() && process.container_id.empty()) return std::nullopt;
   version.build_id = build_id;
   return sighting;

@@ -118,7 +118,7 @@ void ServiceWatch::Look() {
     if (!LookAt(shard, now, &sightings).ok()) return;
   }
   const uint64_t turned_away = tracker_.turned_away(), muted = tracker_.muted();
-  for (const ServiceTracker::Change& change : tracker_.See(sightings.Take(), now)) Tell(change);
+  for (const ServiceTracker::Change& change : tracker_.See(sightings.Take(), now)) Report(change);
   turned_away_.Add(tracker_.turned_away() - turned_away + sightings.turned_away());
   muted_.Add(tracker_.muted() - muted);
   Save(now);
@@ -165,7 +165,7 @@ absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, ServiceSightings* 
 
 // Returns true if the log already has the rollout: the programs of one service change to a version one after the other,
 // and the tracker reports each of them.
-bool ServiceWatch::IsToldAlready(const ServiceTracker::Change& change) const {
+bool ServiceWatch::IsReported(const ServiceTracker::Change& change) const {
   const Attributes attributes = AttributesOf(change);
   const auto same = [&](const Rollout& rollout, std::string_view key) {
     return FindAttribute(rollout.attributes, key) == FindAttribute(attributes, key);
@@ -181,8 +181,8 @@ bool ServiceWatch::IsToldAlready(const ServiceTracker::Change& change) const {
          same(last[0], "rollout.hash");
 }
 
-void ServiceWatch::Tell(const ServiceTracker::Change& change) {
-  if (IsToldAlready(change)) return;
+void ServiceWatch::Report(const ServiceTracker::Change& change) {
+  if (IsReported(change)) return;
   if (!log_.AddService(IdOf(change), change.at, AttributesOf(change))) return;
   LogInfo("rollout service={} namespace={} environment={} executable={} version={} image={} hash={}",
           EscapeForDisplay(change.program.name), EscapeForDisplay(change.program.name_space),
@@ -208,13 +208,13 @@ void ServiceWatch::Save(UnixNs now) {
   }
 }
 
-void ServiceWatch::Fail(std::string_view what, const absl::Status& status) {
+void ServiceWatch::Fail(std::string_view operation, const absl::Status& status) {
   failures_.Add();
   uint64_t suppressed = 0;
   if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
   LogWarning(
       "versions of services are kept in memory only, a restart loses them operation={} error=\"{}\" suppressed={}",
-      what, Message(status), suppressed);
+      operation, Message(status), suppressed);
 }
 
 }  // namespace tributary

@@ -56,10 +56,10 @@ class ServiceWatch {
 
   void Run();
   absl::Status LookAt(uint32_t shard, UnixNs now, ServiceSightings* sightings);
-  void Tell(const ServiceTracker::Change& change);
-  bool IsToldAlready(const ServiceTracker::Change& change) const;
+  void Report(const ServiceTracker::Change& change);
+  bool IsReported(const ServiceTracker::Change& change) const;
   void Save(UnixNs now);
-  void Fail(std::string_view what, const absl::Status& status);
+  void Fail(std::string_view operation, const absl::Status& status);
 
   const int64_t keep_ns_;
   store::Store& store_;

@@ -69,7 +69,7 @@ class ServiceWatchTest : public testing::Test {
       watch_->Look();
     }
   }
-  std::vector<std::string> Told() const {
+  std::vector<std::string> Rollouts() const {
     std::vector<std::string> out;
     for (const Rollout& rollout : log_->List({kTimeBegin, kTimeEnd}, 100, [](const Rollout&) { return true; })) {
       const auto get = [&](std::string_view key) { return std::string(FindAttribute(rollout.attributes, key)); };
@@ -98,13 +98,13 @@ TEST_F(ServiceWatchTest, ReportsANewVersionOnceForAllShards) {
   Run(0, "server", "service.name=web,service.namespace=shop,service.version=1");
   Run(1, "server", "service.name=web,service.namespace=shop,service.version=1");
   Pass(1);
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Rollouts(), IsEmpty());
   const UnixNs at = clock_.Unix();
   Run(1, "server", "service.name=web,service.namespace=shop,service.version=2");
   Pass(1);
   Run(0, "server", "service.name=web,service.namespace=shop,service.version=2");
   Pass(3);
-  EXPECT_THAT(Told(), ElementsAre("service shop/web: 1 2"));
+  EXPECT_THAT(Rollouts(), ElementsAre("service shop/web: 1 2"));
   const auto rollouts = log_->List({kTimeBegin, kTimeEnd}, 100, [](const Rollout&) { return true; });
   EXPECT_EQ(rollouts[0].at, at);
   EXPECT_EQ(FindAttribute(rollouts[0].attributes, "process.executable.name"), "server");
@@ -117,10 +117,10 @@ TEST_F(ServiceWatchTest, OtherProgramsOfTheServiceBelongToTheSameRollout) {
   Pass(20);
   Run(0, "worker", "service.name=web,service.version=2");
   Pass(1);
-  EXPECT_THAT(Told(), ElementsAre("service /web: 1 2"));
+  EXPECT_THAT(Rollouts(), ElementsAre("service /web: 1 2"));
   Run(0, "worker", "service.name=web,service.version=3");
   Pass(1);
-  EXPECT_THAT(Told(), ElementsAre("service /web: 2 3", "service /web: 1 2"));
+  EXPECT_THAT(Rollouts(), ElementsAre("service /web: 2 3", "service /web: 1 2"));
 }
 
 TEST_F(ServiceWatchTest, BuildIdsOfAServiceThatChangeTogetherAreOneRollout) {
@@ -131,13 +131,13 @@ TEST_F(ServiceWatchTest, BuildIdsOfAServiceThatChangeTogetherAreOneRollout) {
   Run(0, "helper", "", 4);
   Run(0, "job", "", 5);
   Pass(4);
-  EXPECT_THAT(Told(), IsEmpty()) << "what runs for less than five minutes is a job";
+  EXPECT_THAT(Rollouts(), IsEmpty()) << "what runs for less than five minutes is a job";
   Pass(4);
-  ASSERT_EQ(Told().size(), 1u);
-  EXPECT_THAT(Told()[0], testing::StartsWith("service /unit: 0"));
+  ASSERT_EQ(Rollouts().size(), 1u);
+  EXPECT_THAT(Rollouts()[0], testing::StartsWith("service /unit: 0"));
   Run(0, "daemon", "", 6);
   Pass(8);
-  EXPECT_THAT(Told()[0], "service /unit: 03ab 06ab");
+  EXPECT_THAT(Rollouts()[0], "service /unit: 03ab 06ab");
 }
 
 TEST_F(ServiceWatchTest, HandlesReusedExecutableNumbers) {
@@ -150,7 +150,7 @@ TEST_F(ServiceWatchTest, HandlesReusedExecutableNumbers) {
   shard.executables.pop_back();
   Run(0, "daemon", "", 3);
   Pass(16);
-  EXPECT_THAT(Told(), ElementsAre("service /unit: 01ab 03ab"));
+  EXPECT_THAT(Rollouts(), ElementsAre("service /unit: 01ab 03ab"));
 }
 
 TEST_F(ServiceWatchTest, OpensTheFileOfAnEarlierRelease) {
@@ -167,7 +167,7 @@ TEST_F(ServiceWatchTest, OpensTheFileOfAnEarlierRelease) {
   Open();
   Run(0, "server", "service.name=web,service.version=2");
   Pass(1);
-  EXPECT_THAT(Told(), ElementsAre("service /web: 1 2", "service /old:  "));
+  EXPECT_THAT(Rollouts(), ElementsAre("service /web: 1 2", "service /old:  "));
 }
 
 TEST_F(ServiceWatchTest, ARestartReportsNothingTwiceAndMissesNothing) {
@@ -177,14 +177,14 @@ TEST_F(ServiceWatchTest, ARestartReportsNothingTwiceAndMissesNothing) {
   Pass(1);
   Open();
   Pass(1);
-  EXPECT_THAT(Told(), ElementsAre("service /web: 1 2"));
+  EXPECT_THAT(Rollouts(), ElementsAre("service /web: 1 2"));
   watch_.reset();
   clock_.Advance(60 * kNsPerMinute);
   Run(0, "server", "service.name=web,service.version=3");
   clock_.Advance(60 * kNsPerMinute);
   Open();
   Pass(1);
-  EXPECT_THAT(Told(), ElementsAre("service /web: 2 3", "service /web: 1 2"));
+  EXPECT_THAT(Rollouts(), ElementsAre("service /web: 2 3", "service /web: 1 2"));
 }
 
 TEST_F(ServiceWatchTest, AShardThatCannotBeReadPostponesAll) {
@@ -193,10 +193,10 @@ TEST_F(ServiceWatchTest, AShardThatCannotBeReadPostponesAll) {
   store_.shards[1].error = absl::UnavailableError("locked");
   Run(0, "server", "service.name=web,service.version=2");
   Pass(1);
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Rollouts(), IsEmpty());
   store_.shards[1].error.reset();
   Pass(1);
-  EXPECT_THAT(Told(), ElementsAre("service /web: 1 2"));
+  EXPECT_THAT(Rollouts(), ElementsAre("service /web: 1 2"));
 }
 
 TEST_F(ServiceWatchTest, ADamagedFileLosesOnlyStoredState) {
@@ -209,7 +209,7 @@ TEST_F(ServiceWatchTest, ADamagedFileLosesOnlyStoredState) {
   Pass(1);
   Run(0, "server", "service.name=web,service.version=2");
   Pass(1);
-  EXPECT_EQ(Told().size(), 1u);
+  EXPECT_EQ(Rollouts().size(), 1u);
 }
 
 TEST_F(ServiceWatchTest, StopInterruptsALook) {
@@ -218,7 +218,7 @@ TEST_F(ServiceWatchTest, StopInterruptsALook) {
   Run(0, "server", "service.name=web,service.version=2");
   watch_->Stop();
   Pass(1);
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Rollouts(), IsEmpty());
 }
 
 TEST_F(ServiceWatchTest, StopsTwiceAndRightAfterAStart) {
@@ -227,7 +227,7 @@ TEST_F(ServiceWatchTest, StopsTwiceAndRightAfterAStart) {
   watch_->Stop();
   watch_->Stop();
   Pass(1);
-  EXPECT_THAT(Told(), IsEmpty());
+  EXPECT_THAT(Rollouts(), IsEmpty());
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ constexpr size_t kNodesPerCheck = 65'536;
 // Frames that are named at once, and how many nodes ahead memory is prefetched.
 constexpr size_t kNamedTogether = 8192, kAhead = 8;
 
-absl::Status Corrupt(std::string_view what) {
-  return Error(absl::StatusCode::kDataLoss, fmt::format("the store is corrupt: {}", what));
+absl::Status Corrupt(std::string_view reason) {
+  return Error(absl::StatusCode::kDataLoss, fmt::format("the store is corrupt: {}", reason));
 }
 
 }  // namespace
@@ -90,15 +90,15 @@ void AddressFold::Average() {
 }
 
 // Visits children before parents.
-absl::StatusOr<std::vector<uint8_t>> AddressFold::FindMet(const DayNodes& nodes) {
+absl::StatusOr<std::vector<uint8_t>> AddressFold::FindUsedNodes(const DayNodes& nodes) {
   const store::Trie& trie = *nodes.trie;
-  std::vector<uint8_t> met(trie.parents.size(), 0);
-  for (size_t i = met.size() - 1; i > 0; --i) {
+  std::vector<uint8_t> used(trie.parents.size(), 0);
+  for (size_t i = used.size() - 1; i > 0; --i) {
     if (trie.parents[i].value >= i) return Corrupt(fmt::format("node {} comes before its parent", i));
-    if (nodes.counts[i] != 0 || nodes.values[i] != 0) met[i] = 1;
-    if (met[i] != 0) met[trie.parents[i].value] = 1;
+    if (nodes.counts[i] != 0 || nodes.values[i] != 0) used[i] = 1;
+    if (used[i] != 0) used[trie.parents[i].value] = 1;
   }
-  return met;
+  return used;
 }
 
 absl::Status AddressFold::MapInto(FrameNamer& namer, FunctionTrie* functions) {
@@ -112,13 +112,13 @@ absl::Status AddressFold::MapInto(FrameNamer& namer, FunctionTrie* functions) {
   return absl::OkStatus();
 }
 
-absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<uint8_t>& met,
+absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<uint8_t>& used,
                                    const std::vector<uint32_t>& executables, FrameNamer& namer,
                                    std::vector<FrameNamer::Chain>* chains) {
   std::map<uint32_t, std::vector<uint32_t>> rows_of;  // by the namer's executable; a map: its order is always the same
   std::vector<uint8_t> taken(trie.frame_rows.size(), 0);
-  for (size_t i = 1; i < met.size(); ++i) {
-    if (met[i] == 0) continue;
+  for (size_t i = 1; i < used.size(); ++i) {
+    if (used[i] == 0) continue;
     const uint32_t frame = trie.frames[i];
     if (frame >= trie.frame_rows.size()) return Corrupt(fmt::format("frame {} is not defined", frame));
     if (std::exchange(taken[frame], 1) != 0) continue;
@@ -154,12 +154,12 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
                                  FunctionTrie* functions) {
   const store::Trie& trie = *nodes.trie;
   size_t size = trie.parents.size();
-  ASSIGN_OR_RETURN(const std::vector<uint8_t> met, FindMet(nodes));
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> used, FindUsedNodes(nodes));
   std::vector<FrameNamer::Chain> chains;  // by frame row
-  RETURN_IF_ERROR(NameRows(trie, met, executables, namer, &chains));
+  RETURN_IF_ERROR(NameRows(trie, used, executables, namer, &chains));
   size_t functions_max = 0;
   for (size_t i = 1; i < size; ++i) {
-    if (met[i] != 0) functions_max += chains[trie.frames[i]].count;
+    if (used[i] != 0) functions_max += chains[trie.frames[i]].count;
   }
   functions->Expect(functions_max);
   // Parents come before children: each node's function node is a child of its parent's function node.
@@ -168,7 +168,7 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
   for (size_t i = 1; i < size; ++i) {
     if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(context_.request));
     if (i + kAhead < size) functions->Prefetch(mapped[trie.parents[i + kAhead].value]);
-    if (met[i] == 0) continue;
+    if (used[i] == 0) continue;
     FunctionNode node = mapped[trie.parents[i].value];
     for (FunctionNo function : namer.Functions(chains[trie.frames[i]])) {
       const std::optional<FunctionNode> child = functions->Child(node, function);

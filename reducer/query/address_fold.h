@@ -29,14 +29,14 @@ class AddressFold {
   };
   const std::map<store::Day, DayNodes>& days() const { return days_; }
   // Returns for each node of a day whether it leads to a value. The other nodes of the day's trie can be skipped.
-  static absl::StatusOr<std::vector<uint8_t>> FindMet(const DayNodes& nodes);
+  static absl::StatusOr<std::vector<uint8_t>> FindUsedNodes(const DayNodes& nodes);
 
  private:
   absl::StatusOr<DayNodes*> FindDay(store::Day day);
   void Average();
   absl::Status AddRow(DayNodes& nodes, store::NodeNo node, uint64_t value, uint64_t count);
-  // Names each frame row of the nodes that lead to a value (`met`).
-  absl::Status NameRows(const store::Trie& trie, const std::vector<uint8_t>& met,
+  // Names each frame row of the nodes that lead to a value (`used`).
+  absl::Status NameRows(const store::Trie& trie, const std::vector<uint8_t>& used,
                         const std::vector<uint32_t>& executables, FrameNamer& namer,
                         std::vector<FrameNamer::Chain>* chains);
   absl::Status MapDay(const DayNodes& nodes, const std::vector<uint32_t>& executables, FrameNamer& namer,

@@ -46,8 +46,8 @@ class ExecutableBuilder {
     }
     ASSIGN_OR_RETURN(const std::vector<SymbolFiles::Row> tables, symbols_.List());
     for (const SymbolFiles::Row& row : tables) {
-      if (found_.contains({row.said.id, ""})) continue;
-      list_.executables.push_back({.id = row.said.id, .symbols = row});
+      if (found_.contains({row.header.id, ""})) continue;
+      list_.executables.push_back({.id = row.header.id, .symbols = row});
     }
     std::stable_sort(list_.executables.begin(), list_.executables.end(), [](const Executable& a, const Executable& b) {
       return std::tie(a.total_value, a.self_value) > std::tie(b.total_value, b.self_value);
@@ -72,7 +72,7 @@ class ExecutableBuilder {
     list_.value += values[0];
     list_.count += counts[0];
     std::vector<Found*> of_row(rows.size(), nullptr);
-    std::vector<uint8_t> met(trie.frame_rows.size(), 0);
+    std::vector<uint8_t> seen(trie.frame_rows.size(), 0);
     // Children before parents.
     for (size_t i = size - 1; i > 0; --i) {
       const uint32_t parent = trie.parents[i].value;
@@ -95,7 +95,7 @@ class ExecutableBuilder {
           found->executable.path = rows[number].path;
         }
       }
-      if (!std::exchange(met[trie.frames[i]], 1)) found->frames.push_back(frame);
+      if (!std::exchange(seen[trie.frames[i]], 1)) found->frames.push_back(frame);
       found->executable.self_value += nodes.values[i];
       found->executable.self_count += nodes.counts[i];
       // A stack counts once for an executable: at its outermost frame in the executable.

@@ -78,7 +78,7 @@ TEST_F(FrameNamerTest, UsesNamesOfFramesAsTheyAre) {
   }
 }
 
-TEST_F(FrameNamerTest, TheTableSaysTheKindOfCode) {
+TEST_F(FrameNamerTest, TheTableGivesTheKindOfCode) {
   SymbolTableBuilder builder;
   builder.AddFunction({0x1000, 0x100, "main.main"}, SymbolTableBuilder::Layer::kSymbols);
   builder.AddFunction({0x2000, 0x100, "c_function"}, SymbolTableBuilder::Layer::kSymbols);

@@ -9,13 +9,13 @@
 
 namespace tributary {
 
-absl::Status MeetLabelNames(const QueryContext& context, AttributeNames& names) {
-  absl::flat_hash_set<std::string> met;
+absl::Status LearnLabelNames(const QueryContext& context, AttributeNames& names) {
+  absl::flat_hash_set<std::string> seen;
   return ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
     ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(context.request.range, nullptr));
     RETURN_IF_ERROR(CheckCancelled(context.request));
     for (const store::ProcessRow& row : rows) {
-      if (!row.attributes.empty() && met.insert(row.attributes).second) names.Meet(DecodeAttributes(row.attributes));
+      if (!row.attributes.empty() && seen.insert(row.attributes).second) names.Learn(DecodeAttributes(row.attributes));
     }
     return absl::OkStatus();
   });
@@ -24,7 +24,7 @@ absl::Status MeetLabelNames(const QueryContext& context, AttributeNames& names) 
 // A process's own attributes become known when the process is joined, which may not have happened yet.
 absl::Status CheckLabelNames(const QueryContext& context, AttributeNames& names) {
   if (context.request.selector.CheckNames(names).ok()) return absl::OkStatus();
-  RETURN_IF_ERROR(MeetLabelNames(context, names));
+  RETURN_IF_ERROR(LearnLabelNames(context, names));
   return context.request.selector.CheckNames(names);
 }
 

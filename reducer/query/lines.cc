@@ -59,13 +59,13 @@ class LineBuilder {
   absl::Status AddDay(store::StoreReader& reader, const AddressFold::DayNodes& nodes,
                       const std::vector<store::ExecutableRow>& rows, const QueryRequest& request) {
     const store::Trie& trie = *nodes.trie;
-    ASSIGN_OR_RETURN(const std::vector<uint8_t> met, AddressFold::FindMet(nodes));
+    ASSIGN_OR_RETURN(const std::vector<uint8_t> used, AddressFold::FindUsedNodes(nodes));
     std::vector<uint32_t> place_of_row(trie.frame_rows.size(), kNone);
     std::vector<Place> places = {Place{}};  // [0]: the frame is not the function
     std::vector<uint32_t> nearest(trie.parents.size(), 0);
     for (size_t i = 1; i < trie.parents.size(); ++i) {
       if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request));
-      if (met[i] == 0) continue;
+      if (used[i] == 0) continue;
       const uint32_t parent = trie.parents[i].value;
       if (trie.frames[i] >= trie.frame_rows.size()) {
         return Error(absl::StatusCode::kDataLoss, "the store is corrupt: a frame is not defined");

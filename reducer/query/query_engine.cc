@@ -86,7 +86,7 @@ absl::StatusOr<std::set<SampleTypeInfo>> QueryEngine::QueryTypes(const QueryRequ
 
 absl::StatusOr<std::vector<std::string>> QueryEngine::QueryLabels(const QueryRequest& request) {
   RETURN_IF_ERROR(CheckRequest(request));
-  RETURN_IF_ERROR(MeetLabelNames(ContextOf(request), names_));
+  RETURN_IF_ERROR(LearnLabelNames(ContextOf(request), names_));
   return names_.List();
 }
 

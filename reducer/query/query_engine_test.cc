@@ -297,7 +297,7 @@ TEST_F(QueryTest, TimelineStepsAreWholeMilliseconds) {
   EXPECT_EQ(timeline->values.size(), 1u);
 }
 
-TEST_F(QueryTest, TimelineSpreadsMinutesWhoseRawSamplesAreGone) {
+TEST_F(QueryTest, TimelineSpreadsMinutesWithoutRawSamples) {
   AddSample(5 * kNsPerSecond, 1, 1, work_, 99, 4);                      // minute 0: only its sum is left
   AddSample(kNsPerMinute + 40 * kNsPerSecond, 1, 1, work_, 7);          // minute 1: raw
   AddSample(2 * kNsPerMinute + 10 * kNsPerSecond, 1, 1, work_, 11, 2);  // minute 2: raw, not closed
@@ -398,7 +398,7 @@ TEST_F(QueryTest, CancelledQueriesEnd) {
   EXPECT_EQ(asked, 2);
 }
 
-TEST_F(QueryTest, LimitErrorsSayHowToNarrow) {
+TEST_F(QueryTest, LimitErrorsExplainHowToNarrow) {
   AddSample(1 * kMs, 1, 1, kernel_node_, 1);
   struct Case {
     QueryLimits limits;

@@ -13,7 +13,7 @@ TEST_F(ResourceQueryTest, SelectsByJoinedAttributes) {
   AddSample(1, 1, 1, work_, 10);
   AddSample(2, 2, 3, work_, 5);
   EXPECT_EQ(Total(R"({k8s_pod_name="web-1"})"), 0u);  // not reported yet
-  TellPod("1", {});
+  ReportPod("1", {});
   EXPECT_EQ(Total(R"({k8s_pod_name="web-1"})"), 5u);
   EXPECT_EQ(Total(R"({k8s.namespace.name="shop",service_name=~"web.*"})"), 5u);
   EXPECT_EQ(Total(R"({k8s_namespace_name=""})"), 10u);
@@ -36,8 +36,8 @@ TEST_F(ResourceQueryTest, AnUnknownLabelIsAnError) {
 }
 
 TEST_F(ResourceQueryTest, SplitsAChangeByTime) {
-  TellPod("1", kStart);
-  TellPod("2", At(30 * kNsPerSecond));
+  ReportPod("1", kStart);
+  ReportPod("2", At(30 * kNsPerSecond));
   AddSample(1, 1, 1, work_, 100);
   AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
   AddSample(40 * kNsPerSecond, 2, 3, work_, 7);
@@ -54,7 +54,7 @@ TEST_F(ResourceQueryTest, SplitsAChangeByTime) {
 }
 
 TEST_F(ResourceQueryTest, SeriesIncludeTheContainersPodsAndServicesOfProcesses) {
-  TellPod("1", {});
+  ReportPod("1", {});
   AddSample(1, 1, 1, work_, 10);
   AddSample(2, 2, 3, work_, 5);
   const absl::StatusOr<SeriesList> list = engine_->QuerySeries(Request(), 10);
@@ -78,7 +78,7 @@ TEST_F(ResourceQueryTest, SeriesIncludeTheContainersPodsAndServicesOfProcesses) 
 }
 
 TEST_F(ResourceQueryTest, SeriesOfAServiceThatChangedHaveBothNames) {
-  auto tell = [&](const char* name, UnixNs from) {
+  auto report_service = [&](const char* name, UnixNs from) {
     metadata_->Take(
         kCluster,
         {.entities = {{.kind = EntityKind::kPod,
@@ -86,8 +86,8 @@ TEST_F(ResourceQueryTest, SeriesOfAServiceThatChangedHaveBothNames) {
                        .from = from,
                        .attributes = {{"k8s.pod.annotation.resource.opentelemetry.io/service.name", name}}}}});
   };
-  tell("old", kStart);
-  tell("new", At(30 * kNsPerSecond));
+  report_service("old", kStart);
+  report_service("new", At(30 * kNsPerSecond));
   AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
   AddSample(40 * kNsPerSecond, 2, 3, work_, 7);
   const absl::StatusOr<SeriesList> list = engine_->QuerySeries(Request(R"({thread_name=~".*"})"), 10);

@@ -11,7 +11,7 @@
 
 namespace tributary {
 
-inline const MetadataTeller kCluster = {true, "cluster/c1"};
+inline const MetadataSender kCluster = {true, "cluster/c1"};
 inline constexpr char kContainer[] = "4c01db0b339c0d5a1fc8d5c8c4d4c4a8c2a4a3c9b7b6a5f4e3d2c1b0a9f8e7d6";
 inline constexpr char kPodUid[] = "0a1b2c3d-1111-2222-3333-444455556666";
 
@@ -28,7 +28,7 @@ class ResourceQueryTest : public QueryTest {
     row.container_id = kContainer;
     row.cgroup_path = std::string("/kubepods/pod") + kPodUid + "/" + kContainer;
   }
-  void TellPod(std::string version, UnixNs from) {
+  void ReportPod(std::string version, UnixNs from) {
     metadata_->Take(kCluster,
                     {.entities = {{.kind = EntityKind::kPod,
                                    .id = kPodUid,

@@ -58,23 +58,23 @@ absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store) {
 }
 
 absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypesInRange(store::Store& store, const QueryRequest& request) {
-  std::set<SampleTypeInfo> met;
+  std::set<SampleTypeInfo> found;
   const absl::Status visited = ForEachShard(store, [&](store::StoreReader& reader) -> absl::Status {
-    ASSIGN_OR_RETURN(auto unmet, reader.SampleTypes());
-    std::erase_if(unmet, [&](const auto& type) { return met.contains(type.second); });
-    if (unmet.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(auto missing, reader.SampleTypes());
+    std::erase_if(missing, [&](const auto& type) { return found.contains(type.second); });
+    if (missing.empty()) return absl::OkStatus();
     const absl::Status scanned = reader.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(request));
-      if (const auto type = unmet.find(columns.type); type != unmet.end() && !columns.nodes.empty()) {
-        met.insert(std::move(type->second));
-        unmet.erase(type);
+      if (const auto type = missing.find(columns.type); type != missing.end() && !columns.nodes.empty()) {
+        found.insert(std::move(type->second));
+        missing.erase(type);
       }
-      return unmet.empty() ? absl::CancelledError("all types were met") : absl::OkStatus();
+      return missing.empty() ? absl::CancelledError("all types were found") : absl::OkStatus();
     });
-    return unmet.empty() ? absl::OkStatus() : scanned;
+    return missing.empty() ? absl::OkStatus() : scanned;
   });
   RETURN_IF_ERROR(visited);
-  return met;
+  return found;
 }
 
 absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRequest& request) {

@@ -80,7 +80,7 @@ TEST(Selector, UnknownLabelNamesTheNearest) {
   const absl::Status unknown = selector->CheckNames(names);
   EXPECT_EQ(unknown.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(unknown), HasSubstr("'proces_pid' at byte 13; the nearest is 'process.pid'"));
-  names.Meet({{"proces.pid", ""}});
+  names.Learn({{"proces.pid", ""}});
   EXPECT_TRUE(selector->CheckNames(names).ok());
   (void)Selector::Parse("{" + std::string(8000, 'x') + "=\"1\"}")->CheckNames(names);  // bounded work
 }

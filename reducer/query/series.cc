@@ -135,9 +135,9 @@ class SeriesBuilder {
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     ASSIGN_OR_RETURN(ShardWeights weights, Weigh(reader, request, selection, context.type.is_gauge()));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
-    store::ProcessSet met;
-    for (const auto& [process, weight] : weights.processes) met.insert(process);
-    ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range, &met));
+    store::ProcessSet wanted;
+    for (const auto& [process, weight] : weights.processes) wanted.insert(process);
+    ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range, &wanted));
     absl::flat_hash_map<store::ProcessNo, const store::ProcessRow*> by_number;
     SplitStates split;
     for (const store::ProcessRow& row : rows) {
@@ -160,7 +160,7 @@ class SeriesBuilder {
         }
       }
     }
-    ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(request.range, met));
+    ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(request.range, wanted));
     for (const store::ThreadRow& row : threads) {
       auto weight = weights.threads.find(row.no);
       auto process = by_number.find(row.process);
@@ -241,15 +241,15 @@ class SeriesBuilder {
     AddNamed(&services_, {.name = get("service.name"), .name_space = get("service.namespace")}, weight);
   }
   // An entry with an id is identified by the id. The latest name describes it.
-  static void AddNamed(Named* named, SeriesList::Named what, const Weight& weight) {
-    auto key = what.id.empty() ? NamedKey(what.kind, what.name_space, what.name) : NamedKey(what.id, "", "");
+  static void AddNamed(Named* named, SeriesList::Named added, const Weight& weight) {
+    auto key = added.id.empty() ? NamedKey(added.kind, added.name_space, added.name) : NamedKey(added.id, "", "");
     SeriesList::Named& entry = (*named)[std::move(key)];
-    if (!what.name.empty()) {
-      entry.name = std::move(what.name);
-      entry.name_space = std::move(what.name_space);
+    if (!added.name.empty()) {
+      entry.name = std::move(added.name);
+      entry.name_space = std::move(added.name_space);
     }
-    entry.id = std::move(what.id);
-    entry.kind = std::move(what.kind);
+    entry.id = std::move(added.id);
+    entry.kind = std::move(added.kind);
     entry.value += weight.value;
     entry.count += weight.count;
   }

@@ -135,9 +135,9 @@ class HealthBuilder {
 
   absl::Status Name(store::StoreReader& reader, const QueryRequest& request, const Culprits& culprits) {
     ASSIGN_OR_RETURN(std::vector<store::ExecutableRow> executables, reader.Executables());
-    store::ProcessSet met;
-    for (const auto& [who, weights] : culprits) met.insert(who.second);
-    ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(request.range, &met));
+    store::ProcessSet wanted;
+    for (const auto& [who, weights] : culprits) wanted.insert(who.second);
+    ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(request.range, &wanted));
     absl::flat_hash_map<store::ProcessNo, std::string> programs;
     for (const store::ProcessRow& row : processes) {
       programs.emplace(row.no, LabelValue(Label::kProcessExecutableName, row));

@@ -15,8 +15,8 @@ namespace tributary::store {
 
 constexpr char kColumnVersion = 1;
 
-inline absl::Status CorruptColumns(std::string_view what) {
-  return Error(absl::StatusCode::kDataLoss, std::string("stored ") + std::string(what) + " are corrupt");
+inline absl::Status CorruptColumns(std::string_view object) {
+  return Error(absl::StatusCode::kDataLoss, std::string("stored ") + std::string(object) + " are corrupt");
 }
 
 // Encodes a column in which neighbours are mostly equal, as pairs: zigzag difference to the previous run, run length.

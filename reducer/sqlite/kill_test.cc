@@ -77,13 +77,13 @@ TEST(StoreKilled, KeepsEveryBatchOnceAcrossKills) {
     }
     close(acks[1]);
     // Kills in the middle of a commit: after a different number of acks each round, and then some microseconds.
-    uint64_t told = durable, sequence = 0;
+    uint64_t acknowledged = durable, sequence = 0;
     for (uint32_t i = 0; i < 1 + round % 5 && read(acks[0], &sequence, sizeof(sequence)) == sizeof(sequence); ++i) {
-      told = sequence;
+      acknowledged = sequence;
     }
     usleep((round * 379) % 3000);
     kill(child, SIGKILL);
-    while (read(acks[0], &sequence, sizeof(sequence)) == sizeof(sequence)) told = sequence;
+    while (read(acks[0], &sequence, sizeof(sequence)) == sizeof(sequence)) acknowledged = sequence;
     close(acks[0]);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
@@ -93,7 +93,7 @@ TEST(StoreKilled, KeepsEveryBatchOnceAcrossKills) {
     auto writer = store->OpenWriter(0).value();
     TestCollector collector("node-a");
     durable = writer->FindSession(collector.info().session_id)->durable_sequence;
-    EXPECT_GE(durable, told) << "what was acknowledged is durable";
+    EXPECT_GE(durable, acknowledged) << "what was acknowledged is durable";
     auto reader = store->OpenReader(0).value();
     Totals totals = TotalsOf(*reader);
     EXPECT_EQ(totals.stored, durable * kSamplesPerBatch);

@@ -45,9 +45,9 @@ absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisi
     if (!row) continue;
     const absl::StatusOr<std::string> raw = UnpackColumns(find.Bytes(1), find.Int(0));
     RETURN_IF_ERROR(find.InFile(raw.ok() ? DecodeProcesses(*raw, &piece) : raw.status()));
-    const Slot told{static_cast<int32_t>(find.Int(2))};
+    const Slot last_slot{static_cast<int32_t>(find.Int(2))};
     find.Reset();
-    RETURN_IF_ERROR(visit(piece, told));
+    RETURN_IF_ERROR(visit(piece, last_slot));
   }
   return absl::OkStatus();
 }

@@ -27,8 +27,8 @@ class StringReader {
 };
 
 // Visits the pieces that describe the processes and threads of some slots, the latest piece first. If a process or a
-// thread has several descriptions, the first one visited is right. `told`: the last slot of the piece.
-using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot told)>;
+// thread has several descriptions, the first one visited is right. `last_slot`: the last slot of the piece.
+using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot last_slot)>;
 absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit);
 
 }  // namespace tributary::store

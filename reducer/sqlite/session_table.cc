@@ -88,11 +88,11 @@ absl::StatusOr<uint64_t> SessionTable::FindDurable(std::string_view id) {
   return session.totals.durable_sequence;
 }
 
-absl::StatusOr<Session*> SessionTable::Touch(std::string_view id) { return Touch(id, /*spoke=*/true); }
+absl::StatusOr<Session*> SessionTable::Touch(std::string_view id) { return Touch(id, /*is_sender=*/true); }
 
-absl::StatusOr<Session*> SessionTable::TouchQuietly(std::string_view id) { return Touch(id, /*spoke=*/false); }
+absl::StatusOr<Session*> SessionTable::TouchQuietly(std::string_view id) { return Touch(id, /*is_sender=*/false); }
 
-absl::StatusOr<Session*> SessionTable::Touch(std::string_view id, bool spoke) {
+absl::StatusOr<Session*> SessionTable::Touch(std::string_view id, bool is_sender) {
   auto it = by_id_.find(ToAbsl(id));
   bool is_new = it == by_id_.end();
   if (is_new) {
@@ -106,10 +106,11 @@ absl::StatusOr<Session*> SessionTable::Touch(std::string_view id, bool spoke) {
   }
   Session& session = sessions_.front();
   if (session.touched != nullptr) {
-    session.touched->spoke |= spoke;
+    session.touched->is_sender |= is_sender;
     return &session;
   }
-  session.touched = &touched_.emplace_back(&session, is_new, spoke, session.totals, session.last_seen_ns, session.row);
+  session.touched =
+      &touched_.emplace_back(&session, is_new, is_sender, session.totals, session.last_seen_ns, session.row);
   if (session.dictionary != nullptr) session.touched->counts = session.dictionary->counts();
   return &session;
 }
@@ -132,7 +133,7 @@ absl::Status SessionTable::CloseEarlierBoots(const Session& first_of_boot) {
     }
   }
   for (const std::string& id : earlier) {
-    ASSIGN_OR_RETURN(Session * session, Touch(id, /*spoke=*/false));
+    ASSIGN_OR_RETURN(Session * session, Touch(id, /*is_sender=*/false));
     session->totals.closed_reason = static_cast<int64_t>(LossReason::kCollectorKilled);
     session->totals.closed_captured = session->totals.accounting.captured;
   }
@@ -162,7 +163,7 @@ absl::Status SessionTable::WriteTouched(int64_t now_ns) {
   for (const Touched& touched : touched_) {
     Session& session = *touched.session;
     if (session.machine == 0) continue;  // nothing of the session was kept
-    if (touched.spoke) session.last_seen_ns = now_ns;
+    if (touched.is_sender) session.last_seen_ns = now_ns;
     const SessionTotals& totals = session.totals;
     const std::string lost = EncodeLosses(totals.accounting);
     const std::string types = EncodeSessionTypes(totals);

@@ -47,7 +47,7 @@ std::string SessionKey(const Source& source);
 struct Touched {
   Session* session;
   bool is_new;
-  bool spoke;
+  bool is_sender;
   SessionTotals totals;
   int64_t last_seen_ns;
   SessionRow row;
@@ -100,7 +100,7 @@ class SessionTable {
   using List = std::list<Session>;
 
   SessionTable() = default;
-  absl::StatusOr<Session*> Touch(std::string_view id, bool spoke);
+  absl::StatusOr<Session*> Touch(std::string_view id, bool is_sender);
   absl::StatusOr<bool> Load(std::string_view id, Session* session);
   void CountBytes(Session& session, size_t bytes);
   void Erase(List::iterator it);

@@ -156,21 +156,21 @@ absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessVisi
 
 absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit) {
   if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
-  absl::flat_hash_set<uint32_t> met;
+  absl::flat_hash_set<uint32_t> seen;
   ProcessRow row;  // one row for all visits, so its texts keep their memory
   return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range),
-                        [&](const StoredProcesses& piece, Slot told) -> absl::Status {
+                        [&](const StoredProcesses& piece, Slot last_slot) -> absl::Status {
                           for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
                             if (only != nullptr && !only->contains(ProcessNo{it->no})) continue;
-                            if (!met.insert(it->no).second) continue;
-                            RETURN_IF_ERROR(Describe(*it, told, &row));
+                            if (!seen.insert(it->no).second) continue;
+                            RETURN_IF_ERROR(Describe(*it, last_slot, &row));
                             RETURN_IF_ERROR(visit(row));
                           }
                           return absl::OkStatus();
                         });
 }
 
-absl::Status SqliteShardReader::Describe(const StoredProcess& process, Slot told, ProcessRow* row) {
+absl::Status SqliteShardReader::Describe(const StoredProcess& process, Slot last_slot, ProcessRow* row) {
   row->no = ProcessNo{process.no};
   const auto machine = machines_.find(process.machine);
   row->node_id = machine == machines_.end() ? "" : machine->second.node_id;
@@ -185,7 +185,7 @@ absl::Status SqliteShardReader::Describe(const StoredProcess& process, Slot told
   ASSIGN_OR_RETURN(row->cgroup_path, strings_->Get(process.cgroup_path));
   ASSIGN_OR_RETURN(row->attributes, strings_->Get(process.attributes));
   row->executable = ExecutableNo{process.executable};
-  row->as_of = StartOf(told);
+  row->as_of = StartOf(last_slot);
   return absl::OkStatus();
 }
 
@@ -202,12 +202,12 @@ absl::StatusOr<std::vector<ProcessRow>> SqliteShardReader::Processes(TimeRange r
 absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(TimeRange range, const ProcessSet& of) {
   std::vector<ThreadRow> rows;
   if (database_ == nullptr || range.from >= range.to) return rows;
-  absl::flat_hash_set<uint32_t> met;
+  absl::flat_hash_set<uint32_t> seen;
   RETURN_IF_ERROR(VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range),
                                  [&](const StoredProcesses& piece, Slot) -> absl::Status {
                                    for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
                                      const ProcessNo process{it->process};
-                                     if (!met.insert(it->no).second || !of.contains(process)) continue;
+                                     if (!seen.insert(it->no).second || !of.contains(process)) continue;
                                      ASSIGN_OR_RETURN(const std::string_view name, strings_->Get(it->name));
                                      rows.push_back({ThreadNo{it->no}, process, Tid{it->tid}, std::string(name)});
                                    }
@@ -384,11 +384,11 @@ class SqliteShardReader::LateSnapshots {
     const auto key = std::tie(columns->minute, columns->node_id, columns->type);
     if (key != std::tie(minute_, node_id_, type_)) {
       std::tie(minute_, node_id_, type_) = key;
-      met_.clear();
+      seen_.clear();
     }
     size_t kept = 0;
     for (size_t i = 0; i < columns->processes.size(); ++i) {
-      if (met_.contains(columns->processes[i])) continue;
+      if (seen_.contains(columns->processes[i])) continue;
       columns->processes[kept] = columns->processes[i];
       columns->nodes[kept] = columns->nodes[i];
       columns->values[kept] = columns->values[i];
@@ -399,14 +399,14 @@ class SqliteShardReader::LateSnapshots {
     columns->nodes.resize(kept);
     columns->values.resize(kept);
     columns->counts.resize(kept);
-    met_.insert(columns->processes.begin(), columns->processes.end());
+    seen_.insert(columns->processes.begin(), columns->processes.end());
   }
 
  private:
   UnixNs minute_{INT64_MIN};
   std::string_view node_id_;
   TypeNo type_;
-  ProcessSet met_;
+  ProcessSet seen_;
 };
 
 absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit) {

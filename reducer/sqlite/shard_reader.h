@@ -39,7 +39,7 @@ class SqliteShardReader : public StoreReader {
   SqliteShardReader(uint32_t shard, TrieCache& cache) : shard_(shard), cache_(cache) {}
   absl::Status Start(const std::string& path);
   absl::Status ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit);
-  absl::Status Describe(const StoredProcess& process, Slot told, ProcessRow* row);
+  absl::Status Describe(const StoredProcess& process, Slot last_slot, ProcessRow* row);
   // Returns the machine's node id, or "" if no row has this machine.
   absl::StatusOr<std::string_view> NodeIdOf(int64_t machine);
   // The first and the last piece of the day's trie that this reader sees. {0, 0}: no piece.

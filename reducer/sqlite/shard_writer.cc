@@ -129,13 +129,13 @@ absl::Status SqliteShardWriter::NoteBoot(Session& session, const ClockPair& cloc
 
 // The first session accounts for all captured samples that no other of the closed sessions accounts for. A session that
 // is known here accounts for its stored and its lost samples, even for those that its node has not seen acknowledged.
-absl::Status SqliteShardWriter::Close(Session& speaker, const RowBatch& batch) {
+absl::Status SqliteShardWriter::Close(Session& sender, const RowBatch& batch) {
   const std::vector<ClosedSession>& closes = batch.closes;
   NamedSampleCounts others;
   for (size_t i = closes.size(); i-- > 0;) {
     const ClosedSession& closed = closes[i];
     const NamedSampleCounts captured = Named(batch, closed.captured);
-    ASSIGN_OR_RETURN(Session * session, FindClosed(speaker, closed, /*may_be_new=*/i == 0));
+    ASSIGN_OR_RETURN(Session * session, FindClosed(sender, closed, /*may_be_new=*/i == 0));
     if (session == nullptr) {
       others += captured;
       continue;
@@ -150,16 +150,16 @@ absl::Status SqliteShardWriter::Close(Session& speaker, const RowBatch& batch) {
 
 // Returns the session only if it is another session of the same node, otherwise nullptr. If `may_be_new`, adds an
 // unknown session, of which nothing is stored.
-absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new) {
+absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& sender, const ClosedSession& closed, bool may_be_new) {
   std::string_view id(reinterpret_cast<const char*>(closed.session_id.data()), closed.session_id.size());
   ASSIGN_OR_RETURN(Session * session, sessions_->TouchQuietly(id));
-  if (session->machine == 0 && may_be_new && speaker.unknown_closed < kUnknownClosedMax) {
-    ++speaker.unknown_closed;
-    session->machine = speaker.machine;
+  if (session->machine == 0 && may_be_new && sender.unknown_closed < kUnknownClosedMax) {
+    ++sender.unknown_closed;
+    session->machine = sender.machine;
     session->last_seen_ns = clock_.Unix().value;
   }
   if (session->machine == 0 && !may_be_new) return nullptr;
-  if (session != &speaker && session->machine == speaker.machine) return session;
+  if (session != &sender && session->machine == sender.machine) return session;
   ++tally_.closings_refused;
   return nullptr;
 }

@@ -56,8 +56,8 @@ class SqliteShardWriter : public ShardWriter {
   absl::StatusOr<Outcome> Apply(const RowBatch& batch);
   absl::Status Store(Session& session, const RowBatch& batch);
   absl::Status NoteBoot(Session& session, const ClockPair& clock);
-  absl::Status Close(Session& speaker, const RowBatch& batch);
-  absl::StatusOr<Session*> FindClosed(Session& speaker, const ClosedSession& closed, bool may_be_new);
+  absl::Status Close(Session& sender, const RowBatch& batch);
+  absl::StatusOr<Session*> FindClosed(Session& sender, const ClosedSession& closed, bool may_be_new);
   bool TakeDefinitions(Session& session, const RowBatch& batch);
   absl::Status StoreSamples(Session& session, const RowBatch& batch);
   void CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples);

@@ -187,13 +187,13 @@ absl::Status Database::QuickCheck() {
   return answered && check.Bytes(0) != "ok" ? Damaged(*path_, check.Bytes(0)) : absl::OkStatus();
 }
 
-absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view what,
+absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view contents,
                                          absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open) {
   absl::StatusOr<Database> opened = open(path);
   if (!absl::IsDataLoss(opened.status()) && !absl::IsInternal(opened.status())) return opened;
   const std::string aside = path + ".broken";
-  LogError("{} cannot be read, an empty database is used instead path={} kept_as={} error=\"{}\"", what, path, aside,
-           Message(opened.status()));
+  LogError("{} cannot be read, an empty database is used instead path={} kept_as={} error=\"{}\"", contents, path,
+           aside, Message(opened.status()));
   if (rename(path.c_str(), aside.c_str()) != 0) return ErrnoStatus("rename", path, errno);
   for (const char* suffix : {"-wal", "-shm"}) unlink((path + suffix).c_str());
   return open(path);

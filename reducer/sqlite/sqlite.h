@@ -112,8 +112,8 @@ class Database {
 };
 
 // Opens a database with contents that come back by themselves. If `open` returns DataLoss or Internal, renames the file
-// to FILE.broken, logs a line about `what`, and creates a new file.
-absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view what,
+// to FILE.broken, logs a line about `contents`, and creates a new file.
+absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view contents,
                                          absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open);
 
 // Rolls back unless committed.

@@ -66,26 +66,26 @@ absl::Status SqliteEntityStore::Save(std::span<const Row> rows) {
 }
 
 absl::Status SqliteEntityStore::SaveRow(const Row& row) {
-  const int cluster = row.teller.is_cluster ? 1 : 0;
+  const int cluster = row.sender.is_cluster ? 1 : 0;
   const auto kind = static_cast<uint8_t>(row.kind);
   bool used = row.used;
   if (!row.states.empty()) {
-    ASSIGN_OR_RETURN(const bool any, known_.Bind(cluster, row.teller.id, kind, row.id).Step());
+    ASSIGN_OR_RETURN(const bool any, known_.Bind(cluster, row.sender.id, kind, row.id).Step());
     const bool known = any && known_.Int(0) > 0;
     used |= any && known_.Int(1) != 0;
     known_.Reset();
     if (known && row.ended_unseen) return absl::OkStatus();
     // Removes the states that begin at or after the first new state. So an entity's first state of all replaces all its
     // rows.
-    RETURN_IF_ERROR(remove_.Bind(cluster, row.teller.id, kind, row.id, row.states.front().from.value).Run());
+    RETURN_IF_ERROR(remove_.Bind(cluster, row.sender.id, kind, row.id, row.states.front().from.value).Run());
   }
   for (const EntityTimeline::State& state : row.states) {
     const std::string attributes = EncodeAttributes(state.entity->attributes, SIZE_MAX, nullptr);
     RETURN_IF_ERROR(
-        insert_.Bind(cluster, row.teller.id, kind, row.id, state.from.value, state.to.value, used ? 1 : 0, attributes)
+        insert_.Bind(cluster, row.sender.id, kind, row.id, state.from.value, state.to.value, used ? 1 : 0, attributes)
             .Run());
   }
-  return used ? mark_.Bind(cluster, row.teller.id, kind, row.id).Run() : absl::OkStatus();
+  return used ? mark_.Bind(cluster, row.sender.id, kind, row.id).Run() : absl::OkStatus();
 }
 
 absl::Status SqliteEntityStore::Load(UnixNs since, absl::FunctionRef<void(const Row&)> visit) {
@@ -97,8 +97,8 @@ absl::Status SqliteEntityStore::Load(UnixNs since, absl::FunctionRef<void(const 
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, all.Step());
     const auto kind = more ? static_cast<EntityKind>(all.Int(2)) : EntityKind::kUnknown;
-    const bool same = more && row.kind == kind && row.id == all.Bytes(3) && row.teller.id == all.Bytes(1) &&
-                      row.teller.is_cluster == (all.Int(0) != 0);
+    const bool same = more && row.kind == kind && row.id == all.Bytes(3) && row.sender.id == all.Bytes(1) &&
+                      row.sender.is_cluster == (all.Int(0) != 0);
     if (!same && !row.states.empty()) visit(row);
     if (!more) return absl::OkStatus();
     if (!same)
@@ -108,11 +108,11 @@ absl::Status SqliteEntityStore::Load(UnixNs since, absl::FunctionRef<void(const 
   }
 }
 
-absl::StatusOr<EntityStore::Row> SqliteEntityStore::Find(const MetadataTeller& teller, EntityKind kind,
+absl::StatusOr<EntityStore::Row> SqliteEntityStore::Find(const MetadataSender& sender, EntityKind kind,
                                                          std::string_view id) {
-  Row row{.teller = teller, .kind = kind, .id = std::string(id)};
+  Row row{.sender = sender, .kind = kind, .id = std::string(id)};
   std::lock_guard lock(reader_mutex_);
-  find_.Bind(teller.is_cluster ? 1 : 0, teller.id, static_cast<uint8_t>(kind), id);
+  find_.Bind(sender.is_cluster ? 1 : 0, sender.id, static_cast<uint8_t>(kind), id);
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, find_.Step());
     if (!more) return row;
@@ -121,9 +121,9 @@ absl::StatusOr<EntityStore::Row> SqliteEntityStore::Find(const MetadataTeller& t
   }
 }
 
-absl::StatusOr<std::vector<MetadataTeller>> SqliteEntityStore::Clusters() {
+absl::StatusOr<std::vector<MetadataSender>> SqliteEntityStore::Clusters() {
   ASSIGN_OR_RETURN(store::Statement all, writer_.Prepare("SELECT DISTINCT teller FROM state WHERE cluster = 1"));
-  std::vector<MetadataTeller> clusters;
+  std::vector<MetadataSender> clusters;
   for (;;) {
     ASSIGN_OR_RETURN(const bool more, all.Step());
     if (!more) return clusters;
@@ -131,10 +131,10 @@ absl::StatusOr<std::vector<MetadataTeller>> SqliteEntityStore::Clusters() {
   }
 }
 
-absl::StatusOr<bool> SqliteEntityStore::Knows(const MetadataTeller& teller) {
+absl::StatusOr<bool> SqliteEntityStore::Knows(const MetadataSender& sender) {
   ASSIGN_OR_RETURN(store::Statement any,
                    writer_.Prepare("SELECT 1 FROM state WHERE cluster = ? AND teller = ? LIMIT 1"));
-  return any.Bind(teller.is_cluster ? 1 : 0, teller.id).Step();
+  return any.Bind(sender.is_cluster ? 1 : 0, sender.id).Step();
 }
 
 absl::StatusOr<bool> SqliteEntityStore::Expire(UnixNs unused_before, UnixNs used_before) {

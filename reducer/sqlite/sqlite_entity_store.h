@@ -20,9 +20,9 @@ class SqliteEntityStore final : public EntityStore {
 
   absl::Status Save(std::span<const Row> rows) override;
   absl::Status Load(UnixNs since, absl::FunctionRef<void(const Row&)> visit) override;
-  absl::StatusOr<Row> Find(const MetadataTeller& teller, EntityKind kind, std::string_view id) override;
-  absl::StatusOr<std::vector<MetadataTeller>> Clusters() override;
-  absl::StatusOr<bool> Knows(const MetadataTeller& teller) override;
+  absl::StatusOr<Row> Find(const MetadataSender& sender, EntityKind kind, std::string_view id) override;
+  absl::StatusOr<std::vector<MetadataSender>> Clusters() override;
+  absl::StatusOr<bool> Knows(const MetadataSender& sender) override;
   absl::StatusOr<bool> Expire(UnixNs unused_before, UnixNs used_before) override;
 
  private:

@@ -121,12 +121,12 @@ void MemoryWriter::NoteBoot(Session& session, const ClockPair& clock) {
 }
 
 // The first session accounts for all captured samples that no other of the closed sessions accounts for.
-void MemoryWriter::Close(const RowBatch& batch, Session& speaker, Live& live) {
+void MemoryWriter::Close(const RowBatch& batch, Session& sender, Live& live) {
   NamedSampleCounts others;
   for (size_t i = batch.closes.size(); i-- > 0;) {
     const ClosedSession& closed = batch.closes[i];
     const Source source{SourceKind::kSession, {closed.session_id.begin(), closed.session_id.end()}};
-    Session* session = FindClosed(source, speaker, live, /*may_be_new=*/i == 0);
+    Session* session = FindClosed(source, sender, live, /*may_be_new=*/i == 0);
     const NamedSampleCounts captured = Named(batch, closed.captured);
     if (session == nullptr) {
       others += captured;
@@ -140,18 +140,18 @@ void MemoryWriter::Close(const RowBatch& batch, Session& speaker, Live& live) {
 }
 
 // Returns the session only if it is another session of the same node, otherwise nullptr.
-MemoryWriter::Session* MemoryWriter::FindClosed(const Source& source, Session& speaker, Live& live, bool may_be_new) {
+MemoryWriter::Session* MemoryWriter::FindClosed(const Source& source, Session& sender, Live& live, bool may_be_new) {
   auto found = shard_.sessions.find(source);
   if (found == shard_.sessions.end()) {
     if (!may_be_new) return nullptr;
     if (live.unknown_closed < kUnknownClosedMax) {
       ++live.unknown_closed;
       found = shard_.sessions.try_emplace(source).first;
-      found->second.node_id = speaker.node_id;
+      found->second.node_id = sender.node_id;
       found->second.last_seen = clock_.Unix();
     }
   }
-  if (found != shard_.sessions.end() && &found->second != &speaker && found->second.node_id == speaker.node_id) {
+  if (found != shard_.sessions.end() && &found->second != &sender && found->second.node_id == sender.node_id) {
     return &found->second;
   }
   ++tally_.closings_refused;

@@ -44,8 +44,8 @@ class MemoryWriter : public ShardWriter {
   static bool TakeDefinitions(Live& live, const RowBatch& batch);
   void Store(Session& session, Live& live, const RowBatch& batch);
   void NoteBoot(Session& session, const ClockPair& clock);
-  void Close(const RowBatch& batch, Session& speaker, Live& live);
-  Session* FindClosed(const Source& source, Session& speaker, Live& live, bool may_be_new);
+  void Close(const RowBatch& batch, Session& sender, Live& live);
+  Session* FindClosed(const Source& source, Session& sender, Live& live, bool may_be_new);
   void StoreSamples(Session& session, SessionDictionary& dictionary, const RowBatch& batch);
   void StoreSample(Session& session, SessionDictionary& dictionary, const Sample& sample, MemoryShard::Sample row);
   TypeNo FindType(const SampleTypeInfo& info, const std::string& node_id);

@@ -17,13 +17,13 @@ NamedAccounting SessionTotals::WithClosing() const {
 }
 
 void SessionTotals::Account(const RowBatch& batch) {
-  NamedAccounting told = NamedAccountingOf(batch);
-  if (told.HasParts()) told = Types().Bound(told);
+  NamedAccounting reported = NamedAccountingOf(batch);
+  if (reported.HasParts()) reported = Types().Bound(reported);
   if (batch.sequence == 0) {
-    accounting += told;
+    accounting += reported;
   } else {
     durable_sequence = batch.sequence;
-    accounting = std::move(told);
+    accounting = std::move(reported);
   }
 }
 

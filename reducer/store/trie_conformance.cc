@@ -34,11 +34,11 @@ std::vector<FrameRow> FramesOf(const Trie& trie, NodeNo node) {
 
 // Counts the given nodes and all their ancestors, including the root.
 size_t CountAncestors(const Trie& trie, const std::vector<NodeNo>& leaves) {
-  std::set<uint32_t> met = {0};
+  std::set<uint32_t> ancestors = {0};
   for (NodeNo node : leaves) {
-    for (; node.value != 0; node = trie.parents[node.value]) met.insert(node.value);
+    for (; node.value != 0; node = trie.parents[node.value]) ancestors.insert(node.value);
   }
-  return met.size();
+  return ancestors.size();
 }
 
 void ExpectSame(const Trie& whole, const TriePart& part, const std::vector<NodeNo>& leaves) {

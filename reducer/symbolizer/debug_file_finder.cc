@@ -99,7 +99,7 @@ void DebugFileFinder::LookFor(const store::ExecutableRow& executable, Tried& tri
   if (!directories && !servers) return;
   const auto known = symbols_.Find(executable.id);
   const bool has_debug_information =
-      known.ok() && SymbolSourceRank(known->said.source) >= SymbolSourceRank(SymbolSource::kDwarf);
+      known.ok() && SymbolSourceRank(known->header.source) >= SymbolSourceRank(SymbolSource::kDwarf);
   tried.directories_at.value = now.value + options_.directory_retry_ns;
   if (has_debug_information) return;
   if (directories && TryDirectories(executable)) return;
@@ -136,7 +136,7 @@ bool DebugFileFinder::TryFile(const std::string& path, const ExecutableId& id) {
                                           .origin = SymbolOrigin::kDebugDirectory,
                                           .name = path});
   if (imported.ok()) found_.Add();
-  return imported.ok() && imported->kept.row.said.source == SymbolSource::kDwarf;
+  return imported.ok() && imported->kept.row.header.source == SymbolSource::kDwarf;
 }
 
 void DebugFileFinder::TryServers(const ExecutableId& id, Tried& tried) {

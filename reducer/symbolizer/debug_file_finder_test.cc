@@ -59,7 +59,7 @@ TEST_F(DebugFileFinderTest, FindsByBuildId) {
   const auto row = store_->Find(SelfId());
   ASSERT_TRUE(row.ok()) << row.status();
   EXPECT_EQ(row->origin(), SymbolOrigin::kDebugDirectory);
-  EXPECT_EQ(row->said.source, SymbolSource::kDwarf);
+  EXPECT_EQ(row->header.source, SymbolSource::kDwarf);
   EXPECT_TRUE(finder_->FindShared(SelfId()).valid());
 }
 

@@ -75,14 +75,14 @@ absl::StatusOr<std::string> DebuginfodClient::FetchSource(const ExecutableId& bu
   return ReadWholeFile(file.get(), options_.file_bytes_max, "a fetched source file");
 }
 
-absl::StatusOr<Fd> DebuginfodClient::Fetch(const std::string& what) {
+absl::StatusOr<Fd> DebuginfodClient::Fetch(const std::string& url_path) {
   absl::Status status = Error(absl::StatusCode::kNotFound, "no debuginfod server has the file");
   for (Server& server : servers_) {
     if (clock_.Monotonic() < server.not_before) {
       status = Error(absl::StatusCode::kUnavailable, server.failure);
       continue;
     }
-    absl::StatusOr<Fd> file = FetchFrom(server, what);
+    absl::StatusOr<Fd> file = FetchFrom(server, url_path);
     if (file.ok()) return file;
     if (absl::IsNotFound(file.status())) continue;
     status = WithContext(file.status(), server.url);
@@ -93,13 +93,13 @@ absl::StatusOr<Fd> DebuginfodClient::Fetch(const std::string& what) {
   return status;
 }
 
-absl::StatusOr<Fd> DebuginfodClient::FetchFrom(const Server& server, const std::string& what) {
+absl::StatusOr<Fd> DebuginfodClient::FetchFrom(const Server& server, const std::string& url_path) {
   Fd file(open(options_.temporary_directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!file.valid()) return ErrnoStatus("make a temporary file in", options_.temporary_directory, errno);
   const std::unique_ptr<CURL, Cleanup> curl(curl_easy_init());
   if (curl == nullptr) return Error(absl::StatusCode::kResourceExhausted, "no memory for libcurl");
   Transfer transfer{.file = file.get(), .bytes_max = options_.file_bytes_max, .is_cancelled = &is_cancelled_};
-  const std::string url = server.url + what;
+  const std::string url = server.url + url_path;
   auto set = [&](CURLoption option, auto value) { curl_easy_setopt(curl.get(), option, value); };
   set(CURLOPT_URL, url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");

@@ -43,9 +43,9 @@ class DebuginfodClient {
     MonotonicNs not_before;
     std::string failure;
   };
-  // `what`: the part of the URL after the server's URL.
-  absl::StatusOr<Fd> Fetch(const std::string& what);
-  absl::StatusOr<Fd> FetchFrom(const Server& server, const std::string& what);
+  // `url_path`: the part of the URL after the server's URL.
+  absl::StatusOr<Fd> Fetch(const std::string& url_path);
+  absl::StatusOr<Fd> FetchFrom(const Server& server, const std::string& url_path);
 
   const Options options_;
   const std::function<bool()> is_cancelled_;

@@ -29,9 +29,9 @@ bool SymbolDemand::Ask(const ExecutableId& id, SymbolAsker asker) {
   }
   if (it != requests_.end()) Leave(id, it->second);
   requests_[id] = {asker, now, now + options_.timeout_ns};
-  if (asker != SymbolAsker::kNobody) {
+  if (asker != SymbolAsker::kNone) {
     Asked& asked = askers_[asker];
-    asked.heard_at = std::max(asked.heard_at, now);
+    asked.last_progress = std::max(asked.last_progress, now);
     asked.open.insert(id);
   }
   made_.Add();
@@ -41,12 +41,12 @@ bool SymbolDemand::Ask(const ExecutableId& id, SymbolAsker asker) {
 void SymbolDemand::Progress(SymbolAsker asker) {
   const int64_t now = clock_.Monotonic().value;
   std::lock_guard lock(mutex_);
-  if (auto it = askers_.find(asker); it != askers_.end()) it->second.heard_at = now;
+  if (auto it = askers_.find(asker); it != askers_.end()) it->second.last_progress = now;
 }
 
 void SymbolDemand::Answered(const ExecutableId& id) {
   std::lock_guard lock(mutex_);
-  Remove(id, /*tell=*/false);
+  Remove(id, /*released=*/false);
 }
 
 void SymbolDemand::Unavailable(const ExecutableId& id) {
@@ -63,7 +63,7 @@ void SymbolDemand::Defer(const ExecutableId& id) {
 void SymbolDemand::Release(const ExecutableId& id, SymbolAsker asker) {
   std::lock_guard lock(mutex_);
   auto it = requests_.find(id);
-  if (it != requests_.end() && it->second.asker == asker) Remove(id, /*tell=*/true);
+  if (it != requests_.end() && it->second.asker == asker) Remove(id, /*released=*/true);
 }
 
 void SymbolDemand::Release(SymbolAsker asker) {
@@ -71,7 +71,7 @@ void SymbolDemand::Release(SymbolAsker asker) {
   auto it = askers_.find(asker);
   if (it == askers_.end()) return;
   const absl::flat_hash_set<ExecutableId> open = it->second.open;
-  for (const ExecutableId& id : open) Remove(id, /*tell=*/true);
+  for (const ExecutableId& id : open) Remove(id, /*released=*/true);
 }
 
 std::vector<ExecutableId> SymbolDemand::ReleasedSince(uint64_t& cursor) const {
@@ -84,7 +84,7 @@ std::vector<ExecutableId> SymbolDemand::ReleasedSince(uint64_t& cursor) const {
 int64_t SymbolDemand::NotBefore(const Request& request) const {
   auto it = askers_.find(request.asker);
   if (it == askers_.end()) return request.not_before;
-  const int64_t silent = std::max(request.not_before, it->second.heard_at + options_.timeout_ns);
+  const int64_t silent = std::max(request.not_before, it->second.last_progress + options_.timeout_ns);
   return std::min(silent, request.asked_at + options_.longest_ns);
 }
 
@@ -95,7 +95,7 @@ bool SymbolDemand::HasRoom(int64_t now) {
   for (const auto& [id, request] : requests_) {
     if (NotBefore(request) <= now) over.push_back(id);
   }
-  for (const ExecutableId& id : over) Remove(id, /*tell=*/false);
+  for (const ExecutableId& id : over) Remove(id, /*released=*/false);
   return requests_.size() < kRequestsMax;
 }
 
@@ -110,14 +110,14 @@ void SymbolDemand::Pause(const ExecutableId& id, int64_t ns) {
   const int64_t now = clock_.Monotonic().value;
   Request& request = requests_[id];
   Leave(id, request);
-  request = {SymbolAsker::kNobody, now, now + ns};
+  request = {SymbolAsker::kNone, now, now + ns};
 }
 
-void SymbolDemand::Remove(const ExecutableId& id, bool tell) {
+void SymbolDemand::Remove(const ExecutableId& id, bool released) {
   auto it = requests_.find(id);
   if (it == requests_.end()) return;
   Leave(id, it->second);
-  if (tell) {
+  if (released) {
     released_.push_back(id);
     ++released_count_;
     if (released_.size() > kReleasedMax) released_.pop_front();

@@ -14,7 +14,7 @@
 namespace tributary {
 
 // One connection of one node: a number that no other connection to this reducer has.
-enum class SymbolAsker : uint64_t { kNobody = 0 };
+enum class SymbolAsker : uint64_t { kNone = 0 };
 
 // Remembers which symbol tables were asked of which node, so that a fleet uploads each table once. While an asked node
 // is sending tables, no other node is asked for the tables that it owes. When its connection ends, any node may be
@@ -51,18 +51,18 @@ class SymbolDemand {
 
  private:
   struct Request {
-    SymbolAsker asker = SymbolAsker::kNobody;
+    SymbolAsker asker = SymbolAsker::kNone;
     int64_t asked_at = 0, not_before = 0;  // monotonic ns; not_before applies without progress
   };
   struct Asked {
-    int64_t heard_at = 0;
+    int64_t last_progress = 0;
     absl::flat_hash_set<ExecutableId> open;  // never empty
   };
   int64_t NotBefore(const Request& request) const;
   bool HasRoom(int64_t now);
   void Leave(const ExecutableId& id, const Request& request);  // that asker does not owe `id` any more
   void Pause(const ExecutableId& id, int64_t ns);
-  void Remove(const ExecutableId& id, bool tell);
+  void Remove(const ExecutableId& id, bool released);
 
   const Options options_;
   const Clock& clock_;

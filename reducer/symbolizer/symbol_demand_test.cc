@@ -30,7 +30,7 @@ TEST_F(SymbolDemandTest, AsksNoOtherNodeBeforeTheTimeout) {
 }
 
 // While a node sends any table, all tables that it owes wait for it, because tables come one after the other.
-TEST_F(SymbolDemandTest, ProgressPostponesTheTimeoutOfAllOwedTables) {
+TEST_F(SymbolDemandTest, ProgressPostponesTheTimeoutOfAllPendingTables) {
   EXPECT_TRUE(demand_.Ask(Id(1), kFirst));
   EXPECT_TRUE(demand_.Ask(Id(2), kFirst));
   EXPECT_TRUE(demand_.Ask(Id(3), kSecond));
@@ -57,7 +57,7 @@ TEST_F(SymbolDemandTest, EndlessProgressDoesNotKeepATableFromOthers) {
   EXPECT_TRUE(demand_.Ask(Id(1), kSecond));
 }
 
-TEST_F(SymbolDemandTest, TablesOwedByAClosedConnectionMayBeAskedForAtOnce) {
+TEST_F(SymbolDemandTest, TablesRequestedFromAClosedConnectionMayBeAskedForAtOnce) {
   uint64_t cursor = 0;
   EXPECT_TRUE(demand_.Ask(Id(1), kFirst));
   EXPECT_TRUE(demand_.Ask(Id(2), kFirst));

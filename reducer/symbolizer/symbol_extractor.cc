@@ -69,7 +69,7 @@ absl::StatusOr<SymbolExtractor::Extracted> ReadAnswer(int fd) {
 
 absl::StatusOr<ChildProcess> SymbolExtractor::SpawnSelf(const Files& files, int output,
                                                         const ExtractorRequest& request) {
-  return ChildProcess::SpawnSelf({.what = "the process that reads symbols",
+  return ChildProcess::SpawnSelf({.description = "the process that reads symbols",
                                   .arguments = {"reducer", kExtractorArgument, std::to_string(request.memory_bytes_max),
                                                 std::to_string(request.cpu_seconds_max), request.has_shared ? "1" : "0",
                                                 request.has_package ? "1" : "0", request.claimed.ToString()},

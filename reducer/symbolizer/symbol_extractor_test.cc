@@ -18,11 +18,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-SymbolExtractor::Spawn ForkAnd(std::function<void(int output)> what) {
-  return [what](const SymbolExtractor::Files&, int output, const ExtractorRequest&) -> absl::StatusOr<ChildProcess> {
+SymbolExtractor::Spawn ForkAnd(std::function<void(int output)> work) {
+  return [work](const SymbolExtractor::Files&, int output, const ExtractorRequest&) -> absl::StatusOr<ChildProcess> {
     const pid_t pid = fork();
     if (pid != 0) return ChildProcess(pid);
-    what(output);
+    work(output);
     _exit(0);
   };
 }

@@ -34,13 +34,13 @@ void SetTime(const std::string& path, UnixNs time) {
 absl::StatusOr<SymbolFiles::Row> ReadRow(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info{};
-  char header[kTableFileHeaderBytes];
+  char header_bytes[kTableFileHeaderBytes];
   if (!file.valid() || fstat(file.get(), &info) != 0) return ErrnoStatus("open", path, errno);
-  const ssize_t n = read(file.get(), header, sizeof(header));
+  const ssize_t n = read(file.get(), header_bytes, sizeof(header_bytes));
   if (n < 0) return ErrnoStatus("read", path, errno);
-  absl::StatusOr<TableFile> said = ParseTableFileHeader({header, static_cast<size_t>(n)});
-  if (!said.ok()) return WithContext(said.status(), path);
-  return SymbolFiles::Row{*std::move(said), static_cast<uint64_t>(info.st_size), TimeOf(info)};
+  absl::StatusOr<TableFile> header = ParseTableFileHeader({header_bytes, static_cast<size_t>(n)});
+  if (!header.ok()) return WithContext(header.status(), path);
+  return SymbolFiles::Row{*std::move(header), static_cast<uint64_t>(info.st_size), TimeOf(info)};
 }
 
 }  // namespace
@@ -73,9 +73,9 @@ std::string SymbolFiles::PathOf(const ExecutableId& id) const {
 }
 
 std::string SymbolFiles::FlatPathOf(const Row& row) const {
-  std::string path = PathOf(row.said.id);
+  std::string path = PathOf(row.header.id);
   path.resize(path.size() - kTableSuffix.size());
-  return fmt::format("{}-{:016x}{}", path, row.said.checksum, kFlatSuffix);
+  return fmt::format("{}-{:016x}{}", path, row.header.checksum, kFlatSuffix);
 }
 
 absl::StatusOr<SymbolFiles::Contents> SymbolFiles::List() const {
@@ -89,7 +89,7 @@ absl::StatusOr<SymbolFiles::Contents> SymbolFiles::List() const {
       if (path.ends_with(kTableSuffix)) {
         absl::StatusOr<Row> row = ReadRow(path);
         // A copy under another name would be counted twice and never be found.
-        if (row.ok() && PathOf(row->said.id) == path) contents.rows.push_back(*std::move(row));
+        if (row.ok() && PathOf(row->header.id) == path) contents.rows.push_back(*std::move(row));
       } else if (path.ends_with(kFlatSuffix)) {
         struct stat info{};
         if (stat(path.c_str(), &info) != 0) continue;
@@ -99,26 +99,26 @@ absl::StatusOr<SymbolFiles::Contents> SymbolFiles::List() const {
   }
   if (error) return ErrnoStatus("read", directory_, error.value());
   std::sort(contents.rows.begin(), contents.rows.end(),
-            [](const Row& a, const Row& b) { return a.said.id < b.said.id; });
+            [](const Row& a, const Row& b) { return a.header.id < b.header.id; });
   return contents;
 }
 
 absl::StatusOr<SymbolFiles::Row> SymbolFiles::Find(const ExecutableId& id) const {
   ASSIGN_OR_RETURN(Row row, ReadRow(PathOf(id)));
-  if (row.said.id == id) return row;
+  if (row.header.id == id) return row;
   return Error(absl::StatusCode::kDataLoss, PathOf(id) + ": it belongs to another executable");
 }
 
-absl::Status SymbolFiles::Put(const TableFile& said, const SymbolTable& table, std::string_view encoded, UnixNs now,
+absl::Status SymbolFiles::Put(const TableFile& header, const SymbolTable& table, std::string_view encoded, UnixNs now,
                               Row* row) const {
-  *row = Row{said, 0, now};
-  const std::string path = PathOf(said.id);
+  *row = Row{header, 0, now};
+  const std::string path = PathOf(header.id);
   if (mkdir(path.substr(0, path.rfind('/')).c_str(), 0755) != 0 && errno != EEXIST) {
     return ErrnoStatus("create", path.substr(0, path.rfind('/')), errno);
   }
   const std::string_view flat[] = {table.bytes()};
   RETURN_IF_ERROR(WriteWholeFile(FlatPathOf(*row), flat, /*durable=*/true));
-  const std::string file = PackTableFile(said, encoded, kZstdLevel);
+  const std::string file = PackTableFile(header, encoded, kZstdLevel);
   const std::string_view parts[] = {file};
   if (absl::Status written = WriteWholeFile(path, parts, /*durable=*/true); !written.ok()) {
     DeleteFlat(*row);
@@ -130,27 +130,27 @@ absl::Status SymbolFiles::Put(const TableFile& said, const SymbolTable& table, s
 }
 
 absl::Status SymbolFiles::SetContested(const Row& row) const {
-  ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(PathOf(row.said.id)));
-  ASSIGN_OR_RETURN(TableFile said, ParseTableFileHeader(file.bytes()));
-  said.contested = true;
-  const std::string header = TableFileHeader(said);
-  const std::string_view parts[] = {header, file.bytes().substr(header.size())};
-  RETURN_IF_ERROR(WriteWholeFile(PathOf(row.said.id), parts, /*durable=*/true));
+  ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(PathOf(row.header.id)));
+  ASSIGN_OR_RETURN(TableFile header, ParseTableFileHeader(file.bytes()));
+  header.contested = true;
+  const std::string header_bytes = TableFileHeader(header);
+  const std::string_view parts[] = {header_bytes, file.bytes().substr(header_bytes.size())};
+  RETURN_IF_ERROR(WriteWholeFile(PathOf(row.header.id), parts, /*durable=*/true));
   Touch(row, row.last_used);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolFiles::Load(const Row& row) const {
   const std::string flat_path = FlatPathOf(row);
-  if (auto mapped = SymbolTable::Map(flat_path); mapped.ok() && (*mapped)->id() == row.said.id) return mapped;
-  const std::string path = PathOf(row.said.id);
+  if (auto mapped = SymbolTable::Map(flat_path); mapped.ok() && (*mapped)->id() == row.header.id) return mapped;
+  const std::string path = PathOf(row.header.id);
   ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   auto bad = [&](std::string_view why) { return Error(absl::StatusCode::kDataLoss, fmt::format("{}: {}", path, why)); };
   const absl::StatusOr<std::string> encoded = ReadTableFile(file.bytes());
   if (!encoded.ok()) return bad(Message(encoded.status()));
   auto table = DecodeSymbolTable(*encoded);
   if (!table.ok()) return bad(Message(table.status()));
-  if ((*table)->id() != row.said.id) return bad("it belongs to another executable");
+  if ((*table)->id() != row.header.id) return bad("it belongs to another executable");
   const std::string_view flat[] = {(*table)->bytes()};
   if (absl::Status written = WriteWholeFile(flat_path, flat, /*durable=*/true); !written.ok()) {
     LogDebug("symbol table stays in memory: {}", Message(written));
@@ -161,7 +161,7 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolFiles::Load(const Row& 
 }
 
 void SymbolFiles::Touch(const Row& row, UnixNs time) const {
-  SetTime(PathOf(row.said.id), time);
+  SetTime(PathOf(row.header.id), time);
   SetTime(FlatPathOf(row), time);
 }
 

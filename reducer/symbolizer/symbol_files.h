@@ -27,11 +27,11 @@ std::string_view SymbolOriginName(SymbolOrigin origin);
 class SymbolFiles {
  public:
   struct Row {
-    TableFile said;
+    TableFile header;
     uint64_t stored_bytes = 0;  // of the file
     UnixNs last_used;
 
-    SymbolOrigin origin() const { return static_cast<SymbolOrigin>(said.origin); }
+    SymbolOrigin origin() const { return static_cast<SymbolOrigin>(header.origin); }
   };
   struct Flat {
     std::string path;
@@ -49,7 +49,7 @@ class SymbolFiles {
   absl::StatusOr<Contents> List() const;                   // without files that make no sense
   absl::StatusOr<Row> Find(const ExecutableId& id) const;  // or NotFound
   // Writes both forms.
-  absl::Status Put(const TableFile& said, const SymbolTable& table, std::string_view encoded, UnixNs now,
+  absl::Status Put(const TableFile& header, const SymbolTable& table, std::string_view encoded, UnixNs now,
                    Row* row) const;
   absl::Status SetContested(const Row& row) const;
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const Row& row) const;

@@ -37,7 +37,7 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::Import(const File& file
     }
     return imported;
   }
-  const ExecutableId& id = imported->kept.row.said.id;
+  const ExecutableId& id = imported->kept.row.header.id;
   if (imported->kept.contested) {
     imported->remarks.push_back("another file with this build-id has different code: the better table is kept");
   }
@@ -47,19 +47,19 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::Import(const File& file
 
 absl::StatusOr<SymbolImporter::Imported> SymbolImporter::ImportTable(const File& file) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(file.fd, kTableFileBytesMax, "the file"));
-  const absl::StatusOr<TableFile> said = ParseTableFileHeader(bytes);
+  const absl::StatusOr<TableFile> header = ParseTableFileHeader(bytes);
   const absl::StatusOr<std::string> encoded = ReadTableFile(bytes);
-  if (!said.ok()) return Error(absl::StatusCode::kInvalidArgument, Message(said.status()));
+  if (!header.ok()) return Error(absl::StatusCode::kInvalidArgument, Message(header.status()));
   if (absl::IsDataLoss(encoded.status())) {
     return Error(absl::StatusCode::kInvalidArgument, Message(encoded.status()));
   }
   RETURN_IF_ERROR(encoded.status());
-  if (file.claimed.known() && said->id != file.claimed) {
+  if (file.claimed.known() && header->id != file.claimed) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("it is the table of {}, not of {}", said->id.ToString(), file.claimed.ToString()));
+                 fmt::format("it is the table of {}, not of {}", header->id.ToString(), file.claimed.ToString()));
   }
   Imported imported;
-  ASSIGN_OR_RETURN(imported.kept, store_.Put(said->id, *encoded, file.origin));
+  ASSIGN_OR_RETURN(imported.kept, store_.Put(header->id, *encoded, file.origin));
   return imported;
 }
 

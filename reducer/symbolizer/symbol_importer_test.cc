@@ -57,8 +57,8 @@ TEST_F(SymbolImporterTest, KeepsAProgram) {
   const Fd self(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   const auto imported = importer_.Import({.fd = self.get(), .name = "self"});
   ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->kept.row.said.source, SymbolSource::kDwarf);
-  EXPECT_NE(store_->Get(imported->kept.row.said.id), nullptr);
+  EXPECT_EQ(imported->kept.row.header.source, SymbolSource::kDwarf);
+  EXPECT_NE(store_->Get(imported->kept.row.header.id), nullptr);
 }
 
 TEST_F(SymbolImporterTest, RefusesFalseFilesAndAddsNotices) {

@@ -44,7 +44,7 @@ bool AreOfTheSameCode(const SymbolTable& a, const SymbolTable& b) {
 
 uint64_t DiskBytes(const SymbolFiles::Row& row) { return row.stored_bytes + kFileOverheadBytes; }
 
-auto Worth(const TableFile& said) { return std::pair(SymbolSourceRank(said.source), said.functions); }
+auto Worth(const TableFile& header) { return std::pair(SymbolSourceRank(header.source), header.functions); }
 
 }  // namespace
 
@@ -124,8 +124,8 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolStore::Impl::Load(const
   bool touch = now.value - row.last_used.value >= kTouchPeriodNs;
   {
     std::lock_guard lock(mutex);
-    auto it = mapped.find(row.said.id);
-    if (it != mapped.end() && it->second->checksum == row.said.checksum) {
+    auto it = mapped.find(row.header.id);
+    if (it != mapped.end() && it->second->checksum == row.header.checksum) {
       recent.splice(recent.begin(), recent, it->second);
       touch = touch && now.value - it->second->touched.value >= kTouchPeriodNs;
       if (touch) it->second->touched = now;
@@ -136,12 +136,12 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolStore::Impl::Load(const
   if (table != nullptr) return table;
   ASSIGN_OR_RETURN(table, files.Load(row));
   std::lock_guard lock(mutex);
-  if (auto it = mapped.find(row.said.id); it != mapped.end()) {
+  if (auto it = mapped.find(row.header.id); it != mapped.end()) {
     recent.erase(it->second);
     mapped.erase(it);
   }
-  recent.push_front({row.said.id, row.said.checksum, table, now});
-  mapped[row.said.id] = recent.begin();
+  recent.push_front({row.header.id, row.header.checksum, table, now});
+  mapped[row.header.id] = recent.begin();
   if (recent.size() > options.mapped_max) {
     mapped.erase(recent.back().id);
     recent.pop_back();
@@ -152,9 +152,9 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolStore::Impl::Load(const
 void SymbolStore::Impl::Forget(const SymbolFiles::Row& row, const absl::Status& why) {
   unreadable.Add();
   LogWarning("stored symbol table is unreadable, it will be requested again executable={} error=\"{}\"",
-             row.said.id.ToString(), Message(why));
+             row.header.id.ToString(), Message(why));
   std::lock_guard write_lock(write_mutex);
-  files.Delete(row.said.id);
+  files.Delete(row.header.id);
   std::lock_guard lock(mutex);
   scanned.value = -1;
 }
@@ -194,8 +194,8 @@ absl::Status SymbolStore::Impl::MakeRoom(const ExecutableId& for_id) {
   std::stable_sort(contents.rows.begin(), contents.rows.end(), by_use);
   for (const SymbolFiles::Row& row : contents.rows) {
     if (tables_on_disk <= half) break;
-    if (row.said.id == for_id) continue;
-    files.Delete(row.said.id);
+    if (row.header.id == for_id) continue;
+    files.Delete(row.header.id);
     tables_on_disk -= DiskBytes(row);
     evicted_disk.Add();
   }
@@ -213,11 +213,11 @@ absl::Status SymbolStore::Impl::MakeRoom(const ExecutableId& for_id) {
 absl::Status SymbolStore::Impl::Replace(const SymbolFiles::Row& row, uint64_t flat) {
   tables_on_disk += DiskBytes(row);
   flats_on_disk += flat;
-  if (IsOver()) return MakeRoom(row.said.id);
+  if (IsOver()) return MakeRoom(row.header.id);
   std::lock_guard lock(mutex);
-  auto it = std::lower_bound(rows.begin(), rows.end(), row.said.id,
-                             [](const auto& a, const auto& id) { return a.said.id < id; });
-  if (it != rows.end() && it->said.id == row.said.id) {
+  auto it = std::lower_bound(rows.begin(), rows.end(), row.header.id,
+                             [](const auto& a, const auto& id) { return a.header.id < id; });
+  if (it != rows.end() && it->header.id == row.header.id) {
     *it = row;
   } else {
     rows.insert(it, row);
@@ -261,37 +261,37 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
   absl::StatusOr<std::shared_ptr<const SymbolTable>> table = DecodeSymbolTable(encoded);
   if (!table.ok()) return refuse(Message(table.status()));
   if ((*table)->id() != id) return refuse("it is the table of " + (*table)->id().ToString());
-  TableFile said = DescribeTable(**table, encoded);
-  said.origin = static_cast<uint8_t>(origin);
-  said.stored_at = impl_->clock.Unix();
+  TableFile header = DescribeTable(**table, encoded);
+  header.origin = static_cast<uint8_t>(origin);
+  header.stored_at = impl_->clock.Unix();
 
   std::lock_guard write_lock(impl_->write_mutex);
   Kept kept;
   if (const absl::StatusOr<SymbolFiles::Row> before = impl_->files.Find(id); before.ok()) {
-    const auto there = impl_->Load(*before);
-    const bool replaces = !there.ok() || Worth(said) > Worth(before->said);
-    kept.contested = there.ok() && !AreOfTheSameCode(**there, **table);
-    said.contested = before->said.contested || kept.contested;
+    const auto existing = impl_->Load(*before);
+    const bool replaces = !existing.ok() || Worth(header) > Worth(before->header);
+    kept.contested = existing.ok() && !AreOfTheSameCode(**existing, **table);
+    header.contested = before->header.contested || kept.contested;
     if (kept.contested) {
       impl_->uploads_contested.Add();
       LogWarning("two different files have the same build-id, the better table is kept executable={} kept={} other={}",
-                 id.ToString(), SymbolSourceName(replaces ? said.source : before->said.source),
-                 SymbolSourceName(replaces ? before->said.source : said.source));
+                 id.ToString(), SymbolSourceName(replaces ? header.source : before->header.source),
+                 SymbolSourceName(replaces ? before->header.source : header.source));
     }
     if (!replaces) {
       impl_->demand.Answered(id);
       impl_->uploads_kept_better.Add();
       kept.row = *before;
-      if (kept.contested && !before->said.contested) {
+      if (kept.contested && !before->header.contested) {
         RETURN_IF_ERROR(impl_->files.SetContested(*before));
-        kept.row.said.contested = true;
+        kept.row.header.contested = true;
         RETURN_IF_ERROR(impl_->Rescan());
       }
       return kept;
     }
     impl_->files.DeleteFlat(*before);
   }
-  absl::Status written = impl_->files.Put(said, **table, encoded, impl_->clock.Unix(), &kept.row);
+  absl::Status written = impl_->files.Put(header, **table, encoded, impl_->clock.Unix(), &kept.row);
   if (written.ok() && DiskBytes(kept.row) > impl_->options.disk_bytes_max / 2) {
     impl_->files.Delete(id);
     written =
@@ -326,7 +326,7 @@ std::shared_ptr<const SymbolTable> SymbolStore::Get(const ExecutableId& id) {
     status = table.status();
   }
   if (absl::IsDataLoss(status)) {
-    impl_->Forget(row.ok() ? *row : SymbolFiles::Row{.said = {.id = id}}, status);
+    impl_->Forget(row.ok() ? *row : SymbolFiles::Row{.header = {.id = id}}, status);
   } else if (!absl::IsNotFound(status)) {  // NotFound: another reducer has just evicted it
     LogWarning("cannot read symbol table executable={} error=\"{}\"", id.ToString(), Message(status));
   }

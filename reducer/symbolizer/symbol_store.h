@@ -36,7 +36,7 @@ class SymbolStore {
 
   // Returns true if session `asker` should now ask a node that can read `id` for its table. Returns false if the table
   // is here, or if SymbolDemand refuses.
-  bool ShouldRequest(const ExecutableId& id, SymbolAsker asker = SymbolAsker::kNobody);
+  bool ShouldRequest(const ExecutableId& id, SymbolAsker asker = SymbolAsker::kNone);
   SymbolDemand& demand();
 
   struct Kept {

@@ -104,7 +104,7 @@ TEST_F(SymbolStoreTest, BetterSourceReplacesAndWorseChangesNothing) {
   EXPECT_EQ(store_->Get(Id(1))->function_count(), 2u);
   EXPECT_EQ(store_->Get(Id(1))->source(), SymbolSource::kKallsyms);
   ASSERT_EQ(List().size(), 1u);
-  EXPECT_EQ(List()[0].said.functions, 2u);
+  EXPECT_EQ(List()[0].header.functions, 2u);
 }
 
 // Two nodes were asked, because the first was silent for long. Both answer.
@@ -239,7 +239,7 @@ TEST_F(SymbolStoreTest, ReportsTwoFilesWithOneId) {
   EXPECT_TRUE(kept->contested);
   EXPECT_TRUE(kept->stored);  // it has more functions
   ASSERT_EQ(List().size(), 1u);
-  EXPECT_TRUE(List()[0].said.contested);
+  EXPECT_TRUE(List()[0].header.contested);
   EXPECT_EQ(List()[0].origin(), SymbolOrigin::kUpload);
   // The worse table changes nothing except `contested`.
   kept = store_->Put(Id(1), EncodeSymbolTable(*Table(1, SymbolSource::kSymtab, 20)), SymbolOrigin::kUpload);
@@ -257,7 +257,7 @@ TEST_F(SymbolStoreTest, BetterNamesOfTheSameCodeAreNotAnotherFile) {
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_TRUE(kept->stored);
   EXPECT_FALSE(kept->contested);
-  EXPECT_FALSE(List()[0].said.contested);
+  EXPECT_FALSE(List()[0].header.contested);
 }
 
 TEST_F(SymbolStoreTest, ReducersShareADirectory) {
@@ -311,7 +311,7 @@ TEST_F(SymbolStoreTest, TablesSurviveARestart) {
   store_.reset();
   Open();
   ASSERT_EQ(List().size(), 2u);
-  EXPECT_EQ(List()[1].said.source, SymbolSource::kDynsym);
+  EXPECT_EQ(List()[1].header.source, SymbolSource::kDynsym);
   EXPECT_FALSE(store_->ShouldRequest(Id(1)));
   ASSERT_NE(store_->Get(Id(1)), nullptr);
   EXPECT_EQ(store_->Get(Id(1))->Find(0x1000)->name, "function_0");

@@ -130,22 +130,22 @@ const std::string* TextOf(const FunctionLines::Line& line, const std::vector<Sou
 // Rank: higher is better. Of two tables, the better table is kept.
 void TableObject(JsonWriter& json, const SymbolFiles::Row& row) {
   json.BeginObject();
-  json.Field("source", SymbolSourceName(row.said.source));
-  json.Field("rank", static_cast<uint64_t>(SymbolSourceRank(row.said.source)));
+  json.Field("source", SymbolSourceName(row.header.source));
+  json.Field("rank", static_cast<uint64_t>(SymbolSourceRank(row.header.source)));
   json.Field("origin", SymbolOriginName(row.origin()));
-  json.Field("functions", row.said.functions);
+  json.Field("functions", row.header.functions);
   json.Field("bytes", row.stored_bytes);
-  json.Field("stored_at", row.said.stored_at.value / kNsPerMs);
-  json.Field("contested", row.said.contested);
+  json.Field("stored_at", row.header.stored_at.value / kNsPerMs);
+  json.Field("contested", row.header.contested);
   json.EndObject();
 }
 
 }  // namespace
 
-std::string ErrorJson(std::string_view what) {
+std::string ErrorJson(std::string_view message) {
   JsonWriter json;
   json.BeginObject();
-  json.Field("error", what);
+  json.Field("error", message);
   json.EndObject();
   return std::move(json).Take();
 }
@@ -369,7 +369,7 @@ std::string UploadJson(const SymbolImporter::Imported& imported) {
   const SymbolFiles::Row& row = imported.kept.row;
   JsonWriter json;
   json.BeginObject();
-  json.Field("build_id", row.said.id.ToString());
+  json.Field("build_id", row.header.id.ToString());
   json.Field("stored", imported.kept.stored);
   json.Key("symbols");
   TableObject(json, row);

@@ -15,7 +15,7 @@ namespace tributary {
 
 // These functions make the bodies of docs/api.md. Pure: the same arguments give the same bytes.
 
-std::string ErrorJson(std::string_view what);
+std::string ErrorJson(std::string_view message);
 // `type`: the type that an answer's values measure.
 std::string FlameGraphJson(const QueryRequest& request, const SampleTypeInfo& type, const FlameGraph& graph);
 std::string TopJson(const SampleTypeInfo& type, const std::vector<TopFunction>& functions, uint64_t total_value,

@@ -140,10 +140,10 @@ class SocketStream : public httplib::Stream {
   int64_t stall_ms_ = 0;  // not 0: an upload
 };
 
-std::string ErrorBody(std::string_view what) {
+std::string ErrorBody(std::string_view message) {
   JsonWriter json;
   json.BeginObject();
-  json.Field("error", what);
+  json.Field("error", message);
   json.EndObject();
   return std::move(json).Take();
 }

@@ -18,9 +18,9 @@ class RolloutsTest : public ResourceQueryTest {
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(ResourceQueryTest::SetUp());
     log_.emplace(RolloutLog::Options{}, *metadata_, now_, metrics_);
-    TellPod("1", {});
+    ReportPod("1", {});
   }
-  void Tell(const std::string& id, int64_t at_ns) {
+  void ReportRollout(const std::string& id, int64_t at_ns) {
     log_->Take(kCluster, {.entities = {{.kind = EntityKind::kRollout,
                                         .id = id,
                                         .from = At(at_ns),
@@ -44,7 +44,7 @@ TEST_F(RolloutsTest, HasTheCpuTimeOfBothSides) {
   AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
   AddSample(11 * kNsPerSecond, 1, 1, work_, 1000);  // on the host
   AddSample(31 * kNsPerSecond, 2, 3, work_, 7, 2);
-  Tell("deployment/shop/web/b", 30 * kNsPerSecond);
+  ReportRollout("deployment/shop/web/b", 30 * kNsPerSecond);
   const std::string json = Json("{}", {.with_cpu = true});
   EXPECT_THAT(
       json,
@@ -61,22 +61,22 @@ TEST_F(RolloutsTest, HasTheCpuTimeOfBothSides) {
 TEST_F(RolloutsTest, ASelectorSelectsWorkloadsWithItsSamples) {
   AddSample(10 * kNsPerSecond, 1, 1, work_, 1000);
   AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
-  Tell("deployment/shop/web/b", 30 * kNsPerSecond);
-  Tell("deployment/shop/cart/b", 31 * kNsPerSecond);
+  ReportRollout("deployment/shop/web/b", 30 * kNsPerSecond);
+  ReportRollout("deployment/shop/cart/b", 31 * kNsPerSecond);
   EXPECT_THAT(Json("{}"), HasSubstr("cart"));
   EXPECT_THAT(Json(R"({service_name="web"})"), HasSubstr(R"("name":"web")"));
   EXPECT_THAT(Json(R"({service_name="web"})"), Not(HasSubstr("cart")));
   EXPECT_THAT(Json(R"({process_pid="100"})"), HasSubstr(R"("rollouts":[])"));
 }
 
-TEST_F(RolloutsTest, SaysWhetherTheListIsTruncated) {
-  for (int i = 0; i < 3; ++i) Tell("deployment/shop/web/" + std::to_string(i), i * kNsPerSecond);
+TEST_F(RolloutsTest, ReportsWhetherTheListIsTruncated) {
+  for (int i = 0; i < 3; ++i) ReportRollout("deployment/shop/web/" + std::to_string(i), i * kNsPerSecond);
   EXPECT_THAT(Json("{}", {.limit = 2}), HasSubstr(R"("truncated":true)"));
   EXPECT_THAT(Json("{}", {.limit = 3}), HasSubstr(R"("truncated":false)"));
 }
 
 TEST_F(RolloutsTest, NamesCannotInjectIntoTheSelector) {
-  Tell(R"(deployment/a"b\c/d",x="/h)", 30 * kNsPerSecond);
+  ReportRollout(R"(deployment/a"b\c/d",x="/h)", 30 * kNsPerSecond);
   EXPECT_THAT(Json("{}", {.with_cpu = true}), HasSubstr(R"("cpu_ns":0)"));
 }
 
@@ -84,7 +84,7 @@ TEST_F(RolloutsTest, ReportsRolloutsOfServices) {
   store_.shards[0].processes[0].attributes = "service.name=checkout,deployment.environment.name=prod";
   AddSample(10 * kNsPerSecond, 1, 1, work_, 5);
   AddSample(11 * kNsPerSecond, 2, 3, work_, 1000);
-  const auto tell = [&](std::string_view id, const std::string& environment, int64_t at_ns) {
+  const auto add_service = [&](std::string_view id, const std::string& environment, int64_t at_ns) {
     Attributes attributes = {{"deployment.environment.name", environment},
                              {"process.executable.name", "server"},
                              {"rollout.hash", "77aa"},
@@ -92,8 +92,8 @@ TEST_F(RolloutsTest, ReportsRolloutsOfServices) {
                              {"service.name", "checkout"}};
     EXPECT_TRUE(log_->AddService(std::string(id), At(at_ns), std::move(attributes)));
   };
-  tell("1", "prod", 12 * kNsPerSecond);
-  tell("2", "staging", 13 * kNsPerSecond);
+  add_service("1", "prod", 12 * kNsPerSecond);
+  add_service("2", "staging", 13 * kNsPerSecond);
   const std::string prod = R"("kind":"service","namespace":"","name":"checkout","environment":"prod","executable":)"
                            R"("server","hash":"77aa","images":"","version":"")";
   const std::string json = Json("{}", {.with_cpu = true});

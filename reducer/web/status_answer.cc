@@ -102,7 +102,7 @@ std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::v
     json.Field("id", cluster.id);
     json.Field("connected", cluster.connected);
     json.Field("entities", cluster.entities);
-    json.Field("last_told", cluster.last_told.value / kNsPerMs);
+    json.Field("last_told", cluster.last_update.value / kNsPerMs);
     json.EndObject();
   }
   json.EndArray();

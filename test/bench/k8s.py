@@ -27,9 +27,9 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def resident_mb(pid, what="VmRSS"):
+def resident_mb(pid, field="VmRSS"):
     lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(what))
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
 class Watched:
@@ -109,9 +109,9 @@ def measure(options, directory, programs):
           f"events_per_s={sum(server.sent.values()) / seconds:.0f} seconds={seconds:.0f} list_cpu_s={listed:.2f}")
     for program in programs:
         program.report()
-    told, held = (metric(listening["http"], f"tributary_metadata_{what}") for what in ("entities_told_total", "entities"))
-    print(f"              reducer: entities={held:.0f} told={told:.0f} metadata_mb={metric(listening['http'], 'tributary_metadata_bytes') / 1e6:.1f}")
-    return collector, told
+    received, held = (metric(listening["http"], f"tributary_metadata_{suffix}") for suffix in ("entities_told_total", "entities"))
+    print(f"              reducer: entities={held:.0f} told={received:.0f} metadata_mb={metric(listening['http'], 'tributary_metadata_bytes') / 1e6:.1f}")
+    return collector, received
 
 
 def main():
@@ -119,12 +119,12 @@ def main():
     programs = []
     with tempfile.TemporaryDirectory() as directory:
         try:
-            collector, told = measure(options, directory, programs)
+            collector, received = measure(options, directory, programs)
         finally:
             for program in reversed(programs):
                 program.stop()
     # For each new pod the reducer receives three entities: the pod and its two containers.
-    if options.replaced and told < 3 * (options.pods + options.replaced * (options.seconds - 5)):
+    if options.replaced and received < 3 * (options.pods + options.replaced * (options.seconds - 5)):
         sys.exit("the reducer did not receive all pods")
     if max(collector.rss_mb) > RSS_MB_MAX or collector.core_percent > CORE_PERCENT_MAX or collector.growth_mb > GROWTH_MB_MAX:
         sys.exit(f"over a limit: {RSS_MB_MAX} MB, {CORE_PERCENT_MAX}% of a core, {GROWTH_MB_MAX} MB more in the second half")

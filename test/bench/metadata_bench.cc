@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kPods = 10'000;
 constexpr int kProcessesPerPod = 2;
-const MetadataTeller kCluster = {true, "cluster/bench"};
+const MetadataSender kCluster = {true, "cluster/bench"};
 
 std::string PodUid(int pod) { return fmt::format("0a1b2c3d-1111-2222-3333-{:012x}", pod); }
 std::string ContainerId(int pod) { return fmt::format("{:064x}", pod + 1); }
@@ -143,21 +143,21 @@ constexpr int kExportedSamples = 100'000;
 uint64_t Scan(const Cluster& cluster, const ResourceJoiner& joiner) {
   ResourceCache resources(joiner, {UnixNs{0}, UnixNs{kNsPerMinute}});
   absl::flat_hash_map<store::ProcessNo, std::shared_ptr<const ResourceStates>> of_process;
-  uint64_t told = 0;
+  uint64_t attribute_count = 0;
   for (int i = 0; i < kExportedSamples; ++i) {
     const store::ProcessRow& row = cluster.rows[static_cast<size_t>(i) * 7919 % cluster.rows.size()];
     auto [it, added] = of_process.try_emplace(row.no);
     if (added) it->second = resources.Of(row);
-    told += ResourceAt(*it->second, UnixNs{i})->attributes.size();
+    attribute_count += ResourceAt(*it->second, UnixNs{i})->attributes.size();
   }
-  return told;
+  return attribute_count;
 }
 
 void Export(benchmark::State& state) {
   const Cluster& cluster = TheCluster();
-  uint64_t told = 0;
-  for (auto _ : state) told += Scan(cluster, *cluster.joiner);
-  benchmark::DoNotOptimize(told);
+  uint64_t attribute_count = 0;
+  for (auto _ : state) attribute_count += Scan(cluster, *cluster.joiner);
+  benchmark::DoNotOptimize(attribute_count);
   state.SetItemsProcessed(state.iterations() * kExportedSamples);
 }
 BENCHMARK(Export)->Unit(benchmark::kMillisecond);
@@ -166,15 +166,15 @@ BENCHMARK(Export)->Unit(benchmark::kMillisecond);
 void ExportChurn(benchmark::State& state) {
   Cluster& cluster = TheCluster();
   constexpr int kReplaced = 1'000;
-  uint64_t told = 0;
+  uint64_t attribute_count = 0;
   for (auto _ : state) {
     state.PauseTiming();
     cluster.Replace(kReplaced);
     for (int pod = cluster.next - kReplaced; pod < cluster.next; ++pod) cluster.Run(pod);
     state.ResumeTiming();
-    told += Scan(cluster, *cluster.joiner);
+    attribute_count += Scan(cluster, *cluster.joiner);
   }
-  benchmark::DoNotOptimize(told);
+  benchmark::DoNotOptimize(attribute_count);
   state.SetItemsProcessed(state.iterations() * kExportedSamples);
 }
 BENCHMARK(ExportChurn)->Unit(benchmark::kMillisecond);
@@ -182,13 +182,13 @@ BENCHMARK(ExportChurn)->Unit(benchmark::kMillisecond);
 // Measures the same scan with a joiner that has not seen any of the pods before.
 void ExportNew(benchmark::State& state) {
   Cluster& cluster = TheCluster();
-  uint64_t told = 0;
+  uint64_t attribute_count = 0;
   for (auto _ : state) {
     Metrics metrics;
     const ResourceJoiner joiner(*cluster.store, cluster.rules, cluster.names, Attributes{}, metrics);
-    told += Scan(cluster, joiner);
+    attribute_count += Scan(cluster, joiner);
   }
-  benchmark::DoNotOptimize(told);
+  benchmark::DoNotOptimize(attribute_count);
   state.SetItemsProcessed(state.iterations() * kExportedSamples);
 }
 BENCHMARK(ExportNew)->Unit(benchmark::kMillisecond);

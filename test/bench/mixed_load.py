@@ -88,8 +88,8 @@ class Mixed(loads.Load):
         (self._home / "go").mkdir()
         shutil.copy(PROGRAMS / "work.go", self._home / "go" / "main.go")
         (self._home / "go" / "go.mod").write_text("module work\n\ngo 1.19\n")
-        there = f"cd {self._home}/go && GOCACHE={self._home}/go/cache GOFLAGS=-buildvcs=false"
-        return [self._loop(f"{there} go build -p 1 -o work . && ./work; {there} go vet -p 1 .; rm -rf {self._home}/go/cache")]
+        prefix = f"cd {self._home}/go && GOCACHE={self._home}/go/cache GOFLAGS=-buildvcs=false"
+        return [self._loop(f"{prefix} go build -p 1 -o work . && ./work; {prefix} go vet -p 1 .; rm -rf {self._home}/go/cache")]
 
     def _gzip(self):
         text = self._home / "text.tar"
@@ -101,11 +101,11 @@ class Mixed(loads.Load):
                            "openssl speed -seconds 1 ecdsap256")]
 
     def _git(self):
-        there = self._home / "repository"
-        shutil.copytree(lib.SOURCE / "intake", there / "intake")
-        git = f"git -C {there} -c user.name=bench -c user.email=bench@localhost -c gc.auto=0"
+        repository = self._home / "repository"
+        shutil.copytree(lib.SOURCE / "intake", repository / "intake")
+        git = f"git -C {repository} -c user.name=bench -c user.email=bench@localhost -c gc.auto=0"
         subprocess.run(f"{git} init -q && {git} add . && {git} commit -qm first", shell=True, check=True)
-        return [self._loop(f"for f in {there}/intake/*/*.cc; do echo '// more' >> $f; done; {git} commit -qam next; {git} log -p --stat | cksum; "
+        return [self._loop(f"for f in {repository}/intake/*/*.cc; do echo '// more' >> $f; done; {git} commit -qam next; {git} log -p --stat | cksum; "
                            f"{git} gc -q --prune=now; {git} grep -c Status; {git} blame -- intake/wire/frame.cc | cksum; {git} status")]
 
     def _perl(self):

@@ -18,14 +18,14 @@ import {click, hover, layOut, openBrowser, settled} from './browser.mjs';
 
 class Mismatch extends Error {}
 
-function expect(actual, wanted, what) {
+function expect(actual, wanted, label) {
   if (actual !== wanted)
-    throw new Mismatch(`${what}: the page says ${JSON.stringify(actual)}, the API ${JSON.stringify(wanted)}`);
+    throw new Mismatch(`${label}: the page says ${JSON.stringify(actual)}, the API ${JSON.stringify(wanted)}`);
 }
 
 // The page rounds to `digits` digits. So its number may differ by half of the last digit. Close to the bounds 0 and 100
 // the page shows a limit instead: "<0.01%", ">99.99%".
-function expectPercent(text, part, whole, what, digits = 2) {
+function expectPercent(text, part, whole, label, digits = 2) {
   const wanted = (100 * part) / whole;
   const [, bound, shown] = /^([<>]?)([\d.]+)%/.exec(text ?? '') ?? [];
   const agrees = {
@@ -33,7 +33,7 @@ function expectPercent(text, part, whole, what, digits = 2) {
     '<': wanted > 0 && wanted <= shown,
     '>': wanted < 100 && wanted >= shown,
   };
-  if (!agrees[bound]) throw new Mismatch(`${what}: the page says ${text}, the API ${wanted.toFixed(4)}%`);
+  if (!agrees[bound]) throw new Mismatch(`${label}: the page says ${text}, the API ${wanted.toFixed(4)}%`);
 }
 
 const count = (value) => value.toString().replace(/\B(?=(\d{3})+$)/g, ',');
@@ -85,15 +85,15 @@ async function waitUntilComplete(url, range) {
 async function checkFunction(page, frames, name) {
   const root = frames[0];
   const frame = widest(frames, name);
-  const compare = async (zoomed, what) => {
+  const compare = async (zoomed, label) => {
     const tooltip = await hover(page, frame, zoomed);
-    expect(tooltip.name, name, `${what}: name`);
-    expectPercent(tooltip.totalPercent, frame.totalNs, root.totalNs, `${what}: total`);
-    expectPercent(tooltip.selfPercent, frame.selfNs, root.totalNs, `${what}: self`);
-    expect(tooltip.totalSamples, count(frame.totalCount), `${what}: samples`);
-    expect(tooltip.selfSamples, count(frame.selfCount), `${what}: own samples`);
+    expect(tooltip.name, name, `${label}: name`);
+    expectPercent(tooltip.totalPercent, frame.totalNs, root.totalNs, `${label}: total`);
+    expectPercent(tooltip.selfPercent, frame.selfNs, root.totalNs, `${label}: self`);
+    expect(tooltip.totalSamples, count(frame.totalCount), `${label}: samples`);
+    expect(tooltip.selfSamples, count(frame.selfCount), `${label}: own samples`);
     if (zoomed !== root)
-      expectPercent(tooltip.totalZoomed, frame.totalNs, zoomed.totalNs, `${what}: share of the zoomed frame`);
+      expectPercent(tooltip.totalZoomed, frame.totalNs, zoomed.totalNs, `${label}: share of the zoomed frame`);
     return tooltip;
   };
   const tooltip = await compare(root, `pixels of ${name}`);
@@ -198,30 +198,31 @@ async function closeLines(page) {
 }
 
 // Compares the share, each ending and each executable that cut stacks short.
-async function checkHealth(page, answer, what) {
+async function checkHealth(page, answer, label) {
   const {samples, endings, executables} = answer;
   const walked = samples - (endings.kernel_only ?? 0);
   const text = await page.getByTestId('health-share').textContent();
   if (walked > 0) {
-    if (!text.endsWith('% of stacks complete')) throw new Mismatch(`stack health of ${what}: the page says ${text}`);
-    expectPercent(text, endings.complete ?? 0, walked, `stack health of ${what}`, 1);
+    if (!text.endsWith('% of stacks complete')) throw new Mismatch(`stack health of ${label}: the page says ${text}`);
+    expectPercent(text, endings.complete ?? 0, walked, `stack health of ${label}`, 1);
   }
   await page.getByTestId('health-details').click();
   for (const [ending, number] of Object.entries(endings)) {
     const row = page.getByTestId(`health-${ending}`);
     const shown = await row.locator('.ending-count').textContent();
-    expect(shown, `${count(number)} ${number === 1 ? 'sample' : 'samples'}`, `stack health of ${what}: ${ending}`);
-    expectPercent(await row.locator('.ending-share').textContent(), number, samples, `stack health of ${what}: ${ending}`);
+    expect(shown, `${count(number)} ${number === 1 ? 'sample' : 'samples'}`, `stack health of ${label}: ${ending}`);
+    const share = await row.locator('.ending-share').textContent();
+    expectPercent(share, number, samples, `stack health of ${label}: ${ending}`);
   }
   const counts = await page.getByTestId('health-executable').locator('.ending-count').allTextContents();
   expect(
     counts.map((shown) => shown.split(' ')[0]).join(' '),
     executables.map((executable) => count(executable.samples)).join(' '),
-    `stack health of ${what}: samples by executable`,
+    `stack health of ${label}: samples by executable`,
   );
   await page.getByTestId('health-details').click();
   await settled(page);
-  console.log(`stack health of ${what}: ${text}, ${executables.length} executables to blame, as the API says`);
+  console.log(`stack health of ${label}: ${text}, ${executables.length} executables to blame, as the API says`);
 }
 
 // Compares every executable: its samples, its functions, its addresses without a name.
@@ -232,16 +233,16 @@ async function checkExecutables(page, answer) {
   expect(rows.length, answer.executables.length, 'executables: rows');
   for (const [i, row] of rows.entries()) {
     const {name, total_count, addresses, unnamed_addresses, symbols} = answer.executables[i];
-    const what = `executables: row ${i + 1}, ${name}`;
+    const label = `executables: row ${i + 1}, ${name}`;
     const second = (cell) => row.locator('td').nth(cell).locator('.second').textContent();
     if (total_count > 0) {
-      expect(await second(0), `${count(total_count)} ${total_count === 1 ? 'sample' : 'samples'}`, `${what}: samples`);
-      expect(await second(4), `${count(unnamed_addresses)} of ${count(addresses)}`, `${what}: no name`);
+      expect(await second(0), `${count(total_count)} ${total_count === 1 ? 'sample' : 'samples'}`, `${label}: samples`);
+      expect(await second(4), `${count(unnamed_addresses)} of ${count(addresses)}`, `${label}: no name`);
     }
     expect(
       await row.locator('td').nth(3).textContent(),
       symbols ? count(symbols.functions) : '',
-      `${what}: functions`,
+      `${label}: functions`,
     );
   }
   const line = await page.getByTestId('executables-line').textContent();

@@ -66,7 +66,7 @@ describe('stack health', () => {
     assert.equal(lastQuery('flamegraph'), '{process_executable_name="evil", thread_name="x"}');
   });
 
-  test('says how many samples the endings cover when raw samples have expired', async () => {
+  test('shows how many samples the endings cover when raw samples have expired', async () => {
     await open(`${fixed}&stacks=open`);
     assert.equal(await byId('health-coverage').count(), 0);
     server.scenario = 'expired';

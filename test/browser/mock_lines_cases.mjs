@@ -197,7 +197,7 @@ describe('lines', () => {
     assert.match(await byId('lines-sums').textContent(), / · 0 s self$/);
   });
 
-  test('without text, shows only the table and says how to get the text', async () => {
+  test('without text, shows only the table and explains how to get the text', async () => {
     await open(linked('spin_thirty', 'truth'));
     assert.equal(await byId('listing').count(), 0);
     const files = (await places()).map((text) => text.split('/')[0]);
@@ -320,10 +320,10 @@ describe('states of lines', () => {
     for (const [of, words] of [
       ['libcrypto.so.3+0x1f84a0', /This code has no name.*tributary symbols push/],
       ['[unknown]', /just-in-time compiler/],
-      ['nobody', /No sample of this selection/],
+      ['missing_function', /No sample of this selection/],
     ]) {
       await open(linked(of));
-      if (of !== 'nobody') server.scenario = 'empty'; // the reducer finds no lines by such names
+      if (of !== 'missing_function') server.scenario = 'empty'; // the reducer finds no lines by such names
       await byId('refresh').click();
       await settled(page);
       assert.match(await byId('lines-empty').textContent(), words);

@@ -38,7 +38,7 @@ describe('states', () => {
     forgive(/status of 500/);
   });
 
-  test('a failed refresh keeps the data and says so', async () => {
+  test('a failed refresh keeps the data and reports the failure', async () => {
     await open();
     server.scenario = 'error';
     await byId('refresh').click();

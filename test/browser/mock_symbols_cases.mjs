@@ -289,7 +289,7 @@ describe('sending names', () => {
     assert.match((await outcomes())[0], /^stored/);
   });
 
-  test('leaves out the files that exceed the limit of the list, and says so', async () => {
+  test('leaves out the files that exceed the limit of the list, and reports that', async () => {
     await open(opened);
     await page.evaluate(() => {
       const dataTransfer = new DataTransfer();

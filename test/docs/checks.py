@@ -146,10 +146,10 @@ def check_folders(root):
     stated = table_folders(text, "| folder |")
     wanted = {name.split("/")[0] for name in order} | {"bpf/include"}
     intake = {name.removeprefix("intake/") for name in order if name.startswith("intake/")}
-    for what, have, want in (("folder table", stated, wanted),
-                             ("table of intake/", table_folders(text, "| in intake/ |"), intake)):
-        errors += [f"docs/architecture.md: {what}: {name}/ is missing" for name in sorted(want - have)]
-        errors += [f"docs/architecture.md: {what}: {name}/ is not in dev/layers" for name in sorted(have - want)]
+    for table, have, want in (("folder table", stated, wanted),
+                              ("table of intake/", table_folders(text, "| in intake/ |"), intake)):
+        errors += [f"docs/architecture.md: {table}: {name}/ is missing" for name in sorted(want - have)]
+        errors += [f"docs/architecture.md: {table}: {name}/ is not in dev/layers" for name in sorted(have - want)]
     errors += [f"docs/architecture.md: {name}/ does not exist" for name in sorted(stated) if not (root / name).is_dir()]
     built = {path.parent.name for path in root.glob("*/CMakeLists.txt")} - {"deploy", "build-env"}
     errors += [f"dev/layers: {name}/ is built and has no place" for name in sorted(built - wanted)]

@@ -51,7 +51,7 @@ PLANTED = [
 class DocsTest(unittest.TestCase):
     maxDiff = None
 
-    def test_pages_say_what_the_code_does(self):
+    def test_pages_match_the_code(self):
         if os.environ.get("UPDATE_GOLDEN"):
             (SOURCE / "docs/options.md").write_text(checks.options_page(HELPS))
         self.assertEqual(checks.check_all(SOURCE, HELPS), [])

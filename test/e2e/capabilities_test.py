@@ -74,11 +74,11 @@ class Status:
         self.sets = {kind: int(fields[f"Cap{kind}"], 16) for kind in ("Eff", "Prm", "Inh", "Amb", "Bnd")}
         self.no_new_privileges, self.filtered = fields["NoNewPrivs"].strip() == "1", fields["Seccomp"].strip() == "2"
 
-    def check(self, what, kept, bounding):
+    def check(self, label, kept, bounding):
         """`kept`: the effective and permitted sets. `bounding`: the capabilities that the bounding set may have."""
         expected = {"Eff": kept, "Prm": kept, "Inh": 0, "Amb": 0, "Bnd": self.sets["Bnd"] & bounding}
-        lib.check(self.sets == expected, f"{what}: {self.name} has {self.sets}, expected {expected}")
-        lib.check(self.no_new_privileges, f"{what}: {self.name} lacks no_new_privs")
+        lib.check(self.sets == expected, f"{label}: {self.name} has {self.sets}, expected {expected}")
+        lib.check(self.no_new_privileges, f"{label}: {self.name} lacks no_new_privs")
 
 
 def statuses(folders):

@@ -172,20 +172,20 @@ def definitions(recording):
     return [process for line in messages(recording) for process in line.get("definitions", {}).get("processes", [])]
 
 
-def check_what_docker_says(docker, recording, containers):
+def check_docker_attributes(docker, recording, containers):
     """Checks each container's name, image name, image id and labels."""
-    told = {entity["id"]: entity["attributes"] for line in messages(recording) for entity in line.get("entities", ())
-            if entity["kind"] == "container"}
-    lib.check(set(told) == {container for container, _ in containers.values()}, f"told of {set(told)}")
+    reported = {entity["id"]: entity["attributes"] for line in messages(recording) for entity in line.get("entities", ())
+                if entity["kind"] == "container"}
+    lib.check(set(reported) == {container for container, _ in containers.values()}, f"reported {set(reported)}")
     for name, (container, _) in containers.items():
         expected = {"container.name": docker("inspect", "--format", "{{.Name}}", container).lstrip("/"),
                     "container.runtime.name": "docker", "container.label.app": f"shop-{name}", "container.image.name": "profiled",
                     "container.image.tag": "latest", "container.image.version": "latest",
                     "container.image.id": docker("inspect", "--format", "{{.Image}}", container)}
-        lib.check(told[container] == expected, f"{name}: {told[container]}, not {expected}")
+        lib.check(reported[container] == expected, f"{name}: {reported[container]}, not {expected}")
 
 
-def check_what_they_say(recording, containers):
+def check_processes(recording, containers):
     """Checks that all processes are in their pods and that the attributes read from processes are right.
 
     A process that ran for 30 ms may have ended before its attributes could be read.
@@ -195,8 +195,8 @@ def check_what_they_say(recording, containers):
         inside = [p for p in processes if p["container_id"] == container]
         paths = {p["cgroup_path"] for p in inside}
         lib.check(paths == {f"/kubepods/burstable/pod{pod}/{container}"}, f"{name}'s pod is not in its cgroup: {paths}")
-        said = {p["attributes"] for p in inside if p["attributes"]}
-        lib.check(said == {f"service.name=shop-{name},process.environment_variable.STAGE=blue"}, f"{name} said {said}")
+        attributes = {p["attributes"] for p in inside if p["attributes"]}
+        lib.check(attributes == {f"service.name=shop-{name},process.environment_variable.STAGE=blue"}, f"{name} has {attributes}")
 
 
 def three_pods():
@@ -238,8 +238,8 @@ def three_pods():
                 lib.check(in_pod == everywhere, f"{everywhere - in_pod} samples of {executable} are in no pod, or another")
             of_service = count(reducer, start, end, process_executable_name=name, service_name=f"shop-{name}")
             lib.check(of_service == count(reducer, start, end, process_executable_name=name), f"{of_service} samples of shop-{name}")
-        check_what_they_say(d / "recording", containers)
-        check_what_docker_says(docker, d / "recording", containers)
+        check_processes(d / "recording", containers)
+        check_docker_attributes(docker, d / "recording", containers)
         lib.check(SECRET not in collector.text(), "a variable that nobody asked for was logged")
         lib.check_law(reducer.status())
         lib.check(reducer.stop() == 0, "the reducer's exit code")

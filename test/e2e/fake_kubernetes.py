@@ -77,14 +77,14 @@ class FakeKubernetes:
             if known:
                 metadata["creationTimestamp"] = self.objects[kind, uid]["metadata"]["creationTimestamp"]
             self.objects[kind, uid] = {"kind": kind, "metadata": metadata, **rest}
-            self.tell("MODIFIED" if known else "ADDED", kind, uid)
+            self.add_event("MODIFIED" if known else "ADDED", kind, uid)
 
     def remove(self, kind, uid):
         with self.changed:
-            self.tell("DELETED", kind, uid)
+            self.add_event("DELETED", kind, uid)
             del self.objects[kind, uid]
 
-    def tell(self, event, kind, uid):
+    def add_event(self, event, kind, uid):
         self.version += 1
         self.objects[kind, uid]["metadata"]["resourceVersion"] = str(self.version)
         self.events.append((self.version, kind, json.dumps({"type": event, "object": self.objects[kind, uid]}) + "\n"))

@@ -91,8 +91,8 @@ def serving(serve, unix_path=None):
 def instance_service(handler):
     for prefix, (name, value) in REQUIRED.items():
         if handler.path.startswith(prefix):
-            told = handler.headers.get(name)
-            if told is None or (value is not None and told != value):
+            header = handler.headers.get(name)
+            if header is None or (value is not None and header != value):
                 return handler.answer(401, b"")
     body = INSTANCE.get(f"{handler.command} {handler.path}")
     if body is None:

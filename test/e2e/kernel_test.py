@@ -226,7 +226,7 @@ def hiding_kallsyms(directory):
     yield ["unshare", "--mount", "sh", "-c", script, "sh"]
 
 
-def hidden_addresses_say_so():
+def hidden_addresses_are_reported():
     with lib.directory() as d, lib.programs() as started, hiding_kallsyms(d) as prefix:
         reducer = lib.Reducer(d)
         started.append(reducer)
@@ -255,4 +255,4 @@ def hidden_addresses_say_so():
 
 
 if __name__ == "__main__":
-    lib.main(as_kallsyms_names_them, hidden_addresses_say_so)
+    lib.main(as_kallsyms_names_them, hidden_addresses_are_reported)

@@ -46,8 +46,8 @@ def kinds(kind, type_name, unit):
         of_type = {"name": type_name, "unit": unit, "captured": SAMPLES, "stored": SAMPLES, "lost": {}, "in_flight": 0}
         lib.check(law == [of_type], f"the status tells {law}")
         graph = reducer.flamegraph("{}", start - 60_000, lib.now_ms() + 60_000, type=type_name)
-        told = (graph.answer["type"], graph.answer["unit"], graph.total_ns[0], graph.kinds_by_name().get(FUNCTION))
-        lib.check(told == (type_name, unit, SAMPLES * VALUE, {kind}), f"the flame graph tells {told}")
+        found = (graph.answer["type"], graph.answer["unit"], graph.total_ns[0], graph.kinds_by_name().get(FUNCTION))
+        lib.check(found == (type_name, unit, SAMPLES * VALUE, {kind}), f"the flame graph has {found}")
         top = run(reducer, "top", "--type", type_name)
         lib.check(FUNCTION in top, f"tributary top:\n{top}")
         folded = run(reducer, "flamegraph", "--type", type_name, "--format", "folded")

@@ -83,7 +83,7 @@ class HostileKubernetes(fake_kubernetes.FakeKubernetes):
         handler.wfile.write(b'"}}')
         self.hold()
 
-    def tell_raw(self, kind, line):
+    def add_raw_event(self, kind, line):
         with self.changed:
             self.version += 1
             self.events.append((self.version, kind, line))
@@ -106,10 +106,10 @@ def put_pods(api):
     put_pod(api, "copy", COPY, CONTAINERS[GOOD], "liar:1", "1")  # claims the good pod's container
 
 
-def tell_nonsense(api):
+def send_unusable_pods(api):
     """Sends pods that cannot be used, and one pod larger than an object may be."""
     for metadata in ('"name":"x\\q"', f'"name":"{"x" * 5_000_000}"', '"name":"no uid"'):
-        api.tell_raw("Pod", '{"type":"ADDED","object":{"metadata":{%s}}}\n' % metadata)
+        api.add_raw_event("Pod", '{"type":"ADDED","object":{"metadata":{%s}}}\n' % metadata)
 
 
 def metrics(watcher):
@@ -126,11 +126,11 @@ def resident_mb(program):
     return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) / 1024
 
 
-def check_text(what, text):
+def check_text(source, text):
     """Checks that a terminal would take all of `text` as plain text."""
     bad = sorted({c for c in text if (c < " " and c != "\n") or "\x7f" <= c < "\xa0"})
-    lib.check(not bad, f"{what} has {bad}")
-    lib.check("\nforged" not in text, f"{what}: a line of its own was forged")
+    lib.check(not bad, f"{source} has {bad}")
+    lib.check("\nforged" not in text, f"{source}: a line of its own was forged")
 
 
 COUNTED = {'tributary_k8s_failures_total{reason="malformed"}': 1, 'tributary_k8s_objects_dropped_total{reason="malformed"}': 1,
@@ -189,7 +189,7 @@ def an_api_server_that_lies():
             lib.wait_for("samples of the good pod", lambda: count(reducer, start, k8s_pod_name="good") > 50, 15)
             lib.wait_for("samples of the evil pod", lambda: count(reducer, start, k8s_pod_uid=EVIL, k8s_replicaset_name="web-1") > 50, 15)
             lib.check(count(reducer, start, k8s_pod_name="copy") == 0, "a pod has samples of another's container")
-            tell_nonsense(api)
+            send_unusable_pods(api)
             check_bounds(watcher)
             lib.check("info complete" not in watcher.text(), "all is known of what was never answered")
 

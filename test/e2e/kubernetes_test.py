@@ -141,8 +141,8 @@ def check_rollout(reducer):
     found = rollouts(reducer)
     lib.check(len(found) == 1, f"rollouts: {found}")
     rollout = found[0]
-    said = {key: rollout[key] for key in ("kind", "namespace", "name", "hash", "images")}
-    lib.check(said == {"kind": "deployment", "namespace": "shop", "name": "web", "hash": "2b", "images": "registry.example:5000/shop/web:2.0"}, f"{said}")
+    actual = {key: rollout[key] for key in ("kind", "namespace", "name", "hash", "images")}
+    lib.check(actual == {"kind": "deployment", "namespace": "shop", "name": "web", "hash": "2b", "images": "registry.example:5000/shop/web:2.0"}, f"{actual}")
     lib.check(rollout["previous"]["images"] == "registry.example:5000/shop/web:1.0", f"{rollout}")
     lib.check(rollout["before"]["count"] > 100 and rollout["after"]["count"] > 100, f"CPU time on both sides: {rollout}")
     lib.check(len(rollouts(reducer, "--query", '{service_name="web"}')) == 1 and not rollouts(reducer, "--query", '{service_name="ledger"}'),

@@ -33,7 +33,7 @@ def check(condition, message):
         raise Failure(message)
 
 
-def wait_for(what, condition, timeout_s=30.0, step_s=0.1):
+def wait_for(description, condition, timeout_s=30.0, step_s=0.1):
     """Polls until condition() is true. Returns its last value."""
     deadline = time.monotonic() + timeout_s
     while True:
@@ -41,7 +41,7 @@ def wait_for(what, condition, timeout_s=30.0, step_s=0.1):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise Failure(f"waited {timeout_s} s in vain for {what}")
+            raise Failure(f"waited {timeout_s} s in vain for {description}")
         time.sleep(step_s)
 
 

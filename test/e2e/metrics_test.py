@@ -108,11 +108,11 @@ def check_process_metrics(program, port):
         nonlocal wrong
         get(port, "/healthz", connection=client)  # so that the connection is open in all three readings
         before = proc_view(program.pid)
-        told = metrics(port, client)
+        reported = metrics(port, client)
         after = proc_view(program.pid)
         wrong = {}
         for name, values in ((name, (before[name], after[name])) for name in before):
-            value, more = told[name][None], slack.get(name, 0)
+            value, more = reported[name][None], slack.get(name, 0)
             if not min(values) - more <= value <= max(values) + more:
                 wrong[name] = (values, value)
         return not wrong
@@ -172,8 +172,8 @@ def everything():
             option = "--http-listen" if program is reducer else "--metrics-listen"
             expect_health(0, "is healthy", program.name, option, f"127.0.0.1:{ports[program.name]}")
             expect_health(0, "is healthy", program.name, option, f"0.0.0.0:{ports[program.name]}")
-        told = metrics(ports["kernel-collector"])
-        lib.check(told["tributary_collector_sampling_seconds_total"]['context="tick"'] < 1, "the time of sampling is not in seconds")
+        reported = metrics(ports["kernel-collector"])
+        lib.check(reported["tributary_collector_sampling_seconds_total"]['context="tick"'] < 1, "the time of sampling is not in seconds")
         for program in (collector, watcher, reducer):
             lib.check(program.stop() == 0, f"{program.name}'s exit code")
             option = "--http-listen" if program is reducer else "--metrics-listen"
@@ -267,12 +267,12 @@ def hostile_clients():
         lib.check(get(port, "/healthz")[0] == 200, "clients that do not read keep others out")
         # The program makes the text again a few times a second.
         lib.wait_for("the refusals", lambda: sum(metrics(port)["tributary_http_refusals_total"].values()) >= 90)
-        told = metrics(port)
+        reported = metrics(port)
         grown = proc_view(collector.pid)["process_resident_memory_bytes"] - resident
-        refusals = {labels.split('"')[1]: value for labels, value in told["tributary_http_refusals_total"].items()}
+        refusals = {labels.split('"')[1]: value for labels, value in reported["tributary_http_refusals_total"].items()}
         print(f"  refusals {refusals}, {grown / 2**20:.1f} MiB more in RAM")
         lib.check(refusals["malformed"] >= 4 and refusals["too_large"] >= 2 and refusals["busy"] >= 84, f"refusals: {refusals}")
-        lib.check(told["tributary_http_connections"][None] <= 16, "more than 16 connections")
+        lib.check(reported["tributary_http_connections"][None] <= 16, "more than 16 connections")
         lib.check(grown < (200 if lib.is_instrumented("kernel-collector") else 16) << 20, f"{grown} bytes more in RAM")
         for client in (*idle, *deaf, endless):
             client.close()

@@ -195,9 +195,9 @@ def run_version(version, program, containers):
 
     Each has two processes, one after the other.
     """
-    says = {"OTEL_RESOURCE_ATTRIBUTES": f"service.name=checkout,service.namespace=shop,service.version={version},deployment.environment.name=prod"}
+    environment = {"OTEL_RESOURCE_ATTRIBUTES": f"service.name=checkout,service.namespace=shop,service.version={version},deployment.environment.name=prod"}
     for _ in range(2):
-        for process in [start_in([], [program, 2], says), start_in(containers[version], [program, 2])]:
+        for process in [start_in([], [program, 2], environment), start_in(containers[version], [program, 2])]:
             lib.check(process.wait() == 0, "a program's exit code")
 
 
@@ -207,8 +207,8 @@ def check_rollouts(reducer):
     expected = {"checkout": {"kind": "service", "namespace": "shop", "environment": "prod", "version": "2", "images": "", "executable": "truth"},
                 "web": {"kind": "service", "namespace": "", "environment": "", "version": "2", "images": "shop/web:2", "hash": "2" * 12}}
     for name, fields in expected.items():
-        said = {key: found[name][key] for key in fields}
-        lib.check(said == fields, f"{name}: {said}")
+        actual = {key: found[name][key] for key in fields}
+        lib.check(actual == fields, f"{name}: {actual}")
         lib.check(found[name]["previous"]["version"] == "1" and found[name]["cluster"] == "", f"{found[name]}")
         before, after = found[name]["before"]["count"], found[name]["after"]["count"]
         lib.check(before > RATE * 3 and after > RATE * 3, f"{name}: {before} samples before, {after} after")

@@ -39,7 +39,7 @@ def record(d, programs, seconds=8):
     return recording, reducer
 
 
-def inspect_counts_what_was_stored():
+def inspect_counts_the_stored_samples():
     with lib.directory() as d, lib.programs() as programs:
         recording, reducer = record(d, programs, seconds=4)
         total = reducer.status()["total"]
@@ -148,5 +148,5 @@ def a_fleet_uploads_each_table_once():
 
 
 if __name__ == "__main__":
-    lib.main(inspect_counts_what_was_stored, three_nodes_have_the_same_stacks, nothing_twice_after_the_reducers_death,
+    lib.main(inspect_counts_the_stored_samples, three_nodes_have_the_same_stacks, nothing_twice_after_the_reducers_death,
              a_fleet_uploads_each_table_once)

@@ -106,7 +106,7 @@ def certificates_and_tokens():
         lib.check(reducer.stop() == 0, "the reducer's exit code")
 
 
-def what_is_refused():
+def bad_credentials_are_refused():
     with fleet() as (d, programs, reducer):
         shell(d, "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout other.key -out other.pem -subj /CN=other")
         shell(d, "umask 077; openssl rand -hex 32 > wrong-token")
@@ -124,14 +124,14 @@ def what_is_refused():
             ("tls_failed", dict(ca="other"), "unknown ca"),
             ("tls_failed", dict(server="another.example"), "bad certificate"),
         ]
-        for number, (reason, how, said) in enumerate(cases):
+        for number, (reason, how, message) in enumerate(cases):
             before = refusals(reducer, reason)
             refused = collector(d, programs, reducer, name=f"refused-{number}", **how)
             lib.wait_for(f"{reason} {how}", lambda: refusals(reducer, reason) > before, 30)
             lib.check(refused.running(), f"a refused collector goes on: {refused.text()}")
             refused.kill()
             if number == 0 or cases[number - 1][0] != reason:  # the reducer logs one line per reason in 10 s
-                lib.check(re.search(rf"intake refused .*reason={reason} .*{said}", reducer.text()),
+                lib.check(re.search(rf"intake refused .*reason={reason} .*{message}", reducer.text()),
                           f"no log line for {reason} {how}:\n{reducer.text()}")
             print(f"  {reason}: {how}")
         before = refusals(reducer, "tls_mismatch")
@@ -244,4 +244,4 @@ def system_authorities():
 
 
 if __name__ == "__main__":
-    lib.main(certificates_and_tokens, what_is_refused, system_authorities, idle_and_slow_connections)
+    lib.main(certificates_and_tokens, bad_credentials_are_refused, system_authorities, idle_and_slow_connections)

@@ -151,7 +151,7 @@ def named_by_upload_alone():
         lib.check(with_lines > 50, "no lines in what was exported")
 
 
-def told_by_the_node():
+def sent_by_the_node():
     """Tests programs with debug information on the node: with --upload-debug-info no push is necessary."""
     with lib.directory() as d, lib.programs() as programs:
         reducer = lib.Reducer(d)
@@ -182,10 +182,10 @@ class DebugServer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.asked.append(self.path)
         of, kind, *path = self.path.split("/")[2:]
-        what = self.answers.get(of) if kind == "debuginfo" else self.sources.get((of, path[-1]))
-        if what == "hang":
+        reaction = self.answers.get(of) if kind == "debuginfo" else self.sources.get((of, path[-1]))
+        if reaction == "hang":
             time.sleep(60)
-        elif what == "endless":
+        elif reaction == "endless":
             self.send_response(200)
             self.end_headers()
             try:
@@ -193,12 +193,12 @@ class DebugServer(http.server.BaseHTTPRequestHandler):
                     self.wfile.write(b"no end\n" * 4096)
             except OSError:
                 pass
-        elif isinstance(what, int):
-            self.send_error(what)
-        elif what is None:
+        elif isinstance(reaction, int):
+            self.send_error(reaction)
+        elif reaction is None:
             self.send_error(404)
         else:
-            body = what.read_bytes()
+            body = reaction.read_bytes()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -272,10 +272,10 @@ def text_from_the_server(reducer, start, stop):
         raise lib.Failure(f"no function of {file} has lines")
 
     lib.wait_for("the text that a server has", lambda: not lines_of("unwind_cxx", "unwind_cxx.cc")["sources_coming"], 20)
-    there = (lib.SOURCE / "test/workloads/unwind_cxx.cc").read_text().splitlines()
+    source_lines = (lib.SOURCE / "test/workloads/unwind_cxx.cc").read_text().splitlines()
     lines = [line for line in lines_of("unwind_cxx", "unwind_cxx.cc")["lines"] if line["file"].endswith("unwind_cxx.cc") and line["line"]]
     print(f"  {len(lines)} lines with text, such as {lines[0]['text'].strip()!r}")
-    wrong = [line for line in lines if line["text"] != there[line["line"] - 1]]
+    wrong = [line for line in lines if line["text"] != source_lines[line["line"] - 1]]
     lib.check(lines and not wrong, f"not the text of the file: {wrong[:2]}")
     lib.wait_for("the end of an endless text", lambda: not lines_of("unwind_c", "unwind_c.c")["sources_coming"], 20)
     texts = [line["text"] for line in lines_of("unwind_c", "unwind_c.c")["lines"] if line["file"].endswith("unwind_c.c")]
@@ -380,4 +380,4 @@ def bombs():
 
 
 if __name__ == "__main__":
-    lib.main(named_by_upload_alone, told_by_the_node, found_by_the_reducer, kernels_and_modules, hostile_uploads, bombs)
+    lib.main(named_by_upload_alone, sent_by_the_node, found_by_the_reducer, kernels_and_modules, hostile_uploads, bombs)

@@ -88,7 +88,7 @@ def damaged_databases_of_samples_are_refused():
         expect_refusal(data, f"{data / 'shard-1.db'} is damaged (database disk image is malformed", advice)
 
 
-def damage_in_the_middle_is_said_where_it_is_met():
+def damage_in_the_middle_is_reported_where_it_is_found():
     """Tests that a reader reports the damage in its answer, and that the writer logs it once.
 
     The other shard's nodes are not affected.
@@ -123,7 +123,7 @@ def damage_in_the_middle_is_said_where_it_is_met():
             reducer.kill()
 
 
-def what_comes_again_is_set_aside():
+def damaged_replaceable_databases_are_set_aside():
     with data_directory() as (_, directory, copy, programs):
         for name in ("metadata.db", "rollouts.db"):
             for kind in ("header", "page"):
@@ -184,5 +184,6 @@ def damaged_recordings_are_refused():
 
 
 if __name__ == "__main__":
-    lib.main(newer_databases_are_refused_and_stay, damaged_databases_of_samples_are_refused, damage_in_the_middle_is_said_where_it_is_met,
-             what_comes_again_is_set_aside, a_damaged_symbol_table_is_asked_for_again, damaged_recordings_are_refused)
+    lib.main(newer_databases_are_refused_and_stay, damaged_databases_of_samples_are_refused,
+             damage_in_the_middle_is_reported_where_it_is_found, damaged_replaceable_databases_are_set_aside,
+             a_damaged_symbol_table_is_asked_for_again, damaged_recordings_are_refused)

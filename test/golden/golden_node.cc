@@ -234,7 +234,7 @@ class Sender {
         host_feed_({}, Clock::Real(), metrics_),
         cluster_feed_({}, Clock::Real(), metrics_),
         delivery_(loop_, tcp_, OptionsOf(port), Clock::Real(), metrics_,
-                  {.need_symbols = [](const ExecutableId&) {}, .lost = {}, .durable = {}, .earlier_told = {}}),
+                  {.need_symbols = [](const ExecutableId&) {}, .lost = {}, .durable = {}, .earlier_reported = {}}),
         watcher_(loop_, tcp_, WatcherOptionsOf(port), Clock::Real(), metrics_,
                  {.next = [](uint64_t) -> std::optional<intake::Outgoing> { return std::nullopt; },
                   .acked = [](const intake::SendWindow::Entry&) {},

@@ -87,7 +87,7 @@ class GoldenSpool : public testing::TestWithParam<std::string> {
   DeliveryOptions options_;
 };
 
-TEST(GoldenSpools, AreThere) { EXPECT_FALSE(SetsWithSpool().empty()); }
+TEST(GoldenSpools, Exist) { EXPECT_FALSE(SetsWithSpool().empty()); }
 
 TEST_P(GoldenSpool, IsDelivered) {
   std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
@@ -104,7 +104,7 @@ TEST_P(GoldenSpool, IsDelivered) {
       Delivery::Callbacks{.need_symbols = {},
                           .lost = [](LossReason, const SampleCounts&) { ADD_FAILURE() << "nothing is lost"; },
                           .durable = {},
-                          .earlier_told = {}});
+                          .earlier_reported = {}});
   delivery.Start();
   const auto delivered = [&] {
     AckAll();
@@ -119,10 +119,10 @@ TEST_P(GoldenSpool, IsDelivered) {
   EXPECT_EQ(claimed_.stored.at(5).accounting.TotalLost(), 0u);
   EXPECT_EQ(claimed_.hellos.front().session.node_id, "golden-2");
   EXPECT_EQ(new_.stored_samples(), kSamples[2] + kSamples[3]);
-  const Accounting& told = new_.stored.rbegin()->second.accounting;
-  EXPECT_EQ(told.captured.total(), kSamples[2] + kSamples[3] + kLost);
-  EXPECT_EQ(told.LostFor(LossReason::kRingFull).total(), kLost);
-  EXPECT_EQ(told.TotalLost().total(), kLost);
+  const Accounting& accounting = new_.stored.rbegin()->second.accounting;
+  EXPECT_EQ(accounting.captured.total(), kSamples[2] + kSamples[3] + kLost);
+  EXPECT_EQ(accounting.LostFor(LossReason::kRingFull).total(), kLost);
+  EXPECT_EQ(accounting.TotalLost().total(), kLost);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, GoldenSpool, testing::ValuesIn(SetsWithSpool()),

@@ -72,11 +72,11 @@ def describe(golden, release, time_range):
         directory = pathlib.Path(name)
         reducer = lib.Reducer(directory, args=[*sets.KEEP, "--shards", 2], data=sets.unpack(golden, directory / "unpacked"))
         programs.append(reducer)
-        said = sets.answers(reducer, time_range["from"], time_range["to"])
+        answers = sets.answers(reducer, time_range["from"], time_range["to"])
         lib.check(reducer.stop() == 0, "the reducer's exit code")
     summary = json.loads(tributary("inspect", golden / "session.rec").splitlines()[-1])
     (golden / "set.json").write_text(json.dumps({"release": release, **time_range, "recording": summary}, indent=1) + "\n")
-    (golden / "answers.json.xz").write_bytes(lzma.compress(json.dumps(said, indent=1).encode(), preset=9))
+    (golden / "answers.json.xz").write_bytes(lzma.compress(json.dumps(answers, indent=1).encode(), preset=9))
 
 
 def main():

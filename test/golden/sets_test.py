@@ -17,30 +17,31 @@ def tributary(*args):
     return subprocess.run([lib.BIN / "tributary", *map(str, args)], check=True, capture_output=True, text=True).stdout
 
 
-def compare(said, now, where=""):
+def compare(expected, now, where=""):
     """Checks that the answers contain the old release's answers. Later releases may add fields to an object."""
-    if isinstance(said, dict):
+    if isinstance(expected, dict):
         lib.check(isinstance(now, dict), f"{where}: {now} is no object")
-        for key, value in said.items():
+        for key, value in expected.items():
             lib.check(key in now, f"{where}/{key} is missing")
             compare(value, now[key], f"{where}/{key}")
-    elif isinstance(said, list):
-        lib.check(isinstance(now, list) and len(now) == len(said), f"{where}: {now}, expected {said}")
-        for i, value in enumerate(said):
+    elif isinstance(expected, list):
+        lib.check(isinstance(now, list) and len(now) == len(expected), f"{where}: {now}, expected {expected}")
+        for i, value in enumerate(expected):
             compare(value, now[i], f"{where}[{i}]")
     else:
-        lib.check(said == now, f"{where}: {now}, expected {said}")
+        lib.check(expected == now, f"{where}: {now}, expected {expected}")
 
 
 def check_data(golden, directory, programs):
     """Starts a reducer with the set's data and compares its answers. Returns the reducer."""
     described = sets.description(golden)
-    said = sets.golden_answers(golden)
+    expected = sets.golden_answers(golden)
     reducer = lib.Reducer(directory, args=[*sets.KEEP, "--shards", 2], data=sets.unpack(golden, directory / "unpacked"))
     programs.append(reducer)
-    compare(said, sets.answers(reducer, described["from"], described["to"]))
+    compare(expected, sets.answers(reducer, described["from"], described["to"]))
     lib.check_law(reducer.status())
-    lib.check(said["status"]["total"]["stored"] > 1000 and len(said["rollouts"]) > 0 and len(said["series"]["pods"]) == 1, "the set is poor")
+    lib.check(expected["status"]["total"]["stored"] > 1000 and len(expected["rollouts"]) > 0
+              and len(expected["series"]["pods"]) == 1, "the set is poor")
     return reducer
 
 
@@ -64,8 +65,8 @@ def data_are_read_and_added_to():
             lib.check(again.status()["total"] == status["total"], f"{again.status()['total']} after a restart, {status['total']} before")
             described = sets.description(golden)
             graph = again.flamegraph("{}", described["from"], described["to"])
-            said = sets.golden_answers(golden)["flamegraph {} cpu function"]
-            compare(said, {"total": graph.answer["total"], "stacks": sets.folded(graph)})
+            expected = sets.golden_answers(golden)["flamegraph {} cpu function"]
+            compare(expected, {"total": graph.answer["total"], "stacks": sets.folded(graph)})
 
 
 def recordings_are_shown():

@@ -147,11 +147,11 @@ def in_parallel(work, things):
         return list(pool.map(work, things))
 
 
-def wait_for(condition, seconds, what):
+def wait_for(condition, seconds, description):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         result = condition()
         if result:
             return result
         time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s: {what}")
+    raise AssertionError(f"not within {seconds} s: {description}")

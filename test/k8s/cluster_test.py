@@ -70,12 +70,12 @@ class ClusterTest(unittest.TestCase):
         objects = self.objects()
         want = expected.entities(objects)
         end = time.monotonic() + seconds
-        while (wrong := expected.differences(want, dict(self.collector.told))) and time.monotonic() < end:
+        while (wrong := expected.differences(want, dict(self.collector.entities))) and time.monotonic() < end:
             time.sleep(0.2)
         self.assertEqual(wrong[:10], [], f"{len(wrong)} differences\n{self.collector.log()[-2000:]}")
         return objects, want
 
-    def sample_when_told(self, seconds=30):
+    def sample_when_known(self, seconds=30):
         """Takes samples when both collectors know the current state.
 
         The collector that sends to the reducer receives the same events as the collector that prints, in unknown order.
@@ -120,9 +120,9 @@ class ClusterTest(unittest.TestCase):
         self.change(f"{APPS}/{namespace}/replicasets/{first['name']}", annotations={"deployment.kubernetes.io/revision": "3"})
         back = self.workloads.pod(namespace, first, "rev0")
         wait_for(lambda: len(self.collector.rollouts) == 2, 10, "the way back")
-        self.pipeline.wait_until_told(back, {"revision": "3"})
+        self.pipeline.wait_until_known(back, {"revision": "3"})
         self.assertTrue(self.collector.rollouts[1]["id"].startswith(f"deployment/{namespace}/{name}/rev0@"))
-        self.sample_when_told()
+        self.sample_when_known()
 
     def test_03_delete_restart_and_node_loss(self):
         objects = self.objects()
@@ -134,31 +134,31 @@ class ClusterTest(unittest.TestCase):
         restarted = next(p for p in objects["pods"] if p["spec"]["nodeName"] == NODES[4] and p["metadata"]["namespace"] != "kube-system")
         before = restarted["status"]["containerStatuses"][0]["containerID"].split("://")[1]
         self.workloads.run(restarted["metadata"]["namespace"], restarted, restarts=1)
-        self.sample_when_told()
+        self.sample_when_known()
         for pod in lost:
-            told = self.collector.told["pod", pod["metadata"]["uid"]]
-            self.assertTrue(told["gone"])
-            self.assertEqual(told["attributes"]["k8s.node.name"], NODES[3])  # the old attributes are still known
-            self.assertLess(abs(told["from"] / 1e9 - time.time()), 60)
-        self.assertTrue(self.collector.told["container", before]["gone"])
+            entity = self.collector.entities["pod", pod["metadata"]["uid"]]
+            self.assertTrue(entity["gone"])
+            self.assertEqual(entity["attributes"]["k8s.node.name"], NODES[3])  # the old attributes are still known
+            self.assertLess(abs(entity["from"] / 1e9 - time.time()), 60)
+        self.assertTrue(self.collector.entities["container", before]["gone"])
 
     def test_04_another_node_of_that_name_and_other_labels(self):
         node = self.workloads.add_node(NODES[3])
         on_node = [self.workloads.pod(workload_of(i)[0], self.made[i][1], f"rev{i}", node=NODES[3]) for i in (0, 1, 5)]
-        self.pipeline.wait_until_told(on_node[0], {"k8s.node.uid": node["metadata"]["uid"]})
-        objects = self.sample_when_told()
+        self.pipeline.wait_until_known(on_node[0], {"k8s.node.uid": node["metadata"]["uid"]})
+        objects = self.sample_when_known()
         of_nodes = {name: [p for p in objects["pods"] if p["spec"]["nodeName"] == name] for name in NODES}
         self.change(f"/api/v1/nodes/{NODES[1]}", labels={"topology.kubernetes.io/zone": None, "topology.kubernetes.io/region": "r"})
-        self.pipeline.wait_until_told(of_nodes[NODES[1]][0], {"k8s.node.label.topology.kubernetes.io/zone": ""})
+        self.pipeline.wait_until_known(of_nodes[NODES[1]][0], {"k8s.node.label.topology.kubernetes.io/zone": ""})
         self.change(f"/api/v1/namespaces/{NAMESPACES[1]}", labels={"team": "moved"})
         in_namespace = next(p for p in objects["pods"] if p["metadata"]["namespace"] == NAMESPACES[1])
-        self.pipeline.wait_until_told(in_namespace, {"team": "moved"})
+        self.pipeline.wait_until_known(in_namespace, {"team": "moved"})
         for pod in of_nodes[NODES[5]][:20]:
             meta = pod["metadata"]
             self.change(f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}", labels={"tier": "moved", "app.kubernetes.io/part-of": "all"},
                         annotations={"note": "another", OTEL + "service.name": "renamed"})
-        self.pipeline.wait_until_told(pod, {"k8s.pod.label.tier": "moved"})
-        self.sample_when_told()
+        self.pipeline.wait_until_known(pod, {"k8s.pod.label.tier": "moved"})
+        self.sample_when_known()
 
     def test_05_api_server_restarts(self):
         objects = self.objects()
@@ -169,7 +169,7 @@ class ClusterTest(unittest.TestCase):
         namespace = workload_of(1)[0]
         self.workloads.pod(namespace, self.made[1][1], "rev1")
         self.sample(self.objects())
-        self.sample_when_told(seconds=60)
+        self.sample_when_known(seconds=60)
 
     def test_06_gone(self):
         """Pauses the collectors while objects are created and deleted, and the API server forgets these events."""
@@ -191,10 +191,10 @@ class ClusterTest(unittest.TestCase):
         self.cluster.start_api()
         self.doCleanups()
         self.assert_equal_to_api(seconds=60)
-        self.pipeline.wait_until_told(stays, {"team": "away"}, 60)
-        self.sample_when_told()
+        self.pipeline.wait_until_known(stays, {"team": "away"}, 60)
+        self.sample_when_known()
         for pod in deleted:
-            self.assertTrue(self.collector.told["pod", pod["metadata"]["uid"]]["gone"])
+            self.assertTrue(self.collector.entities["pod", pod["metadata"]["uid"]]["gone"])
         self.assertIn("410", self.collector.log())
         self.assertIn("410", self.pipeline.collector.log())
 
@@ -207,7 +207,7 @@ class ClusterTest(unittest.TestCase):
         self.sample(self.objects())
         self.token_file.write_text(AGENT)
         self.workloads.pod(workload_of(4)[0], self.made[4][1], "rev4")
-        self.sample_when_told(seconds=60)
+        self.sample_when_known(seconds=60)
 
     def test_08_dropped_permission(self):
         role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/tributary-k8s-collector"
@@ -219,17 +219,17 @@ class ClusterTest(unittest.TestCase):
         wait_for(lambda: re.search("grant the verb (list|watch) on the resource jobs of the API group batch", self.collector.log()), 60,
                  "a word about the permission")
         pod = self.workloads.pod(workload_of(3)[0], self.made[3][1], "rev3")  # other kinds go on
-        wait_for(lambda: ("pod", pod["metadata"]["uid"]) in self.collector.told, 60, "a new pod")
+        wait_for(lambda: ("pod", pod["metadata"]["uid"]) in self.collector.entities, 60, "a new pod")
         namespace = workload_of(5)[0]
         job = self.workloads.job(namespace, self.made[5][0])
         of_job = self.workloads.pod(namespace, job, "rev5")
-        wait_for(lambda: ("pod", of_job["metadata"]["uid"]) in self.collector.told, 60, "a new pod of a new job")
+        wait_for(lambda: ("pod", of_job["metadata"]["uid"]) in self.collector.entities, 60, "a new pod of a new job")
         # The pod's owner will be known later, and is valid from the pod's beginning.
         self.sample(self.objects(), is_late=True)
         self.cluster.call("PATCH", role, {"rules": rules}, "application/merge-patch+json")
         self.assert_equal_to_api(seconds=90)
-        self.pipeline.wait_until_told(of_job, {"k8s.cronjob.name": workload_of(5)[2]}, 90)
-        self.sample_when_told()
+        self.pipeline.wait_until_known(of_job, {"k8s.cronjob.name": workload_of(5)[2]}, 90)
+        self.sample_when_known()
 
     def test_09_collector_and_reducer_start_anew(self):
         self.pipeline.collector.kill()
@@ -241,12 +241,12 @@ class ClusterTest(unittest.TestCase):
         pod = self.workloads.pod(namespace, self.made[3][1], "rev3")
         self.sample(self.objects())
         self.pipeline.watch()
-        self.pipeline.wait_until_told(pod, {"k8s.pod.name": pod["metadata"]["name"]})
-        self.sample_when_told()
+        self.pipeline.wait_until_known(pod, {"k8s.pod.name": pod["metadata"]["name"]})
+        self.sample_when_known()
         self.pipeline.restart_reducer()
         self.workloads.pod(namespace, self.made[3][1], "rev3")
         self.sample(self.objects())
-        self.sample_when_told()
+        self.sample_when_known()
 
     def test_10_a_pod_that_names_the_container_of_another(self):
         objects = self.objects()
@@ -255,10 +255,10 @@ class ClusterTest(unittest.TestCase):
         own = status["containerID"].split("://")[1]
         path = f"/api/v1/namespaces/{NAMESPACES[0]}/pods/{liar['metadata']['name']}/status"
         self.cluster.patch(path, {"status": {"containerStatuses": [{**status, "containerID": stolen["containerID"]}]}})
-        wait_for(lambda: self.collector.told["container", own].get("gone"), 30, "the lie to be told")
+        wait_for(lambda: self.collector.entities["container", own].get("gone"), 30, "the lie to be received")
         self.sample(objects)  # all attributes are unchanged
         self.workloads.run(NAMESPACES[0], liar, restarts=1)
-        self.sample_when_told()
+        self.sample_when_known()
 
     def test_11_every_sample_of_every_container(self):
         objects, _ = self.assert_equal_to_api()

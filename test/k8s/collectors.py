@@ -36,11 +36,11 @@ class Collector:
 
 
 class PrintingCollector(Collector):
-    """`told` is the last state of each entity."""
+    """`entities` is the last state of each entity."""
 
     def __init__(self, *arguments, log):
         super().__init__("--print-entities", *arguments, log=log, stdout=subprocess.PIPE)
-        self.told, self.rollouts, self.complete = {}, [], False
+        self.entities, self.rollouts, self.complete = {}, [], False
         self.reader = threading.Thread(target=self._read)
         self.reader.start()
 
@@ -50,7 +50,7 @@ class PrintingCollector(Collector):
             if "complete" in entity:
                 self.complete = True
                 continue
-            self.told[entity["kind"], entity["id"]] = entity
+            self.entities[entity["kind"], entity["id"]] = entity
             if entity["kind"] == "rollout" and not entity.get("gone"):
                 self.rollouts.append(entity)
 

@@ -87,17 +87,17 @@ def entities(objects, cluster_name=""):
         out["k8s_node", meta["name"]] = {"k8s.node.name": meta["name"], "k8s.node.uid": meta["uid"], **texts("k8s.node", meta)}
     for plural, word in WORKLOADS.items():
         for meta in (each["metadata"] for each in objects[plural]):
-            if told := texts(f"k8s.{word}", meta):
-                out["workload", meta["uid"]] = told
+            if attributes := texts(f"k8s.{word}", meta):
+                out["workload", meta["uid"]] = attributes
     return out
 
 
-def differences(expected, told):
+def differences(expected, received):
     """Returns one line per difference between the expected entities and the received ones that are not gone."""
-    alive = {key: e["attributes"] for key, e in told.items() if not e.get("gone") and key[0] != "rollout"}
+    alive = {key: e["attributes"] for key, e in received.items() if not e.get("gone") and key[0] != "rollout"}
     out = [f"missing {key}" for key in expected.keys() - alive.keys()] + [f"not there {key}" for key in alive.keys() - expected.keys()]
     for key in expected.keys() & alive.keys():
         for name in expected[key].keys() | alive[key].keys():
             if expected[key].get(name) != alive[key].get(name):
-                out.append(f"{key} {name}: expected {expected[key].get(name)!r}, told {alive[key].get(name)!r}")
+                out.append(f"{key} {name}: expected {expected[key].get(name)!r}, received {alive[key].get(name)!r}")
     return out

@@ -117,6 +117,6 @@ class History:
         return wrong, compared, attributes
 
 
-def differences(what, want, got):
-    return [f"{what} {key}: expected {want.get(key)!r}, is {got.get(key)!r}" for key in sorted(want.keys() | got.keys())
+def differences(label, want, got):
+    return [f"{label} {key}: expected {want.get(key)!r}, is {got.get(key)!r}" for key in sorted(want.keys() | got.keys())
             if want.get(key) != got.get(key)]

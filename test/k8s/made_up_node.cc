@@ -16,9 +16,9 @@
 //   {"send": true}
 //     When all samples so far are durable at the reducer, it prints the line {"durable": N}: the samples so far.
 //
-// At the end of input it sends the remaining samples and exits with 0. It exits with 1 if a line has a wrong format,
-// or if the reducer did not accept all samples within 20 s. A stack is one frame without a file, so that no component
-// waits for its name.
+// At the end of the input it sends the remaining samples and exits with 0. It exits with 1 if a line has another
+// format, or if the reducer did not accept all samples within 20 s. A stack is one frame without a file, so that no
+// component waits for its name.
 
 #include <sys/random.h>
 #include <unistd.h>
@@ -80,7 +80,7 @@ class MadeUpNode {
                   {.need_symbols = [](const ExecutableId&) {},
                    .lost = [this](LossReason, const SampleCounts& samples) { lost_ += samples.total(); },
                    .durable = {},
-                   .earlier_told = {}}),
+                   .earlier_reported = {}}),
         input_(loop_, STDIN_FILENO, [this] { Read(); }),
         poll_(loop_, [this] { AnswerWhenDurable(); }) {}
 
@@ -130,9 +130,9 @@ class MadeUpNode {
   }
 
   absl::Status Handle(const std::string& line) {
-    simdjson::dom::object said;
-    if (parser_.parse(line).get(said) != simdjson::SUCCESS) return Bad("no JSON object");
-    if (said["send"].error() == simdjson::SUCCESS) {
+    simdjson::dom::object request;
+    if (parser_.parse(line).get(request) != simdjson::SUCCESS) return Bad("no JSON object");
+    if (request["send"].error() == simdjson::SUCCESS) {
       SendBatch();
       poll_is_on_ = true;
       poll_.StartEvery(kPollMs);
@@ -141,22 +141,22 @@ class MadeUpNode {
     int64_t pid = 0;
     std::string_view executable, cgroup, attributes;
     simdjson::dom::array times;
-    if (said["pid"].get(pid) != simdjson::SUCCESS || said["executable"].get(executable) != simdjson::SUCCESS ||
-        said["cgroup"].get(cgroup) != simdjson::SUCCESS || said["times"].get(times) != simdjson::SUCCESS) {
+    if (request["pid"].get(pid) != simdjson::SUCCESS || request["executable"].get(executable) != simdjson::SUCCESS ||
+        request["cgroup"].get(cgroup) != simdjson::SUCCESS || request["times"].get(times) != simdjson::SUCCESS) {
       return Bad("pid, executable, cgroup and times are needed");
     }
-    if (said["attributes"].get(attributes) != simdjson::SUCCESS) attributes = "";
+    if (request["attributes"].get(attributes) != simdjson::SUCCESS) attributes = "";
     Sample sample{.ending = Ending::kComplete, .value = kPeriodNs};
     sample.thread = Intern(Pid{static_cast<int32_t>(pid)}, executable, cgroup, attributes);
-    if (uint64_t value = 0; said["value"].get(value) == simdjson::SUCCESS) sample.value = value;
-    if (std::string_view type; said["type"].get(type) == simdjson::SUCCESS) {
+    if (uint64_t value = 0; request["value"].get(value) == simdjson::SUCCESS) sample.value = value;
+    if (std::string_view type; request["type"].get(type) == simdjson::SUCCESS) {
       std::string_view unit;
-      if (said["unit"].get(unit) != simdjson::SUCCESS) unit = "";
+      if (request["unit"].get(unit) != simdjson::SUCCESS) unit = "";
       ASSIGN_OR_RETURN(sample.type, TypeOf({std::string(type), std::string(unit)}));
     }
     Frame frame{.address = 0x1000};
-    if (simdjson::dom::object told; said["frame"].get(told) == simdjson::SUCCESS) {
-      ASSIGN_OR_RETURN(frame, ReadFrame(told));
+    if (simdjson::dom::object object; request["frame"].get(object) == simdjson::SUCCESS) {
+      ASSIGN_OR_RETURN(frame, ReadFrame(object));
     }
     sample.node = dictionary_->InternNode({NodeRef{}, dictionary_->InternFrame(frame)});
     for (const simdjson::dom::element each : times) {
@@ -183,9 +183,9 @@ class MadeUpNode {
     return number;
   }
 
-  absl::StatusOr<Frame> ReadFrame(const simdjson::dom::object& told) {
+  absl::StatusOr<Frame> ReadFrame(const simdjson::dom::object& object) {
     std::string_view kind, name;
-    if (told["kind"].get(kind) != simdjson::SUCCESS || told["name"].get(name) != simdjson::SUCCESS) {
+    if (object["kind"].get(kind) != simdjson::SUCCESS || object["name"].get(name) != simdjson::SUCCESS) {
       return Bad("a frame needs kind and name");
     }
     for (uint8_t number = 0; number < kFrameKindCount; ++number) {
@@ -235,7 +235,7 @@ class MadeUpNode {
     HandleLines();
   }
 
-  static absl::Status Bad(std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); }
+  static absl::Status Bad(std::string_view problem) { return Error(absl::StatusCode::kInvalidArgument, problem); }
 
   void Stop(absl::Status end) {
     end_ = std::move(end);
@@ -263,7 +263,7 @@ class MadeUpNode {
 
 absl::Status Run(int argc, char** argv) {
   Arguments arguments;
-  Options options("made_up_node", "Sends samples that it is told on standard input.");
+  Options options("made_up_node", "Sends samples that it reads from standard input.");
   options.Add({.name = "intake-host", .help = "host of the reducer", .value_name = "HOST"}, &arguments.intake_host,
               "127.0.0.1");
   options.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &arguments.intake_port,

@@ -44,10 +44,10 @@ class Node:
                                         stdout=subprocess.PIPE, stderr=log, text=True)
 
     def sample(self, pid, executable, cgroup, own, times, **more):
-        self._say({"pid": pid, "executable": executable, "cgroup": cgroup, "attributes": own, "times": times, **more})
+        self._write_line({"pid": pid, "executable": executable, "cgroup": cgroup, "attributes": own, "times": times, **more})
 
     def begin_send(self):
-        self._say({"send": True})
+        self._write_line({"send": True})
         self.process.stdin.flush()
 
     def await_durable(self):
@@ -65,5 +65,5 @@ class Node:
             self.process.kill()
             self.process.wait()
 
-    def _say(self, line):
+    def _write_line(self, line):
         self.process.stdin.write(json.dumps(line) + "\n")

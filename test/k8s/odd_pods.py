@@ -50,7 +50,7 @@ FORGED = {OTEL + "k8s.pod.name": "forged", OTEL + "k8s.namespace.name": "kube-sy
 
 @dataclasses.dataclass(frozen=True)
 class Container:
-    what: str  # pod and container name, for messages
+    name: str  # pod and container name, for messages
     node: str
     id: str
     cgroup: str

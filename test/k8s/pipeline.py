@@ -73,13 +73,13 @@ class Pipeline:
     def send(self):
         self.history.send(self.nodes)
 
-    def wait_until_told(self, pod, attributes, seconds=30):
+    def wait_until_known(self, pod, attributes, seconds=30):
         """Waits until the reducer knows these attributes of a pod: later samples have them."""
-        def is_told():
+        def is_known():
             container_id, ms = self.history.take_uncertain(pod)
             self.send()
             return self._count(selector_of([("container.id", container_id), *attributes.items()]), ms)
-        wait_for(is_told, seconds, f"the reducer to be told {attributes}")
+        wait_for(is_known, seconds, f"the reducer to know {attributes}")
 
     def _count(self, selector, ms):
         """Returns the number of samples at that ms."""
@@ -104,11 +104,11 @@ class Pipeline:
         wait_for(lambda: self.exported_before + self.reducer.metric("tributary_export_samples_total") >= len(self.history.samples), 60,
                  "all samples to be exported")
 
-    def _compare(self, what, sink, with_late):
+    def _compare(self, label, sink, with_late):
         begin = time.monotonic()
         self._wait_until_exported()
         wrong, samples, attributes = self.history.compare(sink.samples(), with_late)
-        print(f"{what}: {samples} samples of {len(self.history.processes)} containers, {attributes} attributes, {len(wrong)} differ "
+        print(f"{label}: {samples} samples of {len(self.history.processes)} containers, {attributes} attributes, {len(wrong)} differ "
               f"({time.monotonic() - begin:.1f} s)", file=sys.stderr)
         assert not wrong, "\n".join(wrong[:20])
 
@@ -116,9 +116,9 @@ class Pipeline:
         """Compares pods and containers and their numbers of samples, one namespace at a time."""
         pods, containers = collections.defaultdict(collections.Counter), collections.defaultdict(collections.Counter)
         for sample in self.history.samples.values():
-            said = sample.process.attributes
-            pods[said["k8s.namespace.name"]][sample.process.pod_uid, said["k8s.namespace.name"]] += 1
-            containers[said["k8s.namespace.name"]][sample.process.container_id, said["k8s.container.name"]] += 1
+            attributes = sample.process.attributes
+            pods[attributes["k8s.namespace.name"]][sample.process.pod_uid, attributes["k8s.namespace.name"]] += 1
+            containers[attributes["k8s.namespace.name"]][sample.process.container_id, attributes["k8s.container.name"]] += 1
         for namespace in pods:
             found = self.reducer.json("/api/v1/series", query=selector_of([("k8s.namespace.name", namespace)]), limit=1000,
                                       **{"from": "-1h", "to": int(time.time() * 1000) + 1000})

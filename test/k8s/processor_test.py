@@ -40,14 +40,14 @@ EARLIER_NAME = re.compile(r"k8s\.(pod|namespace|node)\.(label|annotation)s\.")
 DOCKER_PODS = tuple(f"image-id-{len(IMAGE_IDS) + i}/" for i in range(len(DOCKER_IMAGE_IDS)))
 # Intended differences: name → condition. The test must see each of them.
 DIFFERENCES = {
-    "what is empty is left out": lambda what, key, theirs, ours: theirs == "",
-    "annotations do not say where a pod runs": lambda what, key, theirs, ours: what.startswith("forger/") and OTEL + key in FORGED,
+    "what is empty is left out": lambda name, key, theirs, ours: theirs == "",
+    "annotations do not say where a pod runs": lambda name, key, theirs, ours: name.startswith("forger/") and OTEL + key in FORGED,
     "docker-pullable:// is understood":
-        lambda what, key, theirs, ours: what.startswith(DOCKER_PODS) and key == "container.image.repo_digests" and theirs is None,
+        lambda name, key, theirs, ours: name.startswith(DOCKER_PODS) and key == "container.image.repo_digests" and theirs is None,
     "owners are those that control":
-        lambda what, key, theirs, ours: what.startswith("uncontrolled/") and (ours is None or key in ("service.name", "team")),
+        lambda name, key, theirs, ours: name.startswith("uncontrolled/") and (ours is None or key in ("service.name", "team")),
     "owners are not guessed from names":
-        lambda what, key, theirs, ours: what.startswith("gone-x/") and key in ("k8s.deployment.name", "service.name"),
+        lambda name, key, theirs, ours: name.startswith("gone-x/") and key in ("k8s.deployment.name", "service.name"),
 }
 
 
@@ -105,11 +105,11 @@ class ProcessorTest(unittest.TestCase):
         programs.append(lib.Program("k8s-collector", [lib.BIN / "k8s-collector", "--kubeconfig", self.kubeconfig, "--intake-port",
                                                       reducer.intake_port], self.directory))
 
-        def told():
+        def is_complete():
             before = reducer.metric("tributary_metadata_entities_told_total")
             time.sleep(1)
             return len(self.pods.containers) < before == reducer.metric("tributary_metadata_entities_told_total")
-        lib.wait_for("the cluster to be told", told)
+        lib.wait_for("all entities of the cluster", is_complete)
         with open(self.directory / "nodes.log", "ab") as log:
             for name in NODES:
                 node = Node(name, reducer.intake_port, log)
@@ -123,14 +123,14 @@ class ProcessorTest(unittest.TestCase):
             return {r["container.id"]: r for r in resources} if len(resources) == len(self.pods.containers) else None
         return lib.wait_for("the samples", exported)
 
-    def test_the_reducer_says_what_the_processor_says(self):
+    def test_the_reducer_exports_the_attributes_of_the_processor(self):
         with lib.programs() as programs, Processor(self.directory / "otelcol", self.kubeconfig) as processor:
             theirs = self.of_the_processor(processor)
             ours = self.of_the_reducer(processor, programs)
-        compared, unknown, met, wrong = 0, 0, dict.fromkeys(DIFFERENCES, 0), []
+        compared, unknown, seen, wrong = 0, 0, dict.fromkeys(DIFFERENCES, 0), []
         for container in self.pods.containers:
             t, o = theirs[container.id], ours[container.id]
-            self.assertEqual(f"{o['k8s.pod.name']}/{o['k8s.container.name']}", container.what)
+            self.assertEqual(f"{o['k8s.pod.name']}/{o['k8s.container.name']}", container.name)
             if container.is_unknown_to_processor:
                 self.assertEqual(t.keys(), {"container.id"}, container)
                 unknown += 1
@@ -143,15 +143,15 @@ class ProcessorTest(unittest.TestCase):
                 compared += 1
                 if type(t.get(key)) is type(o.get(key)) and t.get(key) == o.get(key):
                     continue
-                meant = [name for name, applies in DIFFERENCES.items() if applies(container.what, key, t.get(key), o.get(key))]
+                meant = [name for name, applies in DIFFERENCES.items() if applies(container.name, key, t.get(key), o.get(key))]
                 if meant:
-                    met[meant[0]] += 1
+                    seen[meant[0]] += 1
                 else:
-                    wrong.append(f"{container.what} {key}: the processor says {t.get(key)!r}, we {o.get(key)!r}")
+                    wrong.append(f"{container.name} {key}: the processor says {t.get(key)!r}, we {o.get(key)!r}")
         print(f"compared {compared} attributes of {len(self.pods.containers) - unknown} containers; {len(wrong)} differ, and as they should "
-              f"{met}; {unknown} containers that the processor does not know", file=sys.stderr)
+              f"{seen}; {unknown} containers that the processor does not know", file=sys.stderr)
         self.assertFalse(wrong, "\n".join(wrong[:30]))
-        self.assertEqual([name for name, count in met.items() if count == 0], [])
+        self.assertEqual([name for name, count in seen.items() if count == 0], [])
         self.assertEqual(unknown, 3)
         self.assertGreater(compared, 15 * len(self.pods.containers))
 

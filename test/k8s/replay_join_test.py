@@ -16,7 +16,7 @@ RECORDING = pathlib.Path(__file__).resolve().parent / "recording.tar.xz"
 
 
 class ReplayJoinTest(unittest.TestCase):
-    def test_samples_before_and_after_they_are_told_of(self):
+    def test_samples_before_and_after_their_metadata(self):
         directory = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="tributary-k8s-")))
         recording = directory / "recording"
         with tarfile.open(RECORDING) as packed:

@@ -29,20 +29,20 @@ class ReplayTest(unittest.TestCase):
     def replay(self, directory, *arguments):
         return subprocess.run([COLLECTOR, "--replay", directory, "--print-entities", *arguments], capture_output=True, text=True, timeout=60)
 
-    def test_what_is_told_is_what_was_there(self):
+    def test_replay_prints_the_expected_entities(self):
         done = self.replay(self.directory, "--cluster-name", "prod")
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertIn({"complete": True}, lines)
-        told = {(line["kind"], line["id"]): line for line in lines if "kind" in line}
+        printed = {(line["kind"], line["id"]): line for line in lines if "kind" in line}
         want = expected.entities(self.wanted["objects"], cluster_name="prod")
         self.assertGreater(sum(key[0] == "pod" for key in want), 40)
-        self.assertEqual(expected.differences(want, told), [])
+        self.assertEqual(expected.differences(want, printed), [])
         rollouts = [line for line in lines if line.get("kind") == "rollout"]
         self.assertEqual([r["attributes"] for r in rollouts], [r["attributes"] for r in self.wanted["rollouts"]])
         self.assertEqual([r["id"] for r in rollouts], [r["id"] for r in self.wanted["rollouts"]])
 
-    def test_what_ended_has_the_time_of_its_end(self):
+    def test_ended_objects_have_the_time_of_their_end(self):
         lines = [json.loads(line) for line in self.replay(self.directory).stdout.splitlines()]
         first = json.loads((self.directory / "pods.jsonl").read_text().split("\n", 1)[0])["t"]
         gone = [line for line in lines if line.get("gone")]
@@ -50,7 +50,7 @@ class ReplayTest(unittest.TestCase):
         for line in gone:
             self.assertLess(0, line["from"] // 10**6 - first, line)
 
-    def test_says_what_is_wrong_with_a_recording(self):
+    def test_bad_recordings_are_reported(self):
         with tempfile.TemporaryDirectory() as empty:
             self.assertIn("no recording", self.replay(empty).stderr)
             text = (self.directory / "pods.jsonl").read_text()

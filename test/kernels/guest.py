@@ -138,7 +138,7 @@ class Guest:
     def running(self):
         return self.process.poll() is None
 
-    def tell(self, word):
+    def send(self, word):
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(f"{word}\n".encode())
             self.process.stdin.flush()

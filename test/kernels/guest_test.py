@@ -163,30 +163,30 @@ def selector(name):
     return f'{{process_executable_name="{name}"}}'
 
 
-def wait_for(booted, what, condition):
+def wait_for(booted, description, condition):
     """Works like lib.wait_for, with a time limit for emulation on a busy host. Fails when the guest ends."""
 
     def state():
-        lib.check(booted.running(), f"the guest ended before {what}")
+        lib.check(booted.running(), f"the guest ended before {description}")
         return condition()
 
-    return lib.wait_for(what, state, timeout_s=120)
+    return lib.wait_for(description, state, timeout_s=120)
 
 
 def drive(booted, reducer, graph_of):
     """Lets the guest run the workloads when the kernel has names, and stops the guest when the workloads have names."""
     wait_for(booted, "names of the kernel", lambda: kernel_named(graph_of("{}")) > KERNEL_NAMED_MIN)
-    booted.tell("run")
+    booted.send("run")
     wait_for(booted, "the end of the workloads", lambda: "workloads done\n" in booted.text())
     for name in WORKLOADS:
         wait_for(booted, f"names of {name}", lambda name=name: graph_of(selector(name)).count_of("hash_blocks") > 0)
     wait_for(booted, "names of BPF programs", lambda: bpf_programs(graph_of("{}")) == {"early", "late"})
-    booted.tell("hotplug")
+    booted.send("hotplug")
     wait_for(booted, "a CPU to go and come back", lambda: "hotplug done\n" in booted.text())
     # Code that runs for the first time when a CPU goes offline may get its names only now.
     with contextlib.suppress(lib.Failure):  # check_kernel reports frames without a name
         wait_for(booted, "names of the kernel's frames", lambda: kernel_named(graph_of("{}")) == 1)
-    booted.tell("stop")
+    booted.send("stop")
     lib.wait_for("the guest's end", lambda: not booted.running(), timeout_s=60)
 
 
@@ -204,7 +204,7 @@ def run(version, machine, container, directory, reducer, started, sink_port):
     try:
         drive(booted, reducer, graph_of)
     except lib.Failure:
-        booted.tell("stop")  # so that the guest prints the collector's log
+        booted.send("stop")  # so that the guest prints the collector's log
         with contextlib.suppress(subprocess.TimeoutExpired):
             booted.process.wait(20)
         raise

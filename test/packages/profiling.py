@@ -30,10 +30,10 @@ def started(root, log, *words):
             process.wait()
 
 
-def wait_for(what, condition, log):
+def wait_for(description, condition, log):
     deadline = time.monotonic() + WAIT_S
     while not (value := condition()):
-        check(time.monotonic() < deadline, f"{WAIT_S} s in vain for {what}:\n{log.read_text()}")
+        check(time.monotonic() < deadline, f"{WAIT_S} s in vain for {description}:\n{log.read_text()}")
         time.sleep(0.2)
     return value
 

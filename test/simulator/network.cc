@@ -27,7 +27,7 @@ struct Network::End {
   int64_t last_arrival_ns = 0;
   bool no_more = false;  // the connection closes after the bytes in `in`
   absl::Status why = absl::OkStatus();
-  bool told = false;      // on_close was called
+  bool closed = false;    // on_close was called
   bool vanished = false;  // its machine lost power; the peer gets no notice
   bool closing = false;   // its stream is destroyed; `out` is still sent, then the close
 };
@@ -48,7 +48,7 @@ class SimStream : public Stream {
     end.callbacks = {};
     end.reading = false;
     end.process = nullptr;
-    if (end.vanished || end.told) return;
+    if (end.vanished || end.closed) return;
     // Bytes that the kernel had not taken are lost with the process. The other bytes may still arrive, unless a reset
     // arrives first.
     if (!end.out.empty()) end.out.resize(network_.world_.Below(end.out.size() + 1));
@@ -68,7 +68,7 @@ class SimStream : public Stream {
     network_.Deliver(connection_, end_);
   }
   void Write(std::string bytes) override {
-    if (self().told || bytes.empty()) return;
+    if (self().closed || bytes.empty()) return;
     if (network_.muted_ && network_.muted_(self().machine)) return;
     if (network_.tap_) network_.tap_(connection_->number, end_ == 0, connection_->ends[1].machine, bytes);
     self().out += bytes;
@@ -127,10 +127,10 @@ std::unique_ptr<Stream> Network::Connect(const std::string& from, SimProcess& pr
     std::shared_ptr<Connection> held = weak.lock();
     if (!held || held->ends[0].stream == nullptr) return;
     End &near = held->ends[0], &far = held->ends[1];
-    const Path &there = PathOf(near.machine, far.machine), &back = PathOf(far.machine, near.machine);
-    if (there.dark || back.dark) return;  // no answer arrives
+    const Path &forward = PathOf(near.machine, far.machine), &back = PathOf(far.machine, near.machine);
+    if (forward.dark || back.dark) return;  // no answer arrives
     auto listener = listeners_.find(far.machine);
-    if (there.refuse || listener == listeners_.end()) {
+    if (forward.refuse || listener == listeners_.end()) {
       near.process->Run([held, done] {
         if (held->ends[0].stream != nullptr) done(Error(absl::StatusCode::kUnavailable, "connect: ECONNREFUSED"));
       });
@@ -162,7 +162,7 @@ void Network::Carry(const std::shared_ptr<Connection>& connection, int from) {
     if (sender.vanished) return;
     const Path& over = PathOf(sender.machine, receiver.machine);
     if (over.dark || receiver.in.size() >= kWindowBytes) {
-      if (receiver.told || (receiver.stream == nullptr && !receiver.vanished && !over.dark)) return;
+      if (receiver.closed || (receiver.stream == nullptr && !receiver.vanished && !over.dark)) return;
       return Carry(connection, from);
     }
     if (sender.out.empty()) {
@@ -205,13 +205,13 @@ void Network::Arrive(const std::shared_ptr<Connection>& connection, int to, cons
 
 void Network::Deliver(const std::shared_ptr<Connection>& connection, int to) {
   End& end = connection->ends[to];
-  if (end.delivering || !end.reading || end.process == nullptr || end.told) return;
+  if (end.delivering || !end.reading || end.process == nullptr || end.closed) return;
   if (end.in.empty() && !end.no_more) return;
   end.delivering = true;
   end.process->After(1000, [this, connection, to] {
     End& at = connection->ends[to];
     at.delivering = false;
-    if (!at.reading || at.stream == nullptr || at.told) return;
+    if (!at.reading || at.stream == nullptr || at.closed) return;
     if (!at.in.empty()) {
       const std::string bytes = std::exchange(at.in, {});
       const auto on_data = at.callbacks.on_data;
@@ -224,7 +224,7 @@ void Network::Deliver(const std::shared_ptr<Connection>& connection, int to) {
 
 void Network::Close(const std::shared_ptr<Connection>& connection, int end, const absl::Status& why) {
   End& at = connection->ends[end];
-  if (std::exchange(at.told, true)) return;
+  if (std::exchange(at.closed, true)) return;
   at.reading = false;
   at.out.clear();
   Forget(connection->number);

@@ -85,15 +85,15 @@ void SimCollector::Start() {
           .lost =
               [this](LossReason reason, const SampleCounts& samples) {
                 world_.Log(fmt::format("{} lost {} {}", options_.name, samples.total(), LossReasonName(reason)));
-                told_lost_[static_cast<size_t>(reason)] += samples.total();
+                reported_lost_[static_cast<size_t>(reason)] += samples.total();
               },
           .durable =
               [this](size_t reducer, const intake::EndedCollector::Session& session, bool asked) {
                 if (!storage_.dead()) pins_.Set(reducer, session, asked);
               },
-          .earlier_told =
-              [this](const SampleCounts& handed_on) {
-                if (!storage_.dead()) pins_.ForgetPredecessor(handed_on);
+          .earlier_reported =
+              [this](const SampleCounts& taken_over) {
+                if (!storage_.dead()) pins_.ForgetPredecessor(taken_over);
               }});
   life.dictionary = std::make_shared<Dictionary>(options_.dictionary);
   life.produce = life.process.NewAlarm([this] { Produce(); });

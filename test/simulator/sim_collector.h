@@ -64,7 +64,7 @@ class SimCollector {
   const SimPins& pins() const { return pins_; }
   const SampleCounts& captured() const { return captured_; }
   const std::map<uint64_t, WholeSample>& samples() const { return samples_; }  // all captured samples, by value
-  uint64_t told_lost(LossReason reason) const { return told_lost_[static_cast<size_t>(reason)]; }
+  uint64_t reported_lost(LossReason reason) const { return reported_lost_[static_cast<size_t>(reason)]; }
 
  private:
   struct Life;
@@ -81,7 +81,7 @@ class SimCollector {
   SampleCounts captured_;
   SimPins pins_;
   std::map<uint64_t, WholeSample> samples_;
-  uint64_t told_lost_[kLossReasonCount] = {};
+  uint64_t reported_lost_[kLossReasonCount] = {};
   uint32_t lives_ = 0;
   bool calm_ = false;
   std::unique_ptr<Life> life_;

@@ -46,9 +46,9 @@ std::optional<intake::EndedCollector> SimPins::Earlier() const {
   return earlier;
 }
 
-void SimPins::ForgetPredecessor(const SampleCounts& handed_on) {
+void SimPins::ForgetPredecessor(const SampleCounts& taken_over) {
   forgot_ = true;
-  if (open_) pinned_->ended = HandedOn(handed_on);
+  if (open_) pinned_->ended = TakenOver(taken_over);
 }
 
 void SimPins::Set(size_t slot, const intake::EndedCollector::Session& session, bool asked) {

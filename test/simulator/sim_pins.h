@@ -22,7 +22,7 @@ class SimPins {
 
   // Returns the account of earlier collectors that Uplink would pass to Delivery.
   std::optional<intake::EndedCollector> Earlier() const;
-  void ForgetPredecessor(const SampleCounts& handed_on);
+  void ForgetPredecessor(const SampleCounts& taken_over);
   void Set(size_t slot, const intake::EndedCollector::Session& session, bool asked);
   void Finish(bool undelivered);
   // Returns whether more sessions ended without a report than the pins hold. The numbers of the oldest sessions are

@@ -38,7 +38,7 @@ bool SimWriter::TrySubmit(RowBatch batch) {
 
 bool SimWriter::TryFind(const SessionId& id) {
   if (options_.broken == Break::kDuplicateCounted) {
-    TellMark(id);
+    ReportMark(id);
     return true;
   }
   queue_.push_back(id);
@@ -46,7 +46,7 @@ bool SimWriter::TryFind(const SessionId& id) {
   return true;
 }
 
-void SimWriter::TellMark(const SessionId& id) {
+void SimWriter::ReportMark(const SessionId& id) {
   auto it = store_.sessions.find(id);
   const uint64_t durable = it == store_.sessions.end() ? 0 : it->second.durable_sequence;
   process_.After(kHopNs, [this, id, durable] { callbacks_.found(id, durable); });
@@ -64,7 +64,7 @@ void SimWriter::Commit() {
   if (group_.empty() && std::holds_alternative<SessionId>(queue_.front())) {
     const SessionId id = std::get<SessionId>(queue_.front());
     queue_.pop_front();
-    TellMark(id);
+    ReportMark(id);
     return Work();
   }
   while (group_.empty() || (group_.size() < options_.group_batches_max && !queue_.empty())) {
@@ -75,7 +75,7 @@ void SimWriter::Commit() {
   if (options_.broken == Break::kAckBeforeCommit) {
     std::vector<ingest::CommittedBatch> done;
     for (const RowBatch& batch : group_) done.push_back(ingest::Committed(batch, {batch.sequence, false}));
-    Tell(std::move(done));
+    Report(std::move(done));
   }
   if (options_.broken == Break::kMarkBeforeSamples) Apply(group_, /*marks_only=*/true);
   working_ = true;
@@ -87,12 +87,12 @@ void SimWriter::Commit() {
       process_.After(kRetryNs, [this] { Commit(); });
       return;
     }
-    Tell(Apply(std::exchange(group_, {}), /*marks_only=*/false));
+    Report(Apply(std::exchange(group_, {}), /*marks_only=*/false));
     Work();
   });
 }
 
-void SimWriter::Tell(std::vector<ingest::CommittedBatch> done) {
+void SimWriter::Report(std::vector<ingest::CommittedBatch> done) {
   process_.After(kHopNs, [this, done = std::move(done)] { callbacks_.committed(done); });
 }
 

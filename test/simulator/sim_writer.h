@@ -57,8 +57,8 @@ class SimWriter final : public ingest::BatchWriter {
   store::ShardWriter::Outcome ApplyOne(const RowBatch& batch, bool marks_only);
   bool TakeDefinitions(Held& held, const RowBatch& batch);
   void Store(DurableStore::Session& session, store::SessionDictionary& dictionary, const RowBatch& batch);
-  void TellMark(const SessionId& id);
-  void Tell(std::vector<ingest::CommittedBatch> done);
+  void ReportMark(const SessionId& id);
+  void Report(std::vector<ingest::CommittedBatch> done);
 
   SimProcess& process_;
   DurableStore& store_;

@@ -60,15 +60,15 @@ void World::RunUntil(int64_t time_ns) {
   now_ns_ = std::max(now_ns_, time_ns);
 }
 
-void World::Log(const std::string& what) {
-  const std::string line = fmt::format("{:>12.6f} {}", static_cast<double>(now_ns_) / kNsPerSecond, what);
+void World::Log(const std::string& text) {
+  const std::string line = fmt::format("{:>12.6f} {}", static_cast<double>(now_ns_) / kNsPerSecond, text);
   for (const char c : line) hash_ = (hash_ ^ static_cast<uint8_t>(c)) * 0x100000001b3;
   if (trace_) std::printf("%s\n", line.c_str());
 }
 
-void World::Violate(const std::string& what) {
-  Log("VIOLATION " + what);
-  if (violation_.empty()) violation_ = what;
+void World::Violate(const std::string& text) {
+  Log("VIOLATION " + text);
+  if (violation_.empty()) violation_ = text;
 }
 
 std::unique_ptr<Alarm> SimProcess::NewAlarm(std::function<void()> callback) {

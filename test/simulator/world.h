@@ -32,10 +32,10 @@ class World {
     return low + static_cast<int64_t>(Below(static_cast<uint64_t>(high - low + 1)));
   }
 
-  // Adds `what` to the hash, and prints it if the run is traced.
-  void Log(const std::string& what);
+  // Adds `text` to the hash, and prints it if the run is traced.
+  void Log(const std::string& text);
   // Records that a rule of the protocol is broken. The first violation ends the run.
-  void Violate(const std::string& what);
+  void Violate(const std::string& text);
   const std::string& violation() const { return violation_; }
   uint64_t hash() const { return hash_; }
   uint64_t events() const { return events_; }

@@ -62,16 +62,16 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def read_line(stream, what):
+def read_line(stream, name):
     """Reads one line from an unbuffered pipe within PATIENCE_S."""
     line = b""
     until = time.monotonic() + PATIENCE_S
     while not line.endswith(b"\n"):
         if not select.select([stream], [], [], max(0, until - time.monotonic()))[0]:
-            raise Failure(f"{what} does not answer")
+            raise Failure(f"{name} does not answer")
         byte = os.read(stream.fileno(), 1)
         if not byte:
-            raise Failure(f"{what} has ended")
+            raise Failure(f"{name} has ended")
         line += byte
     return line.decode()
 

@@ -50,9 +50,9 @@ __attribute__((section(".text.burn"), aligned(64))) NOINLINE uint64_t burn_here(
 	return h;
 }
 
-static void die(const char *what)
+static void die(const char *operation)
 {
-	perror(what);
+	perror(operation);
 	_exit(1);
 }
 

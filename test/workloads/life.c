@@ -74,9 +74,9 @@ static NOINLINE void burn(long ms)
 	burn_in(WORK, ms);
 }
 
-static void die(const char *what)
+static void die(const char *operation)
 {
-	perror(what);
+	perror(operation);
 	exit(1);
 }
 

@@ -18,8 +18,8 @@ export function Legend({graph}: {graph: FlameGraph}) {
       {label}
     </li>
   );
-  const met = new Set<number>(graph.kind);
-  const kinds = graph.kinds.filter((kind, i) => met.has(i) && kind.color !== 'root');
+  const present = new Set<number>(graph.kind);
+  const kinds = graph.kinds.filter((kind, i) => present.has(i) && kind.color !== 'root');
   const ofFiles = kinds.filter(({color}) => color !== 'kernel' && color !== 'unknown');
   const others = kinds.filter((kind) => !ofFiles.includes(kind));
   const largest = largestExecutables(graph, 8);

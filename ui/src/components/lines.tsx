@@ -5,7 +5,7 @@ import type {LinesAnswer} from '../api/types.ts';
 import {formatPercent, formatSamples, printable} from '../model/format.ts';
 import {formatValue, measureOf} from '../model/measure.ts';
 import {hasPlace, listingsOf, placeOf, sortLines, totalsOf, type LineTotals} from '../model/lines.ts';
-import {whatIsComing, whyNoLines, whyNothing, type Why} from '../model/lines_words.ts';
+import {comingSources, whyNoLines, whyNothing, type Why} from '../model/lines_words.ts';
 import {functionLines, linesLoading} from '../lines.ts';
 import {closeLines, graphData, loading, refresh, setView, shownName, symbols, view} from '../state.ts';
 import {Icon} from './icons.tsx';
@@ -44,7 +44,7 @@ function moveFocus(section: HTMLElement, key: string): boolean {
 }
 
 // For a smaller share, there is no banner: the table shows it.
-const unplacedShareTold = 0.05;
+const unplacedShareMin = 0.05;
 
 function Known({answer, totals}: {answer: LinesAnswer; totals: LineTotals}) {
   const hottest = sortLines(answer.lines.filter(hasPlace), 'total')[0];
@@ -63,10 +63,10 @@ function Known({answer, totals}: {answer: LinesAnswer; totals: LineTotals}) {
     );
   }
   const {textless} = listingsOf(answer, new Set());
-  const much = totals.unplacedNs >= unplacedShareTold * totals.totalNs;
+  const much = totals.unplacedNs >= unplacedShareMin * totals.totalNs;
   const withText = answer.sources.length > 0;
   const {unit} = measureOf(answer);
-  const coming = whatIsComing(answer);
+  const coming = comingSources(answer);
   return (
     <>
       {coming && (

@@ -36,8 +36,8 @@ export interface FlameGraph {
 const depthMax = 65535;
 const huesShared = 16; // executables with distinct colours
 
-function check(condition: boolean, what: string): void {
-  if (!condition) throw new Error(`The flame graph from the server is inconsistent: ${what}.`);
+function check(condition: boolean, problem: string): void {
+  if (!condition) throw new Error(`The flame graph from the server is inconsistent: ${problem}.`);
 }
 
 export function buildGraph(answer: FlameGraphAnswer): FlameGraph {

@@ -91,10 +91,10 @@ test('refuses inconsistent answers with the reason', () => {
     ['unlisted executable', (a) => (a.nodes.executable[1] = 2), /node 1 has an executable/],
     ['total that is not a number', (a) => (a.nodes.total_ns[1] = Number.NaN), /node 1 has no valid total/],
   ];
-  for (const [what, breakIt, message] of cases) {
+  for (const [problem, breakIt, message] of cases) {
     const broken = answer();
     breakIt(broken);
-    assert.throws(() => buildGraph(broken), message, what);
+    assert.throws(() => buildGraph(broken), message, problem);
   }
 });
 

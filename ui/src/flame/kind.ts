@@ -14,6 +14,6 @@ export const knownKinds: readonly FrameKind[] = [
 ];
 export const unknownKind = knownKinds[4]!;
 
-export function toKinds(told: readonly FrameKind[] | undefined): readonly FrameKind[] {
-  return told ? told.map((kind, i) => (i === 0 ? knownKinds[0]! : kind)) : knownKinds;
+export function toKinds(kinds: readonly FrameKind[] | undefined): readonly FrameKind[] {
+  return kinds ? kinds.map((kind, i) => (i === 0 ? knownKinds[0]! : kind)) : knownKinds;
 }

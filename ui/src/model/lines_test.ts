@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import type {FunctionLine, LinesAnswer, SymbolsAnswer} from '../api/types.ts';
 import {heatOf, listingsOf, placeOf, sortLines, splitPath, totalsOf, type ListingPart} from './lines.ts';
-import {whatIsComing, whyNoLines, whyNothing} from './lines_words.ts';
+import {comingSources, whyNoLines, whyNothing} from './lines_words.ts';
 
 function at(file: string, line: number, total_ns: number, self_ns = total_ns, build_id = 'a'): FunctionLine {
   const addresses = [{build_id, address: '0x10', ns: total_ns, count: 1}];
@@ -30,9 +30,9 @@ function outline(parts: readonly ListingPart[]): string {
 
 test('reports that text is being fetched', () => {
   const known = answer([at('a.c', 1, 10)], []);
-  assert.equal(whatIsComing(known), '');
-  assert.match(whatIsComing({...known, sources_coming: ['a.c']}), /^The text of one file is being fetched/);
-  assert.match(whatIsComing({...known, sources_coming: ['a.c', 'b.c']}), /^The text of 2 files is being fetched/);
+  assert.equal(comingSources(known), '');
+  assert.match(comingSources({...known, sources_coming: ['a.c']}), /^The text of one file is being fetched/);
+  assert.match(comingSources({...known, sources_coming: ['a.c', 'b.c']}), /^The text of 2 files is being fetched/);
 });
 
 test('sums self, total, and the part without a line', () => {

@@ -42,10 +42,10 @@ export function whyNoLines(lines: readonly FunctionLine[], symbols: SymbolsAnswe
 }
 
 // Returns '' if no text is being fetched.
-export function whatIsComing({sources_coming: {length: files}}: LinesAnswer): string {
+export function comingSources({sources_coming: {length: files}}: LinesAnswer): string {
   if (files === 0) return '';
-  const what = files === 1 ? 'one file' : `${files} files`;
-  return `The text of ${what} is being fetched from a debuginfod server.`;
+  const subject = files === 1 ? 'one file' : `${files} files`;
+  return `The text of ${subject} is being fetched from a debuginfod server.`;
 }
 
 // Explains why no sample is in a function of this name.

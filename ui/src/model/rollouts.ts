@@ -8,7 +8,7 @@ function change(before: string, now: string): string {
   return before === now ? now : `${before || '?'} → ${now || '?'}`;
 }
 
-function what(rollout: Rollout): string {
+function summary(rollout: Rollout): string {
   const {previous} = rollout;
   if (rollout.version !== previous.version) return `version ${change(previous.version, rollout.version)}`;
   if (rollout.images !== previous.images) return change(previous.images, rollout.images);
@@ -20,7 +20,7 @@ function what(rollout: Rollout): string {
 export function rolloutText(rollout: Rollout): string {
   const {kind, namespace, name, environment} = rollout;
   const workload = (namespace && `${namespace}/`) + name + (environment && ` (${environment})`);
-  return `${formatClock(rollout.at)} ${kind} ${workload}: ${what(rollout)}`;
+  return `${formatClock(rollout.at)} ${kind} ${workload}: ${summary(rollout)}`;
 }
 
 // Returns the half hour before the rollout and the half hour after it, but nothing after `now`.

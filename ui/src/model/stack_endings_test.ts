@@ -5,7 +5,7 @@ import {completeShare, cutShort, endingOf, inOrder, matcherOf, stackEndings} fro
 
 test('every ending that the reducer reports has words, a meaning, and advice unless it is good', () => {
   // profile/model.h
-  const told = [
+  const reported = [
     'unknown',
     'complete',
     'kernel_only',
@@ -18,12 +18,12 @@ test('every ending that the reducer reports has words, a meaning, and advice unl
     'no_progress',
     'stale_mapping',
   ];
-  assert.deepEqual(Object.keys(stackEndings).sort(), [...told].sort());
+  assert.deepEqual(Object.keys(stackEndings).sort(), [...reported].sort());
   for (const {words, level, meaning, advice} of Object.values(stackEndings)) {
     assert.ok(words && meaning);
     assert.equal(advice !== '', level !== 'good', words);
   }
-  assert.equal(new Set(Object.values(stackEndings).map((ending) => ending.words)).size, told.length);
+  assert.equal(new Set(Object.values(stackEndings).map((ending) => ending.words)).size, reported.length);
   assert.deepEqual([endingOf('some_new_reason').words, endingOf('some_new_reason').level], ['some new reason', 'poor']);
 });
 

@@ -12,7 +12,7 @@ namespace tributary::intake {
 
 // Encodes the process definitions of a message as differences from the previous process, and from the previous process
 // that had the same comm. Both ends hold one such object for each message.
-class ProcessTelling {
+class ProcessCoder {
  public:
   static constexpr unsigned kFields = 10;
 
@@ -82,9 +82,9 @@ class ProcessTelling {
 };
 
 // Encodes thread definitions: the first thread of a process mostly has its pid and its comm.
-class ThreadTelling {
+class ThreadCoder {
  public:
-  explicit ThreadTelling(uint32_t processes_before) : last_process_(processes_before - 1) {}
+  explicit ThreadCoder(uint32_t processes_before) : last_process_(processes_before - 1) {}
 
   // `of`: the thread's process if this message defines it, else null.
   void Write(const Thread& thread, const Process* of, std::string& to) {
