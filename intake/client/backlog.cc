@@ -53,10 +53,11 @@ void Backlog::PopOldest() {
   waiting_.pop_front();
 }
 
-void Backlog::Spill(bool away) {
+void Backlog::Spill(Reason reason) {
   while (!waiting_.empty()) {
     const bool over = memory_bytes_ > memory_bytes_max_ || waiting_.size() > kBatchesMax;
-    if (!(spool_ != nullptr && away) && (!over || waiting_.size() == 1)) return;
+    const bool must_lose = over && waiting_.size() > 1;  // if the spool does not take the oldest batch
+    if (!must_lose && (spool_ == nullptr || reason == Reason::kLimit)) return;
     Batch& oldest = waiting_.front().batch;
     // `captured` becomes the amount that the batch adds to a session's totals. The base of a claim advances by this
     // amount from batch to batch.
@@ -68,6 +69,7 @@ void Backlog::Spill(bool away) {
       unreported_ += oldest.accounting;  // the batch reported nothing else
     } else if (spool_ != nullptr) {
       kept = spool_->Append(oldest);
+      if (!kept.ok() && !must_lose && reason != Reason::kStop) return;
       if (!kept.ok()) AddLoss(LossReason::kSpoolOverflow, samples, oldest.accounting, foreign);
     } else {
       AddLoss(LossReason::kBatchOverflow, samples, oldest.accounting, foreign);

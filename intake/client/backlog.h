@@ -16,32 +16,41 @@
 
 namespace tributary::intake {
 
-// Holds what no session has taken yet, oldest first: batches in the spool, then batches in memory. Also holds losses
-// that no batch has reported yet. Batches here have no sequence number. Their accounting is the amount that they add to
-// the totals. On the loop's thread.
+// Holds the batches that no session has taken yet, oldest first: batches in the spool, then batches in memory. Also
+// holds the losses that no batch has reported yet. The batches have no sequence number, and the accounting of each is
+// the amount that it adds to the totals. On the loop's thread.
 class Backlog {
  public:
-  // For totals and the log. The next batch from memory reports the loss.
+  // Called for each loss, for the process's totals and the log. The next batch from memory reports the loss to a
+  // reducer.
   using Lost = std::function<void(LossReason, const SampleCounts&)>;
 
-  // `spool` may be null. The caller must take all claimed batches from the spool before it calls Next. `own`: the
-  // session id that this process writes into segments.
+  // `spool` may be null. Before the first call of Next, the caller must read from the spool all batches that an earlier
+  // process claimed. `own`: the session id that this process writes into segments.
   Backlog(size_t memory_bytes_max, Spool* spool, std::array<uint8_t, 16> own, const Clock& clock, Lost lost);
 
   void Add(Batch batch);
-  // `foreign`: the loss is of an earlier process.
+  // `with`: the losses and idle ticks that the lost samples' batches would have reported. `foreign`: an earlier process
+  // captured the samples.
   void AddLoss(LossReason reason, const SampleCounts& samples, const Accounting& with, bool foreign = false);
-  // Counts samples that were sent and never answered. The losses that their batches reported are in doubt too: with
-  // their original reasons they would make a sum that no component can check.
+  // Counts the samples of batches that were sent and never acknowledged as lost{in_doubt}. The losses that these
+  // batches reported change to in_doubt too: with their original reasons they would make a sum that no component can
+  // check.
   void AddDoubt(const SampleCounts& samples, const Accounting& with, bool foreign);
-  // Moves the oldest batches to the spool, or gives them up, until memory is within its limit. Moves all batches when
-  // `away` and there is a spool.
-  void Spill(bool away);
+  enum class Reason {
+    kLimit,  // memory may be over its limit
+    kAway,   // no reducer takes batches
+    kStop,   // the process ends
+  };
+  // Moves the oldest batches to the spool until memory is within its limit, and all batches if no reducer takes them.
+  // Batches that neither memory nor the spool can hold are lost, the oldest first. While the spool takes no batch,
+  // memory keeps as many as its limit allows; at a stop, all of these are lost.
+  void Spill(Reason reason);
 
-  // Returns the oldest batch, for the session, sequence number and totals in `as`. A batch from the spool is first
-  // durably claimed for them. The caller fills in `pending`.
+  // Returns the oldest batch, to be sent as `as` says: session, sequence number and totals. A batch from the spool is
+  // first durably claimed for `as`. The caller fills in `pending`.
   std::optional<Outgoing> Next(const SpoolClaim& as);
-  // Takes the losses that were not reported yet. The caller must report them.
+  // Returns the losses that were not reported yet, and forgets them. The caller must report them.
   Accounting TakeLosses() { return std::exchange(unreported_, {}); }
   // A batch of `segment` is durable, or was given up.
   void Settled(SegmentId segment);
@@ -50,9 +59,9 @@ class Backlog {
   // Returns to the backlog the first unclaimed batch that the caller took from the spool itself.
   void PutBack(SpooledBatch batch);
 
-  // The next counts are of unclaimed batches that an earlier process wrote. `foreign_attributed`: their samples and
-  // losses, as far as they were sent on or dropped. `foreign_lost`: the lost samples among these. `foreign_left`: more
-  // such batches may follow.
+  // Counts of batches that an earlier process wrote to the spool and did not claim. `foreign_attributed`: their samples
+  // and losses, of the batches that this process has taken or dropped. `foreign_lost`: the lost samples among these.
+  // `foreign_left`: more such batches may follow.
   const SampleCounts& foreign_attributed() const { return foreign_attributed_; }
   void CountForeign(const SampleCounts& samples, const Accounting& with) {
     foreign_attributed_ += samples + with.TotalLost();
@@ -72,7 +81,7 @@ class Backlog {
   };
   struct Open {
     uint32_t unsettled = 0;
-    bool whole = false;  // the last batch was handed out
+    bool whole = false;  // the segment's last batch was returned
   };
 
   static size_t BytesOf(const Batch& batch);
@@ -94,7 +103,7 @@ class Backlog {
   uint64_t memory_samples_ = 0;
   Accounting unreported_;
   std::optional<SpooledBatch> peeked_;
-  absl::flat_hash_map<SegmentId, Open> open_;  // segments handed out in part, or with unsettled batches
+  absl::flat_hash_map<SegmentId, Open> open_;  // segments returned in part, or with batches that are not settled
   // The claim that covers the next batch of its segment.
   SegmentId claimed_segment_ = 0;
   std::array<uint8_t, 16> claimed_session_{};

@@ -124,9 +124,10 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
         if (done) done(undelivered);
       })),
       waiting_gauge(metrics.AddGauge("tributary_intake_client_unacked_samples",
-                                     "Samples not yet durable at a reducer: in memory, spooled or in doubt")),
+                                     "Samples that no reducer has acknowledged yet: in memory, in the spool, or sent "
+                                     "to a reducer that became silent")),
       failovers(metrics.AddCounter("tributary_intake_client_failovers_total",
-                                   "Changes to another reducer, returns to the preferred one included")) {
+                                   "Changes from one reducer to another, including returns to the preferred reducer")) {
   TRIBUTARY_CHECK(!options.reducers.empty());
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
     lost_samples[i] =
@@ -194,7 +195,7 @@ absl::Status Delivery::Impl::Take(Batch batch) {
     batch.samples.clear();
   }
   backlog.Add(std::move(batch));
-  backlog.Spill(Away());
+  backlog.Spill(Away() ? Backlog::Reason::kAway : Backlog::Reason::kLimit);
   reducers[active].client->Wake();
   waiting_gauge.Set(static_cast<int64_t>(Waiting()));
   return status;
@@ -307,7 +308,7 @@ void Delivery::Impl::NoteFinished(const std::array<uint8_t, 16>& session_id, con
 void Delivery::Impl::Tick() {
   if (stopped) return;
   if (spool != nullptr) spool->Tick();
-  backlog.Spill(Away());
+  backlog.Spill(Away() ? Backlog::Reason::kAway : Backlog::Reason::kLimit);
   recovery.Tick(reducers.size() > 1 ? options.in_doubt_timeout_ms : 0);
   GiveUpDoubtful();
   StartNext();
@@ -416,7 +417,7 @@ void Delivery::Impl::SpoolTheRest() {
       }
     }
   }
-  backlog.Spill(/*away=*/true);
+  backlog.Spill(Backlog::Reason::kStop);
 }
 
 Client* Delivery::Impl::ClientFor(const ExecutableId& id) {
