@@ -6,9 +6,9 @@
 
 namespace tributary {
 
-// A timer whose clock may belong to a test: a state machine that takes an AlarmSource runs both on a Loop and in a
-// simulation. Use it on the owner's thread. The callback never runs after Stop or the destructor. It may destroy its
-// alarm.
+// A timer on a Loop's clock, or on a simulated clock. A state machine that gets its timers from an AlarmSource runs on
+// a Loop in production and in simulations in tests. Use it on the owner's thread. The callback never runs after Stop or
+// the destructor. It may destroy its alarm.
 class Alarm {
  public:
   virtual ~Alarm() = default;

@@ -7,8 +7,8 @@ namespace tributary {
 
 // Calculates the wait before each new attempt at an operation that fails: twice as long every time, up to a maximum.
 // Jitter draws a wait from the upper half of the calculated wait, so that clients do not all come back at once after a
-// server restart. The caller lends the random number generator. Each wait draws exactly once, so a test's seed fixes
-// every wait. Waits have the unit of the bounds. Use it on its owner's thread.
+// server restart. The random number generator is the caller's, so the seed of a test fixes every wait. Waits have the
+// unit of the bounds. Use it on its owner's thread.
 class Backoff {
  public:
   struct Bounds {
@@ -25,7 +25,8 @@ class Backoff {
   void Reset();
   // Call it after a failure that a short wait cannot end: every wait is the maximum until Reset.
   void SkipToMax() { at_max_ = true; }
-  // Waits continue to double from the current one, even if the earlier maximum was lower.
+  // Changes the maximum. The next wait is calculated from `min` and the number of failures, as if the maximum had
+  // always been `max`.
   void SetMax(int64_t max) { bounds_.max = max; }
 
   // Number of calls of Next and NextJittered since Reset.

@@ -26,19 +26,20 @@ class CapabilitySet {
   uint64_t bits_ = 0;
 };
 
-// Returns for example "CAP_BPF". Returns for example "capability 22" for a capability that this program never names.
+// Returns the name, such as "CAP_BPF". For capabilities that this project does not use, returns the number, such as
+// "capability 22".
 std::string CapabilityName(int capability);
 // Returns for example "CAP_SYS_PTRACE,CAP_BPF", in order of the numbers, or "none".
 std::string CapabilityNames(CapabilitySet set);
 
-// Returns the capabilities of the calling thread. Empty if the kernel does not answer.
+// Returns the effective capabilities of the calling thread. Returns an empty set if the kernel does not answer.
 CapabilitySet EffectiveCapabilities();
 
 // Gives up every capability outside `keep` permanently, and sets no_new_privs. Applies to the calling thread, and to
 // the threads and processes that it starts later: call it before the first thread starts. Kept capabilities stay
 // effective and permitted. The inheritable and ambient sets become empty. The bounding set becomes empty too if the
-// thread has CAP_SETPCAP: a program that this one starts then has no capability at all. Returns an error if the kernel
-// refuses; no known situation causes this.
+// thread has CAP_SETPCAP. A program that this thread then executes has no capability at all. Returns an error if the
+// kernel refuses; no known situation causes this.
 absl::Status KeepOnlyCapabilities(CapabilitySet keep);
 
 // For programs and processes that need no capabilities.

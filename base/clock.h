@@ -4,14 +4,16 @@
 
 namespace tributary {
 
-// The source of time for code, so that tests never sleep. Thread-safe.
+// The source of time. Code reads a Clock and not the system's clocks, so a test can set the time and need not sleep.
+// Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual MonotonicNs Monotonic() const = 0;
   virtual UnixNs Unix() const = 0;
 
-  // Reads both clocks at one instant. The real clock reads three times, to bound the gap between the two readings.
+  // Reads both clocks at one instant. The real clock makes three attempts and uses the one with the smallest gap
+  // between the readings.
   virtual ClockPair Pair() const { return ClockPair{Monotonic(), Unix()}; }
 
   // Returns the machine's clocks. The object is never destroyed.

@@ -139,7 +139,8 @@ int RunHealthCheck(std::string_view component, std::string_view option, const st
     fmt::print("{} is healthy\n", component);
     return 0;
   }
-  fmt::print("{} is not healthy: {}. Check that it runs, with the same --{}\n", component, Message(status), option);
+  fmt::print("{} is not healthy: {}. Check that it runs, and that it was started with the same --{}\n", component,
+             Message(status), option);
   return 1;
 }
 

@@ -22,15 +22,16 @@ struct HttpAnswer {
 enum class HttpRefusal { kMalformed, kTooLarge, kMethod, kPath, kSlow, kBusy };
 constexpr size_t kHttpRefusalCount = 6;
 
-// One client of a small HTTP/1.1 server. Reads a request, writes the answer, and continues to read after the client has
-// received the whole answer. So a client that does not read holds one answer, and pipelined requests take turns with
-// all other work on the loop. A request must arrive within `patience_ms`, and the client must receive its answer within
-// the same time. Use it on the loop's thread.
+// One client of a small HTTP/1.1 server. Reads a request, writes the answer, and reads the next request after the
+// kernel has taken the whole answer. So at most one answer waits in memory for a client that does not read, and
+// pipelined requests take turns with all other work on the loop. A request must arrive within `patience_ms`, and the
+// client must receive its answer within the same time. Use it on the loop's thread.
 class HttpConnection {
  public:
   struct Limits {
     uint64_t patience_ms = 10'000;
-    // After an error: the time during which further bytes are read and dropped, so that no reset overtakes the answer.
+    // Before the connection is closed after an error: the time during which further bytes are read and dropped. A close
+    // with unread bytes would reset the connection, and the client could lose the answer.
     uint64_t linger_ms = 1'000;
   };
   struct Callbacks {

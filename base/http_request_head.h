@@ -10,7 +10,7 @@ namespace tributary {
 struct HttpRequestHead {
   std::string method;       // "GET"
   std::string path;         // "/metrics": without scheme, host and query
-  bool keep_alive = false;  // the client will send more requests on this connection
+  bool keep_alive = false;  // the connection stays open for more requests
   bool has_body = false;    // a body follows; the next request cannot be found without reading it
 };
 

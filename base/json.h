@@ -9,7 +9,7 @@ namespace tributary {
 
 // Writes JSON (RFC 8259) into one string, and adds the commas. Strings are escaped. Ill-formed UTF-8 becomes U+FFFD.
 // Control characters, `<`, `>` and `&` are written as \u00XX, so the text is safe in a terminal and inside an HTML
-// page. Integers are written in full: a reader that stores numbers as doubles is exact up to 2^53.
+// page. Integers are written in full. A reader that stores numbers as doubles reads them exactly up to 2^53.
 //
 //   JsonWriter json;
 //   json.BeginObject();

@@ -96,7 +96,8 @@ void InitLog(const LogSetup& setup) {
       sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(options.file_path, 1 << 20, 5));
     } catch (const spdlog::spdlog_ex& e) {
       sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
-      LogWarning("log file not opened, logging to stderr path={} cause={}", options.file_path, e.what());
+      LogWarning("cannot open the log file, the log goes to standard error path={} cause={}", options.file_path,
+                 e.what());
     }
   }
   auto logger = std::make_shared<spdlog::logger>("tributary", sinks.begin(), sinks.end());

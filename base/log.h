@@ -15,15 +15,16 @@ enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError, kCritical };
 struct LogOptions {
   LogLevel level = LogLevel::kInfo;
   bool console = true;
-  std::string file_path;  // "": no file; else rotated, 1 MiB × 5
+  std::string file_path;  // "": no file. Rotated at 1 MiB; five older files are kept
 };
 
-// main calls it once, before any thread starts. Lines are `time level message key=value …`. Before the call they go to
-// stderr at level info.
+// main calls it once, before any thread starts. Lines have the form `time level message key=value …`. Before this call,
+// lines of level info and above go to stderr.
 void InitLog(const LogOptions& options);
 
 bool LogEnabled(LogLevel level);
-// Escapes control bytes in `line`: a command name cannot forge a line or move a terminal's cursor.
+// Writes `line` as EscapeForDisplay returns it, so that a name in it cannot forge a second line or move a terminal's
+// cursor.
 void LogLine(LogLevel level, std::string_view line);
 
 template <typename... Args>
@@ -41,8 +42,8 @@ TRIBUTARY_DEFINE_LOG(LogWarning, kWarning)
 TRIBUTARY_DEFINE_LOG(LogError, kError)
 #undef TRIBUTARY_DEFINE_LOG
 
-// Allows one line per period, and returns the number of lines that were held back. Use one object per call site. Not
-// thread-safe.
+// Allows one log line per period. `suppressed` receives the number of lines that were refused since the last allowed
+// one. Use one object per call site. Not thread-safe.
 //
 //   if (uint64_t held; limit.Allow(clock.Monotonic(), &held)) LogWarning("… suppressed={}", held);
 class LogLimit {
@@ -68,7 +69,8 @@ class LogLimit {
 };
 
 // Returns `text` with invalid UTF-8, control characters, and invisible and direction-changing characters as \xNN. The
-// result is safe in a log line, a terminal and a JSON string. A name cannot hide or reorder the text around it.
+// result is safe in a log line and in a terminal: a name in it cannot hide or reorder the text around it. Quotes and
+// backslashes are not escaped.
 std::string EscapeForDisplay(std::string_view text);
 
 }  // namespace tributary

@@ -21,8 +21,8 @@ class LoopProgress {
   void Add(std::string name, std::function<void(std::function<void()> task)> post);
 
   void Ask();
-  // Returns true if every loop has answered since Ask. Logs the name of each loop that has not, once until the loop
-  // continues.
+  // Returns true if every loop has answered since Ask. Logs the name of a loop when it becomes stuck, and when it runs
+  // again.
   bool Look();
 
  private:
@@ -35,8 +35,8 @@ class LoopProgress {
   std::deque<Watched> loops_;
 };
 
-// Calls `ping` every `period_ns` from its own thread, as long as all loops make progress. A service manager that misses
-// the pings ends the program, so a stuck loop is noticed. Costs one wake-up of each loop per period.
+// Calls `ping` every `period_ns` from its own thread, as long as all loops make progress. If a loop is stuck, the pings
+// stop, and the service manager ends the program. Costs one wake-up of each loop per period.
 class Watchdog {
  public:
   Watchdog(LoopProgress loops, int64_t period_ns, std::function<void()> ping);

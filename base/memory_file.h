@@ -10,9 +10,9 @@
 namespace tributary {
 
 // Bytes in a file that exists only in memory (memfd) and disappears with its last descriptor. System calls read and
-// write it, so it belongs to the memory of the process's cgroup, but not to the process's own memory. For large data
-// that must wait, and for data that is passed to another process. ResourceExhausted if there is no descriptor or no
-// memory.
+// write it, so it counts as memory of the process's cgroup, but not as memory of the process itself. It is for large
+// data that must wait, and for data that is passed to another process. ResourceExhausted if there is no descriptor or
+// no memory.
 class MemoryFile {
  public:
   static absl::StatusOr<MemoryFile> Create(const char* name);

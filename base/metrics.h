@@ -35,7 +35,8 @@ class Gauge {
 // All metrics of a process. Names are `tributary_<component>_<noun>_<unit>[_total]`. Label values come from closed
 // enums, never from input. main creates one registry and lends it to the objects that it builds; the registry outlives
 // them. Registering takes a lock and happens at start. Returned references stay valid for the registry's life.
-// Registering the same name and labels twice returns the same metric.
+// Registering the same counter or gauge (name and labels) twice returns the same metric. A callback may be registered
+// only once.
 class Metrics {
  public:
   using Labels = std::vector<std::pair<std::string, std::string>>;

@@ -41,7 +41,8 @@ std::string_view RefusalName(HttpRefusal refusal) {
 
 void AddMetricsListen(Options& table, std::string_view default_address, std::string* text) {
   table.Add({.name = std::string(kOption),
-             .help = "address of /metrics, /healthz and /readyz; a port alone means 127.0.0.1; off: not served",
+             .help = "address of /metrics, /healthz and /readyz; a port alone means 127.0.0.1; off: the program opens "
+                     "no port",
              .value_name = "HOST:PORT",
              .check = CheckMetricsListen},
             text, default_address);
@@ -59,12 +60,14 @@ MetricsServer::MetricsServer(Loop& loop, Limits limits, Metrics& metrics, std::f
       limits_(limits),
       metrics_(metrics),
       not_ready_(std::move(not_ready)),
-      requests_(metrics.AddCounter("tributary_http_requests_total", "Requests to this program's HTTP port")),
-      open_(metrics.AddGauge("tributary_http_connections", "Connections to this program's HTTP port")) {
+      requests_(metrics.AddCounter("tributary_http_requests_total",
+                                   "HTTP requests to the --metrics-listen port that could be read")),
+      open_(metrics.AddGauge("tributary_http_connections", "Open HTTP connections to the --metrics-listen port")) {
   for (size_t i = 0; i < kHttpRefusalCount; ++i) {
-    refusals_[i] =
-        &metrics.AddCounter("tributary_http_refusals_total", "Requests and connections that were refused, by reason",
-                            {{"reason", std::string(RefusalName(static_cast<HttpRefusal>(i)))}});
+    refusals_[i] = &metrics.AddCounter("tributary_http_refusals_total",
+                                       "HTTP requests and connections to the --metrics-listen port that were refused, "
+                                       "by reason",
+                                       {{"reason", std::string(RefusalName(static_cast<HttpRefusal>(i)))}});
   }
 }
 

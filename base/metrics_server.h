@@ -33,9 +33,9 @@ absl::StatusOr<MetricsListen> TakeMetricsListen(const Options& table, const std:
 // A small HTTP/1.1 server on the program's own loop: /metrics (Prometheus text 0.0.4), /healthz (200: the loop runs)
 // and /readyz (200, or 503 and a sentence that says what is missing). It is read-only. Any client that reaches the
 // address may connect. Limits: 16 connections, a request head of 8 KiB, 10 s for a request and for its answer. The text
-// of the metrics is made at most four times a second. If a new connection exceeds the limit, the server closes the
-// oldest connection without a request, else the oldest connection. An answer is taken within one turn of the loop
-// unless its client does not read. So no client can keep others out. Use it on the loop's thread.
+// of the metrics is made at most four times a second. If a new connection exceeds the limit, the server closes another
+// one: the oldest of the connections to which it is not writing an answer, or the oldest of all if it is writing to all
+// of them. So clients that send nothing, or do not read, cannot keep others out. Use it on the loop's thread.
 class MetricsServer {
  public:
   struct Limits {
@@ -43,9 +43,9 @@ class MetricsServer {
     uint64_t text_keep_ms = 250;  // time for which all requests get the same text of the metrics
     HttpConnection::Limits connection;
   };
-  // `not_ready` returns "" when the program does its work, else the reason why it does not. Open returns nullptr if the
-  // server is switched off, or if the default address is not available, which it logs as a warning. For an address that
-  // an operator set, it returns an error with advice.
+  // `not_ready` returns "" when the program does its work, else one sentence that says what is missing. Open returns
+  // nullptr if the server is switched off, or if the default address is not available (this is logged as a warning). If
+  // an address that an operator set is not available, it returns an error with advice.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Open(Loop& loop, const MetricsListen& listen, Metrics& metrics,
                                                              std::function<std::string()> not_ready);
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Open(Loop& loop, const MetricsListen& listen, Limits limits,

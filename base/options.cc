@@ -134,13 +134,14 @@ void Options::Add(Spec spec, std::vector<std::string>* target) {
 void Options::AddCommon() {
   Add({.name = "log-console", .help = "log to standard error", .flag_aliases = {"console-log"}}, &log_console_, true);
   Add({.name = "log-level",
-       .help = "trace, debug, info, warning, error or critical; --debug is short for --log-level=debug, and so on",
+       .help = "least severe level of the messages to log: trace, debug, info, warning, error or critical; --debug is "
+               "short for --log-level=debug, and so on",
        .value_name = "LEVEL",
        .reloadable = true,
        .values = {std::begin(kLogLevels), std::end(kLogLevels)}},
       &log_level_, "info");
   Add({.name = "log-format",
-       .help = "text is for people; logfmt, and json with one object per line, are for programs",
+       .help = "format of the log: text is for people; logfmt, and json with one object per line, are for programs",
        .value_name = "FORMAT",
        .values = {std::begin(kLogFormats), std::end(kLogFormats)}},
       &log_format_, "text");
@@ -156,7 +157,8 @@ void Options::AddCommon() {
        .flag_aliases = {"config-file"}},
       &config_path_, "");
   entries_.back().in_file = false;
-  own("print-config", "print the configuration in force, with the source of each value, and exit", &print_config_);
+  own("print-config", "print the value of each option, with its source (flag, environment, file or default), and exit",
+      &print_config_);
   Add({.name = "print-docs",
        .help = "print a document made of these options, and exit; man: the man page; bash, zsh or fish: the shell's "
                "completion script; yaml: the configuration file with every option commented out",

@@ -28,8 +28,8 @@ struct OptionValue {
 
 // One table per binary. Flag `--sample-rate`, environment variable `EBPF_NET_SAMPLE_RATE` and YAML key `sample_rate`
 // are the same option. Precedence: flag > environment > file > default. A variable that is set but empty counts as
-// unset. An unknown key is an error that names the nearest key. In the file, `intake: {host: h}` is another way to
-// write `intake_host: h`. `--help` and `--print-config` print the table.
+// unset. An unknown key in the file is an error; the message names the most similar key. In the file, `intake: {host:
+// h}` is another way to write `intake_host: h`. `--help` and `--print-config` print the table.
 //
 //   Options options("reducer", "Names, stores and shows the samples that kernel-collectors send.");
 //   std::string listen;

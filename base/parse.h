@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 
-// Parsers for option values that are not just a number or a word.
+// Parsers for option values: addresses, durations and sizes.
 
 namespace tributary {
 
@@ -17,7 +17,7 @@ struct HostPort {
 };
 absl::StatusOr<HostPort> ParseHostPort(std::string_view text);
 std::string FormatHostPort(const HostPort& address);  // "[::1]:4040"; ParseHostPort can read it
-// Parses an address to listen on. A port alone means 127.0.0.1.
+// Parses an address to listen on. A port alone ("8000") means this port of 127.0.0.1.
 absl::StatusOr<HostPort> ParseListen(std::string_view text);
 // "90s", "5m", "24h", "7d", "250ms" → ns.
 absl::StatusOr<int64_t> ParseDurationNs(std::string_view text);

@@ -11,7 +11,7 @@
 namespace tributary {
 namespace {
 
-constexpr std::string_view kHelp = "Reloads by SIGHUP, by result";
+constexpr std::string_view kHelp = "Reloads of the options after SIGHUP, by result";
 
 }  // namespace
 

@@ -16,7 +16,7 @@ namespace tributary {
 // reload that fails logs one error and changes nothing. Values are never logged. Use it on one thread.
 class Reloader {
  public:
-  // The option values after `reload` has applied the reloadable ones.
+  // The result of `reload`: all option values after the reload.
   struct Reloaded {
     std::vector<OptionValue> values;
     LogLevel log_level = LogLevel::kInfo;

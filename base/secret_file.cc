@@ -28,7 +28,7 @@ absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t bytes
   };
   if (!S_ISREG(info.st_mode)) return refuse("is not a regular file");
   if ((info.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-    return refuse(fmt::format("every user of this machine has access to it (mode {:04o}): chmod o-rwx",
+    return refuse(fmt::format("every user of this machine has access to the file (mode {:04o}): chmod o-rwx",
                               static_cast<unsigned>(info.st_mode & 07777)));
   }
   std::string text;

@@ -9,9 +9,9 @@
 
 namespace tributary {
 
-// Reads a small private file: a private key, a list of tokens. InvalidArgument if other users may read or write the
-// file, if it is not a regular file, or if it is larger than `bytes_max`. NotFound, PermissionDenied: as the system
-// reports.
+// Reads a small private file: a private key, a list of tokens. InvalidArgument if all users of the machine may read or
+// write the file (its owner and its group may), if it is not a regular file, or if it is larger than `bytes_max`.
+// NotFound, PermissionDenied: as the system reports.
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t bytes_max);
 
 // Detects that files were replaced, changed or got other permissions. Looks at most once per `period_ns`. The state at
@@ -20,7 +20,7 @@ class FileWatch {
  public:
   static constexpr int64_t kPeriodNs = 2 * kNsPerSecond;
   explicit FileWatch(std::vector<std::string> paths, int64_t period_ns = kPeriodNs);
-  // Returns true once after each change, in whatever state the files are then.
+  // Returns true once after each change, even if the files can no longer be read.
   bool Changed(MonotonicNs now);
 
  private:

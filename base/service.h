@@ -12,8 +12,9 @@
 
 namespace tributary {
 
-// A daemon's connection to its service manager, such as systemd. Reports readiness and stops, reloads on SIGHUP, and
-// pings the watchdog while the daemon's loops make progress. Use it on the main loop's thread.
+// A daemon's connection to its service manager, such as systemd. Reports when the daemon is ready and when it stops.
+// Reloads the options on SIGHUP. Pings the service manager's watchdog while the daemon's loops make progress. Use it on
+// the main loop's thread.
 class Service {
  public:
   // Construct it before a second thread starts (ServiceNotifier). Watches `main_loop`, which must outlive this object.
@@ -22,7 +23,8 @@ class Service {
   // Watches another loop. Call it before Ready. The loop must live until Stopping.
   void Watch(std::string name, Loop& loop);
   void ReloadOnHangup(Reloader::Options options, Metrics& metrics);
-  // `status` is one line for people, without the name of the program. It is reported from Ready on.
+  // `status` is one line for people, without the name of the program. It is sent with Ready; later changes are sent at
+  // once.
   void SetStatus(std::string status);
   // Call it when the daemon starts its work.
   void Ready();

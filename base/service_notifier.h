@@ -15,7 +15,7 @@ namespace tributary {
 
 // Reports to the service manager that started this program. Each report is one datagram of NAME=value lines, to the
 // socket in $NOTIFY_SOCKET (a path, or an abstract name after '@'). Without that variable every call does nothing. If
-// the manager does not read, a call blocks for at most a second; this is logged once.
+// the manager does not read, a call blocks for at most a second. The first failure is logged.
 //
 // Call it from any thread. Source: sd_notify(3), sd_watchdog_enabled(3).
 class ServiceNotifier {
@@ -30,7 +30,7 @@ class ServiceNotifier {
   void Stopping();
   void Ping();  // for the watchdog
 
-  // The manager ends this program if it does not call Ping that often. 0: there is no watchdog.
+  // The service manager ends this program if Ping is not called at least once in this time. 0: there is no watchdog.
   int64_t watchdog_ns() const { return watchdog_ns_; }
 
  private:

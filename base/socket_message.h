@@ -11,8 +11,8 @@ namespace tributary {
 // is lost together with the stream.
 bool ReadAll(int socket, void* to, size_t bytes, int timeout_ms);
 bool WriteAll(int socket, const void* from, size_t bytes, int timeout_ms);
-// The same with a file, unless `file` is -1. The receiver gets the file as its own descriptor. `bytes` must be much
-// smaller than a socket's buffer.
+// Do the same, and transfer a file descriptor with the message. SendWithFile sends no descriptor if `file` is -1;
+// `*file` of the receiver is then unchanged. `bytes` must be much smaller than a socket's buffer.
 bool SendWithFile(int socket, const void* from, size_t bytes, int file, int timeout_ms);
 bool ReceiveWithFile(int socket, void* to, size_t bytes, Fd* file, int timeout_ms);
 

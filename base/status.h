@@ -18,7 +18,7 @@ inline absl::Status Error(absl::StatusCode code, std::string_view message) {
   return absl::Status(code, ToAbsl(message));
 }
 
-// Returns for example "open /proc/42/maps: ESRCH (No such process)". The code says how the caller may react: NotFound
+// Returns for example "open /proc/42/maps: ESRCH (No such process)". The status code depends on errno: NotFound
 // (ENOENT, ESRCH, ENODEV, ENXIO), PermissionDenied (EPERM, EACCES, EROFS), ResourceExhausted (ENOSPC, EMFILE, ENFILE,
 // ENOMEM, EDQUOT), Unavailable (EAGAIN, EINTR, ECONN*, ENETUNREACH, EHOSTUNREACH, EPIPE, ETIMEDOUT), AlreadyExists
 // (EEXIST, EADDRINUSE), InvalidArgument (EINVAL), else Internal.
@@ -30,7 +30,8 @@ absl::Status WithContext(const absl::Status& status, std::string_view context);
 // Returns the message alone, without the code, to show to people.
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-// Reports the position of a bug in the program and aborts. Not for errors of the environment.
+// Prints the file, line and expression of a check that failed, and aborts. Checks find bugs of this program; errors of
+// its environment are absl::Status.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* expression);
 
 }  // namespace tributary

@@ -29,7 +29,7 @@ class Stream {
  public:
   struct Callbacks {
     std::function<void(std::string_view)> on_data;
-    // Called once, with OK for an orderly end by the peer. No callback follows it.
+    // Called once: with OK if the peer closed the stream in order, else with the error. No callback follows it.
     std::function<void(absl::Status)> on_close;
     // Called when the kernel has taken all bytes that were passed to Write.
     std::function<void()> on_drained;
@@ -53,7 +53,7 @@ class Stream {
   virtual std::unique_ptr<DetachedStream> Detach() { return nullptr; }
 };
 
-// Makes streams to peers.
+// Connects streams to peers.
 class Connector {
  public:
   virtual ~Connector() = default;

@@ -171,7 +171,8 @@ bool TlsStream::Impl::MakeConnection() {
   }
   SSL_set_connect_state(ssl.get());
   if (ExpectName(ssl.get(), server_name)) return true;
-  End(Error(absl::StatusCode::kUnauthenticated, "no certificate can contain the name " + server_name));
+  End(Error(absl::StatusCode::kUnauthenticated,
+            "'" + server_name + "' is not a valid host name, so no certificate can match it"));
   return false;
 }
 
@@ -269,7 +270,8 @@ absl::Status TlsStream::Impl::Failure(int ssl_error) {
       ERR_GET_LIB(first) == ERR_LIB_SSL && ERR_GET_REASON(first) == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE;
   const long verified = SSL_get_verify_result(ssl.get());
   const std::string why = TakeTlsError();
-  if (refused_by_peer) return Error(absl::StatusCode::kPermissionDenied, "the peer refuses our certificate: " + why);
+  if (refused_by_peer)
+    return Error(absl::StatusCode::kPermissionDenied, "the peer refuses this program's certificate: " + why);
   if (no_certificate) return Error(absl::StatusCode::kUnauthenticated, "the peer sent no certificate");
   if (verified != X509_V_OK && !established) {
     std::string reason = X509_verify_cert_error_string(verified);

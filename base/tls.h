@@ -14,8 +14,8 @@
 namespace tributary {
 
 // TLS over another stream, by OpenSSL. OpenSSL sees only bytes and never a socket, so it runs over TCP and over a
-// simulated stream. Bytes from below go to OpenSSL in place, record by record, so never more than one read is kept.
-// Written bytes are encrypted at once and passed to the stream below.
+// simulated stream. Received bytes are given to OpenSSL without a copy, record by record, so never more than one read
+// is kept. Written bytes are encrypted at once and passed to the stream below.
 //
 // Errors, passed to on_close or to a client's `done`:
 //   Unauthenticated      the peer's certificate is missing, expired, of another name, or of an unknown authority
@@ -28,8 +28,8 @@ class TlsStream : public Stream {
  public:
   static constexpr int64_t kHandshakeTimeoutMs = 10'000;
 
-  // Creates the accepting end. The handshake begins with Start, and on_data is called only after it. `context` reads
-  // its files when the first bytes arrive, and must outlive this object.
+  // Creates the accepting end. The handshake begins with Start, and on_data is called only after it. When the first
+  // bytes arrive, `context` checks its files for changes. It must outlive this object.
   static std::unique_ptr<TlsStream> Accept(std::unique_ptr<Stream> below, TlsContext& context, AlarmSource& alarms,
                                            int64_t handshake_timeout_ms = kHandshakeTimeoutMs);
   ~TlsStream() override;
@@ -39,7 +39,7 @@ class TlsStream : public Stream {
   void ResumeReading() override;
   // Does nothing before the end of the handshake and after on_close.
   void Write(std::string bytes) override;
-  size_t pending_bytes() const override;  // of cipher text
+  size_t pending_bytes() const override;  // encrypted bytes
   std::string peer() const override;
   // Works only after the handshake.
   std::unique_ptr<DetachedStream> Detach() override;

@@ -108,9 +108,13 @@ TlsContext::TlsContext(Options options, const Clock& clock, Metrics& metrics)
     : options_(std::move(options)),
       clock_(clock),
       metrics_(metrics),
-      reloads_(metrics.AddCounter("tributary_tls_reloads_total", "Changed certificate files, by result",
+      reloads_(metrics.AddCounter("tributary_tls_reloads_total",
+                                  "Times that changed certificate files were read again, by result: used, or refused "
+                                  "(the old files stay in use)",
                                   {{"result", "used"}})),
-      failed_reloads_(metrics.AddCounter("tributary_tls_reloads_total", "Changed certificate files, by result",
+      failed_reloads_(metrics.AddCounter("tributary_tls_reloads_total",
+                                         "Times that changed certificate files were read again, by result: used, or "
+                                         "refused (the old files stay in use)",
                                          {{"result", "refused"}})),
       expiry_(metrics.AddGauge("tributary_tls_certificate_expiry_seconds",
                                "Unix time at which the program's own certificate expires; 0: none")),
@@ -173,8 +177,7 @@ void TlsContext::LookForChanges() {
   absl::StatusOr<Native> fresh = Read();
   if (!fresh.ok()) {
     failed_reloads_.Add();
-    LogWarning("tls files changed and cannot be used, the old files stay in force cause=\"{}\"",
-               Message(fresh.status()));
+    LogWarning("cannot use the changed TLS files, the old files stay in force cause=\"{}\"", Message(fresh.status()));
     return;
   }
   reloads_.Add();

@@ -15,9 +15,9 @@ struct ssl_ctx_st;
 namespace tributary {
 
 // Certificates and rules of one side, from PEM files, by OpenSSL: TLS 1.2 and later, forward secrecy, authenticated
-// encryption, no renegotiation, no compression, no session tickets. Every new connection uses the current files. The
-// files are checked again every 2 s at most. If new files are not usable, the old ones stay in force, and one warning
-// is logged. Open connections keep the certificates that they began with.
+// encryption, no renegotiation, no compression, no session tickets. A new connection checks whether the files have
+// changed, at most once every 2 s, and uses the current ones. If changed files are not usable, the old certificates
+// stay in force, and one warning is logged per change. Open connections keep the certificates that they began with.
 //
 // Not thread-safe: one loop creates its connections. The connections may move to other threads.
 class TlsContext {
@@ -26,9 +26,9 @@ class TlsContext {
   struct Options {
     Side side = Side::kServer;
     std::string cert_path;  // chain, leaf first; a server must have one
-    std::string key_path;   // other users must not be able to read it
-    // For a server: client certificates are required, and one of these authorities must have signed them. For a client:
-    // the authorities that sign servers; "": the system's.
+    std::string key_path;   // must not be accessible to all users (ReadSecretFile)
+    // For a server: the authorities that sign client certificates, which are then required; "": no client certificate
+    // is required. For a client: the authorities that sign servers' certificates; "": the system's authorities.
     std::string ca_path;
     int64_t look_period_ns = FileWatch::kPeriodNs;
   };

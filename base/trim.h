@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-// Trims text. The caller names the bytes to remove, because formats differ in which bytes they call blank.
-// absl::StripAsciiWhitespace knows one set only, and the string_view of Debian's Abseil is not std::string_view.
+// Trims text. The caller chooses the bytes to remove, because each format has its own set of blanks.
+// absl::StripAsciiWhitespace has only one set, and the string_view of Debian's Abseil is not std::string_view.
 
 namespace tributary {
 

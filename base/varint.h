@@ -23,8 +23,8 @@ inline int64_t UnZigZag(uint64_t value) { return static_cast<int64_t>(value >> 1
 
 inline void AppendSignedVarint(std::string& out, int64_t value) { AppendVarint(out, ZigZag(value)); }
 
-// Reads numbers from a blob that may be hostile. Past the end or past 64 bits it returns false, and continues to return
-// false.
+// Reads numbers from a blob that may be hostile. A read returns false at the end of the bytes, and for a number of more
+// than 64 bits. All later reads then return false too.
 class VarintReader {
  public:
   explicit VarintReader(std::string_view bytes) : bytes_(bytes) {}

@@ -43,7 +43,7 @@ static __always_inline void start_walk(struct trib_walk *walk, const struct trib
 
 #if defined(__TARGET_ARCH_x86)
 
-/* The value as of the last switch to the task. It is set once, when the thread begins. */
+/* The value at the last switch to this task. It is current, because a thread sets it only once, when it begins. */
 static __always_inline __u64 thread_pointer(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, thread.fsbase);
@@ -106,7 +106,7 @@ static __always_inline __u64 register_by_number(const struct trib_perf_event_con
 	}
 }
 
-/* Reads the interrupted registers from struct rt_sigframe. Its ucontext is at sp after the handler has returned. */
+/* Reads the interrupted registers from struct rt_sigframe. When the handler has returned, its ucontext is at sp. */
 static __always_inline int read_signal_frame(__u64 sp, __u64 *pc, __u64 *caller_sp, __u64 *fp, __u64 *second)
 {
 	struct {

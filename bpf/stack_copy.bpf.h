@@ -135,7 +135,8 @@ __noinline int trib_emit_copy(__u32 context)
 }
 
 /*
- * Returns 1 if user space may know or load the data that the walk lacked. Memory is never mapped outside these bounds.
+ * Returns 1 if user space may know or load the data that the walk lacked. A pc outside the bounds below can be in no
+ * mapping.
  */
 static __always_inline int wants_copy(const struct trib_state *state)
 {

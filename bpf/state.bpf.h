@@ -29,18 +29,18 @@ struct trib_walk {
 	__u64 pc, sp, fp, second;
 	__u64 is_return;	/* 1: pc is a return address; the call lies before pc */
 	__u64 interrupted;	/* TRIB_FRAME_INTERRUPTED or 0 */
-	__u64 fault;		/* the same for the first frame, but all of its registers are known */
+	__u64 fault;		/* TRIB_FRAME_INTERRUPTED or 0 for the first frame, whose registers are all known */
 	__u64 start_stack;	/* mm_struct.start_stack */
 	__u64 thread_pointer;
 	__u32 first_mapping, mapping_count;
-	__u32 mapping;		/* the last hit: callers are often in the same mapping */
+	__u32 mapping;		/* index of the mapping found last: callers are often in the same one */
 	__u32 withdrawals;	/* the low half of trib_control's withdrawals */
 };
 
 /*
- * A recently found rule, with the key `where`: withdrawals << 32 | TRIB_REMEMBERED | page entry << TRIB_PAGE_SHIFT |
- * offset. Finding the rule again takes one cache line instead of five. All five lines are cold after a period of other
- * work.
+ * A recently found rule. The key `where` is withdrawals << 32 | TRIB_REMEMBERED | number of the page entry <<
+ * TRIB_PAGE_SHIFT | offset. Finding the rule again takes one cache line instead of five. All five lines are cold after
+ * a period of other work.
  */
 struct trib_remembered {
 	__u64 where, rule;
@@ -50,7 +50,7 @@ _Static_assert((__u64)TRIB_PAGES_MAX * TRIB_PAGE_BYTES <= TRIB_REMEMBERED, "plac
 #define TRIB_REMEMBERED_BITS 10
 #define TRIB_REMEMBERED_MAX (1 << TRIB_REMEMBERED_BITS)
 
-/* Addresses are written at a masked index, so this is a power of two. */
+/* A power of two, because the index of each written word is masked. */
 #define TRIB_STATE_FRAMES 1024
 _Static_assert(TRIB_STATE_FRAMES >= TRIB_SAMPLE_WORDS_MAX, "room for both stacks and the tail");
 

@@ -37,7 +37,7 @@ static __always_inline __u64 cgroup_v1_id(struct css_set *cgroups)
 	return BPF_CORE_READ(state, cgroup, kn, id);
 }
 
-/* Fills the whole header except the fields that depend on the stacks, and except the value. */
+/* Fills all fields of the header except the value and the fields that depend on the stacks. */
 static __always_inline void describe(struct trib_state *state, struct trib_program program,
 				     const struct trib_control *control, __u64 time_ns)
 {
@@ -128,8 +128,8 @@ static __always_inline __u32 walk_user_stack(struct trib_state *state, struct ta
 }
 
 /*
- * Returns 0 for a task that runs only in the kernel. Such a task has no user stack, which is not a failure. Also
- * returns 0 for a task inside execve or exit that has already released its memory. This is not a failure either.
+ * Returns 0 for a task that runs only in the kernel, and for a task inside execve or exit that has already released its
+ * memory. Such tasks have no user stack, which is not a failure.
  */
 static __always_inline int has_user_stack(struct task_struct *task)
 {
@@ -186,9 +186,9 @@ static __always_inline struct trib_state *begin_sample(struct trib_program progr
 }
 
 /*
- * Walks both stacks. `context` is the program's. In user mode the caller must have copied the interrupted registers
- * into state->registers. Otherwise (in_user == 0) the registers are read from the place where the thread's entry to the
- * kernel saved them.
+ * Reads the kernel stack and walks the user stack. `context` is the BPF program's argument. If in_user is 1, the caller
+ * must have copied the interrupted registers into state->registers. Otherwise this function reads the registers that
+ * the thread's entry to the kernel saved.
  */
 static __always_inline void read_stacks(void *context, struct trib_state *state, struct trib_program program, int in_user)
 {

@@ -3,9 +3,8 @@
 #define TRIBUTARY_BPF_UNWIND_BPF_H
 
 /*
- * Finds the rule for a frame's address, and the caller by this rule (bpf/include/unwind.h). The maps below that user
- * space fills are charged in full when they are created: 6.6 MiB, 8 MiB more for each chunk of rows, and about 1 MiB
- * for processes.
+ * Finds the rule for a frame's address, and the frame's caller by this rule (bpf/include/unwind.h). The maps below take
+ * all of their memory when they are created: 6.6 MiB, 8 MiB more for each chunk of rows, and about 1 MiB for processes.
  */
 
 #include "bpf/registers.bpf.h"
@@ -23,7 +22,7 @@ struct {
 	__uint(max_entries, TRIB_RULES_MAX);
 } trib_rules SEC(".maps");
 
-/* Page entries. Writer: the collector. Reader: trib_step. Bytes: 4 MiB. Full: as above. */
+/* Page entries. Writer: the collector. Reader: trib_step. Bytes: 4 MiB. Full: see trib_rules. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -44,7 +43,7 @@ struct {
 	__uint(max_entries, TRIB_TOUCHES_MAX);
 } trib_touches SEC(".maps");
 
-/* Mappings of processes. Writer: the collector. Reader: trib_step. Bytes: 2 MiB. Full: as above. */
+/* Mappings of processes. Writer: the collector. Reader: trib_step. Bytes: 2 MiB. Full: see trib_rules. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -64,7 +63,7 @@ struct trib_row_chunk {
 	__uint(max_entries, TRIB_CHUNK_ELEMENTS);
 };
 
-/* Writer: the collector. Reader: trib_step. Bytes: 8 per chunk. Full: as above. */
+/* Writer: the collector. Reader: trib_step. Bytes: 8 per chunk. Full: see trib_rules. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__type(key, __u32);
@@ -75,7 +74,8 @@ struct {
 
 /*
  * Processes that are walked by rows, by thread group id.
- * Writer: the collector. Reader: every program (find_process). Bytes: about 1 MiB, allocated at once. Full: as above.
+ * Writer: the collector. Reader: every program (find_process). Bytes: about 1 MiB, allocated at once. Full: see
+ * trib_rules.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -222,8 +222,8 @@ static __always_inline __u64 code_address(__u64 address)
 }
 
 /*
- * Returns the result of a step. 0: the walk has moved to the caller. Otherwise the trib_stop that ended the walk, and
- * the walk has not moved.
+ * Moves the walk to the caller and returns 0. If pc is 0, there is no caller: returns the trib_stop and does not move
+ * the walk.
  */
 static __always_inline int return_to(struct trib_walk *walk, __u64 pc, __u64 sp, __u64 fp, __u64 second)
 {
@@ -255,7 +255,7 @@ static __always_inline int signal_step(struct trib_walk *walk)
 	return 0;
 }
 
-/* Returns 1 if the stack has no space left for another frame: TRIB_START_STACK_BYTES. */
+/* Returns 1 if this is the outermost frame of the stack that begins at stack_begin: see TRIB_START_STACK_BYTES. */
 static __always_inline int is_outermost(const struct trib_walk *walk, __u64 stack_begin)
 {
 	__u64 room = stack_begin - walk->sp;
@@ -264,8 +264,8 @@ static __always_inline int is_outermost(const struct trib_walk *walk, __u64 stac
 }
 
 /*
- * Steps through code without rows: a signal's trampoline, or code that keeps frame pointers. {caller's fp, return
- * address} lie at fp.
+ * Steps through code without rows: a signal's trampoline, or code that keeps frame pointers. At fp lie the caller's fp
+ * and the return address.
  */
 static __always_inline int frame_pointer_step(struct trib_walk *walk)
 {

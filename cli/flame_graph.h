@@ -40,7 +40,8 @@ FlameGraph Merge(const std::vector<FlameGraph>& graphs);
 // same order.
 std::vector<std::vector<int32_t>> SortedChildren(const FlameGraph& graph, Unit unit);
 
-// Returns functions by self value, largest first, at most `limit`. `total` counts a function once per path.
+// Returns at most `limit` functions, the largest self value first. `total` counts a recursive function only once per
+// path.
 std::vector<TopAnswer::Function> TopFunctions(const FlameGraph& graph, size_t limit);
 
 }  // namespace tributary::cli

@@ -13,7 +13,7 @@ using simdjson::dom::object;
 
 absl::Status Bad(std::string_view problem) {
   return Error(absl::StatusCode::kInvalidArgument,
-               std::string("the server's answer is not that of a reducer of this version: ").append(problem));
+               std::string("the answer is not from a reducer of this version: ").append(problem));
 }
 
 uint64_t GetNumber(const object& from, std::string_view key) {

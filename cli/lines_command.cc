@@ -30,7 +30,7 @@ std::string PlaceOf(const LinesAnswer::Line& line) {
 
 std::string WriteLines(const LinesAnswer& lines) {
   if (lines.lines.empty()) {
-    return "no samples are in a function with this name: give the name as tributary top shows it\n";
+    return "no sample has a function with this name: give the name as tributary top shows it\n";
   }
   Values whole;
   for (const LinesAnswer::Line& line : lines.lines) whole += line.total;
@@ -46,8 +46,8 @@ std::string WriteLines(const LinesAnswer& lines) {
       WriteTable({"SELF", "TOTAL", lines.measure.unit == "nanoseconds" ? "TOTAL TIME" : "TOTAL VALUE", "LINE", ""},
                  {true, true, true, false, false}, rows);
   if (lines.files_coming > 0) {
-    out += fmt::format("\nthe text of {} {} is being fetched: ask again in a moment\n", lines.files_coming,
-                       lines.files_coming == 1 ? "file" : "files");
+    out += fmt::format("\nthe reducer is fetching the text of {} {}: run the command again in a moment\n",
+                       lines.files_coming, lines.files_coming == 1 ? "file" : "files");
   }
   return out;
 }

@@ -7,23 +7,25 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
   return {
       {.command = "status",
        .description =
-           {"Prints the nodes that the reducer knows. For each node it prints how many samples were captured, "
-            "stored and lost, with the reasons, and how many of the stacks are complete."},
+           {"Prints the nodes that the reducer knows. For each node it prints how many samples were captured, stored "
+            "and lost, with the reasons. For all nodes together it prints which share of the stacks is complete, and "
+            "why the other stacks are not."},
        .examples = {{"Ask a reducer on another machine:", "tributary status --server http://reducer:4040"}}},
       {.command = "top",
        .description =
-           {"Prints the functions that used the most CPU time themselves, or the most of another type of samples "
-            "(--type)."},
+           {"Prints the functions that used the most CPU time themselves, or that have the most of another type of "
+            "samples (--type)."},
        .examples = {{"One program, in the last hour:",
                      "tributary top --query '{process_executable_name=\"nginx\"}' --from -1h"}}},
       {.command = "lines",
        .description =
-           {"Prints the lines of a function by CPU time or another --type, with their text if the reducer has it "
-            "(reducer --source-dir)."},
+           {"Prints the CPU time, or another type of samples (--type), of each line of a function, with the line's "
+            "text if the reducer has it (reducer --source-dir or --debuginfod-urls)."},
        .examples = {{"A function that top shows:", "tributary lines handle_request"}}},
       {.command = "rollouts",
-       .description = {"Prints when workloads began to run another version, and their CPU use in the 30 minutes before "
-                       "and after. With --type it compares another type of samples: values per second, in its unit."},
+       .description = {"Prints when workloads began to run another version, and compares their CPU use in the 30 "
+                       "minutes before and after. With --type it compares the values per second of another type of "
+                       "samples, in the type's unit."},
        .examples = {{"The last week:", "tributary rollouts --from -7d --limit 100"}}},
       {.command = "flamegraph",
        .description =
@@ -38,8 +40,9 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
        .examples = {{"The last day:", "tributary symbols --from -24h"}}},
       {.command = "symbols-push",
        .description =
-           {"Makes a symbol table of each file and sends it to the reducer. Samples that are stored already get "
-            "the names, too. A directory stands for all the files in it."},
+           {"Makes a symbol table of each file and sends it to the reducer. Samples that are stored already get the "
+            "names, too. A directory stands for all executables, libraries, debug files and .tsym files in and below "
+            "it."},
        .examples = {{"A program and its libraries:", "tributary symbols push ./server ./lib/"}}},
       {.command = "symbols-resolve",
        .description = {"Prints the functions, inlined calls, files and lines at addresses of an executable. It asks no "
@@ -55,7 +58,8 @@ std::vector<docs::Manual::CommandText> RecordingCommands() {
            {"Starts a private reducer and kernel-collector, runs one command, and writes a flame graph of it. "
             "It must run as root, with the rights of kernel-collector(8). Both programs must be in tributary's "
             "directory or in PATH.",
-            "The exit status is the command's, 127 if there is no such program, and 126 if it cannot be run."},
+            "The exit status is that of the command: 127 if there is no such program, and 126 if the program cannot be "
+            "run."},
        .examples = {{"Profile a build:", "tributary record -- make -j8"},
                     {"Profile a server for half a minute:",
                      "tributary record --duration 30s --out server.svg -- ./server"}}},
@@ -83,7 +87,8 @@ docs::Manual CliManual() {
            "'{process_executable_name=\"nginx\"}'. Its operators are =, !=, =~ and !~."},
       .environment = {{"TRIBUTARY_SERVER", "The reducer to ask, if --server is not given."},
                       {"EBPF_NET_INTAKE_HOST, EBPF_NET_INTAKE_PORT",
-                       "Where replay sends, if --intake-host and --intake-port are not given."},
+                       "Host and port of the reducer to which replay sends, if --intake-host and --intake-port are not "
+                       "given."},
                       {"SOURCE_DATE_EPOCH",
                        "The date of the pages that --print-docs man prints, in seconds since 1970."}},
       .exit_status = {{"0", "The command succeeded."},

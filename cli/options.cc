@@ -60,7 +60,7 @@ void AddSwitch(CLI::App* app, const std::string& name, bool* target, const std::
 }
 
 void AddServer(CLI::App* app, std::string* server) {
-  app->add_option("--server", *server, "reducer to ask")
+  app->add_option("--server", *server, "URL of the reducer to ask")
       ->type_name("URL")
       ->envname("TRIBUTARY_SERVER")
       ->capture_default_str();
@@ -90,7 +90,8 @@ CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
 
 CLI::App* AddTop(CLI::App& app, TopOptions* options) {
   CLI::App* top = app.add_subcommand(
-      "top", "Show the functions that used the most CPU time themselves, or the most of another --type");
+      "top",
+      "Show the functions that used the most CPU time themselves, or that have the most of another --type of samples");
   AddQuery(top, &options->query);
   top->add_option("--limit", options->limit, "maximum number of functions")
       ->type_name("N")
@@ -102,13 +103,15 @@ CLI::App* AddTop(CLI::App& app, TopOptions* options) {
 
 CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
   CLI::App* lines = app.add_subcommand(
-      "lines", "Show the lines of a function by CPU time or another --type, with their text if the reducer has it");
+      "lines",
+      "Show the CPU time, or another --type of samples, of each line of a function, with the line's text if the "
+      "reducer has it");
   AddQuery(lines, &options->query);
   lines->add_option("FUNCTION", options->function, "name of the function, as a flame graph or tributary top shows it")
       ->required();
   lines
       ->add_option("--executable", options->executable,
-                   "only the function of this executable: the base name of its file")
+                   "show only the function of this executable: the base name of the executable's file")
       ->type_name("NAME");
   AddSwitch(lines, "--json", &options->json, "print the reducer's answer as JSON");
   return lines;
@@ -116,8 +119,8 @@ CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
 
 CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
   CLI::App* rollouts = app.add_subcommand("rollouts",
-                                          "Show when workloads began to run another version, and their CPU use, or "
-                                          "another --type, in the 30 minutes before and after");
+                                          "Show when workloads began to run another version, and compare their CPU "
+                                          "use, or another --type of samples, in the 30 minutes before and after");
   options->query.from = "-24h";
   AddQuery(rollouts, &options->query);
   rollouts->add_option("--limit", options->limit, "maximum number of rollouts; the newest are shown")
@@ -129,7 +132,7 @@ CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
 }
 
 CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
-  CLI::App* flame_graph = app.add_subcommand("flamegraph", "Write a flame graph to a file");
+  CLI::App* flame_graph = app.add_subcommand("flamegraph", "Write a flame graph to a file or to standard output");
   AddQuery(flame_graph, &options->query);
   flame_graph->add_option("--format", options->format, "svg, html, folded, folded-address or json")
       ->type_name("FORMAT")
@@ -137,7 +140,8 @@ CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
       ->capture_default_str();
   flame_graph
       ->add_option("--unit", options->unit,
-                   "unit of widths and of folded numbers; ns: values in the unit of --type; count: numbers of samples")
+                   "what widths and folded numbers mean; ns: values in the unit of --type, for cpu nanoseconds; count: "
+                   "numbers of samples")
       ->type_name("UNIT")
       ->check(OneOf({"ns", "count"}))
       ->capture_default_str();
@@ -168,7 +172,10 @@ CLI::App* AddRecord(CLI::App& app, RecordOptions* options) {
       ->capture_default_str();
   record->add_option("--out", options->out, "file to write, - for standard output; by default flamegraph.FORMAT")
       ->type_name("FILE");
-  record->add_option("--duration", options->duration, "end the command after this time: 250ms, 30s, 5m")
+  record
+      ->add_option("--duration", options->duration,
+                   "stop the command after this time, such as 250ms, 30s or 5m; by default, record waits for the "
+                   "command's end")
       ->type_name("TIME");
   return record;
 }
@@ -199,7 +206,8 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
       ->capture_default_str();
   replay
       ->add_option("--speed", options->speed,
-                   "how many times as fast as the recording, or max: as fast as the reducer accepts")
+                   "speed of the replay: 1 is as fast as the recording, 10 is ten times as fast, max is as fast as the "
+                   "reducer accepts")
       ->type_name("FACTOR")
       ->capture_default_str();
   replay->add_option("--repeat", options->repeat, "number of passes over the recording; 0: until stopped")
@@ -209,11 +217,13 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
   replay
       ->add_option(
           "--symbols", options->symbols,
-          "number of functions in the made-up symbol table of each executable, the same on all nodes; 0: no tables")
+          "number of functions in the made-up symbol table that each node sends for an executable, on request; 0: no "
+          "tables")
       ->type_name("N")
       ->check(InRange(0, 1'000'000))
       ->capture_default_str();
-  AddSwitch(replay, "--tls", &options->tls, "use TLS to the reducer; implied by the other TLS options");
+  AddSwitch(replay, "--tls", &options->tls,
+            "connect to the reducer by TLS; --tls-ca, --tls-cert or --tls-server-name imply --tls");
   replay->add_option("--tls-ca", options->tls_ca, "PEM file of the authorities that sign the reducer's certificate")
       ->type_name("FILE");
   CLI::Option* cert =
@@ -226,13 +236,15 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
   replay
       ->add_option("--intake-token-file", options->token_file, "file with the token that all nodes send to the reducer")
       ->type_name("FILE");
-  AddSwitch(replay, "--json", &options->json, "print the summary as JSON");
+  AddSwitch(replay, "--json", &options->json, "print the summary at the end as JSON");
   return replay;
 }
 
 CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
-  CLI::App* symbols = app.add_subcommand(
-      "symbols", "Show sampled executables: where their names come from, and how many addresses have no name");
+  CLI::App* symbols =
+      app.add_subcommand("symbols",
+                         "Show sampled executables: where the names of their functions come from, and how many sampled "
+                         "addresses have no name");
   AddQuery(symbols, &options->query);
   symbols->add_option("--limit", options->limit, "maximum number of executables")
       ->type_name("N")
@@ -266,9 +278,11 @@ CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
   resolve->add_option("FILE", options->file, "an executable, a library or a separate debug file")->required();
   resolve->add_option(
       "ADDRESS", options->addresses,
-      "ELF virtual addresses, hexadecimal with or without 0x; if none is given, from standard input, one per line");
+      "ELF virtual addresses, hexadecimal with or without 0x; without ADDRESS, they are read from standard input, one "
+      "per line");
   AddSwitch(resolve, "--json", &options->json,
-            "print a JSON line per address, then a line with the source of the names and counts of entries left out");
+            "print one JSON line per address, then one line with the source of the names and the number of entries "
+            "that were left out");
   return resolve;
 }
 

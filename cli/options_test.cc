@@ -115,7 +115,7 @@ TEST(CommandLine, ExplainsErrorsAndSuggestsFixes) {
   EXPECT_EQ(error({"flamegraph", "--unit", "gpu"}), "tributary: --unit = gpu: must be ns or count\n");
   EXPECT_EQ(error({"replay", "f", "--tls-key", "k"}),
             "tributary: --tls-cert and --tls-key belong together: one is missing\n");
-  EXPECT_EQ(error({"lines"}), "tributary: FUNCTION is missing; tributary lines --help says what it is\n");
+  EXPECT_EQ(error({"lines"}), "tributary: FUNCTION is missing; tributary lines --help describes it\n");
 }
 
 TEST(CommandLine, TakesTheLastOfARepeatedOption) {
@@ -150,7 +150,7 @@ TEST(CommandLine, HelpLooksLikeTheOtherPrograms) {
   const std::string help = ::testing::internal::GetCapturedStdout();
   EXPECT_TRUE(help.starts_with("tributary top — ")) << help;
   EXPECT_NE(help.find("\nUsage: tributary top [options]\n"), std::string::npos) << help;
-  EXPECT_NE(help.find("  --server URL\n      reducer to ask (default http://127.0.0.1:4040)\n"
+  EXPECT_NE(help.find("  --server URL\n      URL of the reducer to ask (default http://127.0.0.1:4040)\n"
                       "      environment TRIBUTARY_SERVER\n"),
             std::string::npos)
       << help;

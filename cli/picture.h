@@ -9,8 +9,8 @@ namespace tributary::cli {
 
 // A flame graph as one self-contained file: an SVG, or a page around it. The root is on top; a frame's width is its
 // share. Frames have a tooltip. A script in the file zooms on click and marks search results. Without scripts, the
-// picture is still readable. The name decides the colour: warm for user code, cool for the kernel, green for inlined
-// frames, grey for unknown frames.
+// picture is still readable. The frame's kind decides the colour: warm for user code, cool for the kernel, green for
+// inlined frames, grey for unknown frames. The name decides the shade.
 struct PictureOptions {
   std::string title;  // the profiled command or query; WriteSvg and WriteHtml escape it
   Unit unit = Unit::kValue;

@@ -19,7 +19,7 @@ class Program {
   struct Options {
     std::vector<std::string> arguments;  // [0] is the program, searched in PATH
     std::string output_path;             // file for its output and errors; "": the same destination as ours
-    // A helper ends when we end, and a terminal's Ctrl-C does not reach it.
+    // A helper ends when this process ends, and a terminal's Ctrl-C does not reach it.
     bool helper = false;
     sigset_t signal_mask = {};
   };

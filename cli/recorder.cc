@@ -103,7 +103,7 @@ absl::Status Recorder::StartCollector(const std::string& program, uint32_t rate_
     }
     RETURN_IF_ERROR(Pause(kPollMs));
   }
-  return Ended(fmt::format("kernel-collector does not sample after {} s", kStartTimeoutMs / 1000), log);
+  return Ended(fmt::format("kernel-collector has taken no sample after {} s", kStartTimeoutMs / 1000), log);
 }
 
 absl::Status Recorder::WaitForSymbols() {

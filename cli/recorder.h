@@ -12,9 +12,9 @@
 
 namespace tributary::cli {
 
-// A private reducer and kernel-collector on loopback ports of the system's choice. Their data directory is removed
-// afterwards. Errors are one line, with the last line that the failing program wrote. Cancelled: a signal arrived
-// meanwhile.
+// A private reducer and kernel-collector on loopback ports of the system's choice. The destructor kills them and
+// removes their data directory. Errors are one line, with the last line that the failing program wrote. Cancelled: a
+// signal arrived meanwhile.
 class Recorder {
  public:
   explicit Recorder(SignalInbox& signals) : signals_(signals) {}
@@ -22,9 +22,10 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Starts both programs and returns when the collector samples. NotFound: a binary is missing.
+  // Starts both programs, and waits until the collector samples. NotFound: a binary is missing.
   absl::Status Start(uint32_t rate_hz);
-  // Waits until no symbol table has arrived for a while: a short command's names arrive after its end.
+  // Waits until no symbol table has arrived for 2 s, but at most 10 s. The names of a short command arrive after its
+  // end.
   absl::Status WaitForSymbols();
   // Lets the collector send its remaining data and end.
   absl::Status StopCollector();

@@ -73,7 +73,8 @@ std::string RecentHealthText(const absl::StatusOr<StackHealthAnswer>& recent) {
   out += "\nincomplete stacks, by the executable where the walk stopped\n";
   out += WriteTable({"SAMPLES", "SHARE", "EXECUTABLE", "WHY", "IN"}, {true, true, false, false, false}, rows);
   const uint64_t more = recent->executables.size() - shown + recent->truncated_executables;
-  if (more > 0) out += fmt::format("and {} more: see the page's stack health\n", FormatCount(more));
+  if (more > 0)
+    out += fmt::format("and {} more executables: see the stack health on the reducer's page\n", FormatCount(more));
   return out;
 }
 

@@ -46,7 +46,7 @@ std::string WriteSymbols(const SymbolsAnswer& symbols) {
                      {true, true, false, false, true, true, false, false}, rows);
   }
   if (symbols.truncated > 0)
-    out += fmt::format("{} more are not shown: raise --limit\n", FormatCount(symbols.truncated));
+    out += fmt::format("{} more executables are not shown: raise --limit\n", FormatCount(symbols.truncated));
   if (!symbols.notices.empty()) out += "\nProblems, the newest first:\n";
   size_t shown = 0;
   for (const SymbolsAnswer::Notice& notice : symbols.notices) {

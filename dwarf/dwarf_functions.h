@@ -16,20 +16,20 @@ namespace tributary {
 class DwarfSink {
  public:
   virtual ~DwarfSink() = default;
-  // Adds a name or a path. Called again in every unit that has it.
+  // Adds a name or a path. The same text is added again for every unit that contains it.
   virtual uint32_t AddString(std::string_view text) = 0;
   // Adds a function (parent 0), or an inlined call in `parent`, with the file (a string) and line of the call.
   virtual uint32_t AddNode(uint32_t name, uint32_t parent, uint32_t call_file, uint32_t call_line) = 0;
-  // Adds code of a node. `depth` is the number of the node's parents. The code of parents comes first. If a compiler or
-  // another tool was careless, the parents' code does not contain the node's code.
+  // Adds code of a node. `depth` is the number of the node's parents. The code of a node's parents is added first. It
+  // should contain the node's code, but does not in the output of some compilers and tools.
   virtual void AddCode(AddressRange range, uint32_t depth, uint32_t node) = 0;
-  // Adds a sequence of a line program in order of addresses. The files of rows are strings. `end` is the end of the
-  // last row.
+  // Adds a sequence of a line program in order of addresses. DwarfLine::file is a string of AddString here. The last
+  // row ends at address `end`.
   virtual void AddLines(std::span<const DwarfLine> rows, uint64_t end) = 0;
 };
 
-// Passes the functions, inlined calls and lines of a module's units to a sink. Leaves out code that the linker dropped:
-// its addresses are not in `code`. Reads every unit, because .debug_aranges lacks many.
+// Passes the functions, inlined calls and lines of a module's units to a sink. Leaves out functions that the linker
+// dropped: their addresses are not in `code`. Reads every unit, because .debug_aranges lacks many.
 class DwarfFunctions {
  public:
   static constexpr size_t kNestingMax = 1024;
@@ -49,7 +49,7 @@ class DwarfFunctions {
   const Counts& counts() const { return counts_; }
 
  private:
-  // State of an open entry: the node that its children are inlined into.
+  // State of an entry whose children are being read: the node that the children are inlined into.
   struct Level {
     uint32_t node = 0, depth = 0;
   };

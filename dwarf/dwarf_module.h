@@ -16,7 +16,8 @@ namespace tributary {
 
 // The DWARF of one file (or of one unit of a .dwp): its units, and the meaning of their attributes' values. Supports
 // DWARF 2 to 5, 32 and 64 bits, little-endian. The input may be hostile: every offset is checked. Parts that cannot be
-// understood are left out and counted. References are never followed here. Borrows the sections' bytes. Thread: one.
+// understood are left out and counted. This class never follows references between entries. Borrows the sections'
+// bytes. Thread: one.
 class DwarfModule {
  public:
   static constexpr size_t kUnitsMax = 1u << 20;

@@ -12,8 +12,8 @@ namespace tributary {
 // Location and encoding of a unit's entries, and the attributes of its first entry.
 struct DwarfUnit {
   uint64_t offset = 0;       // offset of its header in .debug_info
-  uint64_t first_entry = 0;  // likewise an offset, as is `end`
-  uint64_t end = 0;
+  uint64_t first_entry = 0;  // offset of its first entry in .debug_info
+  uint64_t end = 0;          // offset after its last entry
   uint16_t version = 0;
   uint8_t offset_bytes = 4;  // 8 in DWARF64
   uint8_t address_bytes = 8;
@@ -43,8 +43,8 @@ struct DwarfValue {
 // Returns true if values of this form are addresses, or indices of addresses.
 bool IsAddress(DwForm form);
 
-// Reads or skips a value. Returns false if the form is unknown; then nothing after the value can be read in the unit.
-// The caller must check the reader for the end of the bytes.
+// Read or skip a value. Return false if the form is unknown: the rest of the unit then cannot be read. The caller must
+// check the reader for the end of the bytes.
 bool ReadDwarfValue(ByteReader& reader, const DwarfUnit& unit, const DwAttributeSpec& spec, DwarfValue* out);
 bool SkipDwarfValue(ByteReader& reader, const DwarfUnit& unit, DwForm form);
 

@@ -17,8 +17,8 @@ struct FunctionEntry {
   bool Read(ByteReader& reader, const DwarfUnit& unit, const DwAbbreviation& row);
 };
 
-// Finds names of functions. If an entry lacks a name, uses the entry that it is an instance of, or the entry that
-// declared it. That entry may be in the same unit, in another unit, or in another file.
+// Finds names of functions. If an entry lacks a name, uses the name of the entry that it is an instance of, or of the
+// entry that declared it. That other entry may be in the same unit, in another unit, or in another file.
 class FunctionNames {
  public:
   // Returns the linkage name if there is one, else the name, else "". The text lives as long as the sections.

@@ -17,7 +17,7 @@ struct DwarfLine {
 };
 
 // A unit's line program: its files, and the file and line of each piece of code. Section 6.2, versions 2 to 5. The
-// input may be hostile: the program's bytes bound its output, and so do kFilesMax and kRowsMax.
+// input may be hostile: the size of the program, kFilesMax and kRowsMax limit the output.
 class LineProgram {
  public:
   static constexpr size_t kFilesMax = 1u << 20, kRowsMax = 1u << 24;
@@ -30,7 +30,7 @@ class LineProgram {
   std::string Path(uint64_t file) const;
   size_t file_count() const { return files_.size(); }
 
-  // Receives the rows of one sequence in order of addresses, and the end of the last row.
+  // Receives the rows of one sequence in order of addresses, and the address at which the last row ends.
   using Sequence = std::function<void(const std::vector<DwarfLine>& rows, uint64_t end)>;
   // Returns false if the program ends within a sequence, or makes more rows than allowed. Earlier sequences were passed
   // to `on_sequence`.

@@ -14,7 +14,8 @@ class SplitIndex {
   // Returns nullopt if there is no index, or if it is not valid.
   static std::optional<SplitIndex> Read(const DwarfSections& package);
 
-  // Returns the sections of that unit's .dwo, as if they were a separate file.
+  // Returns the parts of the sections that belong to the unit with this id, as if they were the sections of a separate
+  // .dwo. Returns nullopt if there is no such unit.
   std::optional<DwarfSections> Find(uint64_t dwo_id) const;
 
  private:

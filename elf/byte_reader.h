@@ -6,8 +6,8 @@
 
 namespace tributary {
 
-// Reads little-endian numbers and LEB128 values in sequence. A read past the end returns 0 and marks the reader bad for
-// good. So a caller may check bad() once, at its end. Borrows the bytes.
+// Reads little-endian numbers and LEB128 values in sequence. A read past the end returns 0, and bad() is true from then
+// on. So a caller may check bad() once, after all reads. Borrows the bytes.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : position_(bytes.data()), end_(bytes.data() + bytes.size()) {}

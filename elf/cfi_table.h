@@ -9,7 +9,7 @@
 namespace tributary {
 
 // Function entries by address. The table is either the file's own search table (.eh_frame_hdr), read by pread on
-// demand, or a table made by a scan of the section. The latter is kept in memory, with 8 bytes per entry.
+// demand, or a table that a scan of the section made, which takes 8 bytes of memory per entry.
 class CfiTable {
  public:
   // `count` pairs lie at file_offset. Each pair has two signed 32-bit numbers relative to `base`: the address of a

@@ -8,9 +8,9 @@
 
 namespace tributary {
 
-// Begins and ends of functions, from a file's exception frames (.eh_frame). The frames cover nearly all code, stripped
-// or not, and have no names. A part that the compiler moved away (.cold) has its own bounds. The whole of .plt also has
-// bounds of its own.
+// Start and end addresses of functions, from a file's exception frames (.eh_frame). Exception frames cover nearly all
+// code, in stripped files too, and have no names. A part of a function that the compiler moved away (.cold) is a range
+// of its own. All stubs of .plt together are one range.
 struct FunctionBounds {
   std::vector<AddressRange> ranges;  // ascending, one per begin, in executable segments
   uint64_t bad_entries = 0;          // entries that could not be parsed

@@ -11,8 +11,8 @@ namespace tributary {
 
 // Returns the ranges of the functions with one of `names`. Uses the table that every Go program keeps for its own
 // tracebacks, stripped or not (.gopclntab of Go 1.2 to 1.26; source: Go's debug/gosym and cmd/link). The result is
-// empty if there is no such table, or if the code of runtime.goexit is not at the address from the table. The check is
-// needed because the table contains offsets from the begin of Go's text, and since 1.26 it does not contain that begin.
+// empty if there is no such table, or if the code of runtime.goexit is not at the address from the table. This check is
+// needed because the table contains offsets from the beginning of Go's text, and since 1.26 not the beginning itself.
 //
 // The input may be hostile. The table is read once from front to back, with 256 KiB in memory at a time. Limits: 256
 // MiB of table, 64 MiB of names, 2 M functions. If no section names the table, 64 MiB of segments are searched for it.

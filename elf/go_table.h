@@ -18,7 +18,7 @@ enum class GoTableForm : uint8_t {
   kGo20,  // 1.20 to 1.26: one more field per function; since 1.26 the header lacks the begin of the text
 };
 
-// Begins of a table and of its parts, as offsets in the file. Any offset may lie past `end`; there is no data past
+// Where a table and its parts begin, as offsets in the file. Any offset may lie past `end`; there is no data past
 // `end`.
 struct GoTableHeader {
   GoTableForm form = GoTableForm::kGo2;

@@ -8,7 +8,8 @@
 
 namespace tributary {
 
-// Identities in a file's notes: the GNU build-id and the Go build id. The first of each kind stays.
+// The ids in a file's notes: the GNU build-id and the Go build id. If a file has several ids of a kind, the first one
+// is used.
 struct NoteIds {
   std::optional<ExecutableId> gnu, go;
 

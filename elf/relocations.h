@@ -9,10 +9,10 @@
 
 namespace tributary {
 
-// Applies relocations to the debug sections of a relocatable file (ET_REL: a kernel module), as a linker would have
-// done. Writes the addresses of code, as module_layout.h places it, and offsets into other debug sections. Supports the
-// kinds of x86-64 and arm64 that compilers use in debug information. The input may be hostile: the worst result is an
-// error or a wrong address. Memory: 8 bytes per symbol; relocations are read in pieces. Borrows the file.
+// Applies relocations to the debug sections of a relocatable file (ET_REL: a kernel module), as a linker would do.
+// Writes addresses of code (module_layout.h) and offsets into other debug sections. Supports the kinds of x86-64 and
+// arm64 that compilers use in debug information. The input may be hostile: the worst result is an error or a wrong
+// address. Memory: 8 bytes per symbol; relocations are read in pieces. Borrows the file.
 class Relocations {
  public:
   static constexpr uint64_t kSymbolsMax = 4'000'000;

@@ -7,9 +7,9 @@
 
 namespace tributary {
 
-// Turns rules that come nearly in order of address into rows of one range. The rows are sorted, neighbours differ, and
-// the first row has offset 0. A later rule wins from its address on. So entries that overlap or are out of order cannot
-// break the order of the rows. Allocates only the rows.
+// Collects rules, nearly in order of address, and makes the rows of one range. The rows are sorted, neighbours differ,
+// and the first row has offset 0. A later rule wins from its address on. So entries that overlap or are out of order
+// cannot break the order of the rows. Allocates only the rows.
 class RowBuilder {
  public:
   // Limit of rules added per range, because files may be hostile. Real code has at most one row per 12 bytes.

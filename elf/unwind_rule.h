@@ -14,7 +14,8 @@ struct UnwindRule {
   trib_saved second = TRIB_SAVED_SAME;
   int32_t cfa_offset = 0;
   int32_t frame_pointer_offset = 0;
-  // Offset of the second register. For other kinds: the offset of the word to read, or the number of a register.
+  // Where the second register is saved: its offset. For the kinds that use these bits otherwise: the offset of the word
+  // to read (TRIB_RULE_DEREF_…), or a register number (LastIsRegister).
   int32_t last = 0;
 
   friend bool operator==(const UnwindRule&, const UnwindRule&) = default;

@@ -28,8 +28,8 @@ struct UnwindSections {
   std::optional<CompressedSection> compressed;
 };
 
-// InvalidArgument if sizes or places are impossible. Read errors are ElfFile's. A compressed section over
-// kDecompressedBytesMax counts as missing.
+// InvalidArgument if sizes or places are impossible. Other errors are those of reads by ElfFile. A compressed section
+// over kDecompressedBytesMax counts as missing.
 absl::StatusOr<UnwindSections> FindUnwindSections(ElfFile& file);
 
 // Returns the range from the lowest to the highest address of executable segments, as far as the file has bytes for

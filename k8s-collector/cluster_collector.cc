@@ -149,7 +149,8 @@ void ClusterCollector::OnComplete() {
   resolver_->OnComplete();
   TrimHeap();
   service_.SetStatus(fmt::format("{} pods", resolver_->pods()));
-  LogInfo("complete pods={} entities={} bytes={}", resolver_->pods(), feed_.size(), feed_.bytes());
+  LogInfo("the cluster's objects were read pods={} entities={} bytes={}", resolver_->pods(), feed_.size(),
+          feed_.bytes());
   if (uplink_ != nullptr && !uplink_->started()) StartUplink();
 }
 

@@ -23,13 +23,14 @@ namespace tributary {
 // Connects watch, resolver, feed and uplink on one loop, on the thread that calls Run(). SIGUSR1 logs every metric.
 class ClusterCollector {
  public:
-  // Construct it before a second thread exists (see Service). `parse` reads the options again.
+  // Construct it before a second thread exists (see Service). `parse` reads the options again, for a reload.
   ClusterCollector(const ClusterOptions& options,
                    std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse, Metrics& metrics);
   ~ClusterCollector();
 
-  // Runs until SIGTERM or SIGINT. SIGHUP reloads. A printed replay ends by itself. An error says in one sentence what
-  // is missing at the start. An unreachable API server or reducer is not an error.
+  // Runs until SIGTERM or SIGINT. SIGHUP reloads. If it replays a recording and prints the entities, it returns after
+  // the replay. An error says in one sentence what is missing at the start. An unreachable API server or reducer is not
+  // an error.
   absl::Status Run();
 
  private:

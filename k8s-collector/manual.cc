@@ -10,13 +10,13 @@ docs::Manual ClusterManual() {
            "containers, workloads, namespaces, nodes and rollouts. The reducer joins them with the samples by "
            "container id. Run one in each cluster. Nodes need no Kubernetes credentials.",
            "In a pod it uses the service account. Elsewhere it reads --kubeconfig. It gets, lists and watches pods, "
-           "namespaces, nodes, replicasets, deployments, statefulsets, daemonsets, jobs and cronjobs. If a "
-           "permission is missing, the log names it, and the other kinds continue.",
-           "If --intake-host names several reducers, each of them gets everything."},
+           "namespaces, nodes, replicasets, deployments, statefulsets, daemonsets, jobs and cronjobs. If a permission "
+           "is missing, the log names it, and k8s-collector watches the other kinds of objects.",
+           "If --intake-host names several reducers, each of them gets all metadata."},
       .environment = {{"SOURCE_DATE_EPOCH",
                        "The date of the page that --print-docs man prints, in seconds since 1970."},
                       {"KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT",
-                       "Where the API server is. Kubernetes sets them in every pod."}},
+                       "Host and port of the API server. Kubernetes sets both variables in every pod."}},
       .files = {{"/etc/tributary/k8s-collector.yaml",
                  "The configuration file that packages install, for --config. Its keys are the options' names with _ "
                  "for each dash. --print-docs yaml prints it anew."},

@@ -18,23 +18,26 @@ void AddCluster(Options& table, ClusterOptions& options) {
   table.Add({.name = "context", .help = "context of the kubeconfig; if empty, the current one", .value_name = "NAME"},
             &options.context, "");
   table.Add({.name = "api-server",
-             .help = "URL of the API server, instead of the kubeconfig's server; without a kubeconfig, it is used "
-                     "without credentials, as for kubectl proxy",
+             .help = "URL of the API server, instead of the kubeconfig's server; without --kubeconfig, requests to "
+                     "this URL have no credentials, as for kubectl proxy",
              .value_name = "URL",
              .check = [](std::string_view v) { return v.empty() ? absl::OkStatus() : CheckServerUrl(v).status(); }},
             &options.api_server, "");
   table.Add({.name = "cluster-name",
-             .help = "k8s.cluster.name of everything in the cluster; reducers know k8s-collector as cluster/NAME; if "
-                     "empty, NAME is the uid of the namespace kube-system, else the API server's URL",
+             .help = "name of the cluster: the k8s.cluster.name of its pods and nodes, and, as cluster/NAME, "
+                     "k8s-collector's node id at reducers; if empty, the node id uses the uid of the namespace "
+                     "kube-system, else the API server's URL",
              .value_name = "NAME"},
             &options.cluster_name, "");
   table.Add({.name = "record",
-             .help = "directory for a recording of the API server's answers, for --replay; the recording has labels, "
-                     "annotations and specifications, but no credentials",
+             .help = "directory to which the API server's answers are recorded, for --replay; the recording has whole "
+                     "specifications with the literal values of environment variables, but not k8s-collector's own "
+                     "credentials",
              .value_name = "DIR"},
             &options.record_dir, "");
   table.Add({.name = "replay",
-             .help = "directory with a recording; its answers are used as if an API server sent them now",
+             .help = "directory with a recording of --record; the recorded answers are used as if an API server sent "
+                     "them now",
              .value_name = "DIR"},
             &options.replay_dir, "");
   table.Add({.name = "print-entities", .help = "print the entities as JSON lines instead of sending them to reducers"},
@@ -50,7 +53,8 @@ absl::StatusOr<Options::Outcome> ParseClusterOptions(int argc, const char* const
   Options table("k8s-collector", "Sends reducers the metadata of a Kubernetes cluster's pods, workloads and nodes.");
   table.SetManual(ClusterManual);
   table.Add({.name = "intake-host",
-             .help = "host of the reducer, or HOST:PORT; several with commas between them: each gets everything",
+             .help = "host of the reducer, or HOST:PORT; to use several reducers, separate them with commas: all "
+                     "metadata is sent to each",
              .value_name = "HOST",
              .check = [](std::string_view v) { return intake::ParseReducers(v, 1).status(); }},
             &hosts, "127.0.0.1");

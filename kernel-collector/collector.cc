@@ -107,7 +107,8 @@ absl::Status Collector::Build() {
   worker_ = std::make_unique<Worker>(loop_);
   Counter& stuck =
       metrics_.AddCounter("tributary_collector_resource_reads_stuck_total",
-                          "reads of a process's own attributes that took so long that others stopped waiting");
+                          "Reads of a process's own attributes (OTEL_*) that took so long that other reads no longer "
+                          "waited for them");
   resource_worker_ = std::make_unique<Worker>(
       loop_, Worker::Options{.stuck_max = ResourceReader::kStuckMax, .on_stuck = [&stuck] { stuck.Add(); }});
   symbol_worker_ = std::make_unique<Worker>(loop_);

@@ -24,7 +24,7 @@ namespace tributary {
 // the workers' reads. SIGUSR1 logs every metric.
 class Collector {
  public:
-  // Create it before there is a second thread (Service). `parse` reads the options again.
+  // Create it before a second thread exists (see Service). `parse` reads the options again, for a reload.
   Collector(const CollectorOptions& options, std::function<absl::StatusOr<Options::Outcome>(CollectorOptions*)> parse,
             Metrics& metrics);
   ~Collector();

@@ -83,12 +83,13 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       scan_tokens_(options_.scans_per_second_max),
       scan_tokens_at_(clock.Monotonic()),
       held_total_(metrics.AddCounter("tributary_collector_samples_held_total",
-                                     "samples that waited for a mapping, a file or a process to be read")),
+                                     "Samples that were held until a mapping, a file or a process had been read")),
       hold_expired_(metrics.AddCounter("tributary_collector_samples_hold_expired_total",
-                                       "samples sent before the data that they waited for had been read")) {
+                                       "Held samples that were sent before the data that they waited for had been "
+                                       "read")) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
     endings_[i] = &metrics.AddCounter("tributary_collector_samples_by_ending_total",
-                                      "samples, by how the walk of their stack ended",
+                                      "Samples, by how the walk of their stack ended",
                                       {{"ending", std::string(EndingName(static_cast<Ending>(i)))}});
   }
   processes_.SetDropped([this](Pid pid) { unwinder_.Forget(pid); });

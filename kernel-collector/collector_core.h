@@ -42,21 +42,23 @@ struct CoreOptions {
   std::shared_ptr<UnwindCompiler> unwind_compiler;  // null: in this process
   int64_t hold_ns = kNsPerSecond;                   // how long a sample waits for missing data
   size_t held_samples_max = 16'384;                 // more held samples count as lost{hold_overflow}
-  size_t held_bytes_max = 8u << 20;                 // same, by size
+  size_t held_bytes_max = 8u << 20;                 // the same limit, in bytes
   uint32_t scans_per_second_max = 100;              // of single processes, after the first scan
-  int64_t scan_again_ns = 5 * kNsPerSecond;         // before the same process is scanned again
+  int64_t scan_again_ns = 5 * kNsPerSecond;  // until one process is scanned again; × 12 if its table seems complete
   DictionaryLimits dictionary;
-  std::function<void(std::string_view id)> on_container;  // called when a sampled process is found in it; may be null
+  // Called when a sampled process is found in the container `id`. May be null.
+  std::function<void(std::string_view id)> on_container;
 };
 
-// From probes to batches: everything of the collector except its loop, its socket and its symbols, so that a test can
-// run it whole. Each Poll reads samples first, then the sideband, and merges the two by time. So a sample finds the
-// mappings that were in force when it was taken. Missing data (a file to be read, unwind rows, a process never seen
-// before) is requested from the worker, and the sample waits, `hold_ns` at most.
+// Turns the samples of the probes into batches. This class is the whole collector except its loop, its socket and its
+// symbols, so that a test can run it as a whole. Each Poll reads samples first, then the sideband, and merges the two
+// by time. So a sample finds the mappings that were in force when it was taken. Missing data (a file to be read, unwind
+// rows, a process never seen before) is requested from the worker, and the sample waits, `hold_ns` at most.
 //
 // Invariant: captured is counted in the kernel, before any sample can get lost. Here every drained sample ends in a
 // batch or in a counter of losses. Accounting is read after the samples of its batch were drained. So at any moment
-// captured ≥ sent + lost, and the difference is still being processed. After Stop and FinalBatch the two are equal.
+// captured ≥ sent + lost, and the difference is still being processed. After StopSampling and FinalBatch, captured
+// equals sent + lost.
 //
 // Loop thread only. Cost: 5 µs per sample, with the ring and the reading of files (10,000 samples/s of compilers, -O1
 // build).
@@ -65,8 +67,8 @@ class CollectorCore {
   CollectorCore(Probes& probes, BatchSink& sink, Executor& executor, const Clock& clock, Metrics& metrics,
                 CoreOptions options);
 
-  // Reads where kernel code is, and reads every running process. The sideband must already be on, sampling must not.
-  // Takes 40 ms, and about 0.3 ms per process.
+  // Reads the addresses of kernel code, and every running process. Call it when the sideband runs and sampling has not
+  // started. Takes 40 ms, and about 0.3 ms per process.
   void ScanAll();
 
   // Call it several times a second.
@@ -74,8 +76,8 @@ class CollectorCore {
   // Flushes the current batch, even if it is empty.
   void FlushBatch();
 
-  // Ends sampling and drains the probes. The caller must then poll until no sample is held or the time is up.
-  // FinalBatch then flushes the remaining samples with the totals.
+  // Ends sampling and drains the probes. The caller must then call Poll until held() is 0 or the time is up. FinalBatch
+  // then flushes the remaining samples with the totals.
   void StopSampling();
   size_t held() const { return held_.size(); }
   void FinalBatch();
@@ -108,7 +110,8 @@ class CollectorCore {
   void TakeSamplesBefore(int64_t time_ns);
   void Take(const SampleRecord& record, std::span<const uint64_t> words);
   void RetryHeld(bool force);
-  // Returns false if the sample must wait, unless `force`. waits_for_mapping_only_ says what it waits for.
+  // Returns false if the sample must wait; with `force` it never waits. waits_for_mapping_only_ then says whether it
+  // waits only for a mapping.
   bool TryAdd(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run, const MappingTable::List* mappings,
               bool force);
   // Walks the user stack, resolves the whole stack, and gives the kernel side its missing data. Returns false while

@@ -62,14 +62,15 @@ absl::Status CheckBytes(std::string_view value, int64_t min, int64_t max, std::s
 void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, std::string* spool,
                 std::string* in_doubt) {
   table.Add({.name = "intake-memory-max",
-             .help = "memory for samples that wait to be sent, 64KiB to 1GiB; when it is full, the oldest samples go "
-                     "to the spool, or are lost if there is no spool",
+             .help = "largest amount of memory for samples that wait to be sent, 64KiB to 1GiB; when it is full, the "
+                     "oldest samples go to the spool, or are lost if there is no spool or the spool takes no samples",
              .value_name = "SIZE",
              .check = [](std::string_view v) { return CheckBytes(v, 64 << 10, int64_t{1} << 30, "64KiB to 1GiB"); }},
             memory, "8MiB");
   table.Add({.name = "spool-dir",
-             .help = "directory of the spool, which keeps samples that do not fit into memory, or that are unsent when "
-                     "the collector stops; if empty, there is no spool",
+             .help = "directory of the spool, which keeps samples when no reducer has answered for 5 s or "
+                     "--intake-memory-max is full, and samples that no reducer has acknowledged when the collector "
+                     "stops; if empty, there is no spool",
              .value_name = "DIR"},
             &options.spool_dir, "");
   table.Add({.name = "spool-bytes-max",
@@ -111,25 +112,26 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   table.SetManual(CollectorManual);
   table.Add(
       {.name = "intake-host",
-       .help = "host of the reducer, or HOST:PORT; several with commas between them: each node prefers one, and uses "
-               "another while that one does not answer",
+       .help = "host of the reducer, or HOST:PORT; several with commas between them: each node prefers one of them, "
+               "chosen by its node id, and uses another while that reducer does not answer",
        .value_name = "HOST",
        .check = [](std::string_view v) { return intake::ParseReducers(v, 1).status(); }},
       &hosts, "127.0.0.1");
   table.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &port, 8000, 1, 65'535);
-  table.Add(
-      {.name = "intake-encoder", .help = "how samples are sent: binary", .value_name = "NAME", .values = {"binary"}},
-      &options->intake_encoder, "binary");
+  table.Add({.name = "intake-encoder",
+             .help = "format in which samples are sent; binary is the only one",
+             .value_name = "NAME",
+             .values = {"binary"}},
+            &options->intake_encoder, "binary");
   intake::AddCredentials(table, options->credentials);
   table.Add({.name = "sample-rate", .help = "samples per second and CPU", .value_name = "HZ", .reloadable = true},
             &options->sample_rate_hz, 19, 1, 10'000);
-  table.Add(
-      {.name = "cpu-budget",
-       .help = "largest share of this machine's CPU time that the collector may use; if it would use more, it lowers "
-               "the sample rate; off: no limit",
-       .value_name = "PERCENT",
-       .check = [](std::string_view v) { return ParseCpuBudget(v).status(); }},
-      &cpu_budget, "1%");
+  table.Add({.name = "cpu-budget",
+             .help = "largest share of this machine's CPU time that the collector may use; if it would use more, the "
+                     "collector lowers the sample rate; off: no limit",
+             .value_name = "PERCENT",
+             .check = [](std::string_view v) { return ParseCpuBudget(v).status(); }},
+            &cpu_budget, "1%");
   table.Add({.name = "unwind-memory",
              .help = "largest amount of kernel memory for unwind tables, 8MiB to 1GiB",
              .value_name = "SIZE",
@@ -140,13 +142,15 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .value_name = "DURATION",
              .check = [](std::string_view v) { return CheckDuration(v, 100 * kNsPerMs, kNsPerMinute, "100ms to 1m"); }},
             &batch_interval, "5s");
-  table.Add({.name = "shutdown-timeout",
-             .help = "how long the collector waits for the reducer when it stops, 0s to 1m",
-             .value_name = "DURATION",
-             .check = [](std::string_view v) { return CheckDuration(v, 0, kNsPerMinute, "0s to 1m"); }},
-            &shutdown_timeout, "4s");
+  table.Add(
+      {.name = "shutdown-timeout",
+       .help = "how long a stopping collector waits until the reducer has acknowledged the last samples, 0s to 1m",
+       .value_name = "DURATION",
+       .check = [](std::string_view v) { return CheckDuration(v, 0, kNsPerMinute, "0s to 1m"); }},
+      &shutdown_timeout, "4s");
   table.Add({.name = "record-intake-output-path",
-             .help = "file that also gets every batch, for tributary inspect and tributary replay; at most 1 GiB",
+             .help = "file to which every batch is also written, for tributary inspect and tributary replay; at 1 GiB "
+                     "the recording ends",
              .value_name = "FILE"},
             &options->record_intake_output_path, "");
   table.Add({.name = "upload-debug-info",
@@ -154,8 +158,9 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                      "a large executable costs seconds of CPU time, once per fleet"},
             &options->upload_debug_info, false);
   table.Add({.name = "resource-env",
-             .help = "environment variables to read from every process, as process.environment_variable.NAME; "
-                     "OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are always read",
+             .help = "environment variables of sampled processes that become the attributes "
+                     "process.environment_variable.NAME; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are always "
+                     "read",
              .value_name = "NAME,NAME",
              .check = [](std::string_view v) { return ParseVariableNames(v).status(); }},
             &resource_env, "");

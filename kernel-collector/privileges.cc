@@ -21,12 +21,13 @@ constexpr NeededCapability kNeeded[] = {
     {CAP_PERFMON, CAP_SYS_ADMIN, "opens perf events on CPUs that come online", nullptr},
     {CAP_SYS_PTRACE, kNone,
      "reads exe, root and map_files of other processes in /proc, in older kernels maps and environ",
-     "processes that run already are shown without their executable, files in other containers have no names, and "
-     "with older kernels OTEL_* attributes are missing"},
+     "processes that run already are shown without their executable, functions of files in other containers have no "
+     "names, and with older kernels OTEL_* attributes are missing"},
     {CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "reads other users' executables, and their processes' environ",
-     "executables that only other users may read have no names, and other users' processes no OTEL_* attributes"},
+     "functions of executables that only other users may read have no names, and other users' processes have no OTEL_* "
+     "attributes"},
     {CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "opens mapped files by /proc/PID/map_files",
-     "executables that were deleted or replaced while they run have no names"},
+     "functions of executables that were deleted or replaced while they run have no names"},
     {CAP_SYSLOG, kNone, "reads addresses in /proc/kallsyms", "frames of the kernel have no names"},
 };
 
@@ -68,7 +69,7 @@ absl::Status DropPrivileges(const OpenEvent& open_event) {
   }
   for (const NeededCapability* needed : plan.missing) {
     const std::string name = CapabilityName(needed->capability);
-    LogWarning("{} is missing: {}; grant it (in a container: --cap-add {})", name,
+    LogWarning("{} is missing: {}; grant this capability (in a container: --cap-add {})", name,
                needed->loss != nullptr ? needed->loss : needed->use, name.substr(name.find('_') + 1));
   }
   RETURN_IF_ERROR(WithContext(KeepOnlyCapabilities(plan.keep), "drop capabilities"));

@@ -14,7 +14,7 @@ struct NeededCapability {
   static constexpr int kNone = -1;
 
   int capability;
-  int stand_in;      // used if `capability` is not granted. It allows more, so it is kept only then
+  int stand_in;      // a capability that allows more; it is kept only if `capability` is not granted
   const char* use;   // the purpose of the capability
   const char* loss;  // the effect without it; nullptr: kernel-collector does not start (probes/preflight.h)
 };
@@ -34,9 +34,10 @@ using OpenEvent = std::function<absl::Status()>;
 // are 3 and 4. Calls `open_event` on a thread that has `keep`.
 bool EventsNeedAdmin(CapabilitySet keep, const OpenEvent& open_event);
 
-// Keeps the capabilities above and gives up all others, permanently. Sets no_new_privs. Logs a warning for each missing
-// capability, with the loss and what to do. Call it after the steps that need more rights (ports and log files are
-// open, the BPF programs are loaded), and before the first thread starts.
+// Keeps the capabilities that PlanPrivileges chooses, and CAP_SYS_ADMIN if it is granted and EventsNeedAdmin returns
+// true. Gives up all others, permanently. Sets no_new_privs. Logs a warning for each missing capability, with the loss
+// and what to do. Call it after the steps that need more rights (ports and log files are open, the BPF programs are
+// loaded), and before the first permanent thread starts.
 absl::Status DropPrivileges(const OpenEvent& open_event);
 
 }  // namespace tributary

@@ -8,7 +8,7 @@
 namespace tributary::otlp {
 
 // Sends OTLP profiles over gRPC: one unary Export for each request, gzip-compressed. Uses one channel, which connects
-// by itself and reconnects after a failure (within 5 s). Costs gRPC's own threads.
+// by itself. After a failure it waits at most 5 s before it connects again. Costs gRPC's own threads.
 class GrpcSender : public ProfilesSender {
  public:
   struct Options {

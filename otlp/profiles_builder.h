@@ -29,13 +29,14 @@ class ProfilesDictionary;
 namespace tributary::otlp {
 
 using ProfilesRequest = ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
-// Owns a request in places that do not include protobuf's headers.
+// Deletes a request, for owners that do not include protobuf's headers.
 struct DeleteRequest {
   void operator()(ProfilesRequest* request) const;
 };
 using ProfilesRequestPtr = std::unique_ptr<ProfilesRequest, DeleteRequest>;
 
-// Indices into the tables of one request. In each, 0 means not set unless a comment says otherwise.
+// Indices into the tables of one request. Index 0 means "not set", unless the comment of the type says that it counts
+// from 0.
 using MappingIndex = Strong<struct OtlpMappingTag, int32_t>;
 using FunctionIndex = Strong<struct OtlpFunctionTag, int32_t>;
 using LocationIndex = Strong<struct OtlpLocationTag, int32_t>;
@@ -56,8 +57,8 @@ struct ThreadInfo {
 
 // Builds one OTLP profiles request (protocol 1.10 and 1.11) that keeps every MUST and SHOULD of the protocol: tables
 // have no duplicates, element 0 is the zero value, and equal samples are merged. A caller interns everything that a
-// sample needs, then adds the sample. An interned entry that is not used would be an orphan, which the protocol
-// discourages.
+// sample needs, then adds the sample. The caller must use every entry that it interns, because the protocol discourages
+// entries that nothing refers to.
 //
 // Samples on the CPU become Profiles of `samples/count`, one Profile for each sampling period, with time stamps only.
 // The count is the number of time stamps (or the value, if one row counts many samples). The CPU time is count ×
@@ -67,9 +68,9 @@ struct ThreadInfo {
 // Frames carry the address that is used to look up names: one less than the return address of a call. Addresses are the
 // ELF file's own, so a mapping starts at 0 and reaches to the highest address seen in it.
 //
-// Strings are converted to UTF-8 and cut at kStringBytesMax. `full()` turns true at bytes_soft: finish before the next
-// sample. Above bytes_hard, long new strings are left empty and counted. So no input makes a request larger than a gRPC
-// server accepts (4 MiB by default). Not thread-safe.
+// Strings are converted to UTF-8 and cut at kStringBytesMax. `full()` turns true at bytes_soft: the caller must then
+// call Finish before it adds another sample. Above bytes_hard, long new strings are left empty and counted. So no input
+// makes a request larger than a gRPC server accepts (4 MiB by default). Not thread-safe.
 class ProfilesBuilder {
  public:
   static constexpr size_t kStringBytesMax = 16'384;
@@ -90,12 +91,12 @@ class ProfilesBuilder {
   // each value has its type (profile/attribute_types.h). Empty values are left out.
   ResourceIndex AddResource(const Attributes& attributes);
   AttributesIndex AddThread(const ThreadInfo& info);
-  // Returns the thread's attributes, plus how the walk of a stack ended if it did not end well. Stacks that are
-  // complete, or have no user part, get no further attribute.
+  // Returns the thread's attributes, plus how the walk of a stack ended if it did not end well. If the stack is
+  // complete, or has no user part, returns `thread` unchanged.
   AttributesIndex AddEnding(AttributesIndex thread, Ending ending);
   // Returns `others` plus the attributes of one sample alone.
   AttributesIndex AddOwn(AttributesIndex others, const Attributes& own);
-  // Returns "not set" if one of them is not a valid id (profile/attributes.h).
+  // Returns "not set" if one of the ids is not valid (profile/attributes.h).
   LinkIndex AddLink(std::string_view trace_id, std::string_view span_id);
   // Returns "not set" if `id` is unknown: memory without a file.
   MappingIndex AddMapping(const ExecutableId& id, std::string_view path);

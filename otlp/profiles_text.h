@@ -6,7 +6,7 @@
 
 namespace tributary::otlp {
 
-// Two layouts of profiles on a console that people already know.
+// The layouts in which FormatProfiles can print profiles: those of two well-known OpenTelemetry programs.
 enum class TextLayout {
   kLazyBackend,  // opentelemetry-lazybackend's stdout: times, time stamps, file and line of every frame
   kCollector,    // the Collector's customprofilesexporter: attributes with their value type, functions only

@@ -8,8 +8,8 @@
 
 namespace tributary::otlp {
 
-// The retry rules of OTLP over gRPC (OpenTelemetry protocol specification, "Failures"). The codes of absl and gRPC have
-// the same numbers.
+// The retry rules of OTLP over gRPC (OpenTelemetry protocol specification, "Failures"). absl::StatusCode and gRPC use
+// the same numbers for the same codes.
 
 // Returns whether a request refused with `code` may be sent again. ResourceExhausted may be retried only if the server
 // gave a delay (`has_retry_delay`): otherwise it may mean that the request is too large.

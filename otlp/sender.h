@@ -11,10 +11,10 @@ namespace tributary::otlp {
 
 // The result of one attempt to send a request.
 struct SendResult {
-  absl::Status status;                    // OK: accepted, though perhaps not all of it
+  absl::Status status;                    // OK: accepted, at least in part (rejected_profiles)
   bool may_retry = false;                 // after an error: the protocol allows to send the same request again
   std::optional<int64_t> retry_after_ns;  // the receiver asked to retry no sooner than this
-  int64_t rejected_profiles = 0;          // if OK: refused for good, must not be sent again
+  int64_t rejected_profiles = 0;          // if OK: profiles that the receiver refused; do not send them again
   std::string message;                    // if OK: the receiver's message
 };
 

@@ -30,7 +30,7 @@ constexpr size_t kLossReasonsMax = 64;               // limit of the formats: a 
 std::string_view LossReasonName(LossReason reason);  // "ring_full", …
 
 // Running totals of a session since its start. `captured` counts the runs of the BPF program on busy CPUs. For each
-// sample type, captured = stored + Σ lost as soon as no sample is in transit.
+// sample type, captured = stored + Σ lost as soon as each captured sample was either stored or reported lost.
 template <typename Key>
 struct AccountingBy {
   CountsBy<Key> captured;
@@ -58,7 +58,7 @@ struct AccountingBy {
     for (size_t i = 0; i < kLossReasonCount; ++i) lost[i] += other.lost[i];
     return *this;
   }
-  // Subtracts earlier totals of the same session. Leaves the counts since `before`.
+  // Subtracts earlier totals of the same session. The result is the counts since then.
   AccountingBy& operator-=(const AccountingBy& before) {
     captured -= before.captured;
     idle -= before.idle;

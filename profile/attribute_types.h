@@ -6,14 +6,14 @@
 
 namespace tributary {
 
-// The type of an attribute's value in OTLP. Everywhere else attribute values are texts.
+// The type that an attribute's value has in OTLP. All other parts of this project treat attribute values as text.
 enum class AttributeType : uint8_t {
   kText,
-  kInt,    // a text that is not an integer stays a text
+  kInt,    // sent as text if the value is not an integer
   kTexts,  // one or more texts, separated by commas
 };
 
-// Returns the type that OpenTelemetry's conventions give an attribute which this project creates. Returns kText for all
+// Returns the type by OpenTelemetry's conventions for the keys that this project creates itself, and kText for all
 // other keys.
 AttributeType AttributeTypeOf(std::string_view key);
 

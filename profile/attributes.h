@@ -17,7 +17,8 @@ struct Attribute {
 // Sorted by key. The keys are distinct.
 using Attributes = std::vector<Attribute>;
 
-// Attributes of a single sample: the span in which the sample was taken. Hexadecimal digits of 16 and 8 bytes.
+// Attributes of a single sample that name the span in which it was taken. Their values are the hexadecimal digits of 16
+// and 8 bytes.
 constexpr std::string_view kTraceId = "trace_id", kSpanId = "span_id";
 constexpr size_t kTraceIdBytes = 16, kSpanIdBytes = 8;  // an id of another size, or of zeros alone, names no span
 

@@ -14,7 +14,7 @@
 
 namespace tributary {
 
-// The machine that samples come from, or a stand-in for a machine.
+// The node that samples come from: a machine, or for an import the values that the import gives instead.
 struct NodeInfo {
   std::string node_id;  // stable over reboots: /etc/machine-id, else the host name
   std::string boot_id;  // /proc/sys/kernel/random/boot_id
@@ -31,9 +31,9 @@ struct SessionInfo : NodeInfo {
   std::array<uint8_t, 16> session_id{};  // random
 };
 
-// An earlier session of the same node that has ended. The first closed session of a batch answers for its `captured`
-// minus the samples that the other closed sessions have. Samples that were neither stored nor reported lost count as
-// lost for `reason`.
+// An earlier session of the same node that has ended. The first closed session of a batch accounts for its `captured`,
+// minus the samples of the other closed sessions. Those of these samples that were neither stored nor reported lost
+// count as lost for `reason`.
 struct ClosedSession {
   std::array<uint8_t, 16> session_id{};
   SampleCounts captured;
@@ -57,8 +57,9 @@ struct Batch {
 
 SampleCounts CountSamples(std::span<const Sample> samples);
 
-// Returns the definitions of the type numbers that some releases do not know: the batch's own definitions, and the
-// built-in types above kSampleTypesUndefinedMax that its samples, accounting or closed sessions have.
+// Returns the sample type definitions that must be sent with the batch, because some releases do not know these type
+// numbers: the batch's own definitions, and the built-in types above kSampleTypesUndefinedMax that its samples,
+// accounting or closed sessions have.
 std::vector<SampleTypeDefinition> TypesOf(const Batch& batch);
 
 // Receives batches. Implemented by the intake client, the reducer's store, and the OTLP and log encoders.

@@ -6,8 +6,8 @@
 namespace tributary {
 
 // The facts that a cgroup's path contains about its processes. If containers, pods or units are nested, the innermost
-// one counts. A cluster whose nodes are containers (kind, minikube) is an example: a pod there is that pod, not the
-// container that is its node.
+// one counts. For example, the nodes of a kind or minikube cluster are containers themselves: a process of a pod then
+// belongs to the pod's container and not to the node's.
 struct CgroupPath {
   // The container's id as its runtime writes it: 64 hexadecimal digits (Docker, containerd, CRI-O, podman, with the
   // systemd and the cgroupfs driver), a task's 32 digits and number (ECS on Fargate), or a Garden handle. "": in no
@@ -20,9 +20,9 @@ struct CgroupPath {
   // The uid as Kubernetes writes it, with dashes. For a static pod: the 32 hexadecimal digits of its manifest's hash.
   // The static pod's mirror at the API server has this hash as annotation kubernetes.io/config.hash. "": in no pod.
   std::string pod_uid;
-  // "nginx.service", "machine-web.scope". "" in a container, and if there is no unit. Some names are generated at start
-  // (session-3.scope, vte-spawn-UUID.scope, app-firefox-2114.scope, run-u12.service). They name no workload, and
-  // neither does init.scope, which is systemd itself: the unit is then "", even if outer units exist.
+  // "nginx.service", "machine-web.scope". "" in a container, and if there is no unit. Also "" if the innermost unit
+  // names no workload, even if outer units exist: its name was generated at start (session-3.scope,
+  // vte-spawn-UUID.scope, app-firefox-2114.scope, run-u12.service), or it is init.scope (systemd itself).
   std::string systemd_unit;
 
   friend bool operator==(const CgroupPath&, const CgroupPath&) = default;

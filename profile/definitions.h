@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// Definitions that continue those of a dictionary: each one has the next id of its table.
+// Definitions to append to a dictionary. They have no ids of their own: each one gets the next id of its table.
 struct Definitions {
   std::vector<std::string> strings;
   std::vector<Executable> executables;

@@ -66,13 +66,13 @@ class Dictionary {
   // faster than one after the other if the tables are not in the processor's caches.
   NodeRef InternStack(std::span<const Frame> frames);
   ThreadRef InternThread(const Thread& thread);
-  // Found by key. A process whose attributes changed (for example, its container was learned late) gets a new
-  // definition and a new id.
+  // Finds a process by its key. If anything else about the process has changed (for example, its container became known
+  // later), it gets a new definition and a new id.
   ProcessRef InternProcess(const Process& process);
 
-  // The time of the last use of each node and thread, in a unit that the caller chooses. Eviction decides by these
-  // times. A definition is used when it is made, and a leaf when a sample refers to it. Eviction then counts a node as
-  // used when any of its leaves was.
+  // Eviction decides by the time of the last use of each node and thread. SetNow sets the current time, in a unit that
+  // the caller chooses. A new definition counts as used now. Use marks the leaf or thread of a sample. For an eviction,
+  // a node was last used when any node below it was.
   void SetNow(uint32_t now) { now_ = now; }
   void Use(NodeRef leaf) { node_uses_[leaf.value] = now_; }
   void Use(ThreadRef thread) { thread_uses_[thread.value] = now_; }
@@ -116,10 +116,11 @@ class Dictionary {
   // The dictionary and the eviction that this one was made from. nullptr if it started empty.
   const Derivation* derivation() const { return derivation_.get(); }
 
-  // Order-dependent hash over the nodes defined so far. It is sent with every batch so that both ends notice a
-  // divergence.
+  // Order-dependent hash over the nodes defined so far. It is sent with every batch, so that the receiver notices if
+  // its dictionary differs from the sender's.
   uint64_t rolling_hash() const { return rolling_hash_; }
-  // Returns the hash after one more node. The hash starts at 0. For an end that holds no dictionary.
+  // Returns the rolling hash after `node` was added to it. The hash of no nodes is 0. For a receiver that holds no
+  // whole dictionary.
   static uint64_t RollHash(uint64_t hash, Node node);
 
  private:

@@ -12,7 +12,7 @@
 namespace tributary {
 
 // Identifies a file's code independently of its path and host. 99.3% of the executables of a Debian system have a GNU
-// build-id. Of the others, those that Go built have a Go build-id, and all have contents.
+// build-id. Of the others, Go programs have a Go build id, and any file has a hash of its contents.
 enum class ExecutableIdKind : uint8_t {
   kNone = 0,        // unknown: anonymous or unreadable memory
   kGnuBuildId = 1,  // NT_GNU_BUILD_ID note, 1–20 bytes (also the kernel's limit); the kernel's own id is one too

@@ -31,8 +31,9 @@ struct FrameKindRow {
   std::string_view otlp_type;  // profile.frame.type; "": only in results
   std::string_view mark;       // appended to the name in folded stacks
   FrameNaming naming;
-  bool has_address;  // an address that its executable's symbol table knows
-  // The kind's number in answers of releases that did not list the kinds yet. -1: a later kind.
+  bool has_address;  // Frame::address can be looked up in the symbol table of Frame::executable
+  // The kind's number in the API answers of old releases, which did not contain the list of kinds. -1: those releases
+  // do not know the kind.
   int8_t old_number = -1;
 };
 
@@ -51,7 +52,7 @@ constexpr const FrameKindRow& RowOf(FrameKind kind) {
   const auto number = static_cast<size_t>(kind);
   return kFrameKinds[number < kFrameKindCount ? number : 0];
 }
-// Returns true if a node or an importer may send this kind. Accepts any number from elsewhere.
+// Returns true if a node or an importer may send this kind. `number` may be any number, because it comes from outside.
 constexpr bool IsFrameKind(uint64_t number) {
   return number < kFrameKindCount && !kFrameKinds[number].otlp_type.empty();
 }

@@ -7,24 +7,24 @@
 
 namespace tributary {
 
-// The ids of one table that an eviction keeps, as lengths of runs that start at id 1: kept, dropped, kept, … (the first
-// length may be 0, the others may not). Kept ids are numbered densely again, in their old order, so that a definition
-// still refers to smaller ids only. Id 0, "none", is always kept.
+// The ids of one table that an eviction keeps, stored as the lengths of runs of ids. The runs start at id 1 and
+// alternate: kept, dropped, kept, … Only the first length may be 0. Kept ids are numbered densely again, in their old
+// order, so that a definition still refers to smaller ids only. Id 0, "none", is always kept.
 class KeptIds {
  public:
   KeptIds() = default;  // for a table that holds id 0 alone
   // `kept` has an element for each id. The first element is ignored.
   static KeptIds FromMarks(const std::vector<bool>& kept);
 
-  // Adds a run of the opposite kind to the one before. Returns false if the run is empty and not the first, or if the
-  // number of ids would exceed a uint32.
+  // Adds the next run. If the previous run was of kept ids, the new one is of dropped ids, and the reverse. Returns
+  // false if the run is empty and not the first, or if the number of ids would exceed a uint32.
   bool AddRun(uint32_t length);
 
   const std::vector<uint32_t>& runs() const { return runs_; }
   uint32_t before() const { return before_; }  // ids, including id 0
   uint32_t after() const { return after_; }
 
-  // Returns the same for a table that holds only ids below `count`.
+  // Returns the kept ids of a table that has only the ids below `count` of this one.
   KeptIds Below(uint32_t count) const;
   // Returns the new id of each old id, or 0 for a dropped one.
   std::vector<uint32_t> NewIds() const;

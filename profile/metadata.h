@@ -9,8 +9,8 @@
 #include "profile/attributes.h"
 
 // Facts about the entities that samples belong to, from the components that know them: a node reports on itself and its
-// containers, a cluster's watcher on the cluster's pods. They are sent separately from the samples and joined to them
-// when data is read (docs/metadata.md).
+// containers, a cluster's watcher on the cluster's pods. These facts are sent separately from the samples, and joined
+// to the samples when a query reads them (docs/metadata.md).
 
 namespace tributary {
 
@@ -35,9 +35,9 @@ std::string_view EntityKindName(EntityKind kind);  // "host", …, "unknown"
 struct Entity {
   EntityKind kind = EntityKind::kUnknown;
   std::string id;
-  // The time since when the state holds. 0: since the entity began, or unknown. If an entity that is already known is
-  // sent with 0, attributes that are only added count from before, and attributes that differ count from the time of
-  // arrival.
+  // The time from which on the state holds. 0: since the entity began, or unknown. If a known entity is sent with 0,
+  // added attributes also hold for the time before, and changed attributes hold from the time at which the reducer
+  // received them.
   UnixNs from;
   bool gone = false;  // the entity ended at `from`; `attributes` are its last ones
   Attributes attributes;
@@ -45,12 +45,12 @@ struct Entity {
   friend bool operator==(const Entity&, const Entity&) = default;
 };
 
-// On a container: the default for its service.version (profile/image_reference.h: ImageVersion). Not part of
-// OpenTelemetry's conventions, and not shown.
+// An attribute of a container: the default for its service.version (profile/image_reference.h: ImageVersion). Not part
+// of OpenTelemetry's conventions, and not shown.
 constexpr std::string_view kImageVersion = "container.image.version";
 
-// A message of one sender. A snapshot contains everything that the sender knows, in one message or several. When a
-// snapshot ends, every entity that the sender reported before, but not in the snapshot, is gone.
+// One message of a sender. One or several messages are a snapshot: everything that the sender knows. When a snapshot
+// ends, every entity that the sender reported earlier, and that is not in the snapshot, is gone.
 struct MetadataUpdate {
   bool begins_snapshot = false, ends_snapshot = false;
   std::vector<Entity> entities;
@@ -58,11 +58,11 @@ struct MetadataUpdate {
   friend bool operator==(const MetadataUpdate&, const MetadataUpdate&) = default;
 };
 
-// Limits of an entity, both on the wire and in memory. The component that makes an entity cuts it to them; decoders
-// refuse an entity that exceeds them.
+// Limits of an entity, both on the wire and in memory. The component that makes an entity cuts it to these limits.
+// Decoders refuse an entity that exceeds them.
 constexpr size_t kEntityIdBytesMax = 512;
 constexpr size_t kEntityAttributesMax = 512;
-constexpr size_t kAttributeKeyBytesMax = 320;  // with its prefix, a label's name has at most 317
+constexpr size_t kAttributeKeyBytesMax = 320;  // the longest key of a label, with its prefix, has 317
 constexpr size_t kAttributeValueBytesMax = 4096;
 constexpr size_t kEntityBytesMax = 64u << 10;  // all keys and values
 constexpr size_t kUpdateEntitiesMax = 4096;

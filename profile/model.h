@@ -11,7 +11,7 @@
 #include "profile/frame_kinds.h"
 #include "profile/sample_types.h"
 
-// The types that both sides share. docs/data-model.md explains them. The dictionary that numbers them is in
+// The types that nodes and reducers share. docs/data-model.md explains them. The dictionary that numbers them is in
 // profile/dictionary.h.
 
 namespace tributary {
@@ -33,17 +33,19 @@ struct Executable {
 };
 
 // Returns the address to look up for a frame: a return address minus one, since a call may be a function's last
-// instruction. Nodes use it to find mappings and unwind rows; the kernel side does the same in bpf/unwind.bpf.h (`pc -
-// is_return`). Only FrameSymbolizer uses it to find names.
+// instruction. Nodes use this function to find mappings and unwind rows; the BPF program does the same in
+// bpf/unwind.bpf.h (`pc - is_return`). To find names, only the reducer's FrameSymbolizer uses it.
 constexpr uint64_t LookupAddress(uint64_t address, bool is_caller) { return address - (is_caller && address != 0); }
 
-constexpr size_t kFrameNameBytesMax = 512;  // per name that a frame came with; the rest is cut off
+constexpr size_t kFrameNameBytesMax = 512;  // of a name that the sender gives to a frame; the rest is cut off
 
-// The code that a thread was in. For kinds with an address, (executable, address) identifies the code. A runtime's
-// frame has two words instead: its code object and the position in it. A frame that came with its name needs neither.
+// The code that a thread was in. For kinds with an address, (executable, address) identifies the code. A frame of a
+// language runtime has two words instead: its code object and the position in it. A frame that was sent with its name
+// needs neither.
 struct Frame {
   FrameKind kind = FrameKind::kUnknown;
-  // True if the address is a return address (LookupAddress). The same address can occur both ways.
+  // True if the address is a return address (LookupAddress). The same address can also occur in frames that were
+  // interrupted at it.
   bool is_caller = false;
   ExecutableRef executable;
   uint64_t address = 0;   // or the code object
@@ -72,8 +74,8 @@ struct Node {
   }
 };
 
-// One run of a program. exec keeps pid and start time, so the sequence distinguishes runs. The boot id is the
-// session's.
+// One run of a program. exec keeps pid and start time, so the sequence number distinguishes the programs that one
+// process runs. A key is unique within one boot, which the session identifies.
 struct ProcessKey {
   Pid pid;
   int64_t start_time_ns = 0;  // of the thread group leader, CLOCK_BOOTTIME ns as the kernel counts it; 0: unknown
@@ -138,7 +140,7 @@ struct Sample {
   uint32_t count = 1;
   uint64_t value = 0;  // in its type's unit
   // Attributes of this sample alone, encoded by EncodeAttributes: labels of pprof, or the span in which the sample was
-  // taken (attributes.h: kTraceId). Sums do not keep them.
+  // taken (attributes.h: kTraceId). Samples that are stored as sums lose them.
   StringRef attributes;
 
   friend bool operator==(const Sample&, const Sample&) = default;

@@ -30,16 +30,16 @@ struct Source {
   friend auto operator<=>(const Source&, const Source&) = default;
 };
 
-// Says how a generation of definitions continues an earlier one: without the evicted definitions, and the rest with new
-// ids.
+// Says how a generation of definitions continues an earlier one: the evicted definitions are dropped, and the rest gets
+// new ids.
 struct DerivedFrom {
   uint32_t generation = 0;
   Eviction eviction;
 };
 
-// Samples with the definitions that they are the first to need, by value. A store commits it, regardless of the sender.
-// Times are on the clock that `clock` reads. If the times are already unix times, the two readings of `clock` are
-// equal.
+// One batch as a store commits it, for every kind of source: samples, and the definitions that these samples are the
+// first to need. `clock` converts the samples' monotonic times to unix times. If the times are unix times already, both
+// times of `clock` are equal.
 struct RowBatch {
   Source source;
   std::shared_ptr<const NodeInfo> node;
@@ -51,8 +51,9 @@ struct RowBatch {
   // From 1, without gaps, for the life of the source. A batch with a number that is already durable changes nothing. 0:
   // the batch has no number, so a repeated batch is not detected.
   uint64_t sequence = 0;
-  // The oldest batch that the source still holds. If a batch skips a number at or above this one, the store refuses it
-  // like a batch with unknown definitions. The source then starts again at the first batch that is not durable.
+  // The number of the oldest batch that the source still holds. If a batch comes without all batches from this number
+  // on before it, the store refuses it like a batch with unknown definitions. The source then starts again at the first
+  // batch that is not durable.
   uint64_t oldest_held = 1;
 
   // `definitions` continue at `before`: the counts that the source's earlier batches of this generation have defined.
@@ -64,12 +65,12 @@ struct RowBatch {
 
   ClockPair clock;  // when the batch was closed
   std::vector<Sample> samples;
-  std::vector<SampleTypeDefinition> sample_types;  // of the samples' type numbers from kSampleTypesUndefinedMax on
-  // With a sequence: the source's totals when the batch was closed. Without a sequence: the batch's share, which is
-  // added to them.
+  std::vector<SampleTypeDefinition> sample_types;  // of the type numbers above kSampleTypesUndefinedMax
+  // With a sequence: the source's totals when the batch was closed. Without a sequence: the counts of this batch alone,
+  // which are added to the source's totals.
   Accounting accounting;
   std::vector<ClosedSession> closes;
-  // Bytes received from this source since the batch before. Added even if the batch is a duplicate.
+  // Bytes received from this source since the previous batch. They are counted even if this batch is a duplicate.
   uint64_t wire_bytes = 0;
 };
 

@@ -14,8 +14,8 @@ namespace tributary {
 // Sums stop at this limit. So a total is never below the sum of its parts, whatever numbers a sender claims.
 constexpr uint64_t kSampleCountMax = uint64_t{1} << 62;
 
-// Numbers of samples: of all types together, and of each type except CPU (`Key()`) separately. Most sums have CPU
-// samples alone and then cost one addition. A plain number means that many CPU samples.
+// Numbers of samples: of all types together, and of each type except CPU (`Key()`) separately. Most counts are of CPU
+// samples only; to add them costs one addition. A plain number converts to a count of CPU samples.
 //
 // `Key` names a type: SampleType for a single source, SampleTypeInfo if several sources are added up.
 template <typename Key>
@@ -53,8 +53,8 @@ class CountsBy {
     }
   }
 
-  // Changes the type of `samples` CPU samples to `type`, since formats send a total and its parts. Returns false and
-  // changes nothing if there are not that many CPU samples, or if the type already has a part.
+  // Changes the type of `samples` CPU samples to `type`. Decoders use it, because messages contain a total and then its
+  // parts. Returns false and changes nothing if there are not that many CPU samples, or if the type already has a part.
   bool Split(const Key& type, uint64_t samples) {
     if (type == CpuKey() || samples > cpu() || Of(type) != 0) return false;
     total_ -= samples;

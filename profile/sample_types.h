@@ -11,8 +11,8 @@
 
 namespace tributary {
 
-// The quantity that a sample measures, by a number that its source assigns. These are the types of this project's own
-// nodes. Other types come with their name and unit (SampleTypeDefinition).
+// The quantity that a sample measures, as a number that the sample's source assigns. The enumerators are the types that
+// this project's own nodes measure. A source that uses other types sends their names and units (SampleTypeDefinition).
 #define TRIB_SAMPLE_TYPE_ENUMERATOR(NAME, Name, number, name, unit, aggregation) k##Name = number,
 enum class SampleType : uint8_t { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ENUMERATOR) };
 #undef TRIB_SAMPLE_TYPE_ENUMERATOR
@@ -49,8 +49,8 @@ constexpr std::string_view SampleTypeName(SampleType type) {
   return row != nullptr ? row->name : "unknown";
 }
 
-// Identifies a type independently of its number at one source. A sum and a gauge of the same name and unit are two
-// types: so one sender cannot change how another sender's values are combined.
+// Identifies a type independently of its number at one source. A sum and a gauge with the same name and unit are two
+// types, so that one sender cannot change how another sender's values are combined.
 struct SampleTypeInfo {
   std::string name, unit;
   Aggregation aggregation = Aggregation::kSum;
@@ -75,7 +75,7 @@ struct SampleTypeDefinition {
 constexpr size_t kSampleTypesMax = 64;  // per batch
 constexpr size_t kSampleTypeBytesMax = 64;
 // Returns true if `text` can be a name or a unit: 1 to kSampleTypeBytesMax bytes of UTF-8 that EscapeForDisplay does
-// not change. A colon is not allowed, because it separates a name from its unit in a request.
+// not change. A colon is not allowed, because it separates name and unit in API requests.
 bool IsSampleTypeText(std::string_view text);
 
 }  // namespace tributary

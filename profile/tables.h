@@ -7,8 +7,8 @@
 
 #include "profile/model.h"
 
-// Lists the tables of a dictionary and the references between them. They are listed here and nowhere else: code that
-// handles every table walks them with these functions.
+// The functions below are the only list of a dictionary's tables and of the references between them. Code that handles
+// all tables uses these functions.
 
 namespace tributary {
 
@@ -80,13 +80,13 @@ constexpr auto& TableOf(Of& tables, ThreadRef) {
   return tables.threads;
 }
 
-// One member of the same type for every table.
+// A struct with one member of type `Each` for every table.
 template <typename Each>
 struct Tables {
   Each strings, executables, frames, nodes, processes, threads;
 };
 
-// Numbers of definitions in each table, including id 0. Smaller ids may be used.
+// Numbers of definitions in each table, including id 0. The defined ids are those below the count.
 struct DictionaryCounts {
   uint32_t strings = 1, executables = 1, frames = 1, nodes = 1, processes = 1, threads = 1;
 

@@ -11,19 +11,20 @@ docs::Manual ReducerManual() {
            "one for a whole fleet, or several with the collectors spread over them. It needs no privileges.",
            "Collectors connect to --intake-listen. The page, the API and the metrics are at --http-listen. Both listen "
            "on 127.0.0.1 only, unless the option names another address.",
-           "The intake can require TLS, client certificates and tokens. The page and the API cannot: let only networks "
-           "that you trust reach them.",
-           "Data are kept in --data-dir, or in the place that --store names, for the time of --retention. When they "
-           "reach --store-bytes-max, the oldest are removed."},
+           "The intake can require TLS, client certificates and tokens. The page and the API have neither TLS nor "
+           "passwords: let only networks that you trust reach them.",
+           "Samples are kept in --data-dir, or in the place that --store names, for the time of --retention. When they "
+           "reach --store-bytes-max, the oldest samples are removed."},
       .environment = {{"SOURCE_DATE_EPOCH",
                        "The date of the page that --print-docs man prints, in seconds since 1970."}},
       .files = {{"/etc/tributary/reducer.yaml",
                  "The configuration file that packages install, for --config. Its keys are the options' names with _ "
                  "for each dash. --print-docs yaml prints it anew."},
                 {"/var/lib/tributary",
-                 "The data directory of a reducer that runs as root. Other users' is $XDG_STATE_HOME/tributary, or "
-                 "~/.local/state/tributary."}},
-      .signals = {{"SIGTERM, SIGINT", "Stop receiving, store and export the received samples, and exit."},
+                 "The data directory of a reducer that runs as root. For other users it is $XDG_STATE_HOME/tributary "
+                 "or, without that variable, ~/.local/state/tributary."}},
+      .signals = {{"SIGTERM, SIGINT",
+                   "Receive no more samples, store and export the samples that were received, and exit."},
                   {"SIGHUP",
                    "Read the options again. Options that mention SIGHUP in their description take effect at once. The "
                    "log names the other options that changed: they need a restart."}},

@@ -72,19 +72,18 @@ void AddSecurity(Options& table, ReducerOptions& out, SecurityTexts& texts) {
       &out.intake_token_file, "");
   table.Add(
       {.name = "intake-identity",
-       .help = "credential: with --tls-ca, a collector's certificate must contain its node id or a pattern for it; "
-               "any: it need not",
+       .help = "credential: with --tls-ca, a collector's certificate must contain the collector's node id or a pattern "
+               "that matches it; any: the certificate may contain any name",
        .value_name = "WHAT",
        .reloadable = true,
        .values = {"credential", "any"}},
       &texts.identity, "credential");
-  table.Add(
-      {.name = "intake-node-bytes-per-second",
-       .help = "largest rate at which a node may send, 64KiB to 1TiB; if it sends faster, the reducer pauses reading "
-               "from it, and nothing is lost",
-       .value_name = "BYTES",
-       .check = CheckRate},
-      &texts.node_rate, "64MiB");
+  table.Add({.name = "intake-node-bytes-per-second",
+             .help = "largest rate at which a node may send, 64KiB to 1TiB; if a node sends faster, the reducer pauses "
+                     "reading from that node, and the node keeps its samples as while no reducer answers",
+             .value_name = "BYTES",
+             .check = CheckRate},
+            &texts.node_rate, "64MiB");
 }
 
 absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {
@@ -111,12 +110,14 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
       &out.symbols_dir, "");
   table.Add(
       {.name = "symbols-max-bytes",
-       .help = "largest size of all symbol tables; when it is reached, the least recently used tables are removed",
+       .help = "largest size of the symbol tables: half of it is for the tables, half for their uncompressed, mapped "
+               "form; when a half is full, its least recently used files are removed",
        .value_name = "BYTES",
        .check = CheckBytes},
       &texts.bytes_max, "4GiB");
   table.Add({.name = "symbol-file-max-bytes",
-             .help = "largest size of an uploaded or fetched symbol file; larger files are refused",
+             .help = "largest size of a symbol file that is uploaded, or fetched from a debuginfod server; larger "
+                     "files are refused",
              .value_name = "BYTES",
              .check = CheckBytes},
             &texts.file_bytes_max, "8GiB");
@@ -174,12 +175,13 @@ struct MetadataTexts {
 };
 void AddMetadata(Options& table, MetadataTexts& texts) {
   table.Add({.name = "metadata-keep",
-             .help = "how long pods and containers are kept after their end if no sample belongs to them",
+             .help = "how long a pod, container or other entity without samples is kept after its end; with samples, "
+                     "it is kept at least for --retention",
              .value_name = "DURATION",
              .check = CheckAge},
             &texts.keep, "1h");
   table.Add({.name = "metadata-wait",
-             .help = "how long exporters hold samples of a container that is not known yet, 0s to 10m",
+             .help = "how long exporters hold samples of a container whose metadata has not arrived yet, 0s to 10m",
              .value_name = "DURATION",
              .check = CheckWait},
             &texts.wait, "10s");
@@ -194,8 +196,8 @@ void AddMetadata(Options& table, MetadataTexts& texts) {
             &texts.annotations);
   table.Add(
       {.name = "resource-attribute",
-       .help = "attribute of all samples; it outranks any value that is found for it; special bytes are written as "
-               "%XX, as in OTEL_RESOURCE_ATTRIBUTES; may be repeated",
+       .help = "attribute of all samples; its value outranks any value that is found for the same KEY; special bytes "
+               "are written as %XX, as in OTEL_RESOURCE_ATTRIBUTES; may be repeated",
        .value_name = "KEY=VALUE"},
       &texts.attributes);
 }
@@ -247,14 +249,14 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .check = CheckListen},
             &intake, "127.0.0.1:8000");
   table.Add({.name = "http-listen",
-             .help = "address of the page, the API and /metrics; a port alone means 127.0.0.1",
+             .help = "address of the web page, the API and /metrics; a port alone means 127.0.0.1",
              .value_name = "HOST:PORT",
              .check = CheckListen},
             &http, "127.0.0.1:4040");
   table.Add(
       {.name = "data-dir",
-       .help = "directory of the data; by default, /var/lib/tributary for root, else $XDG_STATE_HOME/tributary or "
-               "~/.local/state/tributary",
+       .help = "directory of the samples, metadata and symbol tables; by default, /var/lib/tributary for root, else "
+               "$XDG_STATE_HOME/tributary or ~/.local/state/tributary",
        .value_name = "DIR",
        .documented_default = DefaultDataDirectory(true, {})},
       &out.data_dir, DefaultDataDirectory(geteuid() == 0, environment));
@@ -269,24 +271,30 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .flag_aliases = {"num-ingest-shards"}},
             &shards, 1, 1, 256);
   table.Add({.name = "export",
-             .help = "receiver of all stored samples: otlp://host:4317?signal=profiles, or console; may be repeated",
+             .help = "receiver to which all stored samples are sent: otlp://HOST:4317?signal=profiles, the same with "
+                     "otlps:// for TLS, or console for standard output; may be repeated",
              .value_name = "URL"},
             &out.exports);
-  table.Add(
-      {.name = "retention-raw",
-       .help = "how long single samples with their time stamps are kept; their sums per minute stay for --retention",
-       .value_name = "DURATION",
-       .check = CheckAge},
-      &raw_age, "24h");
-  table.Add({.name = "retention", .help = "how long data are kept", .value_name = "DURATION", .check = CheckAge},
+  table.Add({.name = "retention-raw",
+             .help = "how long single samples with their time stamps are kept; their sums per minute are kept for "
+                     "--retention",
+             .value_name = "DURATION",
+             .check = CheckAge},
+            &raw_age, "24h");
+  table.Add({.name = "retention",
+             .help = "how long samples are kept, at least as sums per minute",
+             .value_name = "DURATION",
+             .check = CheckAge},
             &sum_age, "7d");
   table.Add({.name = "store-bytes-max",
-             .help = "largest size of the stored data; when it is reached, the oldest data are removed",
+             .help = "largest size of the stored samples on disk, without symbol tables; when it is reached, the "
+                     "oldest samples are removed",
              .value_name = "BYTES",
              .check = CheckBytes},
             &bytes_max, "10GiB");
   table.Add({.name = "ports-file",
-             .help = "file to write {\"intake\":N,\"http\":N} to once both ports are open; useful with port 0",
+             .help = "file that receives {\"intake\":N,\"http\":N}, the port numbers, as soon as both ports are open; "
+                     "useful with port 0, when the system chooses them",
              .value_name = "PATH"},
             &out.ports_file, "");
   AddHealthCheck(table, &out.health_check);

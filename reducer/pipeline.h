@@ -53,7 +53,7 @@ class Pipeline : private StatusSource {
   // Replaces the certificates and tokens of the intake with those in `options`, for future connections. Ignores all
   // other options. An error names the option; then nothing changes. Waits for the accepting loop.
   absl::Status ReplaceCredentials(const ReducerOptions& options);
-  // Returns the loops that must make progress, with names for people. The loops live as long as the pipeline.
+  // Returns the loops that must make progress, with readable names. The loops live as long as the pipeline.
   std::vector<std::pair<std::string, Loop*>> loops();
 
   uint16_t intake_port() const { return acceptor_port_; }

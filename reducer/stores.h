@@ -16,7 +16,8 @@
 namespace tributary {
 
 // All data that a reducer keeps over restarts, except symbols. The reducer does not start without the store of samples.
-// Each of the other three may be an error: its user then reports the error and works in memory alone.
+// Each of the other three stores may be an error: the component that needs the store then reports the error and works
+// in memory only.
 struct Stores {
   std::unique_ptr<store::Store> samples;
   absl::StatusOr<std::unique_ptr<EntityStore>> entities;
@@ -27,7 +28,7 @@ struct Stores {
 // Store URLs are SCHEME:PLACE. The table of schemes in stores.cc is the only place that names the kinds of stores.
 std::string StoreUrlForms();                             // "sqlite:DIR", for help and messages
 std::string DefaultStoreUrl(std::string_view data_dir);  // a store in that directory
-absl::Status CheckStoreUrl(std::string_view url);        // InvalidArgument with a sentence that says what is right
+absl::Status CheckStoreUrl(std::string_view url);        // InvalidArgument with a message that shows valid URLs
 
 // Opens the stores that the URL names. The caller must not have started threads: a store may set environment variables.
 // `clock` and `metrics` must outlive the stores.

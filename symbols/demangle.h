@@ -5,9 +5,9 @@
 
 namespace tributary {
 
-// Returns a linkage name in readable form: Itanium C++, Rust (v0, and legacy without its hash). Returns any other name,
-// and any name that does not demangle, unchanged. The input may have any length. Names over 8 KiB are not tried,
-// because demanglers recurse. Thread: any.
+// Returns a linkage name in readable form: Itanium C++, Rust (v0, and legacy without its hash). Returns all other names
+// unchanged, and names that cannot be demangled. The input may have any length, but names over 8 KiB are returned
+// unchanged, because demanglers recurse. Thread: any.
 std::string Demangle(std::string_view linkage_name);
 
 }  // namespace tributary

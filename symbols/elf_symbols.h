@@ -19,8 +19,8 @@ constexpr size_t kElfSymbolsMax = 4'000'000;
 // bytes of tables, and those of function_bounds.h. The input may be hostile. Thread: any.
 absl::StatusOr<SymbolSource> AddElfSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max = 1u << 30);
 
-// Adds everything that a file contains except debug information. This includes a Go program's own table
-// (symbols/go_pclntab.h).
+// Adds all symbols that a file contains except those in debug information: the symbols of AddElfSymbols(), and a Go
+// program's own table (symbols/go_pclntab.h).
 absl::StatusOr<SymbolSource> AddOwnSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max = 1u << 30);
 
 // Like AddOwnSymbols(), but builds a separate table.

@@ -31,7 +31,8 @@ struct Node {
   uint32_t place;   // of a call its place in the parent; of a function the index of its start
 };
 
-// A range of code with another kind than its nodes have: Go's code. The ranges are few, sorted, and do not overlap.
+// A range of code whose kind is not the kind that nodes report: Go's code, which nodes report as native. The ranges are
+// few, sorted, and do not overlap.
 struct CodeKind {
   uint64_t begin, end;  // addresses
   uint32_t kind;        // FrameKind

@@ -20,10 +20,11 @@ struct GoFunction {
   std::vector<GoStep> files, lines, calls;
 };
 
-// Makes nodes for the calls that were inlined into functions. These calls are records of a tree. Each record has the
-// called function's name and an instruction (`parentPc`). The file, line and call of that instruction are the place of
-// the call. Records lie next to the table, or in it. Before Go 1.20 a record has 20 bytes (with parent, file and line),
-// since then 16 (source: `inlinedCall` of Go's runtime/symtab.go and symtabinl.go).
+// Makes nodes for the calls that were inlined into functions. Go's table has a tree of such calls for each function; a
+// call is a record of this tree. Each record has the called function's name and an instruction (`parentPc`). The file,
+// line and call of that instruction are the place of the call. Records lie next to the table, or in it. Before Go 1.20
+// a record has 20 bytes (with parent, file and line), since then 16 (source: `inlinedCall` of Go's runtime/symtab.go
+// and symtabinl.go).
 class GoInlineCalls {
  public:
   static constexpr size_t kNestingMax = 1024;

@@ -21,8 +21,8 @@ struct GoStep {
 // Returns the value at `offset`, or -1 after the last step.
 int32_t GoValueAt(const std::vector<GoStep>& steps, uint32_t offset);
 
-// Bytes of Go's table. Provides the numbers, strings and steps for all other data of functions. Offsets count from the
-// begin of the table. An offset out of the table gives nothing.
+// Bytes of Go's table. Reads the strings and steps of functions from it. Offsets count from the beginning of the table.
+// An offset outside the table gives no data.
 class GoTableBytes {
  public:
   GoTableBytes(const GoTableHeader& header, std::string bytes, SymbolTableBuilder& builder, uint32_t steps_max);

@@ -9,8 +9,7 @@
 
 namespace tributary {
 
-// Location of kernel code, in this boot's addresses. Read at start, and again when an address is seen that is outside
-// of all this code.
+// A loaded module. All addresses in this file are those of the current boot.
 struct KernelModule {
   std::string name;
   uint64_t base = 0;  // address of its .text
@@ -21,7 +20,7 @@ struct KernelModule {
 struct GeneratedCode {
   uint64_t begin = 0;
   uint64_t end = 0;        // begin of the next code, or far enough after `begin`: kallsyms has no sizes
-  bool end_known = false;  // another source reported `end`
+  bool end_known = false;  // `end` is exact: another source than kallsyms reported it
   std::string owner;       // "bpf", "ftrace", "kprobes"
   std::string name;        // "bpf_prog_6deef7357e7b4530_sd_fw_egress", "bpf_trampoline_6442536467", "ftrace_trampoline"
 };
@@ -35,8 +34,9 @@ struct KernelLayout {
   std::vector<GeneratedCode> generated;  // sorted by begin; 16,384 at most
 };
 
-// Returns the location of code. Only generated code has names, because the collector names no other code.
-// PermissionDenied if kallsyms shows no addresses. Takes 35 ms, nearly all of it in the kernel, which writes kallsyms.
+// Returns where kernel code is. Call it at start, and again when a sample has an address outside all of this code. Only
+// generated code has names, because the collector names no other code. PermissionDenied if kallsyms shows no addresses.
+// Takes 35 ms, nearly all of it in the kernel, which writes kallsyms.
 absl::StatusOr<KernelLayout> ReadKernelLayout(const std::string& proc_root = "/proc",
                                               const std::string& sys_root = "/sys");
 

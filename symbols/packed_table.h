@@ -22,8 +22,8 @@ class PackedTable {
 
   uint64_t stored_bytes() const { return stored_bytes_; }
   uint64_t raw_bytes() const { return raw_bytes_; }  // of the encoded table
-  // XXH3-64 of the stored bytes. If two nodes have the same key, they have the same bytes, so one node can continue a
-  // transfer of the other that was cut off. 0: unknown.
+  // XXH3-64 of the stored bytes. If the tables of two nodes have the same key, their bytes are the same. So one node
+  // can continue an interrupted transfer of the other. 0: unknown.
   uint64_t key() const { return key_; }
   void set_key(uint64_t key) { key_ = key; }  // 0: as from a sender of an earlier release
   static uint64_t KeyOf(std::string_view zstd);

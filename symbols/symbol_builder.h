@@ -29,9 +29,10 @@ struct SymbolLine {
   uint32_t line = 0;
 };
 
-// Builds a SymbolTable from functions, inlined calls and lines, added in any order. If several claims cover the same
-// code, the better layer wins, then the later begin, then the deeper inlined call. Of functions with the same code, the
-// first wins. Data over the table's limits is left out and counted. Memory: about 24 bytes per claim, 16 per line.
+// Builds a SymbolTable from functions, inlined calls and lines, added in any order. If several functions or calls claim
+// the same code, the better layer wins, then the claim that begins later, then the deeper inlined call. Of functions
+// with the same code, the one that was added first wins. Data over the table's limits is left out and counted. Memory:
+// about 24 bytes per claim, 16 per line.
 class SymbolTableBuilder {
  public:
   // Source of a function's claim on code, worst first. A worse claim shows only where there is no better claim.
@@ -50,9 +51,9 @@ class SymbolTableBuilder {
   void AddLines(std::span<const SymbolLine> rows, uint64_t end);
   void AddFunction(const SymbolRange& range, Layer layer);
   // Adds a name that a linker's symbol gives to an address. An address may have several names. If a function of debug
-  // information begins there, it keeps its name if that is one of these names. Otherwise the function gets the name
-  // from AddFunction(). Reason: compilers omit linkage names, and write some that exist nowhere (of constructors'
-  // common part, _ZN…C4…).
+  // information begins at the address, and its name is not one of these names, it gets the name from AddFunction()
+  // instead. Reason: compilers omit some linkage names in debug information, and write some that no symbol has (of
+  // constructors' common part, _ZN…C4…).
   void AddSymbolName(uint64_t address, std::string_view name);
 
   // Marks code as code of `kind`, even if the sampler calls it native. Returns false if the code overlaps other marked
@@ -79,7 +80,7 @@ class SymbolTableBuilder {
     uint64_t begin, end;
     size_t first, count;  // indices in lines_
   };
-  struct Piece {  // from `begin` to the next piece's
+  struct Piece {  // from `begin` to the next piece's begin
     uint64_t begin;
     uint32_t node;
   };

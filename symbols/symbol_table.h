@@ -15,13 +15,13 @@
 
 namespace tributary {
 
-// Source of a table's names, worst first: a better source replaces a worse one. Values are stored and sent: append
-// only. SymbolSourceRank() defines the order.
+// Source of a table's names. A table from a better source replaces a table from a worse one; SymbolSourceRank() defines
+// which source is better. Values are stored and sent: append only.
 enum class SymbolSource : uint8_t {
   kNone = 0,
   kDynsym = 1,     // .dynsym only
   kSymtab = 2,     // .symtab (and .dynsym)
-  kKallsyms = 3,   // the kernel's own
+  kKallsyms = 3,   // /proc/kallsyms
   kFunctions = 4,  // begins and ends of functions, from .eh_frame; no names
   kPclntab = 5,    // Go's table, with inlined calls and lines
   kDwarf = 6,      // .debug_info and the sections it needs
@@ -29,10 +29,10 @@ enum class SymbolSource : uint8_t {
 std::string_view SymbolSourceName(SymbolSource source);
 int SymbolSourceRank(SymbolSource source);
 
-// Names of an executable's addresses: functions, inlined calls, files and lines. Immutable. Looked up in place, mapped
-// or in memory, by one binary search and a walk to the outermost function; nothing is decoded. Threads may share it.
-// Any bytes may be opened: inconsistent data gives no name, and never an invalid access. Addresses are ELF virtual
-// addresses, or offsets from the kernel's base.
+// Names of an executable's addresses: functions, inlined calls, files and lines. Immutable. A look-up reads the table
+// in place (mapped or in memory), without decoding it: one binary search, then a walk to the outermost function.
+// Threads may share a table. Any bytes may be opened: inconsistent data gives no name, and never an invalid access.
+// Addresses are ELF virtual addresses, or offsets from the kernel's base.
 class SymbolTable {
  public:
   static constexpr size_t kRowsMax = 1u << 28;
@@ -62,7 +62,8 @@ class SymbolTable {
   // with a line but without a function is one frame.
   template <typename Visit>
   void ForEachFrame(uint32_t row, Visit&& visit) const;
-  // Returns the innermost node of a row. Rows of one node differ only in the innermost line.
+  // Returns the innermost node of a row. Rows with the same node differ only in the file and line of the innermost
+  // frame.
   uint32_t node(uint32_t row) const { return row_nodes_[row]; }
   uint64_t StartOf(uint32_t function) const;  // begin of a function, by its node; 0: not a function
 

@@ -19,7 +19,7 @@ struct TableFile {
   ExecutableId id;
   SymbolSource source = SymbolSource::kNone;
   uint8_t origin = 0;      // origin of the table; only the reducer uses it
-  bool contested = false;  // another table with this id is of other code
+  bool contested = false;  // another table with this id describes other code
   uint64_t functions = 0;
   uint64_t raw_bytes = 0;  // of the encoded table
   uint64_t checksum = 0;   // XXH3-64 of the encoded table

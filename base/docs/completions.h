@@ -5,9 +5,9 @@
 
 #include "base/docs/document.h"
 
-// Completion scripts, each in its own file (bash_completion.cc, zsh_completion.cc, fish_completion.cc). They complete
-// commands, options, the values of options that allow only some values, files and directories. A script needs only its
-// shell. It can be sourced, or installed where the shell looks for it:
+// Writes completion scripts for bash, zsh and fish (bash_completion.cc, zsh_completion.cc, fish_completion.cc). The
+// scripts complete commands, options, the values of options that allow only some values, files and directories. A
+// script needs no program except its shell. A user can source it, or install it where the shell looks for completions:
 //   bash  /usr/share/bash-completion/completions/NAME
 //   zsh   /usr/share/zsh/vendor-completions/_NAME
 //   fish  /usr/share/fish/vendor_completions.d/NAME.fish

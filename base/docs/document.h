@@ -5,7 +5,7 @@
 #include <vector>
 
 // The sources of documents: the options table of a program, and the texts of its manual that are not in the table. Man
-// pages, completions and configuration files are made from both, so they cannot disagree with the program.
+// pages, completions and configuration files are made from both. So their options are always those of the program.
 
 namespace tributary::docs {
 

@@ -132,8 +132,9 @@ void AddEnvironment(const Command& program, const Manual& manual, std::string& o
   }
   out += ".SH ENVIRONMENT\n";
   out += RoffLine(
-             "Every option that names a variable above can be set by it: EBPF_NET_ and the option's name in capitals, "
-             "with _ for each dash. A flag outranks a variable, which outranks the configuration file.") +
+             "The environment variables that OPTIONS names set these options. A variable's name is EBPF_NET_ and the "
+             "option's name in capitals, with _ for each dash. A flag outranks a variable, which outranks the "
+             "configuration file.") +
          "\n";
   AddItems(manual.environment, out);
 }

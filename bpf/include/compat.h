@@ -23,8 +23,8 @@
 #include "bpf/include/kernel_types.h"
 
 /*
- * Checks a bound that the compiler already knows and would not check again. Verifiers before 5.11 forget a bound when
- * the value passes through the stack.
+ * Limits `value` to `max`, also where the compiler knows the bound and would remove the check. Verifiers before 5.11
+ * need the check: they forget the bound of a value that passes through the stack.
  */
 #define CLAMP(value, max) \
 	do { \
@@ -34,9 +34,9 @@
 	} while (0)
 
 /*
- * The kernel's number of a controller, or -1 if this kernel was built without the controller. The numbers depend on the
- * controllers that were compiled in, so they are looked up by name. The configuration is constant when the program is
- * loaded, so only one branch survives.
+ * The kernel's number of a cgroup controller, or -1 if this kernel was built without the controller. The numbers depend
+ * on the controllers that were compiled in, so they are looked up by name. The configuration is constant when the
+ * program is loaded, so the verifier removes all but one case of the switch below.
  */
 #define TRIB_SUBSYS(name) \
 	(bpf_core_enum_value_exists(enum cgroup_subsys_id, name) ? \

@@ -4,8 +4,8 @@
 
 /*
  * The settings that the collector fixes before the programs are loaded. trib_config is the only read-only variable of
- * the object, so the section is exactly this struct and user space can fill it with one copy. BPF sources define the
- * __uN types first.
+ * the object, so its section (.rodata) contains exactly this struct, and user space can fill it with one copy. BPF
+ * sources define the __uN types first.
  */
 
 #ifdef __cplusplus
@@ -13,8 +13,8 @@
 #endif
 
 /*
- * The cgroup v1 hierarchy of trib_sample.cgroup_v1_id, named by controller: the controllers' kernel numbers vary by
- * build.
+ * The controller whose cgroup v1 hierarchy trib_sample.cgroup_v1_id refers to. These are our own numbers, because the
+ * kernel's numbers of controllers vary by build.
  */
 enum trib_cgroup_v1 {
 	TRIB_CGROUP_V1_NONE = 0,
@@ -37,7 +37,7 @@ struct trib_config {
 /* The settings that the collector may change while the programs run: the only element of the map trib_control. */
 struct trib_control {
 	__u64 period_ns;	/* the current sampling period */
-	__u64 withdrawals;	/* how often page entries were withdrawn; rules that a CPU remembered before are void */
+	__u64 withdrawals;	/* grows when page entries are withdrawn: rules that CPUs remembered before are void */
 };
 
 #define TRIB_CONFIG_BYTES 24

@@ -60,7 +60,7 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-/* The kernel's values are found by name at load. The values here are only placeholders. */
+/* When the object is loaded, the kernel's values are found by name. The values here are only placeholders. */
 enum cgroup_subsys_id {
 	cpuset_cgrp_id = 1,
 	cpu_cgrp_id,
@@ -82,7 +82,7 @@ struct trib_perf_event_context {
 	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
 	__u64 ip, cs, flags, sp, ss;
 };
-/* The low two bits are the privilege level; with FRED, bits above 16 hold other things. */
+/* The low two bits are the privilege level; with FRED, the bits from 16 on hold other data. */
 #define TRIB_IN_USER(context) (((context)->cs & 3) == 3)
 #elif defined(__TARGET_ARCH_arm64)
 struct trib_perf_event_context {

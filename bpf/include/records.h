@@ -35,12 +35,13 @@ enum trib_context { TRIB_CONTEXTS(TRIB_CONTEXT_NUMBER) TRIB_CONTEXT_COUNT };
 
 /*
  * Counters: each context and sample type has one per-CPU array slot per counter, TRIB_COUNTER_SLOT. A count that
- * belongs to no sample is added to the sample type of the program. The order is ABI with the collector, and both are
- * built together. The order is also ABI with the next collector, which reads the counters that a killed collector left:
- * a change of the order requires a new TRIB_SESSION_VERSION (session.h).
+ * belongs to no sample is added to the sample type of the program. The collector relies on the order of the counters,
+ * and is built together with the programs. The next collector, which may be of another release, relies on the order too
+ * when it reads the counters that a killed collector left. So a change of the order requires a new TRIB_SESSION_VERSION
+ * (session.h).
  */
 enum trib_counter {
-	TRIB_CAPTURED = 0,	/* program entries on a busy CPU: the accounting of samples starts from this count */
+	TRIB_CAPTURED = 0,	/* program entries on a busy CPU: each is a sample, delivered or counted as lost */
 	TRIB_IDLE,		/* program entries in the idle task: not samples */
 	TRIB_LOST_RING_FULL,	/* captured, but the ring buffer was full */
 	TRIB_LOST_STACK_ERROR,	/* captured, but the per-CPU scratch record was missing */
@@ -78,7 +79,7 @@ enum trib_stop {
 
 /*
  * A flag on a frame's address: the code was interrupted at this address (by a signal, or by a fault that led into the
- * kernel), so the address is not a return address. Addresses end below 2^56.
+ * kernel), so the address is not a return address. Addresses are below 2^56.
  */
 #define TRIB_FRAME_INTERRUPTED (1ull << 63)
 
@@ -119,10 +120,10 @@ struct trib_sample {
 #define TRIB_SAMPLE_BYTES_MAX (TRIB_SAMPLE_HEADER_BYTES + 8 * TRIB_SAMPLE_WORDS_MAX)
 
 /*
- * A sample with the data that user space needs to continue the walk. The walk stopped at a process, mapping or page
- * that user space may know or load (TRIB_STOP_NO_PROCESS, _NO_MAPPING, _NO_PAGE). The registers are those of the last
- * frame; `stack` begins at sp. In the ring trib_copies each copy is one record of fixed size. There are three sizes.
- * The size depends on the size of the stack, or on the readable memory above sp (copy_bytes).
+ * A sample with the data that user space needs to continue the walk. In such a sample the walk stopped at a process,
+ * mapping or page that user space may know or load (TRIB_STOP_NO_PROCESS, _NO_MAPPING, _NO_PAGE). The registers are
+ * those of the last frame; `stack` begins at sp. In the ring trib_copies each copy is one record of fixed size. There
+ * are three sizes. The size depends on the size of the stack, or on the readable memory above sp (copy_bytes).
  */
 #define TRIB_COPY_BYTES_SMALL 4096
 #define TRIB_COPY_BYTES_MEDIUM 16384

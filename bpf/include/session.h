@@ -16,8 +16,8 @@
 #include "bpf/include/sample_types.h"
 
 #define TRIB_SESSION_VERSION 3	/* of these structs and of enum trib_counter; other versions are not read */
-#define TRIB_SESSION_SHARES_MAX 8	/* reducers of one collector */
-#define TRIB_SESSION_ENDED_SHARES_MAX 32	/* of collectors that are gone */
+#define TRIB_SESSION_SHARES_MAX 8	/* sessions of one collector: one for each reducer */
+#define TRIB_SESSION_ENDED_SHARES_MAX 32	/* sessions of earlier collectors */
 
 /* One session of the collector with one reducer. All bytes 0: no session. */
 struct trib_session_share {
@@ -29,8 +29,8 @@ struct trib_session_share {
 };
 
 /*
- * The sums, by type, of collectors that are gone and that were not yet reported to any reducer. If captured is all 0,
- * there are no such collectors.
+ * The sums, by type, over earlier collectors that were not yet reported to any reducer. If captured is all 0, there are
+ * no such collectors.
  */
 struct trib_session_ended {
 	__u64 captured[TRIB_SAMPLE_TYPES_MAX];
@@ -47,7 +47,7 @@ struct trib_session {
 	__u32 pid;		/* of the owner, in the numbering of /proc */
 	__u64 start_ticks;	/* of the owner, field 22 of /proc/pid/stat */
 	__u32 counters_id;	/* id of the counters map that belongs to this session */
-	__u32 stopped;		/* the owner has stopped and knows that some samples were not delivered */
+	__u32 stopped;		/* 1: the owner has stopped, and some of its samples were not delivered */
 	__u32 last_slot;	/* index of the share that was set last */
 	__u32 padding;
 	struct trib_session_share shares[TRIB_SESSION_SHARES_MAX];

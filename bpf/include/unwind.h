@@ -44,8 +44,8 @@
 #define TRIB_PAGE_ROWS_MASK 0x1fff
 
 /*
- * One __u64 per 64 page entries. A walk that used one of the entries sets it to 1. The eviction clock reads and clears
- * it.
+ * One __u64 per 64 page entries. A walk that used one of the entries sets it to 1. The collector reads and clears it to
+ * find page entries that it may evict.
  */
 #define TRIB_TOUCH_SHIFT 6
 #define TRIB_TOUCHES_MAX (TRIB_PAGES_MAX >> TRIB_TOUCH_SHIFT)
@@ -90,10 +90,10 @@ enum trib_saved {
 
 /*
  * A frame of code without rows is the outermost frame under two conditions. First, the frame lies less than
- * TRIB_START_STACK_BYTES below the beginning of its stack. Second, the frame pointer leads to no frame between this
- * frame and the beginning of the stack. Such code is start-up code (musl's, static or not) that keeps neither frame
- * pointers nor unwind information. A process's first stack begins at mm_struct.start_stack. A thread's stack begins at
- * the thread pointer if its C library puts the thread's control block on top of the stack.
+ * TRIB_START_STACK_BYTES below the beginning of its stack. Second, the frame pointer does not point between this frame
+ * and the beginning of the stack. Such code is start-up code (musl's, static or not) that keeps neither frame pointers
+ * nor unwind information. A process's first stack begins at mm_struct.start_stack. A thread's stack begins at the
+ * thread pointer if its C library puts the thread's control block on top of the stack.
  */
 #define TRIB_START_STACK_BYTES 512
 
@@ -113,7 +113,8 @@ enum trib_mapping_flags {
 };
 
 /*
- * A process as the walk knows it. The entry does not apply to a task that has another start time or exec id. Key: pid.
+ * A process in the map trib_processes, by pid. The walk ignores the entry if the start time or exec id of the task
+ * differs.
  */
 struct trib_process {
 	__u64 start_time_ns;	/* of the thread group leader, CLOCK_BOOTTIME */

@@ -126,12 +126,14 @@ Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const
       pump_alarm(alarms.NewAlarm([this] { Pump(); })),
       symbol_alarm(alarms.NewAlarm([this] { SendSymbolChunk(); })),
       connects(metrics.AddCounter("tributary_intake_client_connects_total", "Connections that the reducer accepted")),
-      failures(metrics.AddCounter("tributary_intake_client_failures_total", "Connections that failed or broke")),
-      sent_bytes(metrics.AddCounter("tributary_intake_client_sent_bytes_total", "Bytes of frames sent")),
-      sent_batches(
-          metrics.AddCounter("tributary_intake_client_sent_batches_total", "Batches sent, repetitions included")),
+      failures(metrics.AddCounter("tributary_intake_client_failures_total",
+                                  "Connections to a reducer that could not be opened, or that broke")),
+      sent_bytes(metrics.AddCounter("tributary_intake_client_sent_bytes_total", "Bytes of frames sent to reducers")),
+      sent_batches(metrics.AddCounter("tributary_intake_client_sent_batches_total",
+                                      "Batches sent to reducers, including repetitions")),
       dropped_tables(metrics.AddCounter("tributary_intake_client_dropped_symbol_tables_total",
-                                        "Symbol tables not sent: disconnected, or too many waiting")) {}
+                                        "Times that symbol tables were dropped before they were sent: the connection "
+                                        "broke, or too many were waiting")) {}
 
 void Client::Impl::Start() {
   if (std::exchange(started, true)) return;

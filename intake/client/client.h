@@ -34,7 +34,7 @@ struct ClientOptions {
   std::function<std::string()> token;  // called for each connection; null: no token
   int64_t backoff_min_ms = 250;
   int64_t backoff_max_ms = 15'000;
-  uint64_t window_samples_max = 262'144;  // taken and not yet durable: 10 MiB; one batch is always allowed
+  uint64_t window_samples_max = 262'144;  // samples taken and not yet durable: 10 MiB; one batch is always allowed
   uint64_t seed = 0;                      // of the jitter; 0: random
   int64_t connect_timeout_ms = 10'000;    // until Welcome
   int64_t symbol_chunk_period_ms = 62;    // a chunk of 64 KiB each: 1 MiB/s
@@ -48,7 +48,8 @@ class Client {
     // Returns the next batch for this session. If it returns none, call Wake when there is a batch.
     std::function<std::optional<Outgoing>(uint64_t sequence)> next;
     std::function<void(const SendWindow::Entry&)> acked;  // the batch is durable
-    // The reducer refuses these samples for ever. The accounting of this session already includes them.
+    // The reducer refused a batch with these samples as malformed, for good. The accounting of this session already
+    // counts them as lost.
     std::function<void(const SampleCounts& samples)> rejected;
     std::function<void(const ExecutableId&)> need_symbols;
     std::function<void()> changed;  // ready() may have changed
@@ -70,12 +71,13 @@ class Client {
 
   // SendSymbols queues a table for upload (chunks of 64 KiB between batches, 1 MiB/s at most). If the reducer already
   // has a part of the table, only the rest is sent. SendNoSymbols reports that there is no table. Tables that were not
-  // requested on this connection are dropped. Tables not yet sent when the connection breaks are dropped too: the
-  // reducer asks again.
+  // requested on this connection are dropped. Tables that were not sent completely when the connection breaks are
+  // dropped too: the reducer requests them again.
   void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
 
-  // Takes back the batches of the window: the client no longer waits for their answers. The client must not be ready.
+  // Returns the batches of the window: the client no longer waits for their acknowledgement. Call it only while ready()
+  // is false.
   std::vector<SendWindow::Entry> GiveUp();
 
   bool started() const;

@@ -35,7 +35,7 @@ struct DeliveryOptions {
   std::vector<HostPort> reducers;         // at least 1; each node has its own order of preference (rendezvous hash)
   ClientOptions client;                   // for every session; Delivery sets host, port and session id
   size_t memory_bytes_max = 8u << 20;     // of samples that wait; above it, the oldest batches go to the spool
-  int64_t failover_ms = 5'000;            // silence after which the next reducer is tried and the spool is used
+  int64_t failover_ms = 5'000;            // silence of a reducer after which the next one and the spool are used
   int64_t in_doubt_timeout_ms = 300'000;  // how long a batch sent to a silent reducer waits for its answer
   std::optional<EndedCollector> earlier;  // a batch of this process closes the account of the earlier collectors
   Spool* spool = nullptr;                 // must outlive the delivery; null: batches are kept in memory only
@@ -43,13 +43,13 @@ struct DeliveryOptions {
 
 // The whole sending side of the node. Delivers every batch to one reducer, once, or reports why it could not. Batches
 // wait in memory, then in the spool. The session with the preferred reducer takes them when it has credit. When that
-// reducer is silent, the next one takes over with its own session. Batches that were sent and not acknowledged stay
-// with the first reducer until it answers, or until they are given up as lost{in_doubt}. When the preferred reducer is
-// back it is used again.
+// reducer is silent, the next reducer in the order of preference takes over, with a session of its own. Batches that
+// were sent and not acknowledged stay with the first reducer until it answers, or until they are given up as
+// lost{in_doubt}. When the preferred reducer is back it is used again.
 //
 // The invariant of each session: the `captured` that a batch reports is the sum of two parts. The first part is all
-// samples and losses of the session's batches so far. The second part is what the node has captured and not yet put
-// into a batch. On the loop's thread.
+// samples and losses of the session's batches so far. The second part is the samples that the node has captured and not
+// yet put into a batch. On the loop's thread.
 class Delivery : public BatchSink {
  public:
   // Callbacks must not destroy this object.

@@ -59,8 +59,8 @@ void Recovery::Start() {
                           .need_symbols = {},
                           .changed = {}});
     session.client->Continue(first.claim->first_sequence - 1, first.claim->base);
-    LogInfo("spool continues an earlier session reducer={}:{} batches={}", first.claim->host, first.claim->port,
-            session.batches.size());
+    LogInfo("sending the spooled batches of an earlier session again reducer={}:{} batches={}", first.claim->host,
+            first.claim->port, session.batches.size());
     session.client->Start();
   }
 }

@@ -15,7 +15,7 @@
 namespace tributary::intake {
 
 // Finishes the sessions of an earlier process. Batches that the earlier process claimed in its spool go to the session,
-// reducer and sequence numbers of their claims. Some of them may have been stored already. On the loop's thread.
+// reducer and sequence numbers of their claims. The reducer may have stored some of them already. On the loop's thread.
 class Recovery {
  public:
   struct Callbacks {
@@ -35,8 +35,8 @@ class Recovery {
   // Adds a claimed batch. The caller must add all batches before Start.
   void Add(SpooledBatch batch);
   void Start();
-  // Ends the connections of finished sessions. Gives up a session when its reducer has been silent for more than
-  // `silent_ms_max`; 0: never.
+  // Ends the connections of finished sessions. Gives up the batches of a session when its reducer has been silent for
+  // more than `silent_ms_max`; 0: never.
   void Tick(int64_t silent_ms_max);
 
   bool done() const { return sessions_.empty(); }

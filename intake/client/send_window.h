@@ -10,8 +10,8 @@
 
 namespace tributary::intake {
 
-// A batch for a session, the amount that it adds to the session's accounting, and the samples that the node has
-// captured in addition.
+// A batch for a session, the amount that it adds to the session's accounting, and the number of samples that the node
+// has captured and that are in no batch yet.
 struct Outgoing {
   Batch batch;           // the session that takes it sets its sequence and accounting
   Accounting delta;      // losses and idle ticks since the previous batch; `captured` is ignored
@@ -38,13 +38,13 @@ class SendWindow {
     size_t wire_bytes = 0;  // on this connection
   };
 
-  // Continues a session after its last sequence number, with its totals without pending samples.
+  // Continues a session after its last sequence number. `totals`: the session's totals, without pending samples.
   void Begin(uint64_t last_sequence, const Accounting& totals);
 
   uint64_t next_sequence() const { return last_sequence_ + 1; }
   const Accounting& totals() const { return totals_; }    // of all batches taken
   const Accounting& durable() const { return durable_; }  // of those acknowledged
-  // In the newest batch that was not given up.
+  // `pending` of the newest batch that was not given up.
   const SampleCounts& reported_pending() const { return reported_pending_; }
 
   void Add(Outgoing out);
@@ -53,11 +53,12 @@ class SendWindow {
   // continues the session of a killed process, the reducer may know of later batches than this process does. Numbering
   // then continues after these batches.
   void Ack(uint64_t sequence, const std::function<void(const Entry&)>& acked);
-  // The reducer will never take this batch. Its samples become losses, and its number is sent with an empty batch.
-  // Returns the samples.
+  // Call it if the reducer refuses this batch for good. The batch's samples become losses, and an empty batch is sent
+  // with its sequence number. Returns the number of samples.
   SampleCounts Reject(uint64_t sequence);
-  // Takes back every batch while disconnected: the window no longer waits for their answers. The totals are as if these
-  // batches had never been added. Settle adds those batches again that the reducer later reports as durable.
+  // Call it while disconnected. Empties the window and returns its batches: their acknowledgements are no longer
+  // awaited. The totals are then as if these batches had never been added. Settle adds those batches again that the
+  // reducer later reports as durable.
   std::vector<Entry> GiveUp();
   void Settle(uint64_t durable_sequence);
 

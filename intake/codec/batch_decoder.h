@@ -20,10 +20,10 @@ struct GenerationInfo {
 absl::StatusOr<GenerationInfo> GenerationOf(MessageType type, std::string_view payload);
 
 // The reading end of BatchEncoder. Holds the nodes of the dictionary, the places of frames and the frames that follow
-// them (HeldNodes, some MiB at most). Of all other tables it holds only counts: the component that stores the batches
-// maps ids. After an error nothing has changed, and the session must send NeedDictionary or close. The decoder follows
-// a generation that continues the one it holds. A generation that starts empty needs another decoder. The caller must
-// keep the decoder over a reconnect: no other object has its state.
+// them (HeldNodes, some MiB at most). Of all other tables it holds only counts, because the component that stores the
+// batches holds their definitions. A failed Decode changes nothing; the session must then send NeedDictionary or close.
+// The decoder follows a generation that continues the one it holds. A generation that starts empty needs another
+// decoder. The caller must keep the decoder while the sender reconnects, because no other object has its state.
 class BatchDecoder {
  public:
   explicit BatchDecoder(uint32_t generation, DictionaryLimits limits = {}) : generation_(generation), limits_(limits) {}
@@ -35,7 +35,7 @@ class BatchDecoder {
   // or nodes that differ from the sender's (its hash over all nodes differs). OutOfRange: over a limit of the
   // dictionary.
   absl::StatusOr<IncomingBatch> Decode(MessageType type, uint64_t sequence, std::string_view payload);
-  // Undoes the last Decode, if it succeeded. The same message will come again.
+  // Undoes the last Decode, if it succeeded. Call it if the same message will be decoded again.
   void Undo();
 
   uint32_t generation() const { return generation_; }

@@ -12,17 +12,17 @@
 
 namespace tributary::intake {
 
-// Turns batches into frames for one dictionary generation. The dictionaries of the two ends are equal: ids on the wire
-// are the ids of the dictionary. Each batch is preceded by the definitions that `sent` does not cover yet. Definitions
-// and samples are columns (docs/intake-protocol.md). Times are rounded to 100 µs; everything else is exact.
+// Turns batches into frames for one dictionary generation. Ids on the wire are the ids of the batch's dictionary,
+// because both ends hold equal dictionaries. Each batch is preceded by the definitions that `sent` does not cover yet.
+// Definitions and samples are columns (docs/intake-protocol.md). Times are rounded to 100 µs; everything else is exact.
 //
 // A generation either starts empty, or continues the previous one without the evicted definitions. A client that has
 // a batch with another dictionary calls:
 //   encoder = BatchEncoder::Following(++generation, encoder ? &*encoder : nullptr, *batch.dictionary);
-// Following continues the generation whenever CanContinue allows it: the dictionary was derived from the encoder's
-// dictionary, even if only a part of that dictionary was sent. After a reconnect that kept the dictionary, call
-// set_sent and continue with the encoder. After a reconnect that did not keep it, and on NeedDictionary, use
-// BatchEncoder(++generation): the peer knows nothing of earlier generations.
+// Following continues the generation if CanContinue is true. For this the new dictionary must be derived from the
+// encoder's dictionary; the encoder need not have sent all of that dictionary. If the peer still knows the generation
+// after a reconnect (Welcome), call set_sent and use the encoder again. Otherwise, and after NeedDictionary, use
+// BatchEncoder(++generation): the peer knows no earlier generation.
 class BatchEncoder {
  public:
   static constexpr size_t kSamplesPerBatchMax = 100'000;
@@ -32,17 +32,17 @@ class BatchEncoder {
   // For batches of `next`: continues `previous` if CanContinue, else starts empty. `previous` may be null.
   static BatchEncoder Following(uint32_t generation, const BatchEncoder* previous, const Dictionary& next);
 
-  // True if `next` was derived from the dictionary of the batches encoded so far, and enough of the definitions that
-  // were sent are dropped.
+  // True if `next` was derived from the dictionary of the batches encoded so far, and if enough of the sent definitions
+  // are dropped (DropsEnough).
   bool CanContinue(const Dictionary& next) const;
 
-  // Returns the frames of one batch: kDefinitions frames while there is more than a frame may hold, then one kBatch.
-  // `batch.dictionary` must be the generation's dictionary. A batch must not have more than kSamplesPerBatchMax
+  // Returns the frames of one batch: kDefinitions frames as long as the definitions do not fit into one frame, then one
+  // kBatch. `batch.dictionary` must be the generation's dictionary. A batch must not have more than kSamplesPerBatchMax
   // samples.
   std::vector<std::string> Encode(const Batch& batch);
 
   uint32_t generation() const { return generation_; }
-  // What the peer has of this generation once it has received all encoded frames.
+  // The counts of definitions that the peer has when it has received all encoded frames.
   const DictionaryCounts& sent() const { return sent_; }
   // Sets how much of this generation the peer has. The peer must know the generation.
   void set_sent(const DictionaryCounts& sent);

@@ -96,12 +96,13 @@ constexpr std::array<ColumnPacking, kSampleColumnNames.size()> kSamplePackings =
     {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},  // attributes
 }};
 
-// How many columns the first packed messages had. A column of a later release, even an empty one, would count as
-// unknown with every older reader.
+// The numbers of columns that the first release with packed messages had. These columns are always written. A later
+// column is written only if needed, because older readers count it as unknown even if it is empty.
 constexpr size_t kDefinitionColumnsAlways = 16, kSampleColumnsAlways = 9;
 
-// Limits the unpacked size of packed columns. To unpack a byte costs 0.2 µs at most, and a few packed bytes must not
-// cause this millions of times. Columns beyond the limit are so uniform that they are sent unpacked.
+// Limits the unpacked size of packed columns. Unpacking costs at most 0.2 µs per byte, and a few packed bytes must not
+// make a reader unpack millions of bytes. A sender sends columns that exceed this limit unpacked: they are very
+// uniform.
 constexpr size_t UnpackedBytesMax(size_t packed) { return (16u << 10) + 64 * packed; }
 
 // The columns of a message: number, length and bytes of each column that is not empty, by ascending number.
@@ -249,11 +250,12 @@ class ValueReader {
 
 // How a node encodes its frame.
 constexpr uint64_t kFrameNew = 0;       // the next frame that this message defines
-constexpr uint64_t kFrameFollower = 1;  // and up: a follower of the parent's frame, by rank
+constexpr uint64_t kFrameFollower = 1;  // this number plus a rank: a follower of the parent's frame
 constexpr uint64_t kFrameById = kFrameFollower + Followers::kMax;
 
-// The prediction of a new frame, from the first node that has this frame. `guessed`: the place of the frame that
-// followed the parent's frame most recently (if there is none, `parent` is used). `is_leaf`: the node ends its chain.
+// The data from which a new frame is predicted. It comes from the first node that has this frame. `guessed`: the place
+// of the frame that followed the parent's frame most recently (if there is none, `parent` is used). `is_leaf`: the node
+// ends its chain.
 struct FrameContext {
   FramePlace guessed, parent;
   bool is_leaf = true;
@@ -276,8 +278,9 @@ class LastAddresses {
   absl::flat_hash_map<uint32_t, uint64_t> last_;
 };
 
-// Tracks which new chain of a message the next new stack ends with. Samples come nearly in the order in which their
-// stacks were defined. A sample that names the last node of a later chain moves the cursor past the chains between.
+// Predicts the node of a sample with a new stack. Samples come nearly in the order in which their stacks were defined,
+// so it is mostly the last node of the message's next chain. A sample with the last node of a later chain moves the
+// cursor past that chain.
 class LeafCursor {
  public:
   // The ids of the chains' last nodes, ascending.

@@ -14,8 +14,8 @@
 
 namespace tributary::intake {
 
-// The writing end of the definitions of one message, as columns, from `before` on. `followers` must know the nodes
-// before, and learns the new ones.
+// Writes the definitions of one message as columns, from the counts `before` on. `followers` must know the nodes below
+// `before`, and learns the new ones.
 class DefinitionColumns {
  public:
   // Column bytes of one message; leaves room for the longest string and the message's own structure.
@@ -30,8 +30,8 @@ class DefinitionColumns {
         next_frame_(before.frames),
         thread_coder_(before.processes) {}
 
-  // The generation continues another without the evicted ids. Mostly a byte for each run: less than 0.5 MiB for full
-  // tables.
+  // States that the generation continues another one without the evicted ids. Takes about a byte for each run of ids:
+  // less than 0.5 MiB for full tables.
   void PutEviction(const Eviction& eviction);
   // Adds definitions, in the order in which a reader takes them, until the message is full. Returns true when none are
   // left.

@@ -14,11 +14,11 @@
 
 namespace tributary::intake {
 
-// Reads the evicted column. FailedPrecondition if the column is for other tables than those held. InvalidArgument if
-// malformed.
+// Reads the evicted column. FailedPrecondition if the column is for tables of other sizes than `held`. InvalidArgument
+// if malformed.
 absl::Status ReadEviction(std::string_view column, const DictionaryCounts& held, Eviction* out);
-// Returns true if at least a sixteenth of all ids is dropped. A smaller eviction is not worth it: following an eviction
-// takes time for every id that is kept.
+// Returns true if at least a sixteenth of all ids is dropped. A smaller eviction costs more than it saves: applying an
+// eviction takes time for every id that is kept.
 bool DropsEnough(const Eviction& eviction);
 
 // Reads the definitions of one message. Checks every reference against the definitions before it, in the order strings,

@@ -9,13 +9,13 @@
 
 namespace tributary::intake {
 
-// The frames that followed each frame in new nodes. A new node probably has one of these frames. Both ends hold one
-// such table. It depends only on the nodes in the generation's dictionary, in their order. Whatever was sent, evicted
-// or sent again, a table built again from the nodes is the same. Takes 4 bytes a frame and 8 bytes for each pair of
-// frames.
+// For each frame, the frames that new nodes below it had most recently. The next new node below it probably has one of
+// them. Both ends hold one such table. It depends only on the nodes in the generation's dictionary, in their order. A
+// table that is built again from the nodes is always the same, even after evictions and repeated messages. Takes 4
+// bytes a frame and 8 bytes for each pair of frames.
 class Followers {
  public:
-  static constexpr uint32_t kMax = 8;  // of one frame; a new one replaces the one that followed it longest ago
+  static constexpr uint32_t kMax = 8;  // followers of one frame; a new one replaces the one that was used longest ago
 
   // Returns the frame that followed `parent` most recently (rank 0), or earlier (rank 1 and up); 0 if there is none.
   uint32_t At(FrameRef parent, uint32_t rank) const;
@@ -36,7 +36,7 @@ class Followers {
 // such an address is not in a file.
 struct FramePlace {
   uint32_t address = 0;
-  uint32_t executable = 0;  // 0: unknown, or useless
+  uint32_t executable = 0;  // 0: unknown, or the address cannot be used
   uint8_t kind = 0;         // a FrameKind as on the wire: this release may not know it
 
   static FramePlace Of(const tributary::Frame& frame) { return Of(frame, static_cast<uint8_t>(frame.kind)); }
@@ -73,7 +73,7 @@ class HeldNodes {
   // Rollback undoes every change after the last Begin.
   void Begin();
   void Rollback();
-  // Forgets nodes and frames from these counts on. Includes a Begin. Costs 20 ns for each node that stays.
+  // Forgets nodes and frames from these counts on, and calls Begin. Costs 20 ns for each node that stays.
   void Truncate(uint32_t nodes, uint32_t frames);
 
  private:

@@ -16,8 +16,8 @@ enum class NumberKind : uint8_t {
   kExact,  // few different numbers, of any size: as kWide, and below 4,096 every bit is learned
 };
 
-// Learns how many bits a column's numbers have, and the bits after the leading bit: all bits of a number below 16, else
-// the first two. The other bits are coded with even odds. Codes any 64-bit number.
+// Learns how many bits a column's numbers have. Also learns the bits after the leading bit: all of them for numbers
+// below 16 (kExact: below 4,096), else the first two. The other bits are coded with even odds. Codes any 64-bit number.
 class NumberModel {
  public:
   static constexpr size_t SizeOf(NumberKind kind) {

@@ -15,7 +15,7 @@ struct ColumnPacking {
   enum class Layout : uint8_t {
     kBytes,    // any bytes; the other three layouts are LEB128 numbers
     kNumbers,  // one model for all numbers
-    kAfter,    // a model each for numbers after 0, 1, 2, 3 to 15, and more
+    kAfter,    // the model depends on the previous number: 0, 1, 2, 3 to 15, or more
     kRecords,  // a model for each of `fields` numbers that come in turn
   };
   Layout layout = Layout::kBytes;
@@ -23,9 +23,9 @@ struct ColumnPacking {
   uint8_t fields = 1;
 };
 
-// Packs the columns of a message as one range code. For each column in turn it has the count of numbers (or bytes),
-// then these numbers, coded with the models of the column. All models start afresh with every message. Number columns
-// must be canonical LEB128 (CHECKed): unpacking returns the same bytes. Column 0 does not exist.
+// Packs the columns of a message as one range code. For each column it contains the count of numbers (or bytes), then
+// the numbers, coded with the column's models. All models start anew with every message. Number columns must be
+// canonical LEB128 (CHECKed): unpacking returns the same bytes. Column 0 does not exist.
 std::string PackColumns(std::span<const ColumnPacking> packings, std::span<const std::string> columns);
 
 struct UnpackedColumns {

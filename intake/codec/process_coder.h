@@ -81,7 +81,8 @@ class ProcessCoder {
   absl::flat_hash_map<uint32_t, Process> by_comm_;
 };
 
-// Encodes thread definitions: the first thread of a process mostly has its pid and its comm.
+// Encodes thread definitions in little space: the first thread of a process mostly has the pid and the comm of the
+// process.
 class ThreadCoder {
  public:
   explicit ThreadCoder(uint32_t processes_before) : last_process_(processes_before - 1) {}

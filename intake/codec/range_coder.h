@@ -9,11 +9,12 @@
 
 namespace tributary::intake {
 
-// An adaptive binary range code. A decision that nearly always goes the same way costs next to nothing. The code learns
-// the cost of a decision from the decisions before. Both ends begin with the same models and stay equal. The
+// An adaptive binary range code. A decision that nearly always has the same result takes nearly no space. The code
+// learns how likely each result is from the decisions before. Both ends begin with the same models and stay equal. The
 // specification is docs/intake-protocol.md, "Packed columns". About 4 ns a decision on either side.
 
-// The probability that a decision is "no". Learns fast at first, slowly later. All zero bytes: even odds, nothing seen.
+// The probability that a decision is "no". Learns fast at first, slowly later. A model of all zero bytes has even odds
+// and has seen no decision.
 class BitModel {
  public:
   static constexpr unsigned kScaleBits = 16;

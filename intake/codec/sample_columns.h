@@ -20,7 +20,8 @@ constexpr size_t kSampleBytesMax = 41;
 
 int64_t ToWireTime(MonotonicNs time);
 
-// The threads that samples named last, newest first: a sample mostly has one of these threads. State of one message.
+// The threads of the latest samples of a message: the next sample mostly has one of these threads. The most recent
+// thread has rank 0.
 class RecentThreads {
  public:
   static constexpr uint32_t kMax = 64;

@@ -96,7 +96,7 @@ absl::Status TokenFile::Check(std::string_view token, std::string_view node_id) 
       entries_ = *std::move(fresh);
       LogInfo("intake tokens read again file={} tokens={}", path_, entries_.size());
     } else {
-      LogWarning("intake token file changed and cannot be used, the old tokens stay in force cause=\"{}\"",
+      LogWarning("cannot use the changed intake token file, the old tokens stay in force cause=\"{}\"",
                  Message(fresh.status()));
     }
   }

@@ -21,10 +21,10 @@ namespace tributary::intake {
 //   3b0c…e1             any node may use this one
 //   91aa…07  web-*      only nodes with such ids; a token may have several lines
 //
-// A token has 16 to 4,096 printable characters without spaces. Only the owner may have access to the file. The file is
-// read again when it has changed; this is checked every 2 s at most. If the changed file cannot be used, the old tokens
-// stay in force and the problem is logged once. Only digests of tokens are kept, and they are compared in constant
-// time. Not thread-safe.
+// A token has 16 to 4,096 printable characters without spaces. The file must not be accessible to all users
+// (ReadSecretFile). Check reads the file again if it has changed, and looks for changes at most once every 2 s. If the
+// changed file cannot be used, the old tokens stay in force and one warning is logged per change. Only digests of
+// tokens are kept, and they are compared in constant time. Not thread-safe.
 class TokenFile {
  public:
   static constexpr size_t kBytesMax = 4u << 20;
@@ -56,11 +56,11 @@ class TokenFile {
   std::vector<Entry> entries_;
 };
 
-// Reads the token for the end that shows it: the first word of the file. Errors are those of ReadSecretFile;
+// For the program that sends the token: returns the first word of the file. Errors are those of ReadSecretFile;
 // InvalidArgument if the file is empty or its first word is not a token.
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
-// The credentials that a peer must show before its session begins. Null members are not required.
+// The credentials that a peer must show before its session begins. A credential with a null member is not required.
 struct Security {
   std::unique_ptr<TlsContext> tls;
   std::unique_ptr<TokenFile> tokens;

@@ -12,13 +12,13 @@
 
 namespace tributary {
 
-// How the collector authenticates itself to the reducer, and the reducer to itself.
+// How the collector authenticates itself to the reducer, and checks the reducer's identity.
 struct IntakeCredentialOptions {
   bool tls = false;
   std::string tls_ca;    // the authorities that sign reducers' certificates; "": the system's authorities
   std::string tls_cert;  // shown if the reducer asks; "": none
   std::string tls_key;
-  std::string tls_server_name;  // "": the host that is connected to
+  std::string tls_server_name;  // name that the reducer's certificate must have; "": the host
   std::string token_file;       // "": no token
 };
 

@@ -37,7 +37,9 @@ absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint
 }
 
 void AddCredentials(Options& table, IntakeCredentialOptions& out) {
-  table.Add({.name = "tls", .help = "use TLS to the reducer; implied by the other TLS options", .reloadable = true},
+  table.Add({.name = "tls",
+             .help = "connect to reducers by TLS; --tls-ca, --tls-cert or --tls-server-name imply --tls",
+             .reloadable = true},
             &out.tls, false);
   table.Add({.name = "tls-ca",
              .help = "PEM file of the authorities that sign reducers' certificates; if empty, the system's authorities",
@@ -53,12 +55,12 @@ void AddCredentials(Options& table, IntakeCredentialOptions& out) {
       {.name = "tls-key", .help = "PEM file of --tls-cert's private key", .value_name = "FILE", .reloadable = true},
       &out.tls_key, "");
   table.Add({.name = "tls-server-name",
-             .help = "name that the reducer's certificate must have; if empty, --intake-host",
+             .help = "name that the reducer's certificate must contain; if empty, the host of --intake-host",
              .value_name = "NAME",
              .reloadable = true},
             &out.tls_server_name, "");
   table.Add({.name = "intake-token-file",
-             .help = "file with the token that is sent to reducers; read again for every connection",
+             .help = "file with the token that is sent to reducers; the file is read again for every connection",
              .value_name = "FILE",
              .reloadable = true},
             &out.token_file, "");

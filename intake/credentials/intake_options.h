@@ -17,8 +17,9 @@ namespace tributary::intake {
 // InvalidArgument.
 absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint16_t port);
 
-// The options for the reducer's identity and for our own (docs/security.md). The caller must call TakeCredentials after
-// the table's Parse; it completes `out`. `out` must outlive `table`. InvalidArgument if options do not go together.
+// The options that say how the program checks the reducer's identity and proves its own (docs/security.md). After the
+// table's Parse, the caller must call TakeCredentials, which completes `out`. `out` must outlive `table`.
+// InvalidArgument if options do not go together.
 void AddCredentials(Options& table, IntakeCredentialOptions& out);
 absl::Status TakeCredentials(IntakeCredentialOptions& out);
 

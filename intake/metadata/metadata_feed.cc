@@ -17,9 +17,11 @@ MetadataFeed::MetadataFeed(Options options, const Clock& clock, Metrics& metrics
     : options_(options),
       clock_(clock),
       turned_away_(metrics.AddCounter("tributary_intake_client_metadata_turned_away_total",
-                                      "Hosts, containers, pods and the like for which there was no memory")),
+                                      "Hosts, containers, pods and other entities that are not sent, because the "
+                                      "memory for them was full")),
       cut_(metrics.AddCounter("tributary_intake_client_metadata_cut_total",
-                              "Hosts, containers, pods and the like that were too long and are sent only in part")) {}
+                              "Hosts, containers, pods and other entities that were too long and are sent only in "
+                              "part")) {}
 
 MetadataFeed::~MetadataFeed() = default;
 

@@ -17,12 +17,12 @@
 
 namespace tributary::intake {
 
-// The hosts, containers, pods and so on that a process reports to its reducers: the latest state of each thing, in the
-// order in which they changed. A reducer's session reads the feed with its own cursor: first a snapshot, then the
-// changes. Each state is read once, and states that were replaced in between are left out. Things that have gone are
-// reported too, and kept for `gone_keep_ns`, so that a session that was away learns of the end. A session that reads so
-// slowly that it missed an end gets another snapshot. entities_max and bytes_max limit the memory. Things beyond these
-// limits are counted and not reported. On one thread.
+// The entities (hosts, containers, pods and so on) that a process reports to its reducers: the latest state of each, in
+// the order in which they changed. A reducer's session reads the feed with its own cursor: first a snapshot, then the
+// changes. A session reads each state once, and does not read a state that was replaced before. The end of an entity is
+// reported too. Ended entities are kept for `gone_keep_ns`, so that a session that was disconnected still learns of the
+// end. A session that reads so slowly that it missed an end gets another snapshot. entities_max and bytes_max limit the
+// memory. Entities beyond these limits are counted and not reported. On one thread.
 class MetadataFeed {
  public:
   struct Options {
@@ -34,10 +34,10 @@ class MetadataFeed {
   MetadataFeed(Options options, const Clock& clock, Metrics& metrics);
   ~MetadataFeed();
 
-  // Cuts entities that are over a limit of profile/metadata.h: attributes with the longest values first. An entity with
-  // the attributes that are already known changes nothing.
+  // Cuts an entity that is over a limit (CutToLimits). An entity with the attributes that are already known changes
+  // nothing.
   void Set(Entity entity);
-  // The thing has ended. Does nothing if it is unknown.
+  // Call it when the entity has ended. Does nothing if the entity is unknown.
   void Remove(EntityKind kind, std::string_view id, UnixNs at);
   // The caller has set everything that exists now: a snapshot may end. Until then the feed sends everything that is
   // set, and reducers keep the state that they knew before.
@@ -59,7 +59,7 @@ class MetadataFeed {
 
   size_t size() const { return entities_.size(); }
   size_t bytes() const { return bytes_; }
-  // Builds the entity for the caller: the feed keeps things packed.
+  // Unpacks the entity for the caller, because the feed stores entities packed.
   std::optional<Entity> Find(EntityKind kind, std::string_view id) const;
 
  private:
@@ -86,7 +86,7 @@ class MetadataFeed {
   absl::btree_map<uint64_t, const Entities::value_type*> by_change_;
   std::list<std::pair<MonotonicNs, Key>> gone_;  // oldest first
   uint64_t last_change_ = 0;
-  uint64_t last_forgotten_ = 0;  // the latest change of a thing that was forgotten after it had gone
+  uint64_t last_forgotten_ = 0;  // the latest change of an ended entity that was forgotten
   size_t bytes_ = 0;
   bool complete_ = false;
   std::map<uint64_t, std::function<void()>> subscribers_;

@@ -13,8 +13,8 @@ namespace tributary::intake {
 
 // Bytes of an entity's keys, values and id, as counted by its limits and by those of a message.
 size_t BytesOf(const Entity& entity);
-// Cuts an entity to the limits of profile/metadata.h: first a too long id or value at its end, then whole attributes,
-// those with the longest values first. Returns false if something was cut.
+// Cuts an entity to the limits of profile/metadata.h: shortens a too long id or value, removes attributes with an empty
+// or too long key, then removes attributes with the longest values. Returns false if something was cut.
 bool CutToLimits(Entity& entity);
 
 // The update must be within those limits.

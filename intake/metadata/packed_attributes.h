@@ -10,9 +10,9 @@
 
 namespace tributary::intake {
 
-// Keeps the attributes of many things in little memory: values one after the other, and keys as numbers, since all pods
-// have the same keys. Two packs of one packer are equal if their attributes are equal. Keys are never forgotten. At
-// most kKeysMax keys get a number, 5 MiB; further keys are packed as text.
+// Packs the attributes of many entities into little memory: values one after the other, and keys as numbers, because
+// all pods have nearly the same keys. Equal attributes give equal packed texts of the same packer. Keys are never
+// forgotten. At most kKeysMax keys get a number, 5 MiB; further keys are packed as text.
 class AttributePacker {
  public:
   static constexpr size_t kKeysMax = 16'384;

@@ -11,8 +11,8 @@
 
 namespace tributary::intake {
 
-// Frames that many sessions send. Each frame is made once and kept while memory allows. The least recently used frames
-// are evicted first. Not thread-safe.
+// A cache of frames that many sessions send. A frame is made when it is first needed, and kept as long as it fits into
+// the memory limit. The least recently used frames are evicted first. Not thread-safe.
 class FrameCache {
  public:
   using Key = std::pair<uint64_t, uint32_t>;  // sequence, generation

@@ -42,9 +42,10 @@ RecordingSink::RecordingSink(RecordingOptions options, Fd file, BatchSink& next,
       next_(next),
       recorded_bytes_(metrics.AddCounter("tributary_intake_recorded_bytes_total",
                                          "Bytes written to the recording of this session")),
-      recorded_(metrics.AddCounter("tributary_intake_recorded_samples_total", "Samples in the recording")),
+      recorded_(metrics.AddCounter("tributary_intake_recorded_samples_total", "Samples written to the recording")),
       unrecorded_(metrics.AddCounter("tributary_intake_unrecorded_samples_total",
-                                     "Samples not in the recording: it is full, or cannot be written")) {}
+                                     "Samples that are not in the recording, because it is full or cannot be "
+                                     "written")) {}
 
 absl::Status RecordingSink::Take(Batch batch) {
   if (recording()) RecordMetadata();
@@ -118,8 +119,8 @@ absl::Status RecordingSink::Write(std::string_view bytes) {
 void RecordingSink::End(const absl::Status& why) {
   file_.Reset();
   dictionary_.reset();
-  LogWarning("recording ended path={} bytes={} batches={} cause=\"{}\": samples are sent as before", options_.path,
-             written_, next_sequence_ - 1, Message(why));
+  LogWarning("recording ended path={} bytes={} batches={} cause=\"{}\": samples are still sent to the reducer",
+             options_.path, written_, next_sequence_ - 1, Message(why));
 }
 
 }  // namespace tributary::intake

@@ -19,13 +19,14 @@ namespace tributary::intake {
 struct RecordingOptions {
   std::string path;
   uint64_t bytes_max = 1u << 30;
-  MetadataFeed* metadata = nullptr;  // also recorded: its changes, before each batch; must outlive the sink
+  MetadataFeed* metadata = nullptr;  // its changes are recorded too, before each batch; must outlive the sink
 };
 
-// Writes every batch to a file before it passes the batch on. The file is a session as it would go over the wire, for
-// `tributary inspect` and `tributary replay` (docs/recording.md). The file is intake frames one after the other, first
-// a Hello. It has its own dictionary and sequence numbers, so it does not depend on what happened to the connection.
-// The file always ends at the end of a frame, unless the process or the machine died in the middle of a write.
+// Writes every batch to a file, then passes the batch to the next sink. The file contains a session as it would go over
+// the wire: a Hello, then the other intake frames, one after the other. `tributary inspect` and `tributary replay` read
+// it (docs/recording.md). The file has its own dictionary and sequence numbers, so it does not depend on connections
+// and reconnects. The file always ends at the end of a frame, unless the process or the machine died in the middle of a
+// write.
 //
 // Recording never disturbs sending. When the file reaches its cap or cannot be written, recording ends with one log
 // line, and batches that are not in the file are counted. Costs one more encoding and one write() a batch. On the

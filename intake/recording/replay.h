@@ -26,8 +26,8 @@ struct ReplayOptions {
   int64_t backoff_min_ms = 250, backoff_max_ms = 15'000;
   size_t cache_bytes_max = 64u << 20;
   uint64_t seed = 0;  // of session ids and jitter; 0: random
-  // Returns the table that every node has for a requested executable. Called on the loop; null: NeedSymbols is not
-  // answered.
+  // Returns the symbol table that every node sends for a requested executable. Called on the loop. If this is null,
+  // nodes do not answer NeedSymbols.
   std::function<PackedTable(const ExecutableId&)> symbols;
   uint64_t symbol_chunk_period_ms = 62;  // as in ClientOptions
 };
@@ -44,9 +44,9 @@ class ReplayNode;
 
 // Sends a recording as many nodes at once. Each node has its own session, with its own node id ("<recorded>-replay-7")
 // and role replay. A node follows the protocol like any client (credit, acknowledgements, NeedDictionary, heartbeats,
-// back-off), but holds no batch: batches that a reducer needs again are read from the file again. A generation cannot
-// be continued in the middle, so a session that reconnects sends its generation from the beginning. The reducer drops
-// the batches that it has.
+// back-off), but holds no batch: batches that a reducer needs again are read from the file again. A replay cannot
+// continue a generation in the middle, so a session that reconnects sends its generation from the beginning. The
+// reducer ignores the batches that it has already.
 //
 // Frames are made once for all nodes and then only copied, so a thousand nodes cost little more than their sockets. All
 // on the loop's thread.

@@ -15,9 +15,9 @@
 namespace tributary::intake {
 
 // A recording cut into steps, to be sent again as a new session. Each step is one batch, with the definitions that go
-// ahead of it. The recording is checked once, when it is loaded. It takes 104 bytes of memory a step; the frames stay
-// in the file. Accounting is computed again: a replay counts as captured the samples that it sends, and loses none of
-// them.
+// ahead of it. The recording is checked once, when it is loaded. It takes 96 bytes of memory per step; the frames stay
+// in the file. The accounting of the recording is not used: a replay counts the samples that it sends as captured, and
+// none as lost.
 class ReplayScript {
  public:
   struct Step {
@@ -33,7 +33,7 @@ class ReplayScript {
     uint64_t sequence = 0;
     uint32_t generation = 0;
     SampleCounts captured;
-    UnixNs closed;  // samples keep their distance in time to it
+    UnixNs closed;  // the new closing time; the times of the samples move with it
   };
 
   // InvalidArgument if the file is not a recording, or has no batch. If the file ends within a frame, the frames before
@@ -61,7 +61,7 @@ class ReplayScript {
   SessionInfo session_;
   std::vector<Step> steps_;
   std::vector<Entity> entities_;
-  std::vector<SampleTypeDefinition> types_;  // of any batch: totals also contain types of earlier batches
+  std::vector<SampleTypeDefinition> types_;  // of all batches: totals contain types of earlier batches too
   absl::Status torn_;
 };
 

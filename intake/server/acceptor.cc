@@ -73,7 +73,8 @@ void Acceptor::Impl::MakeRoom() {
   Waiting& oldest = waiting_list.front();
   if (!oldest.refused) {
     metrics.Refuse(Refusal::kTooManyConnections);
-    Log(oldest.stream->peer(), Refusal::kTooManyConnections, "a silent connection was closed for a new one");
+    Log(oldest.stream->peer(), Refusal::kTooManyConnections,
+        "the connection had sent no Hello, and was closed to make room for a new connection");
   }
   waiting_list.pop_front();
 }

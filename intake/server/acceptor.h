@@ -22,9 +22,9 @@ struct PendingSession {
   std::string rest;  // bytes that came after Hello
 };
 
-// The reducer's end of new connections. Accepts on one loop, and reads Hello there (within a deadline, within 64 KiB).
-// Calls `hand_over` on that loop. `hand_over` posts the connection to the loop of its shard, where a ServerSession
-// continues.
+// Accepts the reducer's connections on one loop, and reads Hello there. Hello must come within a deadline and have at
+// most 64 KiB. Calls `hand_over` on that loop. `hand_over` posts the connection to the loop of its shard, where a
+// ServerSession continues.
 class Acceptor {
  public:
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(Loop& loop, const ServerOptions& options, const Clock& clock,
@@ -32,7 +32,8 @@ class Acceptor {
                                                           std::function<void(PendingSession)> hand_over);
   ~Acceptor();
   uint16_t port() const;
-  // For later connections: connections that wait keep the security that they began with. On the accepting loop.
+  // Sets the security of later connections. Connections that have not sent Hello yet keep the security that they began
+  // with. On the accepting loop.
   void SetSecurity(std::shared_ptr<Security> security);
 
  private:

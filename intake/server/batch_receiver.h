@@ -13,9 +13,9 @@
 
 namespace tributary::intake {
 
-// Takes the definitions and batches of one session. Follows the generations of its dictionary, decodes, checks the
-// order, finds duplicates, and passes each new batch to the owner once. Definitions that come ahead of their batch wait
-// here for it. On the session's loop.
+// Takes the definitions and batches of one session. Decodes them, follows the generations of the session's dictionary,
+// checks the order of batches, drops duplicates, and passes each new batch to the owner once. Definitions that come
+// ahead of their batch wait here for it. On the session's loop.
 class BatchReceiver {
  public:
   // The services that the receiver needs from its session.
@@ -39,7 +39,7 @@ class BatchReceiver {
   bool Start(SessionOwner::Known known);
   // Takes a kDefinitions or a kBatch.
   void Take(Frame frame);
-  // The owner cannot map the generation (any more).
+  // Call it if the owner does not know the generation, or does not know it any more.
   void NeedDictionary();
   // Returns false if this sequence number was known.
   bool Ack(uint64_t durable_sequence);

@@ -17,7 +17,8 @@ class HeldDefinitions {
       : generation_(generation), derived_(std::move(derived)), before_(before) {}
 
   void Add(Definitions definitions);
-  // Returns all definitions without a batch, as a copy: the owner may refuse them and be asked again.
+  // Returns a copy of all definitions, without a batch. It is a copy because the owner may refuse the definitions, and
+  // then gets them again.
   IncomingBatch Alone() const;
   // Copies all definitions to the front of the batch that follows them.
   void PutBefore(IncomingBatch* batch) const;

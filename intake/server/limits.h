@@ -13,20 +13,21 @@
 
 namespace tributary::intake {
 
-// Limits the resources that the connections of one loop take together, and the connections of one node. Many peers that
-// are each within their limits cannot take all memory, and a busy peer cannot take all of its shard's time. On the
-// loop's thread.
+// Limits the resources that the connections of one loop take together, and the connections of one node. So many peers
+// together cannot use up the memory, even if each is within its own limits, and a busy peer cannot use all of its
+// shard's time. On the loop's thread.
 //
-// Memory means data that is not yet whole: parts of frames, definitions that wait for their batch, parts of symbol
-// tables. When the memory is used up, the connection that has held the most for the longest (bytes × (time + 1 s)) is
-// closed. The frames of a healthy node are whole within moments, so it is not this connection.
+// Memory means the memory of incomplete data: parts of frames, definitions that wait for their batch, parts of symbol
+// tables. When the limit is exceeded, the connection with the highest product of held bytes and holding time (bytes ×
+// (time + 1 s)) is closed. This is hardly ever the connection of a healthy node, because its frames are complete within
+// moments.
 class Limits {
  public:
   struct Options {
     size_t memory_bytes_max = 256u << 20;
     size_t node_connections_max = 8;
     int64_t node_bytes_per_second = 64 << 20;  // on average; twice that at once
-    size_t credit_bytes_max = 512u << 20;      // bytes that all peers may have in flight: socket buffers hold them
+    size_t credit_bytes_max = 512u << 20;      // bytes in flight of all peers together: in socket buffers
   };
   Limits(Options options, const Clock& clock) : options_(options), clock_(clock) {}
 
@@ -37,7 +38,8 @@ class Limits {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // Sets how much memory the connection holds now. May call `evict` of this share or of another.
+    // Sets how much memory the connection holds now. If the limit is exceeded, calls `evict` of this share or of
+    // others.
     void Hold(size_t bytes);
     // Counts received bytes. Returns for how many milliseconds the connection must not read; 0: it may read.
     int64_t Receive(size_t bytes);

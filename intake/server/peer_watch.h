@@ -23,12 +23,12 @@ class PeerWatch {
 
   enum class Verdict {
     kFine,
-    kUnread,       // the peer has read nothing for kIdleTicks
+    kUnread,       // answers wait for the peer, and it has read none for kIdleTicks
     kFrameTooOld,  // a frame is not whole after frame_timeout_ms
     kSilent,       // no byte in kIdleTicks
   };
   // `unread_bytes`: bytes of answers that the peer has not read. `reading` is false if the session does not read from
-  // the peer: then neither silence nor a frame that is not whole is the peer's fault.
+  // the peer: the peer is then not blamed for silence or for an incomplete frame.
   Verdict Tick(size_t unread_bytes, bool reading);
 
  private:

@@ -5,21 +5,30 @@
 namespace tributary::intake {
 
 ServerMetrics::ServerMetrics(Metrics& metrics)
-    : sessions(metrics.AddGauge("tributary_intake_sessions", "Collectors connected")),
+    : sessions(metrics.AddGauge("tributary_intake_sessions", "Connected collectors")),
       received_bytes(metrics.AddCounter("tributary_intake_received_bytes_total", "Bytes received from collectors")),
-      batches(metrics.AddCounter("tributary_intake_batches_total", "Batches accepted")),
-      samples(metrics.AddCounter("tributary_intake_samples_total", "Samples accepted")),
-      duplicates(metrics.AddCounter("tributary_intake_duplicate_batches_total", "Batches sent again and dropped")),
+      batches(metrics.AddCounter("tributary_intake_batches_total",
+                                 "Batches received from collectors, before they are stored")),
+      samples(metrics.AddCounter("tributary_intake_samples_total",
+                                 "Samples received from collectors, before they are stored")),
+      duplicates(metrics.AddCounter("tributary_intake_duplicate_batches_total",
+                                    "Batches that a collector sent again and that were dropped, because they had "
+                                    "arrived before")),
       stale_batches(metrics.AddCounter("tributary_intake_stale_batches_total",
-                                       "Frames of a dictionary generation that was given up; they are sent again")),
-      need_dictionary(metrics.AddCounter("tributary_intake_need_dictionary_total", "Dictionary generations given up")),
-      stalls(metrics.AddCounter("tributary_intake_stalls_total", "Times that reading paused because a queue was full")),
+                                       "Frames dropped because their dictionary generation was given up; collectors "
+                                       "send them again")),
+      need_dictionary(metrics.AddCounter("tributary_intake_need_dictionary_total",
+                                         "Dictionary generations given up; the collector then sends its definitions "
+                                         "anew")),
+      stalls(metrics.AddCounter("tributary_intake_stalls_total",
+                                "Times that reading from a collector paused because a queue was full")),
       throttles(metrics.AddCounter("tributary_intake_throttles_total",
-                                   "Times that reading paused because a node was over its rate")),
+                                   "Times that reading from a node paused because it had exceeded "
+                                   "--intake-node-bytes-per-second")),
       unknown_values(metrics.AddCounter("tributary_intake_unknown_values_total",
-                                        "Enum values of a later release, read as unknown")),
-      unknown_frames(
-          metrics.AddCounter("tributary_intake_unknown_frames_total", "Frames of a type of a later release, skipped")) {
+                                        "Enum values that only a later release knows; they were read as unknown")),
+      unknown_frames(metrics.AddCounter("tributary_intake_unknown_frames_total",
+                                        "Frames of a type that only a later release knows; they were skipped")) {
   for (size_t i = 0; i < kRefusalCount; ++i) {
     refusals[i] = &metrics.AddCounter("tributary_intake_refusals_total",
                                       "Connections and messages that the intake refused, by reason",

@@ -9,7 +9,8 @@
 
 namespace tributary::intake {
 
-// Every reason for which the reducer's end refuses something: label values of tributary_intake_refusals_total.
+// The reasons for which a reducer refuses a connection, a session or a message: label values of
+// tributary_intake_refusals_total.
 enum class Refusal : uint8_t {
   kBadMagic,            // another protocol: HTTP, or arbitrary bytes
   kVersion,             // frame format or protocol version
@@ -18,13 +19,13 @@ enum class Refusal : uint8_t {
   kBadChecksum,         // damaged in transit
   kBadPayload,          // lengths or compression that contradict each other
   kBadMessage,          // an inconsistent message or batch, or one in the wrong place
-  kOutOfOrder,          // a batch with a hole before it
+  kOutOfOrder,          // a batch that came without the batch before it
   kTimeout,             // no Hello in time, or silent for three heartbeats
   kTooManyConnections,  // connections_max
   kRefusedByOwner,      // the store or the shard refused the session or the batch
   kUnread,              // the peer does not read the answers that it gets
   kUnaskedSymbols,      // symbol chunks that were not requested; the session continues
-  kTooManySymbols,      // requests for symbols over the cap; the session continues
+  kTooManySymbols,      // symbol tables not requested: too many were awaited already; the session continues
   kTlsMismatch,         // TLS on a plain port, plain text on a TLS port
   kTlsFailed,           // a failed handshake, or inconsistent TLS
   kBadCertificate,      // missing, expired, or of an unknown authority
@@ -62,7 +63,7 @@ inline Refusal RefusalOf(FrameFault fault) {
   return Refusal::kBadPayload;
 }
 
-// The metrics of Acceptor and ServerSession: every instance uses the same series. Thread-safe.
+// The metrics of Acceptor and ServerSession. All instances of this struct count in the same series. Thread-safe.
 struct ServerMetrics {
   explicit ServerMetrics(Metrics& metrics);
   void Refuse(Refusal refusal) { refusals[static_cast<size_t>(refusal)]->Add(); }

@@ -20,8 +20,8 @@ struct ServerOptions {
   size_t connections_max = 20'000;
   size_t symbol_upload_bytes_max = 128u << 20;  // of one table, compressed
   size_t symbol_raw_bytes_max = 512u << 20;     // of one table, raw
-  int64_t linger_ms = 1'000;                    // for the peer to read a Goodbye
-  int64_t frame_timeout_ms = 60'000;            // until a frame that has begun must be whole
+  int64_t linger_ms = 1'000;                    // time for the peer to read a Goodbye before the close
+  int64_t frame_timeout_ms = 60'000;            // from the first byte of a frame to its last
   std::shared_ptr<Security> security;           // of an acceptor; null: plain TCP, any peer is accepted
   Limits* limits = nullptr;                     // of one loop; must outlive the objects on that loop; null: none
   SymbolParts* symbol_parts = nullptr;          // of the reducer; must outlive all sessions; null: uploads begin anew

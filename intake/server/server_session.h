@@ -17,10 +17,11 @@
 
 namespace tributary::intake {
 
-// Lives on the shard's loop from Hello to close; the shard owns it. It may be destroyed inside OnClosed, which comes
-// once and last. It must not be destroyed inside the owner's other calls. Definitions that come ahead of their batch
-// are passed to the owner with the batch. The definitions of a batch always continue those of the previous batch, or
-// start a new generation. A new generation is empty, or is the previous one after an eviction.
+// One session of a collector. It lives on its shard's loop from Hello to close, and the shard owns it. The owner may
+// destroy it inside OnClosed, which is called once and last, but not inside the other methods of SessionOwner.
+// Definitions that come ahead of their batch are passed to the owner with the batch. The definitions of a batch always
+// continue those of the previous batch, or start a new generation. A new generation begins empty, or as the previous
+// one after an eviction.
 class ServerSession {
  public:
   // A connection with a valid Hello.
@@ -39,7 +40,7 @@ class ServerSession {
   void Ack(uint64_t durable_sequence);  // call it after the commit
   // Requests symbol tables. If a part of a table is here already, only the rest is requested.
   void NeedSymbols(const std::vector<ExecutableId>& ids);
-  void NeedDictionary();  // the store cannot map this generation (any more)
+  void NeedDictionary();  // call it if the store does not know this generation
   void Resume();          // the owner can take batches again after ResourceExhausted
   void Close(const Goodbye& goodbye);
 

@@ -17,8 +17,8 @@ class SessionOwner {
  public:
   virtual ~SessionOwner() = default;
 
-  // What the shard knows of this session: up to which batch it is durable, and whether its dictionary generation is
-  // still held.
+  // What the shard knows about this session: the last durable batch, and whether the shard still holds the session's
+  // dictionary generation.
   struct Known {
     uint64_t durable_sequence = 0;
     bool dictionary_kept = false;
@@ -35,11 +35,11 @@ class SessionOwner {
   // definitions alone, without a batch. ResourceExhausted: the queue is full; the session stops reading, and tries
   // again when its `Resume` is called.
   virtual absl::Status OnBatch(const SessionInfo& session, IncomingBatch batch) = 0;
-  // A table came. NotFound: the node has no table. ResourceExhausted: the table is over a limit. DataLoss: the part
-  // that was here already is of no use; the table can be requested again.
+  // Called with a received table, or with an error. NotFound: the node has no table. ResourceExhausted: the table is
+  // over a limit. DataLoss: the part from an earlier upload cannot be used; the table can be requested again.
   virtual void OnSymbols(const SessionInfo& session, const ExecutableId& id,
                          absl::StatusOr<std::string> encoded_table) = 0;
-  // A part of a table came.
+  // Called when a part of a table has come.
   virtual void OnSymbolProgress(const SessionInfo&) {}
   virtual void OnMetadata(const SessionInfo&, MetadataUpdate) {}
   virtual void OnClosed(const SessionInfo& session, const absl::Status& why) = 0;

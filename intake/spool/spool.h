@@ -18,23 +18,23 @@ namespace tributary::intake {
 
 struct SpoolOptions {
   uint64_t bytes_max = 64u << 20;  // of all segments; above it, the oldest unclaimed segment is dropped for a new one
-  uint64_t segment_bytes = 1u << 20;           // a segment is closed at this size,
-  int64_t segment_age_ns = 60 * kNsPerSecond;  // or this age, and is then durable
+  uint64_t segment_bytes = 1u << 20;           // a segment is closed at this size
+  int64_t segment_age_ns = 60 * kNsPerSecond;  // or at this age, and is then durable
 };
 
-// The destination of a segment's batches once the first of them may have been sent: the session, and the sequence
-// number of the first claimed batch. After a crash, a reader of the segment must deliver the batches to this
-// destination and nowhere else. Otherwise samples could count twice.
+// States where a segment's batches go once the first of them may have been sent: the session, and the sequence number
+// of the first claimed batch. After a crash, a reader of the segment must deliver the batches to this destination and
+// nowhere else. Otherwise samples could count twice.
 struct SpoolClaim {
   std::string host;  // of the reducer
   uint16_t port = 0;
   std::array<uint8_t, 16> session_id{};
   uint64_t first_sequence = 0;
-  Accounting base;  // the session's totals before that batch: later batches add to them
+  Accounting base;  // the session's totals before the first claimed batch
   friend bool operator==(const SpoolClaim&, const SpoolClaim&) = default;
 };
 
-using SegmentId = uint64_t;  // larger than the ids of all existing segments, also after a restart
+using SegmentId = uint64_t;  // a new id is larger than those of all existing segments, even after a restart
 
 struct SpooledBatch {
   Batch batch;          // sequence 0; accounting: the amount that the batch adds to the totals, not the totals
@@ -42,16 +42,16 @@ struct SpooledBatch {
   SegmentId segment = 0;
   uint32_t index = 0;  // in the segment, from 0
   bool last_of_segment = false;
-  // The claim that covers this batch, made by an earlier process or given to Append. Its first_sequence and base are
-  // advanced to this batch.
+  // The claim that covers this batch: an earlier process made it, or it was given to Append. first_sequence and base
+  // are those of this batch.
   std::optional<SpoolClaim> claim;
   // The samples of a claimed batch that cannot be read any more. They may have been sent and stored, so only the
-  // reducer of the claim knows whether they are lost. `batch` has no samples and no dictionary. It reports these
-  // samples as lost{spool_damaged} to a reducer that has not received its sequence number.
+  // reducer of the claim knows whether they are lost. `batch` has no samples and no dictionary. If the
+  // reducer has not stored the batch's sequence number, it counts these samples as lost{spool_damaged}.
   SampleCounts damaged_samples;
 };
 
-// Stores batches that do not fit into memory on disk, oldest first (docs/spool.md). A segment does not depend on other
+// Stores batches on disk that do not fit into memory, in order (docs/spool.md). A segment does not depend on other
 // segments. It begins with its own dictionary, holds only the definitions that its samples use, and all of its content
 // is checksummed. So a torn tail is cut off and counted, and nothing after a damaged byte is trusted. A segment is
 // written once, read once, and removed when all of it is durable at a reducer.
@@ -61,10 +61,10 @@ struct SpooledBatch {
 // it.
 class Spool {
  public:
-  // Receives samples that will never be delivered, and the amounts that their batches would have added to the
-  // accounting: kSpoolOverflow, kSpoolDamaged. Damaged batches that an earlier process claimed are not among them: Next
-  // returns those batches. Called by Append, Next and Tick, never by Open; must not call the spool.
-  // `earlier`: an earlier process wrote the samples.
+  // Called for samples that will never be delivered (kSpoolOverflow, kSpoolDamaged), with the amounts that their
+  // batches would have added to the accounting. Not called for damaged batches that an earlier process claimed: Next
+  // returns those batches. Append, Next and Tick call it, Open does not. It must not call the spool. `earlier`: an
+  // earlier process wrote the samples.
   using Dropped =
       std::function<void(LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier)>;
 
@@ -82,16 +82,18 @@ class Spool {
   // BatchEncoder::kSamplesPerBatchMax samples. Any other error comes from the disk.
   absl::Status Append(const Batch& batch, const std::optional<SpoolClaim>& claim = std::nullopt);
 
-  // Returns the oldest batch that Next has not returned yet; claimed batches of an earlier process come first. It may
-  // be in the open segment, which is then closed. Returns nullopt if there is none. Damaged segments are dropped from
-  // the damage on, unless an earlier process claimed that part; then the next segment is read.
+  // Returns the oldest batch that Next has not returned yet; claimed batches of an earlier process come first. If it is
+  // in the open segment, that segment is closed. Returns nullopt if there is no batch left. The damaged part of a
+  // segment is dropped, unless an earlier process claimed it, and the next segment is read.
   std::optional<SpooledBatch> Next();
   // Claims batch `index` of the segment and all batches after it. The caller must call it before any of them is sent.
-  // The claim is durable when Claim returns OK; otherwise no batch of it may be sent. A later claim with a higher index
-  // (another session takes over the batches that were not sent yet) leaves the earlier claim in force for the batches
-  // before it. NotFound: no such batch. ResourceExhausted: the segment already has its maximum of about 30 claims.
+  // The claim is durable when Claim returns OK. After an error, none of these batches may be sent. A later claim with a
+  // higher index (another session takes over the batches that were not sent yet) leaves the earlier claim in force for
+  // the batches before it. NotFound: no such batch. ResourceExhausted: the segment already has its maximum of about 30
+  // claims.
   absl::Status Claim(SegmentId segment, uint32_t index, const SpoolClaim& claim);
-  // All batches of the segment were returned by Next and are durable at a reducer, or given up. Removes the file.
+  // Removes the segment's file. Call it when Next has returned all batches of the segment, and each is durable at a
+  // reducer or given up.
   void Release(SegmentId segment);
 
   void Tick();  // call it about every second: closes a segment by age

@@ -7,8 +7,8 @@
 
 namespace tributary::intake {
 
-// An accounting as segments store it (docs/spool.md): numbers in LEB128, for all types together. If there are samples
-// of other types than CPU, their part of these numbers follows.
+// An accounting in the form in which segments store it (docs/spool.md): LEB128 numbers, first the sums over all sample
+// types. If there are samples of other types than CPU, the numbers of each such type follow.
 
 void AppendAccounting(std::string& out, const Accounting& accounting);
 // Returns false if malformed. A reason of a later release counts as kBadRecord.
@@ -17,8 +17,8 @@ bool ReadAccounting(VarintReader& reader, Accounting* out);
 bool HasTypes(const Accounting& accounting, const SampleCounts& samples);
 // `samples`: of the batch with this accounting.
 void AppendTypes(std::string& out, const Accounting& accounting, const SampleCounts& samples);
-// Splits by type the sums of ReadAccounting and the record's number of samples. Returns false if malformed, or if a
-// type has more than the sum of all types.
+// Reads the numbers by type. Splits the sums that ReadAccounting read, and the record's number of samples, by type.
+// Returns false if malformed, or if a type has more than the sum of all types.
 bool ReadTypes(VarintReader& reader, Accounting* accounting, SampleCounts* samples);
 
 }  // namespace tributary::intake

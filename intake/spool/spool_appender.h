@@ -13,7 +13,8 @@
 
 namespace tributary::intake {
 
-// Appends batches to the segment being written, begins and closes segments, and drops the oldest ones to make room.
+// Appends batches to the segment being written, begins and closes segments, and drops the oldest segments if the spool
+// is full.
 class SpoolAppender {
  public:
   // `session`: of this process. All borrowed objects must outlive the appender.
@@ -25,7 +26,7 @@ class SpoolAppender {
   absl::Status Append(const Batch& batch, const std::optional<SpoolClaim>& claim);
   // Closes the segment `id` if it is open. It is then durable and does not grow any more.
   void Close(SegmentId id);
-  // Forgets the segment `id` if it is open. The caller removes its file.
+  // If the segment `id` is open, stops writing to it. The caller removes its file.
   void Forget(SegmentId id);
   void CloseOld();  // by age
 

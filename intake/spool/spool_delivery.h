@@ -29,8 +29,8 @@ class SpoolDelivery {
   struct Reading {
     SegmentId id = 0;
     std::unique_ptr<SegmentReader> reader;
-    // The batch that Next returns next. It is decoded before Next returns the batch in front of it. If this batch is
-    // damaged, the batch in front of it is the last of its segment.
+    // The batch that the next call of Next returns. It is decoded before Next returns the batch in front of it: if it
+    // is damaged, the batch in front of it is the last of its segment.
     std::optional<Batch> ahead;
   };
 

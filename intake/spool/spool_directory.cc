@@ -142,8 +142,8 @@ absl::Status CheckDirectory(int fd, const std::string& path) {
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return Error(absl::StatusCode::kPermissionDenied,
-                 fmt::format("spool directory {} can be written by others (mode {:o}): chmod 700 it or choose another "
-                             "--spool-dir",
+                 fmt::format("spool directory {} can be written by other users (mode {:o}): chmod 700 it or choose "
+                             "another --spool-dir",
                              path, info.st_mode & 07777u));
   }
   return absl::OkStatus();

@@ -9,8 +9,8 @@
 namespace tributary::intake {
 
 // Makes the directory if it does not exist, accessible only to its owner. FailedPrecondition: another process holds its
-// lock. PermissionDenied, InvalidArgument: one sentence that says what to do. The spool owns the files
-// `DIR/segment-….trs`.
+// lock. PermissionDenied, InvalidArgument: the directory cannot be used; the message says what to do. The spool owns
+// the files `DIR/segment-….trs`.
 absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolDirectory(const std::string& path);
 
 }  // namespace tributary::intake

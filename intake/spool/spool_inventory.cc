@@ -137,8 +137,8 @@ void SpoolInventory::Failed(SpoolOperation operation, const absl::Status& status
 void SpoolInventory::FoundDamage(SegmentId id, const absl::Status& why) {
   if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
     LogWarning(
-        "spool segment={} damaged, samples that cannot be read count as lost (spool_damaged) error=\"{}\" "
-        "suppressed={}",
+        "spool segment is damaged segment={} error=\"{}\" suppressed={}: samples that cannot be read count as lost "
+        "(spool_damaged)",
         SegmentName(id), Message(why), held);
   }
   metrics_.damaged_segments.Add();

@@ -45,7 +45,7 @@ class SpoolInventory {
   void Grow(SpooledSegment& segment, uint64_t record_bytes, const SpoolTotals& record);
   // The batches of the segment that were not returned will not be read.
   void CutToReturned(SpooledSegment& segment);
-  // The segment's file now has this length.
+  // Call it when the segment's file was cut to this length.
   void Shrink(SpooledSegment& segment, uint64_t bytes);
   // Removes the segment from the inventory. Its file stays as it is.
   void Forget(Iterator segment);
@@ -57,7 +57,7 @@ class SpoolInventory {
   void Failed(SpoolOperation operation, const absl::Status& status);
   // Counts and logs that a segment cannot be read to its end.
   void FoundDamage(SegmentId id, const absl::Status& why);
-  // Counts samples of damaged batches that are claimed, and so are not reported.
+  // Counts the samples of damaged batches that are claimed. Report is not called for them.
   void CountClaimedDamage(uint64_t samples) { metrics_.dropped_damaged.Add(samples); }
   // Counts samples that will never be delivered, and calls `dropped`.
   void Report(LossReason reason, const SpoolTotals& lost, bool earlier);

@@ -6,10 +6,10 @@
 
 namespace tributary::intake {
 
-// The operation that a spool did when its storage failed.
+// The operation of a spool that failed because of its storage.
 enum class SpoolOperation : uint8_t { kRead, kAppend, kSync, kClaim, kRemove };
 
-// docs/metrics.md says how to react to these metrics.
+// The metrics of a spool. docs/metrics.md says how to react to them.
 struct SpoolMetrics {
   explicit SpoolMetrics(Metrics& metrics);
 

@@ -14,8 +14,8 @@
 
 namespace tributary::intake {
 
-// Decodes one segment, batch by batch. All batches share one dictionary, which grows. The file is not trusted: a
-// damaged or foreign file costs at most its own size and the limits of a frame and a dictionary.
+// Decodes one segment, batch by batch. All batches share one dictionary, which grows. The file is not trusted. For a
+// damaged or foreign file, the memory is at most the size of the file, of one frame and of one full dictionary.
 class SegmentReader {
  public:
   // `file` is the whole file. InvalidArgument if its header is damaged, or belongs to another segment.

@@ -14,8 +14,8 @@ namespace tributary::intake {
 
 // The format of a segment file (docs/spool.md). First comes a header of 8 KiB that describes the writer and has two
 // slots for claims. Then follow the records, one for each batch. A record begins with a checksummed prefix. The prefix
-// has the number of samples and what they add to the accounting, readable without decoding anything else. Then come the
-// batch's intake frames (intake/wire/frame.h), which have their own checksums.
+// contains the batch's number of samples and the amounts that it adds to the accounting, so that these can be read
+// without decoding the rest. Then come the batch's intake frames (intake/wire/frame.h), which have their own checksums.
 constexpr size_t kClaimSlotsOffset = 2048;
 constexpr size_t kClaimSlotBytes = 3072;
 constexpr size_t kClaimSlots = 2;
@@ -38,7 +38,7 @@ struct SegmentClaim {
   friend bool operator==(const SegmentClaim&, const SegmentClaim&) = default;
 };
 
-// Both slots hold the claims, if there are any; the claims must fit.
+// Writes the claims, if there are any, into both slots; they must fit into a slot.
 std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<SegmentClaim>& claims);
 // InvalidArgument if damaged, or not a segment. FailedPrecondition if a newer release wrote it.
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file);
@@ -48,9 +48,9 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file);
 absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& claims, uint32_t serial);
 constexpr size_t ClaimSlotOffset(size_t slot) { return kClaimSlotsOffset + slot * kClaimSlotBytes; }
 
-// The claims in the newer of the whole slots. A change is written to the other slot first, and to this slot when the
-// first is durable. A slot that is neither whole nor empty was being written when the process stopped. Nothing was sent
-// because of its claims.
+// The claims of a segment, from the newer one of its valid slots. A change of the claims is written to one slot, and
+// when that is durable, to the other. If a slot is neither valid nor empty, the process stopped while it wrote the
+// slot. No batch was sent under the claims in such a slot.
 struct FoundClaims {
   std::vector<SegmentClaim> claims;
   uint32_t serial = 0;
@@ -82,11 +82,11 @@ std::string EncodeRecord(SegmentId segment, uint32_t ordinal, const Batch& batch
 // if there is no record.
 std::optional<SpoolRecord> RecordAt(std::string_view file, size_t offset, SegmentId segment);
 
-// The records that follow each other without a hole after the header, from their prefixes alone.
+// The records of a segment, from their prefixes alone. `whole`: the records that follow the header without a gap.
 struct SegmentScan {
   SpoolTotals whole;
-  uint64_t whole_bytes = kSegmentHeaderBytes;  // including the header; after it is a torn tail, or damage
-  SpoolTotals rest;                            // of records found after that; their batches cannot be delivered
+  uint64_t whole_bytes = kSegmentHeaderBytes;  // of the header and `whole`; after it: a half-written record, or damage
+  SpoolTotals rest;                            // of records after a gap; their batches cannot be delivered
   std::vector<SpoolRecord> records;            // of `whole` and `rest`
 };
 SegmentScan ScanSegment(std::string_view file, SegmentId segment);

@@ -13,8 +13,8 @@ namespace tributary::intake {
 // The limit for a file of a spool: a segment and one more batch are a few MiB.
 constexpr uint64_t kSpoolFileBytesMax = 128u << 20;
 
-// The files of one directory, as a spool needs them. Simulations use an implementation that tears, fills up and crashes
-// (fake_spool_storage_testing.h). ResourceExhausted: the disk is full. NotFound: no such file.
+// The files of one directory, as a spool needs them. Tests use an implementation that simulates partial writes, a full
+// disk and crashes (fake_spool_storage_testing.h). ResourceExhausted: the disk is full. NotFound: no such file.
 class SpoolStorage {
  public:
   virtual ~SpoolStorage() = default;

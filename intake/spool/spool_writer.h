@@ -14,7 +14,7 @@
 namespace tributary::intake {
 
 // Turns batches into the records of one segment. Interns the definitions that their samples use, and no others, into
-// the segment's own dictionary, so that the segment can be read when nothing else is left. Known ids of a batch's
+// the segment's own dictionary, so that the segment can be read without any other data. Known ids of a batch's
 // dictionary are looked up in an array: a sample of a known stack costs a few loads.
 class SegmentWriter {
  public:
@@ -22,8 +22,8 @@ class SegmentWriter {
       : segment_(segment), dictionary_(std::make_shared<Dictionary>(limits)), encoder_(1) {}
 
   // Returns the next record. Returns nullopt if the definitions of the batch do not fit into the dictionary: this
-  // segment is then finished. The caller must write every record before it asks for the next: the next record uses the
-  // definitions of this record.
+  // segment is then finished. The caller must write every record to the file before it calls Encode again, because
+  // later records use the definitions in this one.
   std::optional<std::string> Encode(const Batch& batch);
 
  private:

@@ -20,7 +20,7 @@ struct SpooledSegment {
   SpoolTotals returned;  // of the batches that Next has returned
   FoundClaims claims;
   Accounting since_claim;     // sum over the returned batches since the newest claim that covers them
-  size_t earlier_claims = 0;  // how many of `claims`, from the first on, were not made by Claim in this process
+  size_t earlier_claims = 0;  // the number of `claims`, from the first on, that this process did not make with Claim
   // Set only if there are earlier claims: the writer of the segment, all known records, and the batches that cannot be
   // read. Next returns these batches last.
   SessionInfo writer;
@@ -29,7 +29,7 @@ struct SpooledSegment {
 
   bool readable() const { return returned.batches < totals.batches; }
   bool unread() const { return readable() || !damaged.empty(); }
-  // No batch is claimed or was returned, so nothing reads the segment.
+  // Returns true if no batch was claimed or returned: nothing reads the segment, so it may be dropped.
   bool droppable() const { return claims.claims.empty() && returned.batches == 0; }
 
   // Returns the claim of an earlier process on the batch that Next returns next, advanced to that batch.

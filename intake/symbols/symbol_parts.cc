@@ -8,10 +8,13 @@ namespace tributary::intake {
 SymbolParts::SymbolParts(Options options, Metrics& metrics)
     : options_(options),
       kept_(metrics.AddCounter("tributary_intake_symbol_parts_kept_total",
-                               "Beginnings of symbol tables kept when their upload was cut off")),
+                               "Parts of symbol tables kept in memory because their upload was interrupted, so that it "
+                               "can be resumed")),
       evicted_(metrics.AddCounter("tributary_intake_symbol_parts_evicted_total",
-                                  "Kept beginnings dropped to make room; their tables are uploaded from the start")),
-      bytes_gauge_(metrics.AddGauge("tributary_intake_symbol_part_bytes", "Memory of the kept beginnings, in bytes")) {}
+                                  "Parts of interrupted symbol table uploads that were dropped to make room; such a "
+                                  "table is uploaded from its start again")),
+      bytes_gauge_(metrics.AddGauge("tributary_intake_symbol_part_bytes",
+                                    "Bytes of memory that parts of interrupted symbol table uploads take")) {}
 
 void SymbolParts::Keep(const ExecutableId& id, Part part) {
   if (part.key == 0 || part.bytes.empty() || part.bytes.size() >= part.total_bytes) return;

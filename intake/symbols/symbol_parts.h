@@ -11,10 +11,10 @@
 
 namespace tributary::intake {
 
-// The beginnings of symbol tables with an interrupted upload. Any node that has the same bytes can continue the upload:
-// the same node on its next connection, or another node. One object for a whole reducer; in memory only. Above its caps
-// it evicts the part that was not kept or offered for the longest time. The table of an evicted part is uploaded from
-// its start. Any thread may call it; a lock is held for moments.
+// Holds the beginnings of symbol tables whose upload was interrupted. Any node that has the same bytes can continue the
+// upload: the same node on its next connection, or another node. There is one object for a whole reducer; it holds the
+// parts in memory only. Above its limits it evicts the part whose last Keep or Offer was longest ago. The table of an
+// evicted part is uploaded from its start. Thread-safe: a lock is held for a short time.
 class SymbolParts {
  public:
   struct Options {
@@ -31,8 +31,8 @@ class SymbolParts {
 
   SymbolParts(Options options, Metrics& metrics);
 
-  // Keeps a part. Drops a part that cannot be continued (no key, or no bytes). Also drops a part of the same table that
-  // is not longer than the held part.
+  // Keeps a part, in place of an earlier part for this id. Drops the part if no upload can continue it (no key, or no
+  // bytes), or if a part of the same table is held that is at least as long.
   void Keep(const ExecutableId& id, Part part);
   // Returns the part that a node need not send when the table is requested from it. The part stays here until Take is
   // called.

@@ -12,7 +12,8 @@ namespace tributary::intake {
 namespace {
 
 Counter& Event(Metrics& metrics, std::string_view event) {
-  return metrics.AddCounter("tributary_intake_symbol_uploads_total", "Uploads of symbol tables, by event",
+  return metrics.AddCounter("tributary_intake_symbol_uploads_total",
+                            "Events of symbol table uploads, by kind: begun, resumed, whole, spoiled or lost",
                             {{"event", std::string(event)}});
 }
 
@@ -36,7 +37,7 @@ std::optional<SymbolRequest> SymbolReceiver::Expect(const ExecutableId& id) {
 
 absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Take(SymbolChunk chunk) {
   if (!expected_.contains(chunk.id)) {
-    return Error(absl::StatusCode::kNotFound, "symbols of " + chunk.id.ToString() + " were not asked for");
+    return Error(absl::StatusCode::kNotFound, "symbols of " + chunk.id.ToString() + " were not requested");
   }
   if (!chunk.unavailable.empty()) {
     expected_.erase(chunk.id);
@@ -46,7 +47,9 @@ absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Take(Symbol
     if (std::optional<Table> refused = Begin(chunk)) return refused;
   } else if (chunk.id != current_) {
     ASSIGN_OR_RETURN(const bool here, GoOn(chunk));
-    if (!here) return Table{chunk.id, Error(absl::StatusCode::kDataLoss, "its beginning is no longer kept")};
+    if (!here)
+      return Table{chunk.id, Error(absl::StatusCode::kDataLoss,
+                                   "the reducer no longer has the part of the table that the node continued")};
   }
   if (!Continues(chunk)) {
     // Keeps the bytes that other connections brought: this error is not their fault.

@@ -11,20 +11,20 @@
 
 namespace tributary::intake {
 
-// Every instance uses the same series. Thread-safe.
+// Counts uploads of symbol tables, by event. All instances count in the same series. Thread-safe.
 struct SymbolUploadMetrics {
   explicit SymbolUploadMetrics(Metrics& metrics);
 
-  Counter& begun;    // from the first byte
-  Counter& resumed;  // after a part that was here already
-  Counter& whole;    // complete, and as announced
-  Counter& spoiled;  // complete, but not as announced
-  Counter& lost;     // continues a part that is no longer here
+  Counter& begun;    // uploads that began at the first byte
+  Counter& resumed;  // uploads that continue a held part
+  Counter& whole;    // complete tables with the announced size and key
+  Counter& spoiled;  // complete tables with another size or key
+  Counter& lost;     // uploads of the rest of a part that is no longer held
   Counter& bytes;    // of accepted chunks
 };
 
 // The receiving end of symbol tables. Accepts only requested tables, one table at a time, in order, within its limits.
-// The part of a table that is not whole when a connection ends is kept in `parts`.
+// If a table is incomplete when the connection ends, its received part is kept in `parts`.
 class SymbolReceiver {
  public:
   struct Options {
@@ -44,12 +44,13 @@ class SymbolReceiver {
 
   struct Table {
     ExecutableId id;
-    // NotFound: the node has no table. ResourceExhausted: over a limit. DataLoss: the part that the node continued was
-    // spoiled, or is not here any more. This is not the node's fault, and the table can be requested again.
+    // NotFound: the node has no table. ResourceExhausted: over a limit. DataLoss: the part that the node continued has
+    // wrong bytes, or is not held any more. This is not the node's fault, and the table can be requested again.
     absl::StatusOr<std::string> encoded;
   };
   // Returns a table once it is whole or refused. NotFound: the table was not requested (skip the chunk).
-  // InvalidArgument: a hole, or the bytes are not the announced table and all of them came from this sender.
+  // InvalidArgument: the chunk does not continue the one before it, or the bytes are not the announced table and this
+  // sender sent all of them.
   absl::StatusOr<std::optional<Table>> Take(SymbolChunk chunk);
   // Keeps a table that is not whole, so that a later upload can continue it.
   void Park();

@@ -18,8 +18,8 @@ class SymbolSender {
   static constexpr size_t kQueuedBytesMax = 128u << 20;
   static constexpr size_t kQueuedFilesMax = 64;
 
-  // Begins after `part` if it is a part of this same table. Returns false if too much is waiting already. The table is
-  // then dropped, and the reducer asks again on its next connection.
+  // Queues a table. Sends only the rest if `part` is a part of this table. Returns false and drops the table if too
+  // much is waiting already; the reducer requests the table again on the next connection.
   bool Add(const ExecutableId& id, PackedTable table, const SymbolPart& part = {});
   void AddUnavailable(const ExecutableId& id, std::string why);
   std::optional<SymbolChunk> Next();

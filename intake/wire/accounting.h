@@ -14,7 +14,7 @@ using TypeCountsList = capnp::List<wire::TypeCounts, capnp::Kind::STRUCT>;
 constexpr uint64_t kSamplesOfMessageMax = uint64_t{1} << 48;
 static_assert(kSamplesOfMessageMax <= kSampleCountMax / kLossReasonsMax);
 
-// Writes nothing after the last value that is not 0.
+// Writes the values up to the last one that is not 0.
 template <typename InitLost>
 void WriteLost(const uint64_t (&lost)[kLossReasonCount], InitLost&& init) {
   unsigned used = kLossReasonCount;
@@ -48,7 +48,7 @@ inline void WriteAccounting(const Accounting& accounting, wire::Batch::Builder t
   }
 }
 
-// A loss for a reason of a later release counts as kBadRecord: captured = stored + lost must hold.
+// A loss for a reason of a later release counts as kBadRecord, so that captured = stored + lost still holds.
 inline absl::Status ReadLost(LossList::Reader from, uint64_t (&lost)[kLossReasonCount], IncomingBatch* out) {
   if (from.size() > kLossReasonsMax) return Malformed("too many loss reasons");
   for (unsigned i = 0; i < from.size(); ++i) {

@@ -10,8 +10,8 @@
 namespace tributary::intake {
 
 // The unit of the intake protocol (docs/intake-protocol.md): a header of 32 bytes, all little-endian, then the payload.
-// The payload is one Cap'n Proto message, as one zstd-1 frame if kFlagZstd is set. The sender sets the flag if
-// compression makes the payload smaller.
+// The payload is one Cap'n Proto message. If kFlagZstd is set, it is compressed as one zstd frame (level 1). The sender
+// sets the flag if compression makes the payload smaller.
 //
 //   offset size
 //        0    4  magic "TRBY"
@@ -24,7 +24,7 @@ namespace tributary::intake {
 //       20    4  stored length: of the bytes after the header, ≤ 4 MiB
 //       24    8  XXH3-64 of bytes 0–23 and the stored payload
 //
-// This header and Hello do not change between releases; everything else is negotiated in Hello.
+// This header and Hello are the same in all releases. Hello negotiates everything else.
 constexpr uint32_t kMagic = 0x59425254;  // "TRBY"
 constexpr uint8_t kFrameVersion = 1;
 constexpr size_t kHeaderBytes = 32;
@@ -60,8 +60,8 @@ std::string EncodeFrame(MessageType type, uint8_t channel, uint64_t sequence, st
 // The reason for which a FrameDecoder stopped; the Status describes it in words.
 enum class FrameFault : uint8_t { kNone, kBadMagic, kBadVersion, kBadFlags, kOversized, kBadChecksum, kBadPayload };
 
-// Cuts a byte stream into frames. Checks everything before it allocates memory for it. After an error the stream cannot
-// be resynchronised and the connection must close. Not thread-safe.
+// Cuts a byte stream into frames. Checks everything before it allocates memory for it. After an error the decoder
+// cannot find the next frame, and the connection must be closed. Not thread-safe.
 class FrameDecoder {
  public:
   // The limit may be lower for a peer that has not sent Hello yet.

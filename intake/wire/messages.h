@@ -12,7 +12,7 @@
 
 // The protocol's messages as plain structs, and their Cap'n Proto form (schemas/intake/intake.capnp). Encoders return
 // the payload of a frame. Decoders take hostile input: they have a traversal limit and list limits, and check every
-// reference. They return InvalidArgument for anything else than a valid message.
+// reference. They return InvalidArgument unless the payload is a valid message.
 
 namespace tributary::intake {
 
@@ -29,8 +29,8 @@ struct Hello {
   Role role = Role::kNode;
   SessionInfo session;
   uint32_t dictionary_generation = 0;  // of the definitions counted in `sent`
-  DictionaryCounts sent;               // sent of this generation so far
-  uint64_t next_sequence = 1;          // of the oldest batch that it still holds, or will make next
+  DictionaryCounts sent;               // definitions of this generation that were sent so far
+  uint64_t next_sequence = 1;          // of the oldest batch that the sender holds, else of the next one
   ClockPair clock;
   std::string token;  // bearer token; unused unless the reducer requires one
 };
@@ -41,12 +41,12 @@ struct Welcome {
   uint64_t durable_sequence = 0;  // batches up to here are stored: drop them
   bool dictionary_kept = false;   // the generation in Hello is known; definitions continue at `have`
   DictionaryCounts have;
-  uint32_t credit_bytes = 16u << 20;  // unacknowledged stored bytes that the sender may have in flight
+  uint32_t credit_bytes = 16u << 20;  // frame bytes that may be sent and not yet acknowledged
   uint32_t dictionary_nodes_max = 131'072;
   uint32_t heartbeat_ms = 5000;
 };
 
-// A received batch. Its session supplies source and node. Definitions alone have no sequence number and no samples.
+// A received batch. The session fills in source and node. A message of definitions alone has sequence 0 and no samples.
 struct IncomingBatch : RowBatch {
   uint64_t nodes_hash = 0;      // Dictionary::rolling_hash of the sender after the definitions
   uint32_t unknown_values = 0;  // enum values of a later release, read as unknown

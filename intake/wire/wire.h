@@ -29,8 +29,8 @@ inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(
 #include "intake/wire/messages.h"
 #include "schemas/intake/intake.capnp.h"
 
-// The boundary to Cap'n Proto, for this folder's .cc files only. Takes hostile bytes, returns a Status, and lets no
-// exception pass.
+// Reads and writes Cap'n Proto messages. Include it only in .cc files of intake/. The input may be hostile. Errors are
+// returned as absl::Status, and no exception leaves these functions.
 
 namespace tributary::intake {
 
@@ -40,8 +40,8 @@ inline std::string ToPayload(capnp::MessageBuilder& message) {
   return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
 }
 
-// Fills a T with `read(root, &t)`. Pointers that loop or overlap cost at most four times the message's size. The depth
-// of the schema limits nesting.
+// Returns the T that `read(root, &t)` fills. Reads at most four times the message's words, even if hostile pointers
+// loop or overlap. Structures may be nested at most 8 deep. InvalidArgument if the message exceeds one of these limits.
 template <typename Root, typename T, typename Read>
 absl::StatusOr<T> ReadPayload(std::string_view payload, Read&& read) {
   if (payload.empty() || payload.size() % sizeof(capnp::word) != 0) {
@@ -107,8 +107,8 @@ inline ClockPair ReadClock(wire::ClockPair::Reader from) {
   return {MonotonicNs{from.getMonotonicNs()}, UnixNs{from.getUnixNs()}};
 }
 
-// A batch's sample types. InvalidArgument if there are more than kSampleTypesMax, if a number is not free or appears
-// twice, or if an aggregation, name or unit is not valid.
+// Write and read a batch's sample types. Reading returns InvalidArgument if there are more than kSampleTypesMax, if a
+// number is not free or appears twice, or if an aggregation, name or unit is not valid.
 inline void WriteSampleTypes(const std::vector<SampleTypeDefinition>& types, wire::Batch::Builder to) {
   if (types.empty()) return;
   auto list = to.initSampleTypes(static_cast<unsigned>(types.size()));

@@ -58,16 +58,20 @@ PodResolver::PodResolver(Options options, intake::MetadataFeed& feed, const Cloc
     : options_(std::move(options)),
       feed_(feed),
       clock_(clock),
-      pods_gauge_(metrics.AddGauge("tributary_k8s_pods", "Existing pods.")),
-      owners_gauge_(metrics.AddGauge("tributary_k8s_owners", "Existing ReplicaSets and Jobs.")),
+      pods_gauge_(metrics.AddGauge("tributary_k8s_pods", "Pods that exist in the cluster.")),
+      owners_gauge_(metrics.AddGauge("tributary_k8s_owners", "ReplicaSets and Jobs that exist in the cluster.")),
       left_out_(metrics.AddCounter("tributary_k8s_attributes_left_out_total",
-                                   "Labels, annotations and container ids left out: over a limit, or unusable.")),
+                                   "Labels, annotations and container ids that were left out, because they were over a "
+                                   "limit or unusable.")),
       turned_away_(metrics.AddCounter("tributary_k8s_turned_away_total",
-                                      "Pods, containers, owners and workloads beyond the allowed number.")),
-      unusable_(metrics.AddCounter("tributary_k8s_unusable_objects_total", "Objects without a name or a uid.")),
+                                      "Pods, containers, owners and workloads that were left out, because their number "
+                                      "was at its limit.")),
+      unusable_(metrics.AddCounter("tributary_k8s_unusable_objects_total",
+                                   "Objects that the API server sent without a name or a uid.")),
       duplicates_(metrics.AddCounter("tributary_k8s_duplicate_containers_total",
                                      "Container ids that a pod named although another pod had already named them.")),
-      rollouts_total_(metrics.AddCounter("tributary_k8s_rollouts_total", "Rollouts that were noticed.")),
+      rollouts_total_(
+          metrics.AddCounter("tributary_k8s_rollouts_total", "Rollouts of workloads that k8s-collector noticed.")),
       rollouts_(turned_away_) {
   ReportCluster();
 }

@@ -21,8 +21,8 @@ namespace tributary {
 
 // Turns the events of a cluster's watch into entities for reducers: pods with their owners, containers, workloads,
 // namespaces, nodes, the cluster and rollouts. Pods do not wait for their owners: a pod is sent at once, and again when
-// the owner's own owner becomes known. Only the feed stores the entities of pods. The resolver stores the data to
-// follow a pod: some 300 bytes per pod. On its owner's thread.
+// the owner's own owner becomes known. Only the feed stores the entities of pods. The resolver itself stores only the
+// data that it needs to follow a pod: some 300 bytes per pod. On its owner's thread.
 class PodResolver : public WatchEvents {
  public:
   struct Options {

@@ -24,7 +24,7 @@ struct PodVersion {
 PodVersion VersionOf(const KubeObject& pod);
 
 // Detects rollouts: a workload begins to run another version, as its pods show. The first version seen of a workload is
-// not a rollout. A return to an earlier version is one.
+// not a rollout. A return to an earlier version is a rollout.
 //
 // The newer of two versions is found as follows. A Deployment's controller numbers its ReplicaSets, and gives an old
 // one a new number when it is used again. For other workloads, the version of the pod that was created last is newer.

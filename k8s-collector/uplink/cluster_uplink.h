@@ -30,7 +30,7 @@ class ClusterUplink {
   absl::Status Start(const std::string& node_id);
   IntakeCredentials& credentials() { return *credentials_; }
   bool started() const { return !clients_.empty(); }
-  // Returns true if a reducer has been sent everything that the feed knew, since the start.
+  // Returns true if at least one reducer has been sent a whole snapshot of the feed since the start.
   bool has_sent_all() const;
 
  private:

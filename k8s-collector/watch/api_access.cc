@@ -22,7 +22,8 @@ absl::StatusOr<ApiAccess> InClusterAccess(const std::map<std::string, std::strin
                                           const std::string& root) {
   std::string host = ValueOf(environment, "KUBERNETES_SERVICE_HOST");
   std::string port = ValueOf(environment, "KUBERNETES_SERVICE_PORT");
-  if (host.empty()) return Error(absl::StatusCode::kNotFound, "KUBERNETES_SERVICE_HOST is not set: not in a pod");
+  if (host.empty())
+    return Error(absl::StatusCode::kNotFound, "KUBERNETES_SERVICE_HOST is not set: this program does not run in a pod");
   if (port.empty()) port = "443";
   if (host.find(':') != std::string::npos) host = fmt::format("[{}]", host);
   ApiAccess access;

@@ -25,7 +25,8 @@ class ApiReplay {
   // The time of the current step. Before Run() it is the time of the first step.
   const Clock& clock() const { return clock_; }
 
-  // Calls `after_step` after each step. FailedPrecondition if the recording has other requests than this version makes.
+  // Calls `after_step` after each step. FailedPrecondition if the recording contains a request that this version does
+  // not make.
   absl::Status Run(WatchEvents& events, Metrics& metrics, const std::function<void()>& complete,
                    const std::function<void()>& after_step);
 

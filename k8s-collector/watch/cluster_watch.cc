@@ -72,9 +72,9 @@ void ClusterWatch::LogTrouble(Kind& kind) {
   const std::string& trouble = kind.watch->trouble();
   if (trouble == kind.logged_trouble) return;
   if (trouble.empty()) {
-    LogInfo("watching again kind={}", kind.watch->info().plural);
+    LogInfo("objects are watched again kind={}", kind.watch->info().plural);
   } else {
-    LogWarning("not watching kind={} cause=\"{}\"", kind.watch->info().plural, trouble);
+    LogWarning("cannot watch objects kind={} cause=\"{}\"", kind.watch->info().plural, trouble);
   }
   kind.logged_trouble = trouble;
 }

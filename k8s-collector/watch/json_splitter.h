@@ -24,7 +24,7 @@ class JsonSplitter {
   JsonSplitter(Shape shape, size_t object_bytes_max) : shape_(shape), object_bytes_max_(object_bytes_max) {}
 
   // Calls `take` for each complete object until `take` returns false. Skips objects over `object_bytes_max`.
-  // InvalidArgument if this is not such an answer; the message shows its begin.
+  // InvalidArgument if this is not such an answer; the message shows its first bytes.
   absl::Status Feed(std::string_view bytes, const Take& take);
 
   bool whole() const { return depth_ == 0 && begun_; }  // the answer could end here

@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// The parts of a Kubernetes object that attributes are made of. Bounded, whatever the API server sends.
+// The parts of a Kubernetes object that attributes are made of. All sizes are limited, whatever the API server sends.
 struct KubeObject {
   static constexpr size_t kLabelsMax = 256;      // and as many annotations
   static constexpr size_t kTextBytesMax = 4096;  // of one label, annotation, image, …

@@ -19,7 +19,7 @@ struct ApiError {
 struct WatchEvent {
   enum class Type { kPut, kDeleted, kBookmark, kError, kUnknown };
   Type type = Type::kUnknown;
-  KubeObject object;  // of the first three; a bookmark has only a resource version
+  KubeObject object;  // of kPut, kDeleted and kBookmark; a bookmark's object has only a resource version
   ApiError error;     // of kError
 };
 

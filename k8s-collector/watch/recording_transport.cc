@@ -32,7 +32,7 @@ struct RecordingTransport::Files {
     }
     if (status.ok()) return;
     ended = true;
-    LogWarning("recording ends cause=\"{}\"", Message(status));
+    LogWarning("the recording of the API server's answers ends cause=\"{}\"", Message(status));
   }
 };
 

@@ -160,7 +160,7 @@ void ResourceWatch::EndList(MonotonicNs now) {
 void ResourceWatch::EndWatch(const absl::Status& transport, MonotonicNs now) {
   if (flawed_) ListAgain();
   if (answer_.has_error_event) {
-    const std::string why = fmt::format("watch: the server ended it: {} (code {})",
+    const std::string why = fmt::format("watch: the API server ended the watch: {} (code {})",
                                         EscapeForDisplay(answer_.error.message), answer_.error.code);
     if (answer_.error.code == 410) {
       ListAgain();
@@ -179,7 +179,7 @@ void ResourceWatch::EndWatch(const absl::Status& transport, MonotonicNs now) {
     backoff_ns_.Reset();
     due_.value = now.value + Jittered(options_.backoff_min_ns / 4, random_);
   } else {
-    Fail(WatchFailure::kServer, "watch: the server ended it at once", now);
+    Fail(WatchFailure::kServer, "watch: the API server ended the watch at once", now);
   }
 }
 

@@ -17,8 +17,9 @@
 
 namespace tributary {
 
-// Receives the objects of a cluster. Between OnListBegin and OnListEnd come all objects of a kind. A known object that
-// does not come has been deleted. A list may begin again before its end. Objects may come twice.
+// Receives the objects of a cluster. Between OnListBegin and OnListEnd it receives all objects of a kind. A known
+// object that is not among them has been deleted. A list may begin again before its end. An object may be received
+// twice.
 class WatchEvents {
  public:
   virtual ~WatchEvents() = default;
@@ -30,8 +31,9 @@ class WatchEvents {
 
 // Follows all objects of one kind, by the API's rules ("Efficient detection of changes", Kubernetes API concepts).
 // Lists them page by page and watches from there on. After an interruption it continues where it stopped. It lists
-// again when the server no longer has that state (410 Gone). This class says what to request and when, and receives the
-// answers. The caller provides time, network and credentials. On its owner's thread.
+// again when the server no longer has that state (410 Gone), and after answers that it could not use. This class says
+// what to request and when, and receives the answers. The caller provides time, network and credentials. On its owner's
+// thread.
 class ResourceWatch {
  public:
   struct Options {
@@ -42,9 +44,9 @@ class ResourceWatch {
     int64_t retry_after_max_ns = 5 * kNsPerMinute;  // maximum of a server's Retry-After
     int64_t list_silence_ns = kNsPerMinute;
     int64_t watch_silence_ns = 150 * kNsPerSecond;  // servers send a bookmark every minute
-    int64_t watch_seconds_min = 240;                // and up to twice that, so that not all watches end at once
-    size_t object_bytes_max = 4u << 20;             // etcd accepts 1.5 MiB
-    uint64_t seed = 0;                              // of jitter; 0: random
+    int64_t watch_seconds_min = 240;     // a watch lasts this long to twice as long, so that not all end together
+    size_t object_bytes_max = 4u << 20;  // etcd accepts 1.5 MiB
+    uint64_t seed = 0;                   // of jitter; 0: random
   };
   static constexpr uint32_t kRefusalsMax = 4;
 
@@ -66,8 +68,8 @@ class ResourceWatch {
 
   const ResourceInfo& info() const { return info_; }
   bool listed() const { return listed_; }  // at least once
-  // True after repeated refusals (not allowed, or not found): do not wait for this kind. One or two refusals mean
-  // nothing: an API server that has just started does not know its own rules yet.
+  // True after repeated refusals (not allowed, or not found): do not wait for this kind. Fewer than kRefusalsMax
+  // refusals in a row do not count: an API server that has just started does not know its own rules yet.
   bool refused() const { return refusals_ >= kRefusalsMax; }
   // The current problem, for people; "" if there is none.
   const std::string& trouble() const { return trouble_; }

@@ -3,9 +3,11 @@
 namespace tributary {
 
 WatchMetrics::WatchMetrics(Metrics& metrics)
-    : lists(metrics.AddCounter("tributary_k8s_lists_total", "Times that all objects of a kind were listed.")),
-      watches(metrics.AddCounter("tributary_k8s_watches_total", "Watches started or continued.")),
-      events(metrics.AddCounter("tributary_k8s_events_total", "Changed objects that watches reported.")),
+    : lists(metrics.AddCounter("tributary_k8s_lists_total",
+                               "Times that all objects of a kind were listed at the API server.")),
+      watches(metrics.AddCounter("tributary_k8s_watches_total", "Watch requests to the API server, new or continued.")),
+      events(metrics.AddCounter("tributary_k8s_events_total",
+                                "Changes of objects that the API server's watches reported.")),
       malformed_objects(metrics.AddCounter("tributary_k8s_objects_dropped_total",
                                            "Objects of the API server that could not be used, by reason.",
                                            {{"reason", "malformed"}})),
@@ -13,7 +15,8 @@ WatchMetrics::WatchMetrics(Metrics& metrics)
                                            "Objects of the API server that could not be used, by reason.",
                                            {{"reason", "too_large"}})),
       left_out(metrics.AddCounter("tributary_k8s_fields_left_out_total",
-                                  "Labels, annotations, owners and containers beyond the limits of one object.")) {
+                                  "Labels, annotations, owners and containers that were left out, because they were "
+                                  "over the limits of one object.")) {
   constexpr std::array<const char*, kWatchFailureCount> kNames = {
       "connection", "silent", "unauthorized", "forbidden", "not_served", "expired", "throttled", "server", "malformed"};
   for (size_t i = 0; i < kNames.size(); ++i) {

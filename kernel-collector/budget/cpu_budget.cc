@@ -33,9 +33,12 @@ CpuBudget::CpuBudget(const Options& options, const Clock& clock, Metrics& metric
       governor_({.budget = options.budget, .period_ns = options.period_ns}),
       period_ns_(options.period_ns) {
   shown_->period_ns = period_ns_;
-  metrics.AddCallback("tributary_collector_sample_rate_hz", "Samples per second and CPU, as the CPU budget allows",
+  metrics.AddCallback("tributary_collector_sample_rate_hz",
+                      "Sampling rate in force, which the CPU budget may have lowered, in samples per second and CPU",
                       /*is_counter=*/false, {}, [shown = shown_] { return Hz(shown->period_ns); });
-  metrics.AddCallback("tributary_collector_cpu_share", "Share of the node's CPU time that the collector used lately",
+  metrics.AddCallback("tributary_collector_cpu_share",
+                      "Share of the node's CPU time that the collector used in the newest complete measurement; 0 "
+                      "before the first",
                       /*is_counter=*/false, {}, [shown = shown_] { return shown->share.load(); });
   metrics.AddCallback(
       "tributary_collector_process_cpu_seconds_total", "CPU time of the collector's process and its children",
@@ -63,8 +66,8 @@ void CpuBudget::Change() {
   int64_t period_ns = governor_.period_ns();
   if (absl::Status status = callbacks_.set_period(period_ns); !status.ok()) {
     if (uint64_t held; failure_log_.Allow(clock_.Monotonic(), &held)) {
-      LogWarning("sampling rate not changed rate_hz={:.2f} wanted_hz={:.2f} cause=\"{}\" suppressed={}", Hz(period_ns_),
-                 Hz(period_ns), Message(status), held);
+      LogWarning("cannot change the sampling rate rate_hz={:.2f} wanted_hz={:.2f} cause=\"{}\" suppressed={}",
+                 Hz(period_ns_), Hz(period_ns), Message(status), held);
     }
     return;
   }

@@ -26,13 +26,13 @@ struct CpuUse {
 //    steps as the recent mean needs if all cost came from samples.
 //  - The savings are a quarter of a minute, and the recent mean would stay under 4/5 of the budget at a higher rate
 //    even if all cost came from samples: raises the rate to the highest such rate.
-//  - Part of the cost does not come from samples, so a higher rate can be affordable that the rule above would never
-//    choose. If the mean is under 4/5 of the budget, one step is tried after a minute. If that step had to be undone,
-//    the next attempt comes after twice the wait, up to 16 minutes.
-// So under a steady load, a settled rate never moves by more than one step, and does so more and more rarely. After
-// every change the rate stays for at least three windows and 20 periods, unless the budget is exceeded. The reason:
-// each change discards the elapsed part of a period on every CPU, half a period on average, which the samples' ns then
-// do not count.
+//  - Part of the cost does not come from samples. So a higher rate may fit into the budget although the rule above
+//    never chooses it. If the mean is under 4/5 of the budget, the rate is raised by one step as an attempt, after a
+//    minute. If that step had to be undone, the next attempt comes after twice the wait, up to 16 minutes.
+// So under a steady load, the rate settles. After that it changes only by one step for such an attempt, more and more
+// rarely. After every change the rate stays for at least three windows and 20 periods, unless the budget is exceeded.
+// The reason: each change discards the elapsed part of a period on every CPU, half a period on average. The samples' ns
+// do not count this time.
 //
 // Pure: no clock, no system call. Use it on any one thread.
 class CpuGovernor {
@@ -72,10 +72,10 @@ class CpuGovernor {
   size_t step_ = 0;
   std::optional<CpuUse> window_start_;
   std::optional<double> share_;
-  double mean_share_ = 0;         // since the last change, recent windows weigh more
+  double mean_share_ = 0;         // since the last change; recent windows have more weight
   int windows_since_change_ = 0;  // number of windows in mean_share_
   int64_t since_change_ns_ = 0;
-  double savings_ns_ = kSavingsNs;  // in ns of the whole budget
+  double savings_ns_ = kSavingsNs;  // unit: ns × budget × CPUs
   int64_t try_wait_ns_ = kTryWaitMinNs;
   bool trying_ = false;  // the last change was an attempt
 };

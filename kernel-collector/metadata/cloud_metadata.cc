@@ -25,9 +25,11 @@ CloudMetadata::CloudMetadata(Options options, Executor& executor, AlarmSource& a
       again_(alarms.NewAlarm([this] { Ask(); })),
       pause_ms_(kPauseMs),
       answered_(metrics.AddCounter("tributary_collector_cloud_requests_total",
-                                   "requests to the cloud's instance service, by result", {{"result", "answered"}})),
+                                   "Attempts to get metadata from the cloud's instance metadata service, by result",
+                                   {{"result", "answered"}})),
       failed_(metrics.AddCounter("tributary_collector_cloud_requests_total",
-                                 "requests to the cloud's instance service, by result", {{"result", "failed"}})) {}
+                                 "Attempts to get metadata from the cloud's instance metadata service, by result",
+                                 {{"result", "failed"}})) {}
 
 void CloudMetadata::Ask() {
   if (options_.cloud == Cloud::kNone) return done_({});
@@ -42,14 +44,15 @@ void CloudMetadata::Ask() {
 void CloudMetadata::Take(const absl::StatusOr<Attributes>& answer) {
   if (answer.ok()) {
     answered_.Add();
-    LogInfo("cloud provider={} region={} instance={}", CloudName(options_.cloud),
+    LogInfo("cloud metadata received provider={} region={} instance={}", CloudName(options_.cloud),
             FindAttribute(*answer, "cloud.region"), FindAttribute(*answer, "host.id"));
     return done_(*answer);
   }
   failed_.Add();
   if (asked_ < kAttempts) return again_->StartOnce(static_cast<uint64_t>(pause_ms_.Next()));
   LogWarning(
-      "cloud metadata is missing provider={} cause=\"{}\" attempts={}: to do without it, set --cloud-metadata off",
+      "cannot get cloud metadata provider={} cause=\"{}\" attempts={}: if you do not need cloud metadata, set "
+      "--cloud-metadata off",
       CloudName(options_.cloud), Message(answer.status()), asked_);
   done_({});
 }

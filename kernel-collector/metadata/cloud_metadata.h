@@ -17,8 +17,8 @@
 namespace tributary {
 
 // Asks the cloud's instance service once, when the collector starts. If the service does not answer, asks again with
-// growing pauses: five times within half a minute, then never again. One line in the log reports the result. Loop
-// thread. Requests run on `executor` and take at most `timeout_ns` each, so nothing waits for them.
+// growing pauses. There are five attempts in all, with pauses of 30 s in total. One line in the log reports the result.
+// Loop thread. Requests run on `executor` and take at most `timeout_ns` each, so the loop never waits for them.
 class CloudMetadata {
  public:
   struct Options {

@@ -19,7 +19,7 @@ constexpr size_t kWaitingWithoutDockerMax = 256;
 
 Counter& Requests(Metrics& metrics, const char* result) {
   return metrics.AddCounter("tributary_collector_docker_containers_total",
-                            "containers that Docker was asked about, by result", {{"result", result}});
+                            "Containers that Docker was asked about, by result", {{"result", result}});
 }
 
 }  // namespace
@@ -31,14 +31,16 @@ DockerMetadata::DockerMetadata(std::shared_ptr<DockerClient> client, Executor& e
       clock_(clock),
       feed_(feed),
       pause_ms_(kPauseMs),
-      known_(metrics.AddGauge("tributary_collector_docker_containers_known", "running containers known from Docker")),
+      known_(metrics.AddGauge("tributary_collector_docker_containers_known",
+                              "Running containers whose metadata came from Docker")),
       found_(Requests(metrics, "found")),
       not_found_(Requests(metrics, "not_found")),
       failed_(Requests(metrics, "failed")),
       refused_(Requests(metrics, "refused")),
       labels_left_out_(
           metrics.AddCounter("tributary_collector_docker_labels_left_out_total",
-                             "labels of containers that were left out: over the limit of 64, or too long")),
+                             "Labels that were left out of containers' metadata: beyond the 64 of one container, or "
+                             "too long")),
       next_(alarms.NewAlarm([this] {
         pausing_ = false;
         AskNext();

@@ -20,11 +20,12 @@
 
 namespace tributary {
 
-// Reports Docker's data of sampled containers. Each container is requested once, when it is first seen. So the cost
-// depends on the number of sampled containers, not on the number of running ones. Once a minute one list of the running
-// containers shows which containers have ended. Sends one request at a time, at most 50 per second. While Docker does
-// not answer, pauses of up to a minute. At most kContainersMax containers are known or waiting. Containers above the
-// limit are counted and not requested. Loop thread; requests run on `executor`.
+// Reports Docker's data of sampled containers. Docker is asked once for each container, when the container is first
+// seen; a failed request is repeated. So the cost depends on the number of sampled containers, not on the number of
+// running ones. Once a minute one list of the running containers shows which containers have ended. Sends one request
+// at a time, at most 50 per second. While Docker does not answer, it pauses for up to a minute between requests. At
+// most kContainersMax containers are known or waiting. Containers above the limit are counted and not requested. Loop
+// thread; requests run on `executor`.
 class DockerMetadata {
  public:
   static constexpr size_t kContainersMax = 4096;

@@ -8,12 +8,12 @@
 
 namespace tributary {
 
-// Returns the permanent id of this machine: /etc/machine-id, else D-Bus's copy of it, else the firmware's UUID (only
-// root may read it). Returns "" if there is none.
+// Returns the permanent id of this machine: the content of /etc/machine-id, else D-Bus's copy of this id, else the
+// firmware's UUID (only root may read the UUID). Returns "" if there is none.
 std::string ReadHostId(const HostFiles& files, const std::string& sys_root);
 
-// Returns the host's name. This is the kernel's name, except in a process with its own UTS namespace (in a container):
-// there /etc/hostname is read.
+// Returns the host's name: the name that the kernel reports. If this process has another UTS namespace than process 1
+// (in a container), the host's /etc/hostname is read first.
 std::string ReadHostName(const HostFiles& files, const std::string& proc_root);
 
 // Returns os.type, os.name, os.version, os.description and os.build_id (OpenTelemetry's conventions), from

@@ -7,10 +7,10 @@
 
 namespace tributary {
 
-// Reads files of the host, also from within a container. Tries three places in turn. The first is `host_dir`, where the
-// host's directories may be mounted (/hostfs/etc); some of them may be missing. The second is the root of process 1,
-// which is the host's root if the host's processes are visible. The third is this process's own root. Symbolic links
-// stay within the root in which they are found. Thread-safe.
+// Reads files of the host, also from within a container. Tries three places, in this order. The first is `host_dir`,
+// where the host's directories may be mounted (/hostfs/etc); some of them may be missing. The second is the root of
+// process 1, which is the host's root if the host's processes are visible. The third is this process's own root.
+// Symbolic links stay within the root in which they are found. Thread-safe.
 class HostFiles {
  public:
   HostFiles(const std::string& host_dir, const std::string& proc_root) : roots_{host_dir, proc_root + "/1/root", "/"} {}

@@ -19,11 +19,11 @@ struct HttpResponse {
   std::string_view Header(std::string_view name) const;
 };
 
-// Reads one HTTP/1.1 response (RFC 9112) piece by piece: a body of a stated length, in chunks, or up to the
-// connection's end. The peer is not trusted: the head is limited to kHeadBytesMax, the body to the owner's limit.
+// Reads one HTTP/1.1 response (RFC 9112) piece by piece. The body has a stated length, comes in chunks, or ends with
+// the connection. The peer is not trusted: the head is limited to kHeadBytesMax, the body to the owner's limit.
 //
-// InvalidArgument: the bytes are not HTTP. ResourceExhausted: more bytes than allowed. The caller must not feed the
-// object after an error or when it is done. Not thread-safe.
+// InvalidArgument: the bytes are not HTTP. ResourceExhausted: more bytes than allowed. The caller must not call Feed
+// after an error, or after the end of the response. Not thread-safe.
 class HttpResponseReader {
  public:
   static constexpr size_t kHeadBytesMax = 16u << 10;
@@ -31,7 +31,7 @@ class HttpResponseReader {
   explicit HttpResponseReader(size_t body_bytes_max) : body_bytes_max_(body_bytes_max) {}
 
   absl::Status Feed(std::string_view bytes);
-  // Call it when the peer has closed. InvalidArgument: in mid-response.
+  // Call it when the peer has closed. InvalidArgument if the response is not complete.
   absl::Status End();
   bool done() const { return part_ == Part::kDone; }
   HttpResponse Take() && { return std::move(response_); }

@@ -61,14 +61,14 @@ absl::Status CheckTimeout(std::string_view value) {
 void MetadataOptionTable::AddTo(Options& table) {
   static_assert(std::size(kLabels) == kLabelCount);
   table.Add({.name = "host-dir",
-             .help = "directory where folders of the host are mounted: /etc, /sys/fs/cgroup, /var/run, /proc and /sys; "
-                     "a file that is not there is read below /proc/1/root or /",
+             .help = "directory where /etc, /sys/fs/cgroup, /var/run, /proc and /sys of the host are mounted; a file "
+                     "that is missing in this directory is read below /proc/1/root or /",
              .value_name = "DIR"},
             &out_.host_dir, "/hostfs");
   for (size_t i = 0; i < std::size(kLabels); ++i) {
     const Label& label = kLabels[i];
     Options::Spec spec{.name = fmt::format("labels-{}", label.name),
-                       .help = fmt::format("{} of everything that is sampled on this node", label.attribute),
+                       .help = fmt::format("value of {} for all samples of this node", label.attribute),
                        .value_name = "NAME",
                        .check = CheckLabel};
     if (label.in_environment) {
@@ -79,39 +79,39 @@ void MetadataOptionTable::AddTo(Options& table) {
     table.Add(std::move(spec), &labels_[i], "");
   }
   table.Add({.name = "resource-attribute",
-             .help = "attribute of everything that is sampled on this node; it outranks any value that is found "
-                     "for it; special bytes are written as %XX, as in OTEL_RESOURCE_ATTRIBUTES",
+             .help = "attribute of all samples of this node; its value outranks any value that is found for the same "
+                     "KEY; special bytes are written as %XX, as in OTEL_RESOURCE_ATTRIBUTES",
              .value_name = "KEY=VALUE",
              .check = CheckAttributes},
             &attributes_);
   table.Add({.name = "cloud-metadata",
-             .help = "cloud that is asked about this machine, at its instance service: aws, gcp or azure; off: none; "
-                     "auto: the cloud that the firmware names, if any",
+             .help = "cloud whose instance metadata service is asked about this machine: aws, gcp or azure; off: no "
+                     "cloud; auto: the cloud that the machine's firmware names, if any",
              .value_name = "WHOSE",
              .values = {"auto", "off", "aws", "gcp", "azure"}},
             &cloud_, "auto");
   table.Add({.name = "cloud-metadata-timeout",
-             .help = "how long the instance service may take for all its answers, 1ms to 1m",
+             .help = "how long the cloud's instance metadata service may take for all its answers, 1ms to 1m",
              .value_name = "DURATION",
              .check = CheckTimeout},
             &timeout_, "1s");
   table.Add({.name = "cloud-metadata-timeout-ms",
-             .help = "the same timeout for configurations of opentelemetry-network's collectors: in microseconds, "
-                     "despite its name; 0: --cloud-metadata-timeout is used",
+             .help = "replaces --cloud-metadata-timeout, for configurations of opentelemetry-network's collectors; in "
+                     "microseconds, despite the option's name; 0: --cloud-metadata-timeout is used",
              .value_name = "US"},
             &old_timeout_us_, 0, 0, 60'000'000);
   table.Add({.name = "cloud-metadata-endpoint",
-             .help = "URL of the instance service, for tests; if empty, the cloud's own address",
+             .help = "URL of the cloud's instance metadata service, for tests; if empty, the cloud's own address",
              .value_name = "URL",
              .check = [](std::string_view v) { return v.empty() ? absl::OkStatus() : ParseHttpEndpoint(v).status(); }},
             &out_.cloud_endpoint, "");
   table.Add({.name = "docker-socket",
-             .help = "socket of Docker, which is asked for images and labels of containers; the socket below "
-                     "--host-dir is used if it exists; if empty, Docker is not asked",
+             .help = "path of Docker's socket; the collector asks Docker for images and labels of containers; if the "
+                     "path exists below --host-dir, that socket is used; if empty, Docker is not asked",
              .value_name = "PATH"},
             &out_.docker_socket, "/var/run/docker.sock");
   table.Add({.name = "docker-ns-label",
-             .help = "container label that holds the service.namespace of the container",
+             .help = "container label whose value becomes the container's service.namespace",
              .value_name = "LABEL",
              .env_aliases = {"DOCKER_NS_LABEL"}},
             &out_.docker_namespace_label, "");

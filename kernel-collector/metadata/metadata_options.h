@@ -10,13 +10,13 @@
 
 namespace tributary {
 
-// The operator's data about a node, and the sources of more data.
+// The attributes that the operator sets for a node, and the sources of further attributes.
 struct MetadataOptions {
   std::string host_dir;      // where parts of the host's file system are mounted
   Attributes resource;       // labels; --resource-attribute takes precedence over them
-  bool detect_cloud = true;  // true: as the firmware says; false: `cloud`
+  bool detect_cloud = true;  // true: the firmware shows the cloud; false: use `cloud`
   Cloud cloud = Cloud::kNone;
-  std::string cloud_endpoint;  // "": the cloud's own
+  std::string cloud_endpoint;  // "": the usual endpoint of the cloud
   int64_t cloud_timeout_ns = 0;
   std::string docker_socket;  // "": Docker is not asked
   std::string docker_namespace_label;

@@ -17,9 +17,9 @@
 namespace tributary {
 
 // Reports a node's data about itself and its containers to its reducers (docs/metadata.md). The host is reported at
-// once, and again after its cloud has answered. Containers are reported as Docker answers. If two sources have the same
-// attribute, the operator takes precedence over the cloud, and the cloud over the system. Loop thread; blocking calls
-// run on `executor`.
+// once, and again after its cloud has answered. A container is reported when Docker has answered for it. If two sources
+// have the same attribute, the operator's value takes precedence over the cloud's value, and the cloud's value over the
+// system's. Loop thread; blocking calls run on `executor`.
 class NodeMetadata {
  public:
   struct Options {

@@ -15,12 +15,13 @@ namespace tributary {
 // created disabled.
 absl::StatusOr<Fd> OpenSamplingEvent(int cpu, uint64_t period_ns, int program_fd);
 
-// Opens the dummy event. Its ring reports mmap, comm, fork and exit of all tasks on `cpu`, and kernel code that is
-// added or removed. The event is created enabled. Its records end in the sample_id fields that kSampleIdBytes of
-// sideband_record.h describes. InvalidArgument if `build_id` is true and the kernel is older than 5.12.
+// Opens the dummy event. Its ring reports executable mappings, comm, fork and exit of all tasks on `cpu`, new cgroups,
+// and kernel code that is added or removed. The event is created enabled. Its records end in the sample_id fields that
+// kSampleIdBytes of sideband_record.h describes. InvalidArgument if `build_id` is true and the kernel is older than
+// 5.12.
 absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id);
 
-// Starts the event, at the start of a period.
+// Starts the event with a new period.
 absl::Status EnableEvent(const Fd& event);
 // Starts a new period now. This period and all later ones are `period_ns` long. Works for running and for stopped
 // events.

@@ -16,9 +16,10 @@ class PerfRing {
   // Borrows `page` and `data`, which must outlive the ring. The size of `data` in bytes is a power of two.
   PerfRing(perf_event_mmap_page* page, std::span<const uint8_t> data) : page_(page), data_(data) {}
 
-  // Makes the records visible that were written until now.
+  // Takes a snapshot: makes all records visible that were written until now.
   void Refresh();
-  // Returns the next visible record as a whole; empty if there is no more record. Valid until Pop or the next call.
+  // Returns the next visible record as a whole; empty if there are no more records. The result is valid until the next
+  // call of Next or Pop.
   std::span<const uint8_t> Next();
   void Pop();
   // Returns the space of popped records to the kernel.

@@ -105,7 +105,7 @@ void PinnedSession::ReadEarlier(const Options& options) {
   const uint32_t key = 0;
   if (info->type != BPF_MAP_TYPE_ARRAY || info->value_size != sizeof(earlier) ||
       bpf_map_lookup_elem(map.get(), &key, &earlier) != 0 || earlier.version != TRIB_SESSION_VERSION) {
-    return LogInfo("pins of another release of the collector are replaced without being read");
+    return LogInfo("pinned counters of another release of the collector are replaced without being read");
   }
   // The other collector continues to run. It keeps its own data and its unreported data of others.
   if (ProcessStartTicks(options.proc_root, Pid{static_cast<int32_t>(earlier.pid)}) == earlier.start_ticks) {

@@ -15,10 +15,10 @@
 
 namespace tributary {
 
-// This collector's pins in a bpffs: its counters, and a record of the samples that its sessions had acknowledged. From
-// these pins, the next collector finds out what a killed collector lost. The pins of earlier collectors are read at the
-// start, before they are replaced. The pins of a collector that still runs are replaced too, but that collector is not
-// reported as killed. It then leaves our pins alone.
+// This collector's pins in a bpffs: its counters, and for each of its sessions the number of samples that reducers have
+// acknowledged. From these pins, the next collector finds out what a killed collector lost. The pins of earlier
+// collectors are read at the start, before they are replaced. If another collector still runs, its pins are replaced
+// too, but it is not reported as killed. When it stops, it does not remove our pins.
 //
 // A kill at any instruction leaves either the old or the new state. An update is one system call. New pins take effect
 // one after the other by renaming, and the first of them contains the earlier collectors' sums. One thread. A
@@ -49,9 +49,10 @@ class PinnedSession {
   // captured by it, since its sessions account for them.
   void ForgetPredecessor(const SampleCounts& taken_over);
 
-  // Stores a session in one of kSlots slots: how many samples and losses its acknowledged batches have reported so far,
-  // and whether anything was sent in the session. `asked` must be set before the send, since a sent batch may have been
-  // stored. Called with every acknowledgement. One system call, about 1 µs.
+  // Stores a session in one of kSlots slots. `share`: the samples and losses that its acknowledged batches have
+  // reported so far. `asked`: whether anything was sent in the session. The caller must set `asked` before the first
+  // send, since a reducer may store a batch without an acknowledgement. Called with every acknowledgement. One system
+  // call, about 1 µs.
   void Set(size_t slot, const Predecessor::Share& share, bool asked);
 
   // Call it when sampling has ended. If everything captured was delivered or is in the spool, the pins are removed. If

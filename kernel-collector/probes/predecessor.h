@@ -34,14 +34,16 @@ struct Predecessor {
   SampleCounts unattributed() const;
 };
 
-// Adds the end of `owner`, whose counters ended at `counters`, to what `owner` had not yet reported of earlier
-// collectors. A session in which nothing was sent is left out, since no reducer can know it. There are two exceptions:
-// the session is the only one left to account for the samples, or it was already reported as that. If there are more
-// shares than fit, the oldest is dropped and its attributed samples are subtracted, since they are already stored or
-// lost. Samples of that session that were not acknowledged then count twice.
+// Returns the data of the earlier collectors that `owner` had not yet reported, plus the data of `owner` itself.
+// `owner` has ended, and `counters` are its last counters. A session in which nothing was sent is left out, since no
+// reducer can know it. There are two exceptions: no other session is left to account for the samples, or an earlier
+// collector may have reported this session as the one that accounts for them. If there are more shares than fit, the
+// oldest is dropped and its attributed samples are subtracted, since they are already stored or lost. Samples of that
+// session that were not acknowledged then count twice.
 trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters);
-// Returns what remains of collectors after their report: their samples and losses that the owner's own sessions have
-// reported, and that count as captured by the owner. They are not a cause of loss.
+// Returns the data that stays in the pins after earlier collectors were reported. `captured`: their samples and losses
+// that the owner's own sessions have reported, and that count as captured by the owner. `stopped` is true in the
+// result, so that these samples do not change the reason of a later loss.
 trib_session_ended TakenOver(const SampleCounts& captured);
 // Returns nullopt if there is nothing to report.
 std::optional<Predecessor> ToPredecessor(const trib_session_ended& ended);

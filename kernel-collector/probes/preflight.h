@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// The features that a machine must have. They are checked before anything is tried, so a refusal names its cause
-// instead of a failed system call.
+// The features of a machine that kernel-collector needs. They are checked first, so an error at start names the missing
+// feature and not a failed system call.
 struct Machine {
   std::string kernel_release;         // uname -r
   CapabilitySet capabilities;         // effective capabilities

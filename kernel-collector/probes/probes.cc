@@ -120,9 +120,9 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
     metrics.AddCallback(name, help, /*is_counter=*/true, std::move(labels),
                         [counters, counter] { return static_cast<double>(counters->Read(counter)); });
   };
-  add("tributary_collector_captured_samples_total", "Sampling ticks on busy CPUs, as the kernel side counts them",
-      TRIB_CAPTURED);
-  add("tributary_collector_idle_ticks_total", "Sampling ticks on idle CPUs: not samples", TRIB_IDLE);
+  add("tributary_collector_captured_samples_total",
+      "Captured samples, which are sampling ticks on busy CPUs, as the sampling program counts them", TRIB_CAPTURED);
+  add("tributary_collector_idle_ticks_total", "Sampling ticks on idle CPUs, which are not samples", TRIB_IDLE);
   constexpr std::string_view kLost = "tributary_collector_lost_samples_total";
   constexpr std::string_view kLostHelp = "Samples lost after capture, by reason";
   add(kLost, kLostHelp, TRIB_LOST_RING_FULL, {{"reason", std::string(LossReasonName(LossReason::kRingFull))}});
@@ -132,7 +132,7 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
                       [bad = sampler_->bad_record_counter()] { return static_cast<double>(bad->value()); });
   add("tributary_collector_stack_copies_total", "Samples that came with a copy of their stack", TRIB_COPIES);
   add("tributary_collector_stack_copies_refused_total",
-      "Samples kept without a copy of their stack, because its ring was full", TRIB_COPY_RING_FULL);
+      "Samples kept without a copy of their stack, because the ring of stack copies was full", TRIB_COPY_RING_FULL);
   for (uint32_t i = 0; i < counters->contexts(); ++i) {
     const auto context = static_cast<trib_context>(i);
     metrics.AddCallback(
@@ -211,7 +211,7 @@ void KernelProbes::DropCpu(int cpu) {
 
 void KernelProbes::FollowHotplug() {
   absl::StatusOr<std::vector<int>> online = OnlineCpus();
-  if (!online.ok()) return LogDebug("online CPUs not read cause={}", Message(online.status()));
+  if (!online.ok()) return LogDebug("cannot read the list of online CPUs cause={}", Message(online.status()));
   std::vector<int> gone;
   for (int cpu : sideband_.cpus()) {
     if (!std::binary_search(online->begin(), online->end(), cpu) || sideband_.IsDead(cpu, Clock::Real().Monotonic()))
@@ -234,7 +234,7 @@ void KernelProbes::FollowHotplug() {
       sideband_.NoteGap();
       LogInfo("CPU came online cpu={}", cpu);
     } else {
-      LogWarning("CPU not sampled cpu={} cause={}", cpu, Message(status));
+      LogWarning("cannot sample a CPU cpu={} cause={}", cpu, Message(status));
     }
   }
 }

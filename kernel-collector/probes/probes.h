@@ -26,8 +26,9 @@ struct MmapEvent {
   Pid pid;
   Tid tid;
   uint64_t start = 0, length = 0, file_offset = 0;
-  ExecutableId build_id;                        // kNone if the kernel gives no build-id
-  uint32_t device_major = 0, device_minor = 0;  // 0 with a build_id: the kernel gives only one of them
+  // The kernel reports either the build-id or device and inode. So device and inode are 0 if build_id is known.
+  ExecutableId build_id;  // kNone: not reported
+  uint32_t device_major = 0, device_minor = 0;
   uint64_t inode = 0;
   bool executable = false;
   std::string_view path;  // "/usr/lib/…", "[vdso]", "//anon", "/memfd:x (deleted)"
@@ -58,8 +59,8 @@ struct KernelCodeEvent {
   bool gone = false;
   std::string_view name;  // "bpf_prog_6deef7357e7b4530_sd_fw_egress", "ftrace_trampoline"
 };
-// A cgroup was created (Linux 5.7), in the hierarchy that has perf_event: the unified hierarchy, unless v1 has taken
-// perf_event.
+// A cgroup was created (Linux 5.7), in the hierarchy with the controller perf_event. This is the unified hierarchy,
+// unless a v1 hierarchy has the controller.
 struct CgroupEvent {
   MonotonicNs time;
   uint64_t id = 0;  // as samples carry it
@@ -93,9 +94,10 @@ struct ProbeOptions {
   std::string_view object = {};  // another sampling program, for tests; empty = the built-in one. Borrowed during Open
 };
 
-// The BPF programs, their perf events, the ring buffer and the sideband. Owned by the collector's loop thread. Nothing
-// here blocks. The order is fixed: read the samples first, then the sideband. The event of a mapping is written before
-// its code can run, so the sideband then holds all events that the samples need.
+// The BPF programs, their perf events, the ring buffer and the sideband. Owned by the collector's loop thread. Only
+// StartSampling, SetPeriod and some methods of UnwindMaps wait, as their comments say. The caller must read the samples
+// first, then the sideband. The event of a mapping is written before its code can run, so the sideband then holds all
+// events that the samples need.
 class Probes {
  public:
   // FailedPrecondition / PermissionDenied / Unimplemented: one sentence each that says what is missing (privilege, BTF,
@@ -130,10 +132,11 @@ class Probes {
   // The data that outlives this process if it is killed, and the data that earlier processes left. Lives as long as
   // this object. Finish should be called before this object is destroyed.
   virtual PinnedSession& pinned_session() = 0;
-  // Readable when a ring fills faster than a timer empties it. Drain both soon; that clears it. For epoll.
+  // Returns a descriptor for epoll. It is readable when a ring fills faster than the timer empties it. The caller
+  // should then drain samples and sideband soon: after that it is no longer readable.
   virtual int wakeup_fd() const = 0;
   // Sets another sampling period. Every CPU begins a new period. Samples contain the period that they were taken with.
-  // Costs a few system calls per CPU, 2 ms at most.
+  // Makes a few system calls per CPU, and spreads them over at most 2 ms.
   virtual absl::Status SetPeriod(uint64_t period_ns) = 0;
   // Returns the time spent in the sampling program since Open, on all CPUs.
   virtual uint64_t ReadRunNs() = 0;

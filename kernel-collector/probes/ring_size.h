@@ -6,11 +6,12 @@
 // The size of the ring of samples, and how often it must be read.
 //
 // The ring is sized once, at start, for two seconds of samples at the rate of that time. A larger ring would cost
-// memory on every node that is never used at 19 Hz. A reload may raise the rate; then the same ring fills sooner and is
-// read sooner. At start, the ring is read when at most a tenth of it is full. After a raise, it is read when a fifth is
-// full, so the loop may be late by four times its period. Both counts assume 1 KiB per sample, about twice the average.
-// The limit is a ring that fills in 50 ms, since a busy machine may keep a thread from running for that long. A higher
-// rate needs a restart, which sizes the ring for it.
+// memory on every node, and at 19 Hz the additional memory would never be used. A reload may raise the rate: the same
+// ring then fills sooner and is read sooner. At the rate at start, about a tenth of the ring or less is full when it is
+// read. At a higher rate, at most a fifth is full, so a read may be late by four poll periods. Both counts assume 1 KiB
+// per sample, about twice the average. The highest rate is the rate that fills the ring in 50 ms, since a busy machine
+// may keep a thread from running for that long. For a higher rate, restart the collector: it then chooses a larger
+// ring.
 
 namespace tributary {
 

@@ -25,7 +25,7 @@ void RaiseLockedMemoryLimit() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0) LogDebug("locked memory limit not raised errno={}", errno);
+  if (setrlimit(RLIMIT_MEMLOCK, &limit) != 0) LogDebug("cannot raise the limit of locked memory errno={}", errno);
 }
 
 }  // namespace
@@ -49,7 +49,8 @@ absl::Status Sampler::Configure(const Options& options) {
   bpf_map* samples = bpf_object__find_map_by_name(object_, "trib_samples");
   bpf_map* copies = bpf_object__find_map_by_name(object_, "trib_copies");
   if (map == nullptr || samples == nullptr || copies == nullptr) {
-    return Error(absl::StatusCode::kInternal, "the sampling program lacks its configuration or a ring");
+    return Error(absl::StatusCode::kInternal,
+                 "the sampling program lacks its section .rodata, map trib_samples or map trib_copies");
   }
   if (int error = bpf_map__set_max_entries(samples, options.ring_bytes); error != 0) {
     return ErrnoStatus("set the size of", "the sample ring", -error);
@@ -61,7 +62,8 @@ absl::Status Sampler::Configure(const Options& options) {
   bpf_map* counters = bpf_object__find_map_by_name(object_, "trib_counters");
   if (states == nullptr || counters == nullptr || bpf_map__set_max_entries(states, options.contexts) != 0 ||
       bpf_map__set_max_entries(counters, TRIB_COUNTER_SLOTS(options.contexts)) != 0) {
-    return Error(absl::StatusCode::kInternal, "the sampling program lacks its state or its counters");
+    return Error(absl::StatusCode::kInternal,
+                 "the sampling program lacks map trib_states or map trib_counters, or their size cannot be set");
   }
   samples_.bytes = options.ring_bytes;
   copies_.bytes = options.copies_bytes;
@@ -81,7 +83,8 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
 
   bpf_map* counters = bpf_object__find_map_by_name(sampler->object_, "trib_counters");
   if (counters == nullptr || sampler->program_fd() < 0) {
-    return Error(absl::StatusCode::kInternal, "the sampling program lacks its counters or its entry");
+    return Error(absl::StatusCode::kInternal,
+                 "the sampling program's object file lacks map trib_counters or program trib_sample_cpu");
   }
   sampler->counters_fd_ = bpf_map__fd(counters);
   Fd copy(fcntl(sampler->counters_fd_, F_DUPFD_CLOEXEC, 0));
@@ -102,7 +105,7 @@ absl::Status Sampler::OpenMaps() {
   RETURN_IF_ERROR(OpenRing("trib_copies", OnCopy, &copies_));
   ASSIGN_OR_RETURN(unwind_maps_, KernelUnwindMaps::Open(object_));
   bpf_map* control = bpf_object__find_map_by_name(object_, "trib_control");
-  if (control == nullptr) return Error(absl::StatusCode::kInternal, "the sampling program lacks its control");
+  if (control == nullptr) return Error(absl::StatusCode::kInternal, "the sampling program lacks map trib_control");
   ASSIGN_OR_RETURN(SharedArray shared, SharedArray::Map(bpf_map__fd(control), sizeof(trib_control), "trib_control"));
   control_.emplace(std::move(shared));
   return absl::OkStatus();

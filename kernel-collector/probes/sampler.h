@@ -54,9 +54,10 @@ class Sampler {
 
   PinnedSession& pinned_session() { return *pinned_session_; }
 
-  // Both may outlive the sampler: metrics are read at any time, from any thread.
+  // The results of counters and bad_record_counter may outlive the sampler: metrics are read at any time, from any
+  // thread.
   std::shared_ptr<const KernelCounters> counters() const { return counters_; }
-  // Captured samples whose record makes no sense. They are counted under the type in the record's header.
+  // Captured samples with a malformed record. They are counted under the type in the record's header.
   const SampleCounts& bad_records() const { return bad_records_; }
   std::shared_ptr<const Counter> bad_record_counter() const { return bad_record_counter_; }
 

@@ -15,9 +15,10 @@
 
 namespace tributary {
 
-// Events of processes and of kernel code, from one perf ring per CPU, merged in order of time. Costs nothing on system
-// calls other than mmap, mprotect, fork, exec, exit, prctl. Uses 256 KiB per CPU (less where locked memory is short),
-// which holds about 2,000 records between two drains. One thread.
+// Events of processes and of kernel code, from one perf ring per CPU, merged in order of time. Only system calls that
+// cause an event cost more: mmap, mprotect, fork, exec, exit, prctl, and calls that create cgroups or load and remove
+// BPF programs. Uses 256 KiB per CPU (less where locked memory is short), which holds about 2,000 records between two
+// drains. One thread.
 class Sideband {
  public:
   // `metrics` must outlive the sideband. `wakeups` is an epoll instance that becomes readable when a ring fills; -1:

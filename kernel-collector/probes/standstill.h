@@ -12,7 +12,7 @@ class Standstill {
  public:
   Standstill(MonotonicNs now, int64_t watched_ns) : now_(now), watched_ns_(watched_ns) {}
 
-  // Returns true if the watched clock stood still for more than 100 ms since the last call.
+  // Returns true if the watched clock has lost more than 100 ms plus 1/64 of the time since the last call.
   bool Observe(MonotonicNs now, int64_t watched_ns) {
     int64_t elapsed_ns = now.value - now_.value;
     int64_t lag_ns = elapsed_ns - (watched_ns - watched_ns_);

@@ -21,7 +21,8 @@ class UnwindMaps {
   virtual std::span<uint64_t> touches() = 0;       // TRIB_TOUCHES_MAX
   virtual std::span<trib_mapping> mappings() = 0;  // TRIB_MAPPINGS_MAX
 
-  // Call it after page entries have been taken back. From the next walk on, walks forget what they remember of them.
+  // Call it after page entries have been taken back. Walks that begin later no longer use the page entries that earlier
+  // walks remembered.
   virtual void CountWithdrawal() = 0;
 
   // Adds one chunk of rows and returns its TRIB_CHUNK_ELEMENTS elements; the first call returns chunk 0. Waits 6–9 ms
@@ -29,11 +30,13 @@ class UnwindMaps {
   // the kernel has no memory for it.
   virtual absl::StatusOr<std::span<uint64_t>> AddChunk() = 0;
 
-  // One system call each, about 1 µs. ResourceExhausted: TRIB_PROCESSES_MAX is reached.
+  // Set and drop the data of one process. Each is one system call, about 1 µs. ResourceExhausted: TRIB_PROCESSES_MAX is
+  // reached.
   virtual absl::Status SetProcess(Pid pid, const trib_process& process) = 0;
   virtual void DropProcess(Pid pid) = 0;
 
-  // Waits until every walk is over that may have seen data taken back before the call. 6–9 ms: any thread may call it.
+  // Waits until every walk has ended that may have seen data taken back before the call. This takes 6–9 ms. Any thread
+  // may call it.
   virtual absl::Status WaitGrace() = 0;
 };
 

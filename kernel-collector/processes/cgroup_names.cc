@@ -64,9 +64,10 @@ CgroupNames::CgroupNames(Options options, Executor& executor, const Clock& clock
     : options_(std::move(options)),
       executor_(executor),
       clock_(clock),
-      unknown_(metrics.AddCounter("tributary_collector_cgroups_unknown_total", "cgroup ids without a known path")),
+      unknown_(metrics.AddCounter("tributary_collector_cgroups_unknown_total",
+                                  "Cgroup ids of processes whose path was not found")),
       walks_(metrics.AddCounter("tributary_collector_cgroup_walks_total",
-                                "walks of the cgroup hierarchies for processes that had ended")) {}
+                                "Walks of the cgroup hierarchies to find the cgroups of processes that had ended")) {}
 
 const CgroupName* CgroupNames::Find(Key key, Pid pid) {
   static const CgroupName kNoName;

@@ -21,11 +21,11 @@ struct CgroupName {
   std::string container_id;  // "": in no container
 };
 
-// Resolves the cgroup ids that BPF reads to names. The first source is the process's own /proc/PID/cgroup, if the file
-// is about the same cgroups as the ids. If the process is gone, or has moved since, the second source is a walk of the
-// hierarchies. Walks remember every cgroup that they pass, because a container outlives most of its processes. For the
-// unified hierarchy, kernel events report the cgroups in advance. Walks take at most 2% of a CPU, so there is a pause
-// between walks, and a caller that asks during the pause gets its answer later. Loop thread; reads run on `executor`.
+// Resolves the cgroup ids that BPF reads to names. The first source is the process's own /proc/PID/cgroup, if the
+// process is still in the cgroups with these ids. Otherwise the second source is a walk of the hierarchies. Walks
+// remember every cgroup that they pass, because a container outlives most of its processes. In the unified hierarchy,
+// kernel events report each cgroup when it is created. Walks take at most 2% of a CPU on average, so there is a pause
+// after each walk. A caller that asks during the pause gets its answer later. Loop thread; reads run on `executor`.
 class CgroupNames {
  public:
   static constexpr size_t kNamesMax = 16'384;        // above this limit the cache is cleared

@@ -62,9 +62,10 @@ struct CodeFile {
   std::string_view memory;              // the bytes, if they are in no file: the vdso's
   std::string only_function;            // the only known name of code that is in no file: see MakeNamedCode
 
-  uint32_t unwind_table = 0;  // its number in UnwindTables; 0: none yet
+  uint32_t unwind_table = 0;  // the file's number in UnwindTables; 0: none yet
 
-  // The file's number in the dictionary of that generation. The number saves a hash of the id per frame.
+  // `interned` is the file's number in the dictionary of generation `interned_generation`. The number saves a hash of
+  // the id per frame.
   uint64_t interned_generation = 0;
   ExecutableRef interned;
 };
@@ -73,8 +74,9 @@ using CodeFilePtr = std::shared_ptr<CodeFile>;
 // Returns code that is in no file and that has only a known name. Its identity is derived from its path.
 CodeFilePtr MakeNamedCode(std::string path, std::string function);
 
-// Every executable that a known process has mapped, and the places where the sampled executables were found. Above
-// kFilesMax a file is not followed: its frames stay unknown, and the file is counted. Loop thread only.
+// The mapped executable files, and the places where the files with a known identity were found. When the table is full,
+// it drops the files that no mapping uses any more. If it is still full, the new file is not followed: its frames stay
+// unknown, and the file is counted. Loop thread only.
 class CodeFileTable {
  public:
   static constexpr size_t kFilesMax = 16'384;
@@ -83,15 +85,15 @@ class CodeFileTable {
   explicit CodeFileTable(Metrics& metrics);
 
   // Returns the file's executable; creates it if it is new. Returns null if the key identifies no file, or if the table
-  // is full. An inode without a build-id may be reused once no mapping uses it any more. The file is read again in that
-  // case.
+  // is full. If a file has no build-id and no mapping uses it any more, its inode may have been reused. The file then
+  // counts as new and is read again.
   CodeFilePtr Intern(const FileKey& key, FileLocation location);
   // This machine's vdso. It is in no file and is the same for every 64-bit process.
   const CodeFilePtr& vdso() const { return vdso_; }
   void SetVdso(CodeFilePtr vdso) { vdso_ = std::move(vdso); }
 
   // Returns the places where the file with this identity can be read, for the symbol server. Empty if the identity was
-  // never seen.
+  // never seen, or if its entry was evicted (above kSourcesMax).
   std::vector<FileLocation> LocationsOf(const ExecutableId& id) const;
   // Call it when the executable's id has become known.
   void Identified(const CodeFile& executable);

@@ -20,7 +20,8 @@ struct OpenedFile {
 // NotFound if no location leads to the file; the message is that of the last try.
 absl::StatusOr<OpenedFile> OpenCodeFile(const std::string& proc_root, const FileKey& key,
                                         const std::vector<FileLocation>& locations);
-// The same for a file with a known identity of any kind. Returns only a file with that identity.
+// Does the same for a file with a known identity of any kind, and returns the ELF file. Never returns a file with
+// another identity.
 absl::StatusOr<std::unique_ptr<ElfFile>> OpenIdentified(const std::string& proc_root, const ExecutableId& id,
                                                         const std::vector<FileLocation>& locations);
 

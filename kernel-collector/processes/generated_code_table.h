@@ -16,9 +16,9 @@
 namespace tributary {
 
 // Records the generated code (BPF programs, trampolines) at each kernel address over time, because addresses are
-// reused. The table follows events in order of time. Code from before the first event, and code with missed events,
-// comes from kallsyms. Each piece of code has its own CodeFile, identified by its name. A BPF program's name holds a
-// hash of its instructions, so the program is one executable on all nodes of a fleet. Loop thread only.
+// reused. The table follows events in order of time. Code that was loaded before the first event, and code whose events
+// were lost, comes from kallsyms. Each piece of code has its own CodeFile, identified by its name. A BPF program's name
+// holds a hash of its instructions, so the program is one executable on all nodes of a fleet. Loop thread only.
 class GeneratedCodeTable {
  public:
   static constexpr size_t kLiveMax = 16'384;  // about 600 bytes each; code above the limit is not followed, but counted
@@ -33,10 +33,10 @@ class GeneratedCodeTable {
     std::string_view owner, name;  // as in GeneratedCode
   };
   void Add(const Code& code, MonotonicNs time);
-  // The code may still run for a short time. Its addresses stay assigned to the code until other code takes its place,
-  // or until kGraceNs are over.
+  // Notes that the code was removed. It may still run for a short time. Its addresses stay assigned to the code until
+  // other code takes its place, or until kGraceNs are over.
   void Remove(const Code& code, MonotonicNs time);
-  // Call it after events were lost: entries of the table may be gone. The next Merge corrects the table.
+  // Call it after events were lost: code in the table may have been removed. The next Merge corrects the table.
   void NoteLoss() { unsure_ = true; }
   // `listed`: all code that kallsyms listed, read at `read_at` or later. The caller must have fed all events up to now.
   void Merge(std::span<const GeneratedCode> listed, MonotonicNs read_at);

@@ -53,7 +53,7 @@ void SetEnds(std::vector<BpfCode> programs, std::vector<GeneratedCode>* generate
 
 Counter& Frames(Metrics& metrics, std::string_view reason) {
   return metrics.AddCounter("tributary_collector_kernel_frames_unnamed_total",
-                            "kernel frames without a name, by reason", {{"reason", std::string(reason)}});
+                            "Frames of the kernel without a name, by reason", {{"reason", std::string(reason)}});
 }
 
 }  // namespace
@@ -69,7 +69,8 @@ KernelCode::KernelCode(Options options, Executor& executor, const Clock& clock, 
       forgot_at_(clock.Monotonic()),
       tokens_at_(clock.Monotonic()),
       reads_(metrics.AddCounter("tributary_collector_kallsyms_reads_total",
-                                "times that kallsyms was read to find the places of kernel code")),
+                                "Times that /proc/kallsyms was read to find the addresses of the kernel, modules and "
+                                "BPF programs")),
       hidden_frames_(Frames(metrics, "hidden")),
       nowhere_frames_(Frames(metrics, "not_listed")),
       anonymous_module_frames_(Frames(metrics, "module_without_build_id")) {}
@@ -101,7 +102,7 @@ void KernelCode::Take(Reading& reading) {
   if (layout_ != nullptr) return;  // the kernel's own address stays the same until the next boot
   CodeFilePtr cause = MakeCause(WhyHidden(reading.layout.status(), reading.kptr_restrict));
   if (cause->path == hidden_->path) return;
-  LogWarning("kernel frames have no names: they show the reason {} cause=\"{}\"", cause->path,
+  LogWarning("kernel frames have no names: each shows the text \"{}\" instead cause=\"{}\"", cause->path,
              Message(reading.layout.status()));
   hidden_ = std::move(cause);
 }

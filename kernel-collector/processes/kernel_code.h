@@ -30,8 +30,8 @@ class KernelCode {
   static constexpr int64_t kReadAgainNs = 30 * kNsPerSecond;
   static constexpr int64_t kReadsAtOnce = 4;
   static constexpr int64_t kUnhideNs = 60 * kNsPerSecond;  // retry period while kallsyms cannot be read
-  // Code that kallsyms does not list stays unlisted: classic BPF's filters. A node with containers has hundreds of
-  // them.
+  // Kallsyms never lists some code, for example the filters of classic BPF. A node with containers has hundreds of such
+  // filters. So pages without a name in kallsyms are remembered, and forgotten after kForgetNs.
   static constexpr int64_t kForgetNs = 600 * kNsPerSecond;
   static constexpr size_t kNamelessPagesMax = 4'096;
   static constexpr size_t kNamesMax = 8'192;
@@ -43,13 +43,13 @@ class KernelCode {
   };
   KernelCode(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
-  // `drain` is called before a finished reading is merged with the state from events. It must feed all available
-  // events.
+  // `drain` is called before a finished reading is merged with the state from events. It must pass all available events
+  // to this object.
   void SetDrain(std::function<void()> drain) { drain_ = std::move(drain); }
   // `changed` is called when layout() has changed.
   void SetChanged(std::function<void()> changed) { changed_ = std::move(changed); }
 
-  // Reads at start and waits for the result.
+  // Reads kallsyms and waits for the result. For the start.
   void ReadNow();
   void OnKernelCode(const KernelCodeEvent& event);
   void OnLost() { generated_.NoteLoss(), wanted_ = true; }
@@ -58,7 +58,7 @@ class KernelCode {
   struct Place {
     CodeFile* file = nullptr;  // never null
     uint64_t offset = 0;
-    bool is_cause = false;  // no place, but the cause of the missing name: `offset` is 0
+    bool is_cause = false;  // `file` stands for the cause of the missing name; `offset` is 0
     bool wait = false;      // a pending reading may give a better answer
   };
   // `probe`: an address within the instruction that ran at `time`.

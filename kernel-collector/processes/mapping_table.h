@@ -39,7 +39,7 @@ class MappingTable {
   void Clear() { list_ = std::make_shared<List>(); }
 
   // Replaces the table with a list that was read from /proc at `read_at`. Mappings learned after `read_at` stay on top
-  // of the list. Returns the mappings of the list at places where other code was known to be mapped.
+  // of the list. Returns the mappings of the list that take the place of other known code.
   List Replace(const List& scanned, MonotonicNs read_at);
 
   static const Mapping* Find(const List& list, uint64_t address);

@@ -24,7 +24,7 @@ std::optional<MapsEntry> ParseMapsLine(std::string_view line);
 // Calls `visit` for every well-formed line. Returns the number of malformed lines.
 size_t ParseMaps(std::string_view text, const std::function<void(MapsEntry)>& visit);
 
-// The same for mappings that hold code: a fifth of the lines. The other lines are skipped after a check of their
+// Does the same, but only for mappings that hold code: about a fifth of the lines. Of the other lines it reads only the
 // permissions.
 void ParseCodeMaps(std::string_view text, const std::function<void(MapsEntry)>& visit);
 

@@ -16,7 +16,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t bytes_
 // (O_PATH). Only a regular file is then really opened, so a FIFO cannot block us and a device is not touched.
 absl::StatusOr<Fd> OpenRegularFile(const std::string& path);
 
-// The same, but `path` is resolved as if `root` were "/": symbolic links of a container's image cannot lead out of
+// Does the same, but resolves `path` as if `root` were "/": symbolic links of a container's image cannot lead out of
 // `root`.
 absl::StatusOr<Fd> OpenRegularFileIn(const std::string& root, const std::string& path);
 

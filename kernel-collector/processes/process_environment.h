@@ -37,9 +37,9 @@ std::string EncodeResource(const Attributes& attributes, size_t* dropped);
 // Merges two texts of EncodeResource. The values of `first` take precedence over the values of `second`.
 std::string MergeResources(std::string_view second, std::string_view first, size_t* dropped);
 
-// Reads and parses. NotFound, or another error, if the process is gone or may not be read. Empty for kernel threads,
-// for ending processes, and for processes in the middle of an exec. Blocks as long as the process's memory map is
-// locked.
+// Reads and parses a process's environment. NotFound, or another error, if the process is gone or may not be read.
+// Empty for kernel threads, for ending processes, and for processes in the middle of an exec. Blocks as long as the
+// process's memory map is locked.
 absl::StatusOr<ProcessEnvironment> ReadProcessEnvironment(const std::string& proc_root, Pid pid,
                                                           const std::vector<std::string>& names);
 

@@ -17,9 +17,9 @@ bool IsPartOf(const MapsEntry& entry, const Mapping& known) {
 ProcessTable::ProcessTable(CodeFileTable& executables, Metrics& metrics)
     : executables_(executables),
       refused_(metrics.AddCounter("tributary_collector_processes_refused_total",
-                                  "processes not followed because the table was full")),
-      mappings_refused_(
-          metrics.AddCounter("tributary_collector_mappings_refused_total", "mappings over the limit of one process")) {}
+                                  "Processes that are not tracked, because the table of processes was full")),
+      mappings_refused_(metrics.AddCounter("tributary_collector_mappings_refused_total",
+                                           "Mappings that are not tracked, because their process had too many")) {}
 
 ProcessRunPtr ProcessTable::Find(Pid pid) const {
   auto it = runs_.find(pid);

@@ -33,7 +33,7 @@ struct ProcessRun {
   std::string executable_path;
   CodeFilePtr executable;
   MappingTable mappings;
-  uint64_t mapping_changes = 0;  // grows with every learned mapping; shows whether waiting may be over
+  uint64_t mapping_changes = 0;  // grows with every change of `mappings`; a sample that waits for a mapping compares it
 
   MonotonicNs began;      // the fork or exec that made it; 0: found otherwise
   bool complete = false;  // every mapping is known: followed since its exec, or scanned
@@ -43,14 +43,14 @@ struct ProcessRun {
   MonotonicNs last_scan;
   bool sampled = false;  // reported to the reducer: comm no longer changes
   bool exited = false;
-  MonotonicNs last_seen;  // time of the exit, or of a later sample
+  MonotonicNs last_seen;  // time of the last event, scan or sample of the run
 
   // Pages that no mapping covers, although a sample waited for a mapping. Frame-pointer chains of code without frame
   // pointers lead there again and again. Such pages must not make every sample wait.
   absl::flat_hash_set<uint64_t> uncovered_pages;
 
-  // The places where one mapping replaced another, and when. A walk may not have known the new mapping yet. The newest
-  // last.
+  // The places where one mapping replaced another, and when. The kernel's walk may not have known the new mapping yet.
+  // The newest last.
   struct Replaced {
     uint64_t start = 0, end = 0;
     MonotonicNs time;
@@ -61,7 +61,8 @@ struct ProcessRun {
     if (replaced.size() >= kReplacedMax) replaced.erase(replaced.begin());
     replaced.push_back({start, end, time});
   }
-  // Until this time events had been lost. For code that changes places it is unknown which mapping was there before.
+  // Events before this time may have been lost. So for an address in `replaced`, it is unknown which mapping was there
+  // before.
   MonotonicNs unsure_until;
   bool IsUnsure(uint64_t address, MonotonicNs time) const {
     return time < unsure_until && std::any_of(
@@ -94,7 +95,8 @@ struct ProcessRun {
   std::weak_ptr<ProcessRun> forked_from;
   std::vector<std::shared_ptr<ProcessRun>> heirs;  // runs that an exec replaced are in no table
 
-  // The run's number in the dictionary of that generation; 0 if a field above has changed since.
+  // `interned` is the run's number in the dictionary of generation `interned_generation`. The generation is 0 if a
+  // field above has changed since.
   uint64_t interned_generation = 0;
   bool interned_executable = false;  // the definition names the executable: its id was already known
   ProcessRef interned;
@@ -128,14 +130,15 @@ class ProcessTable : public SidebandVisitor {
   // another process or another program. The caller must have fed all events from before the reading. If the process was
   // followed without a loss, confirmed mappings stay.
   void Merge(const ProcSnapshot& snapshot);
-  // Marks processes as exited if /proc did not list them at `read_at` and no event has reported them since.
+  // Marks processes as exited if /proc did not list them at `read_at`, and no event, scan or sample has shown them
+  // since.
   void MergeList(const std::vector<Pid>& pids, MonotonicNs read_at);
   // Returns true if a LOST event came since the last call: exit events may be among the lost events.
   bool TakeLost() { return std::exchange(lost_, false); }
 
   void DropExited(MonotonicNs now);
-  // Returns the runs with mappings that changed since the last call, other than by growing. Data that was derived from
-  // these mappings is now wrong.
+  // Returns the runs whose mappings changed since the last call in another way than by an addition. Data that was
+  // derived from these mappings may be wrong now.
   std::vector<ProcessRunPtr> TakeChanged() { return std::exchange(changed_, {}); }
   // `dropped` is called with the pid of each run that DropExited removes.
   void SetDropped(std::function<void(Pid)> dropped) { dropped_ = std::move(dropped); }

@@ -35,14 +35,15 @@ ResourceReader::ResourceReader(Options options, Executor& executor, const Clock&
       executor_(executor),
       clock_(clock),
       unread_(metrics.AddCounter("tributary_collector_environments_unread_total",
-                                 "sampled processes that ended before their environment was read")),
+                                 "Sampled processes that ended before their environment was read")),
       contexts_(
-          metrics.AddCounter("tributary_collector_process_contexts_total", "reads of OpenTelemetry process contexts")),
+          metrics.AddCounter("tributary_collector_process_contexts_total", "Reads of OpenTelemetry process contexts")),
       contexts_refused_(metrics.AddCounter("tributary_collector_process_contexts_refused_total",
-                                           "malformed OpenTelemetry process contexts")),
+                                           "Malformed OpenTelemetry process contexts")),
       dropped_(
           metrics.AddCounter("tributary_collector_resource_attributes_dropped_total",
-                             "attributes that processes report about themselves, dropped: over a limit or not text")) {}
+                             "Attributes of processes (OTEL_*) that were dropped, because they were over a limit or "
+                             "not text")) {}
 
 void ResourceReader::Want(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes) {
   // /proc shows nothing any more for a run that has ended or that an exec has replaced.

@@ -15,10 +15,11 @@ namespace tributary {
 
 // Reads the resource attributes of each sampled process. There are two sources. The first is its environment
 // (process_environment.h), read once per exec. A child that has not called exec has its parent's environment. This also
-// holds if the child was gone before either could be read and the parent still runs. The second source is the context
-// that an SDK in the process publishes (process_context.h). The SDK publishes it after its start, and may change it. So
-// the process is checked for a context while it is sampled: kFirstContextNs after its first sample, then at intervals
-// that grow tenfold each time up to kContextPeriodMaxNs. The context takes precedence over the environment.
+// holds if the child ended before its environment could be read, as long as the parent still runs. The second source is
+// the context that an SDK in the process publishes (process_context.h). The SDK publishes it after its start, and may
+// change it. So the process is checked for a context while it is sampled: kFirstContextNs after its first sample, then
+// at intervals that grow tenfold each time up to kContextPeriodMaxNs. The context takes precedence over the
+// environment.
 //
 // No sample waits for a reading: the attributes are reported when they are known, with the batch that is being filled.
 // A process can delay the reading of its memory without limit. So each process has at most one reading at a time, and
@@ -27,7 +28,7 @@ class ResourceReader {
  public:
   static constexpr int64_t kFirstContextNs = 2 * kNsPerSecond;
   static constexpr int64_t kContextPeriodMaxNs = 2000 * kNsPerSecond;
-  static constexpr size_t kStuckMax = 8;  // stuck processes that do not delay others
+  static constexpr size_t kStuckMax = 8;  // up to this many stuck processes do not delay the others
 
   struct Options {
     std::string proc_root = "/proc";
@@ -40,9 +41,9 @@ class ResourceReader {
   void OnSample(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes) {
     if (run->environment == ProcessRun::Environment::kUnread || now >= run->context_due) Want(run, now, processes);
   }
-  // Stores the readings since the last call in their runs, if each run was still the process that was read. Process
-  // events show this, so the caller must have fed all events up to now. Returns the runs with new or changed attributes
-  // to report.
+  // Stores the readings since the last call in their runs. Ignores a reading if the run had ended before the reading
+  // did, or if its pid belonged to another program by then. Process events show this, so the caller must have fed all
+  // events up to now. Returns the runs with new or changed attributes to report.
   std::vector<ProcessRunPtr> Settle(const ProcessTable& processes);
 
  private:

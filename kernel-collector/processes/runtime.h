@@ -10,7 +10,7 @@
 namespace tributary {
 
 // A language runtime inside a process. It identifies the code that it made (a JIT's), or the code with which it runs
-// other code (an interpreter's loop). The mappings with such code point to the runtime. A stack's other frames add no
+// other code (an interpreter's loop). The mappings with such code point to the runtime. Frames in other mappings add no
 // cost.
 //
 // Loop thread only: Find answers from memory. If data must be read from the process first, the runtime's creator reads

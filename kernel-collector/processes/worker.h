@@ -21,9 +21,9 @@ class Executor {
 // thread. The destructor drops jobs that have not begun. It waits at most two seconds for a running job: a hanging file
 // system must not prevent the collector from stopping.
 //
-// For jobs that may hang and need no fixed order, `stuck_max` limits the number of stuck jobs that do not stop the
-// others. If other jobs have waited for a job for `stuck_ms`, the job keeps its thread, which ends with the job.
-// Another thread takes the next job.
+// For jobs that may hang and need no fixed order: up to `stuck_max` stuck jobs do not stop the others. A job is stuck
+// if other jobs have waited for it for `stuck_ms`. A stuck job keeps its thread, which ends with the job. A new thread
+// takes the next job.
 class Worker : public Executor {
  public:
   static constexpr size_t kQueueMax = 4096;
@@ -48,7 +48,7 @@ class Worker : public Executor {
   std::shared_ptr<State> state_;
   Timer check_;  // runs while jobs wait
   bool checking_ = false;
-  uint64_t threads_ = 0;  // number of started threads; the last one takes jobs
+  uint64_t threads_ = 0;  // number of threads started so far; the last of them takes jobs
 };
 
 }  // namespace tributary

@@ -11,8 +11,8 @@
 
 namespace tributary {
 
-// A unit's rows, cut to pages of 4 KiB of text. Each page begins with a row of its own. A page with one rule needs no
-// row. Ready to be placed into the pool.
+// A unit's rows, split by pages of 4 KiB of text, in the form that the pool stores. A page with several rules has its
+// own rows, the first of them for the page's first byte. A page with a single rule has no rows.
 struct PageRows {
   struct Page {
     uint32_t first = 0;  // index in `rows`

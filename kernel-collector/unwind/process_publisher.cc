@@ -23,12 +23,12 @@ class ProcessPublisher::Impl {
       : maps_(maps),
         clock_(clock),
         ranges_(maps, tables, executor, metrics),
-        processes_gauge_(
-            metrics.AddGauge("tributary_collector_walk_processes", "processes that the kernel's walk knows")),
+        processes_gauge_(metrics.AddGauge("tributary_collector_walk_processes",
+                                          "Processes whose mappings the kernel's stack walk knows")),
         evicted_(metrics.AddCounter("tributary_collector_walk_processes_evicted_total",
-                                    "processes removed to make room for others")),
+                                    "Processes removed from the kernel's stack walk to make room for others")),
         refused_(metrics.AddCounter("tributary_collector_walk_processes_refused_total",
-                                    "times that there was no space for a process")) {}
+                                    "Times that the kernel's stack walk had no space for a process")) {}
 
   void Publish(ProcessRun& run, uint64_t start_time_ns, uint64_t exec_id);
   void Withdraw(Pid pid);

@@ -7,7 +7,8 @@
 namespace tributary {
 
 // Allocates ranges of whole numbers from [0, size): the first free range that is long enough. A freed range is joined
-// with its free neighbours. Logarithmic in the number of free ranges, except for the search.
+// with its free neighbours. Free takes logarithmic time in the number of free ranges; Allocate searches them one by
+// one.
 class RangeAllocator {
  public:
   explicit RangeAllocator(uint32_t size);
@@ -20,7 +21,7 @@ class RangeAllocator {
   uint32_t free() const { return free_; }
 
  private:
-  std::map<uint32_t, uint32_t> ranges_;  // free: first → count; no two touch
+  std::map<uint32_t, uint32_t> ranges_;  // free ranges: first → count; no two of them are adjacent
   uint32_t size_ = 0;
   uint32_t free_ = 0;
 };

@@ -10,9 +10,9 @@
 
 namespace tributary {
 
-// Data that has been taken back from the walk in the kernel. It may be reused only when no walk can still see it. The
-// wait for that blocks the worker for 6–9 ms, so many retirements share one wait. A wait begins when enough cost has
-// gathered, or when a caller needs space (Flush). Loop thread only. `maps` must outlive the executor's jobs.
+// Holds data that has been taken back from the walk in the kernel. The data may be reused only when no walk can still
+// see it. Waiting for this blocks the worker for 6–9 ms, so many retirements share one wait. A wait begins when enough
+// cost has gathered, or when a caller needs space (Flush). Loop thread only. `maps` must outlive the executor's jobs.
 class RetireQueue {
  public:
   // `batch`: the cost at which a wait begins by itself.

@@ -6,9 +6,9 @@ namespace tributary {
 
 RuleDictionary::RuleDictionary(std::span<uint64_t> rules, Metrics& metrics)
     : rules_(rules),
-      refused_(
-          metrics.AddCounter("tributary_collector_unwind_rules_refused_total",
-                             "unwind rules refused because the dictionary was full: stacks end there as bad rows")) {
+      refused_(metrics.AddCounter("tributary_collector_unwind_rules_refused_total",
+                                  "Unwind rules refused because the dictionary of rules was full: stacks end at their "
+                                  "code")) {
   Number(TRIB_RULE_NONE);
   Number(TRIB_RULE_BAD);
 }

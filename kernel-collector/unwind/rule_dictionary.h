@@ -10,7 +10,7 @@ namespace tributary {
 
 // Numbers for unwind rules, one dictionary for all executables. A whole Debian system needs about 5,000 of its 65,536.
 // Number 0 is the NONE rule. Rules stay forever. When the dictionary is full, a new rule gets the number of a BAD rule
-// and is counted: stacks then visibly end there. Loop thread only.
+// and is counted: stacks then end at code with this rule, and their ending shows it. Loop thread only.
 class RuleDictionary {
  public:
   // `rules` is the array that the walk in the kernel reads (UnwindMaps::rules), all zero. It must outlive the

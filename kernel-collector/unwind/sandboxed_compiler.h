@@ -14,9 +14,9 @@
 namespace tributary {
 
 // Lets another process parse unwind information. That process can do nothing else (base/sandbox.h). It is started when
-// it is needed, ends when idle, and is killed when it takes too long. If it dies over a file, that request fails and
-// the next request starts a new process. Files are opened here, because only this process may open them. Worker thread
-// only.
+// it is needed, ends when idle, and is killed when it takes too long. If it dies while it parses a file, that request
+// fails and the next request starts a new process. The collector opens the files and passes them on, because the
+// sandboxed process may not open files. Worker thread only.
 class SandboxedCompiler : public UnwindCompiler {
  public:
   using Spawn = std::function<absl::StatusOr<ChildProcess>()>;

@@ -12,15 +12,16 @@
 
 namespace tributary {
 
-// Continues in user space where the kernel's walk had to stop: with the same rows, over a copy of the stack. The result
-// names the data that is not loaded yet, so that the sample can wait for it. Loop thread only. Reads only memory.
+// Continues a walk in user space where the kernel had to stop. It uses the same rows, and a copy of the stack. The
+// result names the data that is not loaded yet, so that the sample can wait for it. Loop thread only. Reads only
+// memory.
 class StackWalker {
  public:
   explicit StackWalker(UnwindTables& tables) : tables_(tables) {}
 
   enum class Outcome {
     kDone,          // `stop` says how the walk ended
-    kWantsRows,     // Request was called for the rows
+    kWantsRows,     // UnwindTables::Request was called for the rows
     kWantsFile,     // `unread` was called for the file, or the file is being read
     kWantsMapping,  // no mapping covers `address` below
   };

@@ -11,8 +11,9 @@
 
 namespace tributary {
 
-// One table per executable, by identity. Each table has its own page entries, which begin at a touch word. When entries
-// run out, tables without a published mapping are dropped, the least recently used first. Loop thread only.
+// Holds one table per executable, by identity. Each table has its own range of page entries; the range begins at a
+// touch word. When entries run out, tables without a published mapping are dropped, the least recently used first. Loop
+// thread only.
 class TableRegistry {
  public:
   // `on_drop` frees the rows of a table's units. At that point no walk sees its entries any more.

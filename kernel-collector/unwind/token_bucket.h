@@ -8,7 +8,7 @@
 namespace tributary {
 
 // A budget of CPU time that refills at a steady rate up to a burst. The time spent is known only afterwards, so the
-// budget may go into debt. Debt is paid back first. Not thread-safe.
+// budget may become negative. It must then be positive again before more can be spent. Not thread-safe.
 class TokenBucket {
  public:
   TokenBucket(int64_t ns_per_second, int64_t burst_ns, MonotonicNs now)

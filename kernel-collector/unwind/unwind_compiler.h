@@ -12,8 +12,8 @@
 
 namespace tributary {
 
-// Compiles units of executables that it finds and opens itself. Keeps the last few executables open. It is an
-// interface, so that parsing can run in another process. Worker thread only; blocks on disk.
+// Compiles units of executables. It finds and opens the executables itself, and keeps the last few of them open. The
+// class can be replaced by a subclass that parses in another process. Worker thread only; blocks on disk.
 class UnwindCompiler {
  public:
   virtual ~UnwindCompiler() = default;
@@ -22,13 +22,13 @@ class UnwindCompiler {
     ExecutableId id;
     FileKey key;
     std::vector<FileLocation> locations;
-    std::string_view memory;  // the file's bytes instead (the vdso); must outlive the compiler
+    std::string_view memory;  // not empty: the bytes, for code without a file (the vdso); must outlive the compiler
     AddressRange range;
   };
   struct Result {
     absl::Status status;  // NotFound if the file can no longer be read anywhere
     UnwindSource::Kind kind = UnwindSource::Kind::kNone;
-    std::vector<UnwindRow> rows;  // rows of the range; empty with kNone
+    std::vector<UnwindRow> rows;  // rows of the range; empty if `kind` is kNone
     std::vector<AddressRange> starts;
     uint64_t unsupported_rows = 0;
     int64_t cpu_ns = 0;

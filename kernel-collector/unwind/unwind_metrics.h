@@ -8,25 +8,31 @@ namespace tributary {
 struct UnwindMetrics {
   explicit UnwindMetrics(Metrics& metrics)
       : units_loaded(metrics.AddCounter("tributary_collector_unwind_units_loaded_total",
-                                        "4 MiB units of code with unwind rows that were loaded into the kernel")),
+                                        "Units of 4 MiB of code whose unwind rows were loaded into the kernel")),
         units_evicted(metrics.AddCounter("tributary_collector_unwind_units_evicted_total",
-                                         "units removed to make room for others")),
+                                         "Units of code whose unwind rows were removed from the kernel to make room "
+                                         "for others")),
         units_failed(
             metrics.AddCounter("tributary_collector_unwind_units_failed_total",
-                               "units that could not be compiled and are walked by frame pointers for a while")),
+                               "Units of code whose unwind rows could not be compiled; their stacks are walked by "
+                               "frame pointers for a while")),
         compile_ns(metrics.AddDurationCounter("tributary_collector_unwind_compile_seconds_total",
                                               "CPU time spent on compiling unwind information")),
         bad_rows(metrics.AddCounter("tributary_collector_unwind_unsupported_rows_total",
-                                    "compiled rows that unwind rules cannot express: stacks end there")),
+                                    "Unwind rows whose rule the kernel's stack walk does not support: stacks end at "
+                                    "their code")),
         requests_refused(metrics.AddCounter("tributary_collector_unwind_requests_refused_total",
-                                            "units that were requested while too many were waiting")),
+                                            "Units of code whose unwind rows were not compiled when requested, because "
+                                            "too many units were waiting")),
         executables_refused(metrics.AddCounter("tributary_collector_unwind_executables_refused_total",
-                                               "times that no page entries were free for an executable")),
+                                               "Times that an executable got no unwind rows, because no page entries "
+                                               "were free in the kernel's map")),
         chunks_refused(metrics.AddCounter("tributary_collector_unwind_chunks_refused_total",
-                                          "chunks of rows that the kernel refused")),
-        rows(metrics.AddGauge("tributary_collector_unwind_rows", "unwind rows in the kernel")),
-        rules(metrics.AddGauge("tributary_collector_unwind_rules", "different unwind rules; the limit is 65,536")),
-        chunk_bytes(metrics.AddGauge("tributary_collector_unwind_chunk_bytes", "kernel memory for chunks of rows")) {}
+                                          "Chunks of unwind rows that the kernel refused")),
+        rows(metrics.AddGauge("tributary_collector_unwind_rows", "Unwind rows in the kernel")),
+        rules(metrics.AddGauge("tributary_collector_unwind_rules", "Different unwind rules; the limit is 65,536")),
+        chunk_bytes(metrics.AddGauge("tributary_collector_unwind_chunk_bytes",
+                                     "Bytes of kernel memory for chunks of unwind rows")) {}
 
   Counter& units_loaded;
   Counter& units_evicted;

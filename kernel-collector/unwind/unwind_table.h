@@ -28,7 +28,7 @@ struct UnwindUnit {
     kQueued,
     kCompiling,  // at the worker, or waiting for space
     kLoaded,
-    kFailed,  // published as code without rows, for a while
+    kFailed,  // could not be loaded: walked by frame pointers until it is tried again
   };
 
   State state = State::kAbsent;
@@ -46,7 +46,7 @@ struct UnwindTable {
   std::weak_ptr<CodeFile> file;  // the file that last requested a unit; weak, as the file table counts users
   TextPages text;
   uint32_t first_entry = 0;  // index of `text` in UnwindMaps::pages(); begins a touch word
-  uint32_t references = 0;   // published mapping tables that name the entries
+  uint32_t references = 0;   // number of published mapping tables that use the entries
   uint32_t busy_units = 0;   // queued or compiling
   uint64_t last_used = 0;
   bool starts_known = false;

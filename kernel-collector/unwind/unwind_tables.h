@@ -18,8 +18,8 @@ namespace tributary {
 // The unwind rows of executables on the kernel side. A worker compiles rows on first touch, one unit of 4 MiB of text
 // at a time. There is one table per executable (by identity), however many processes and files have it. Rows fill
 // chunks of 8 MiB, one at first, up to `memory_bytes_max`. After that, units that no walk has touched lately are taken
-// back, and compiled again when they are wanted again. Units with the most waiting samples come first. Compiling spends
-// at most `compile_ns_per_second` of CPU, after a burst. Loop thread only.
+// back, and compiled again when a sample needs them. The unit with the most requests is compiled first. Compiling
+// spends at most `compile_ns_per_second` of CPU, after a burst. Loop thread only.
 class UnwindTables {
  public:
   static constexpr uint32_t kUnitBytes = UnwindTable::kUnitPages << TRIB_PAGE_SHIFT;
@@ -32,7 +32,7 @@ class UnwindTables {
     uint64_t memory_bytes_max = 64u << 20;
     int64_t compile_ns_per_second = 200 * kNsPerMs;
     int64_t compile_burst_ns = 3 * kNsPerSecond;
-    int64_t retry_ns = kNsPerMinute;  // delay for a unit whose file could not be read
+    int64_t retry_ns = kNsPerMinute;  // delay before a unit that could not be loaded is tried again
   };
 
   // Adds the first chunk, which blocks for some milliseconds. `maps` must outlive the executor's jobs. If `compiler` is
@@ -46,8 +46,9 @@ class UnwindTables {
   // even after unused entries are taken back (counted). The caller then uses frame pointers.
   std::optional<uint32_t> FirstPage(const CodeFilePtr& executable);
 
-  // The same, for a caller that publishes the executable. Page entries of a published mapping stay reserved for the
-  // executable until Release. The caller must call Release only when no walk can see that mapping any more.
+  // Does the same for a caller that publishes the executable in a table of mappings. Page entries of a published
+  // mapping stay reserved for the executable until Release. The caller must call Release only when no walk can see that
+  // mapping any more.
   struct Reserved {
     uint32_t number = 0;  // CodeFile.unwind_table
     uint32_t first_page = 0;
@@ -58,8 +59,8 @@ class UnwindTables {
 
   // Returns the rule at an ELF address of the executable, or NONE outside its text; nullopt if it is not loaded.
   std::optional<uint64_t> Find(const CodeFile& executable, uint64_t address);
-  // Requests that the unit of that address is loaded. Cheap if it is loaded or queued. `address` is the address that
-  // the walk looked up: for a caller, the return address − 1.
+  // Requests that the unit of that address is loaded. Costs little if the unit is loaded or queued already. `address`
+  // is the address that the walk looked up: for a caller, the return address − 1.
   void Request(const CodeFilePtr& executable, uint64_t address);
   // Returns whether threads or processes start in the function at `address` (UnwindSource::starts). Returns false while
   // no unit of the executable is loaded.

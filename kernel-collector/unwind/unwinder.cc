@@ -10,11 +10,13 @@ Unwinder::Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Met
       publisher_(maps, tables_, executor, clock, metrics),
       walker_(tables_),
       continued_(metrics.AddCounter("tributary_collector_stacks_continued_total",
-                                    "stacks that user space continued where the kernel's walk stopped")),
+                                    "Stacks whose walk the collector continued in user space, where the kernel's walk "
+                                    "had stopped")),
       continued_short_(metrics.AddCounter("tributary_collector_stacks_copied_short_total",
-                                          "stacks that were longer than the copy that user space got")),
+                                          "Continued stacks that were longer than their copy of the stack's memory")),
       stale_(metrics.AddCounter("tributary_collector_stacks_stale_total",
-                                "stacks cut where a mapping had been replaced before the walk knew the new mapping")) {}
+                                "Stacks cut where a mapping had been replaced before the kernel's walk knew the new "
+                                "mapping")) {}
 
 void Unwinder::Walk(const SampleRecord& record, size_t frames_to_trust, const ProcessRun& run,
                     const MappingTable::List* snapshot, const std::function<void(const CodeFilePtr&)>& unread,

@@ -19,12 +19,12 @@ namespace tributary {
 struct WalkedStack {
   std::vector<uint64_t> user;  // leaf first, as in a record
   trib_stop stop = TRIB_STOP_NONE;
-  bool wants_more = false;  // rows or a file that the walk needs are still loading
+  bool wants_more = false;  // the walk needs rows or a file that are not loaded yet
   bool stale = false;       // cut where the walk used a mapping that had been replaced
 };
 
 // Completes native stacks on the node. It continues walks that the kernel could not finish. It also gives the kernel
-// the missing data, so that the kernel can finish the next walk. Loop thread only.
+// the data that was missing, so that the kernel can finish later walks itself. Loop thread only.
 class Unwinder {
  public:
   Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Metrics& metrics, UnwindTables::Options options,

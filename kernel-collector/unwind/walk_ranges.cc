@@ -13,9 +13,10 @@ struct WalkRanges::State {
         tables(t),
         entries(TRIB_MAPPINGS_MAX),
         retired(m, executor, /*batch=*/TRIB_MAPPINGS_MAX / 16),
-        mappings(metrics.AddGauge("tributary_collector_walk_mappings", "mappings that the kernel's walk knows")),
+        mappings(metrics.AddGauge("tributary_collector_walk_mappings", "Mappings that the kernel's stack walk knows")),
         mappings_refused(metrics.AddCounter("tributary_collector_walk_mappings_refused_total",
-                                            "mappings over the walk's limit for one process")) {}
+                                            "Mappings that the kernel's stack walk does not know, because their "
+                                            "process had too many")) {}
 
   UnwindMaps& maps;
   UnwindTables& tables;

@@ -24,15 +24,15 @@ struct NamedSample {
 
 // Adds stacks to the dictionary's trie and fills batches. The batcher replaces the dictionary before a sample could
 // fill it. The new dictionary lacks the least recently used entries of the old one. If this does not free enough space,
-// the new dictionary is empty. So no table limit ever cuts a stack. Loop thread only.
+// the new dictionary is empty. So the limits of the dictionary's tables never cut a stack. Loop thread only.
 class Batcher {
  public:
   static constexpr size_t kSamplesMax = 50'000;
 
   Batcher(BatchSink& sink, const Clock& clock, DictionaryLimits limits = {});
 
-  // Adds one sample. First flushes the batch if the batch or the dictionary has no space left. Calls `read_accounting`
-  // only in that case.
+  // Adds one sample. First flushes the batch if the batch or the dictionary has no space left. Calls `accounting` only
+  // in that case.
   template <typename ReadAccounting>
   void Add(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack, ReadAccounting&& accounting) {
     if (samples_.size() >= kSamplesMax || !HasRoom(stack.frames.size())) {
@@ -43,7 +43,7 @@ class Batcher {
   }
 
   // Call it when more is known about a process. The new data also applies to the samples that are already in this
-  // batch. Their definition stays, but of two definitions the later one counts.
+  // batch. The batch then has two definitions of the process, and the reducer uses the later one.
   void Redefine(ProcessRun& run);
 
   // Flushes the current batch, even if it is empty, because the batch carries the accounting. Sorts the samples by

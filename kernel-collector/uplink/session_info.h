@@ -7,7 +7,6 @@
 
 namespace tributary {
 
-// The data about a collector and its node in Hello. Returns an error if there is no source of randomness.
 struct SessionInfoOptions {
   std::string node_id;   // "": machine-id, else the firmware's UUID, else the host name
   std::string host_dir;  // see HostFiles
@@ -15,6 +14,8 @@ struct SessionInfoOptions {
   std::string sys_root = "/sys";
   uint32_t sample_rate_hz = 0;
 };
+// Returns the data about this collector and its node that Hello contains. Returns an error if the system has no source
+// of randomness.
 absl::StatusOr<SessionInfo> MakeSessionInfo(const SessionInfoOptions& options);
 
 }  // namespace tributary

@@ -10,11 +10,11 @@
 
 namespace tributary {
 
-// Makes symbol tables in another process that is restricted to this task (base/sandbox.h). The reasons: files are
-// hostile, and the making of a table of libLLVM or of the kernel takes tens of MB. The process is started on demand. If
-// it dies while it reads a file, or takes too long, that request fails, and the next request starts a new process. This
-// process holds at most 64 KiB of a table in memory at a time; a larger table is stored in a memory file. One thread at
-// a time.
+// Makes symbol tables in another process that is restricted to this task (base/sandbox.h). There are two reasons: files
+// are hostile, and making a table of libLLVM or of the kernel takes tens of MB. The process is started on demand. If it
+// dies while it reads a file, or takes too long, that request fails, and the next request starts a new process. The
+// collector holds at most 64 KiB of a table in memory at a time; a larger table is stored in a memory file. One thread
+// at a time.
 class SymbolMaker {
  public:
   using Spawn = std::function<absl::StatusOr<ChildProcess>()>;
@@ -29,8 +29,7 @@ class SymbolMaker {
   // or sent a malformed answer. InvalidArgument: the process's reason for the missing table. Other errors: no process,
   // no memory file.
   absl::StatusOr<PackedTable> Make(const SymbolMakerRequest& request, const Fd& file);
-  // Call Stop some time after the last request. It ends the process and frees the memory that the process kept for the
-  // next request.
+  // Call Stop some time after the last request. Stop ends the process, which keeps memory for the next request.
   bool running() const { return child_.running(); }
   void Stop() { child_.Stop(); }
 

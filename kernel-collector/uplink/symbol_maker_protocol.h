@@ -15,7 +15,7 @@ struct SymbolMakerRequest {
   enum Kind : uint32_t {
     kElf = 0,     // the file that comes with the request is the executable
     kKernel = 1,  // the file is /proc/kallsyms; the collector opened it, because it may see the addresses
-    kModule = 2,  // the same, for the module below
+    kModule = 2,  // the file is /proc/kallsyms, as for kKernel; the table is of `module_name`
   };
   static constexpr size_t kModuleNameMax = 64;  // the kernel's own limit, including the zero byte
 
@@ -36,9 +36,11 @@ struct SymbolMakerAnswer {
   // Followed by: message, table.
 };
 
-// The default limit of one table in a reducer; enough for a table of 10 million functions.
+// Limits of one table, compressed and uncompressed. They are also the default limits in a reducer, and are enough for a
+// table of 10 million functions.
 constexpr uint64_t kSymbolTableStoredBytesMax = 128u << 20;
 constexpr uint64_t kSymbolTableRawBytesMax = 512u << 20;
+// Limit of the reason in an answer without a table.
 constexpr uint32_t kSymbolMakerMessageMax = 1024;
 
 }  // namespace tributary

@@ -82,12 +82,15 @@ SymbolServer::SymbolServer(Options options, Parts parts, const Clock& clock, Met
       clock_(clock),
       callbacks_(std::move(callbacks)),
       refused_(metrics.AddCounter("tributary_collector_symbol_requests_refused_total",
-                                  "requests for symbols that were refused: too many wait, or the same is repeated")),
-      sent_(metrics.AddCounter("tributary_collector_symbol_tables_sent_total", "symbol tables handed to the uplink")),
+                                  "Requests for symbol tables that were refused: too many were waiting, or the same "
+                                  "request was repeated")),
+      sent_(metrics.AddCounter("tributary_collector_symbol_tables_sent_total",
+                               "Symbol tables that were made and queued for sending")),
       sent_bytes_(metrics.AddCounter("tributary_collector_symbol_table_bytes_total",
-                                     "size of the symbol tables handed to the uplink")),
+                                     "Bytes of the symbol tables that were made and queued for sending")),
       unavailable_(metrics.AddCounter("tributary_collector_symbol_tables_unavailable_total",
-                                      "requests answered with the reason why there is no table")) {}
+                                      "Requests for symbol tables that were answered with the reason why there is no "
+                                      "table")) {}
 
 void SymbolServer::SetVdso(const ExecutableId& id, std::string_view bytes) {
   vdso_id_ = id;
@@ -160,7 +163,7 @@ void SymbolServer::Finish(Reading& reading) {
   answered.at = now;
   ++answered.times;
   if (reading.packed.ok() && !reading.without_debug_information.ok()) {
-    LogWarning("debug information not used build_id={} cause=\"{}\"", reading.id.ToString(),
+    LogWarning("symbol table made without debug information build_id={} cause=\"{}\"", reading.id.ToString(),
                Message(reading.without_debug_information));
   }
   if (reading.packed.ok()) {

@@ -20,10 +20,11 @@
 namespace tributary {
 
 // Answers NeedSymbols. The table is made from the sampled file, from kallsyms for the kernel, or from the name for code
-// without a file. The server sends the table, or the reason for its absence. It makes one table at a time. On average
-// it sends no more bytes than the uplink can carry in addition to samples, so few tables wait. The server answers an id
-// again only after kAgainNs, because a lost connection may cut off an upload; an earlier request waits. It answers an
-// id at most kAnswersMax times. Loop thread; opens files on `executor`, and waits there for the maker's process.
+// without a file. The server sends the table, or the reason why there is none. It makes one table at a time. On average
+// it sends at most kBytesPerSecond, so that the uplink can also carry the samples. The server answers the same id again
+// only after kAgainNs; a request that comes earlier waits. An id may be requested again because a lost connection may
+// cut off an upload. The server answers an id at most kAnswersMax times. Loop thread; opens files on `executor`, and
+// waits there for the maker's process.
 class SymbolServer {
  public:
   static constexpr size_t kPendingMax = 4096;
@@ -31,7 +32,7 @@ class SymbolServer {
   static constexpr uint32_t kAnswersMax = 8;
   static constexpr int64_t kAgainNs = 10 * kNsPerSecond;
   static constexpr int64_t kBytesPerSecond = 1 << 20;      // compressed
-  static constexpr int64_t kMakerIdleNs = 500 * kNsPerMs;  // its memory costs more than a new start, which takes 10 ms
+  static constexpr int64_t kMakerIdleNs = 500 * kNsPerMs;  // then the maker is stopped: a new start takes only 10 ms
 
   struct Callbacks {
     std::function<void(const ExecutableId&, PackedTable table)> send;

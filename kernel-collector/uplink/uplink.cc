@@ -58,7 +58,7 @@ absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock,
   if (!opened.ok()) return WithContext(opened.status(), options.spool_dir);
   spool_ = *std::move(opened);
   if (!spool_->empty()) {
-    LogInfo("spool holds samples of an earlier collector samples={} bytes={}", spool_->samples(), spool_->bytes());
+    LogInfo("the spool has samples of an earlier collector samples={} bytes={}", spool_->samples(), spool_->bytes());
   }
   return absl::OkStatus();
 }

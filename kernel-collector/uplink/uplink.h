@@ -22,8 +22,8 @@ struct UplinkOptions {
   uint64_t spool_bytes_max = 64u << 20;
 };
 
-// The node's sending side in the collector: delivery, spool, and the pins. From the pins the next collector learns
-// which samples a killed collector left undelivered. On the loop's thread.
+// The sending side of the collector: delivery, spool, and the pins (probes/pinned_session.h). From the pins the next
+// collector learns which samples a killed collector left undelivered. On the loop's thread.
 class Uplink {
  public:
   // An error names the unusable option: --spool-dir, or a file of the credentials. Borrowed objects must outlive the

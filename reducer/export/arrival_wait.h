@@ -9,7 +9,7 @@ namespace tributary {
 
 // Decides how long samples are held back for data that may still arrive: an executable's symbols, a container's pod.
 // The wait ends wait_ns after a key was first seen without its data, so data that never arrives costs one wait. If
-// kKeysMax keys are known, there are no waits for new keys. Used by one thread.
+// kKeysMax keys are known already, samples do not wait for the data of a new key. Used by one thread.
 template <typename Key>
 class ArrivalWait {
  public:

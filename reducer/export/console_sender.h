@@ -7,8 +7,8 @@
 
 namespace tributary {
 
-// Prints requests to a file descriptor that it borrows, one whole request at a time. A reader that is gone or a full
-// disk is an error that is retried. Send waits for a reader that only stalls, until the time-out.
+// Prints requests to a file descriptor that it borrows, one whole request at a time. If the reader is gone or the disk
+// is full, Send returns an error that may be retried. If the reader is only slow, Send waits until the time-out.
 class ConsoleSender : public otlp::ProfilesSender {
  public:
   ConsoleSender(int fd, otlp::TextLayout layout) : fd_(fd), layout_(layout) {}
@@ -20,7 +20,8 @@ class ConsoleSender : public otlp::ProfilesSender {
   const int fd_;
   const otlp::TextLayout layout_;
   std::atomic<bool> cancelled_{false};
-  std::string rest_;  // of a request that was cut short: printed first, in place of that request when it is sent again
+  std::string rest_;  // the unprinted rest of a request that was cut short; only this rest is printed when that request
+                      // is sent again
 };
 
 }  // namespace tributary

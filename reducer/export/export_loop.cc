@@ -20,7 +20,8 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
       requests_(metrics.AddCounter("tributary_export_requests_total", "Requests that the receiver accepted.",
                                    {{"exporter", options_.metric_label}})),
       failures_(metrics.AddCounter("tributary_export_failures_total",
-                                   "Attempts that failed and are repeated; if it grows, look at the receiver.",
+                                   "Requests to the receiver that failed and are repeated; if the number grows, look "
+                                   "at the receiver.",
                                    {{"exporter", options_.metric_label}})),
       refused_samples_(
           metrics.AddCounter("tributary_export_refused_samples_total",
@@ -30,7 +31,7 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
                                             "Profiles that the receiver rejected within requests that it accepted.",
                                             {{"exporter", options_.metric_label}})),
       dropped_strings_(metrics.AddCounter("tributary_export_dropped_strings_total",
-                                          "Names left out because a request was full.",
+                                          "Names that were left out of a request because it was full.",
                                           {{"exporter", options_.metric_label}})) {}
 
 void ExportLoop::AddFeeds() {

@@ -18,9 +18,9 @@
 
 namespace tributary {
 
-// The work that an exporter does in each turn: for every shard it reads the new samples, holds them back while names
-// may arrive, makes requests, sends them, and saves the cursor. It uses no threads and never sleeps: ExportThread calls
-// it. It owns the sender. All else is borrowed and must outlive it.
+// Does the work of an exporter, one pass after the other. For every shard it reads the new samples, holds them back
+// while names may arrive, makes requests, sends them, and saves the cursor. The class has no thread and never sleeps:
+// ExportThread calls it. It owns the sender. All other objects are borrowed and must outlive it.
 class ExportLoop {
  public:
   // Limit of one scan. A full scan is not held back for names, because there are more samples behind it.
@@ -36,15 +36,17 @@ class ExportLoop {
     otlp::ProfilesBuilder::Options builder;
     size_t scan_rows_max = kScanRowsMax;
     const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only hosts and containers' ids
-    int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for a container that is not known yet
+    int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for metadata of a container
   };
   ExportLoop(Options options, store::Store& store, SymbolLookup symbols, std::unique_ptr<otlp::ProfilesSender> sender,
              const Clock& clock, Metrics& metrics);
 
-  // Makes one pass over all shards. Returns how long to wait before the next pass: 0 if there is more to send.
+  // Makes one pass over the shards. The pass ends early at the first shard with samples that the receiver does not take
+  // now. While the loop still waits after such a failure, it makes no pass. Returns the time until the next pass in ns:
+  // 0 if there is more to send.
   int64_t RunOnce();
-  // Sends the samples that are committed now, without waiting for names or after a failure. Returns false if something
-  // is left. Stops early at `deadline` and after Cancel.
+  // Sends all committed samples. Waits neither for names nor after an earlier failure. Stops early at `deadline`, after
+  // Cancel, and when the receiver does not take a request. Returns false if samples are left.
   bool Flush(MonotonicNs deadline);
   // Ends the call that is in progress. Any thread may call it.
   void Cancel() {
@@ -80,7 +82,7 @@ class ExportLoop {
   const Clock& clock_;
   std::vector<Feed> feeds_;
   ArrivalWait<ExecutableId> names_{kNamesWaitNs};
-  ArrivalWait<std::string> containers_;  // by node and container
+  ArrivalWait<std::string> containers_;  // key: node, container and cgroup path
   std::mt19937_64 random_;
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
   MonotonicNs not_before_{0};  // after a failure: no attempt before this time

@@ -17,8 +17,9 @@
 
 namespace tributary {
 
-// The samples that one shard committed after a cursor, with all data that is needed to send them. It is a copy, so that
-// the store is not blocked while names are awaited and requests are sent. ~50 bytes per sample. Used by one thread.
+// The samples that one shard committed after a cursor, with all data that is needed to send them. The scan is a copy,
+// so that the store is not blocked while names are awaited and requests are sent. It takes about 50 bytes per sample.
+// Used by one thread.
 class ShardScan {
  public:
   ShardScan() = default;

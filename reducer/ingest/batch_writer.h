@@ -11,7 +11,7 @@ namespace tributary::ingest {
 
 using SessionId = std::array<uint8_t, 16>;
 
-// The maximum number of sessions that are looked up at once: as many nodes may come back in the same second.
+// The maximum number of sessions that are looked up at once. This many nodes may come back in the same second.
 constexpr size_t kLookUpsMax = 4'096;
 
 // The result of a batch in the store. Only committed batches are acknowledged.

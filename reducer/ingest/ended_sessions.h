@@ -9,9 +9,9 @@
 
 namespace tributary::ingest {
 
-// The last sessions that their nodes reported as ended. If the reducer was busy or hung, it may first read from a
-// killed collector's connection after that report. A connection to an earlier process of the reducer is gone. So a
-// bounded memory in this process is enough. Use an object on one thread.
+// Remembers the last sessions that their nodes reported as ended. If the reducer was busy, it may read the connection
+// of a killed collector only after the node's new collector has reported that session as ended. Connections do not
+// outlive the reducer's process. So a bounded memory in this process is enough. Use an object on one thread.
 class EndedSessions {
  public:
   explicit EndedSessions(size_t sessions_max = 4'096) : sessions_max_(sessions_max) {}

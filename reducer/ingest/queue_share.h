@@ -19,7 +19,7 @@ size_t MemoryOf(const RowBatch& batch);
 // queue may add one batch of any size. The limit is per node and not per session, because a node may open any number of
 // sessions. Source: dynamic thresholds, Choudhury and Hahne 1998.
 //
-// Costs one look-up per batch. Memory: the nodes with queued batches. Use an object on one thread.
+// Costs one look-up per batch. Only nodes with queued batches take memory. Use an object on one thread.
 class QueueShare {
  public:
   struct Options {

@@ -13,8 +13,8 @@
 namespace tributary::ingest {
 
 // The sessions that a shard's loop knows, connected or not. A collector that comes back continues where it was, with
-// its old dictionary. The least recently used sessions are forgotten: they are then looked up in the store, and start a
-// new dictionary. Use it on the loop's thread.
+// its old dictionary. The least recently used sessions are forgotten: if they come back, they must start a new
+// dictionary. Use it on the loop's thread.
 class SessionMemory {
  public:
   struct Entry {

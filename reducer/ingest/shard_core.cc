@@ -25,10 +25,11 @@ ShardCore::ShardCore(const Dependencies& dependencies, Options options, Callback
       metrics_(dependencies.metrics),
       callbacks_(std::move(callbacks)),
       held_back_(metrics_.AddCounter("tributary_reducer_held_back_total",
-                                     "times a session stopped reading because the store writer was behind")),
+                                     "Times that a session stopped reading because the store writer was behind")),
       over_share_(
           metrics_.AddCounter("tributary_reducer_over_share_total",
-                              "times a session stopped reading because its node had used up its share of the queue")),
+                              "Times that a session stopped reading because its node had used its whole share of the "
+                              "store writer's queue")),
       memory_(options_.sessions_remembered_max),
       share_(options_.queue),
       tick_(alarms_.NewAlarm([this] { OnTick(); })),
@@ -78,7 +79,7 @@ void ShardCore::OnFound(const SessionId& id, const absl::StatusOr<uint64_t>& dur
   looked_up_.erase(it);
   if (stopping_) return;
   if (!durable_sequence.ok()) {
-    LogWarning("session cannot be looked up node={}: {}", EscapeForDisplay(arrival.hello.session.node_id),
+    LogWarning("cannot look up a session node={}: {}", EscapeForDisplay(arrival.hello.session.node_id),
                Message(durable_sequence.status()));
     return;
   }

@@ -41,7 +41,7 @@ class ShardCore : private intake::SessionOwner {
   // Callbacks must not destroy the core.
   struct Callbacks {
     std::function<void(const std::string& node_id)> connected, disconnected;  // a session of that node
-    std::function<void()> closed;                                             // after CloseAll, see there
+    std::function<void()> closed;                                             // called after CloseAll (see below)
   };
   // A connection. Its Hello was already read; `rest` came after the Hello.
   using Arrival = intake::ServerSession::Arrival;

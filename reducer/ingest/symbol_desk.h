@@ -23,7 +23,7 @@ class SymbolDesk {
   // later.
   virtual void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
   virtual void Progress(uint64_t asker) = 0;  // the asker is sending
-  virtual void Release(uint64_t asker) = 0;   // the asker is gone: others may be asked for what it owes
+  virtual void Release(uint64_t asker) = 0;   // the asker is gone: others may be asked for the tables that it owes
   // Returns the executables that askers of any shard released since the last call.
   virtual std::vector<ExecutableId> TakeReleased() = 0;
 

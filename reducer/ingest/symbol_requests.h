@@ -11,19 +11,21 @@
 
 namespace tributary::ingest {
 
-// Chooses the symbol tables to ask one connected collector for. It asks for a few at a time, so that the answers come
-// before another node gets the same question. Once in a while it asks for everything again, because tables asked of
-// other nodes may never have come. Pure. Use it on the loop's thread.
+// Chooses the symbol tables to ask one connected collector for. It asks for a few tables at a time, so that they arrive
+// before another node is asked for the same tables. Once in a while it asks for everything again, because tables that
+// were requested from other nodes may never have arrived. Pure. Use it on the loop's thread.
 class SymbolRequests {
  public:
-  static constexpr size_t kAskedMax = 8;                       // unanswered at a time
-  static constexpr size_t kCandidatesMax = 256;                // of one look-up in the symbol store
-  static constexpr size_t kWaitingMax = 16'384;                // further ones wait for the next round
-  static constexpr int64_t kAnswerNs = 180 * kNsPerSecond;     // limit without a piece of any table,
-  static constexpr int64_t kLongestNs = 1'800 * kNsPerSecond;  // and limit in all
+  static constexpr size_t kAskedMax = 8;         // unanswered at a time
+  static constexpr size_t kCandidatesMax = 256;  // of one look-up in the symbol store
+  static constexpr size_t kWaitingMax = 16'384;  // further ones wait for the next round
+  // An unanswered question is forgotten when the collector has sent no piece of any table for kAnswerNs, and after
+  // kLongestNs in any case.
+  static constexpr int64_t kAnswerNs = 180 * kNsPerSecond;
+  static constexpr int64_t kLongestNs = 1'800 * kNsPerSecond;
   static constexpr int64_t kRoundNs = 60 * kNsPerSecond;
 
-  // Executables that the collector can read.
+  // Adds executables that the collector can read, to ask for their tables.
   void Want(const std::vector<ExecutableId>& ids);
 
   // Returns the ids to look up now. Empty: no id waits, a look-up runs, or kAskedMax questions are unanswered. If the
@@ -36,7 +38,8 @@ class SymbolRequests {
   void Progress(MonotonicNs now) { last_progress_ = now; }  // the collector is sending
   bool has_pending() const { return !asked_.empty() || !looking_up_.empty(); }
 
-  // Forgets questions that were never answered. Starts a round over `all` if the last round was long ago.
+  // Forgets questions that were never answered. Starts a round over `all` if no id waits and the last round began at
+  // least kRoundNs ago.
   void Tick(const std::vector<ExecutableId>& all, MonotonicNs now);
 
  private:

@@ -12,7 +12,8 @@ SymbolWorker::SymbolWorker(Loop& loop, SymbolStore& symbols, Options options, Me
       symbols_(symbols),
       options_(options),
       dropped_(metrics.AddCounter("tributary_reducer_symbol_uploads_dropped_total",
-                                  "uploaded symbol tables dropped because too many waited; they are requested again")),
+                                  "Uploaded symbol tables that were dropped because too many waited; they are "
+                                  "requested again")),
       queue_(options.queue_max),
       thread_([this] { Run(); }) {}
 

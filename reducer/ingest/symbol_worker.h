@@ -21,7 +21,7 @@ namespace tributary::ingest {
 class SymbolWorker final : public SymbolDesk {
  public:
   struct Options {
-    uint32_t shard = 0;  // askers of different shards are different
+    uint32_t shard = 0;  // becomes part of the askers' numbers, so that they are unique over all shards
     size_t queue_max = 1024;
     size_t queue_bytes_max = 256u << 20;  // limit of uploaded tables that wait
   };

@@ -17,9 +17,11 @@ WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter>
       options_(options),
       callbacks_(std::move(callbacks)),
       clock_(clock),
-      depth_(metrics.AddGauge("tributary_reducer_queue_batches", "batches that wait for a store writer, all shards")),
+      depth_(
+          metrics.AddGauge("tributary_reducer_queue_batches", "Batches that wait for a store writer, of all shards")),
       failures_(metrics.AddCounter("tributary_reducer_commit_failures_total",
-                                   "commits that failed and were tried again: look for a full disk")),
+                                   "Commits that failed and are repeated; if the number grows, look for a full or "
+                                   "broken disk")),
       // Look-ups and maintenance have space even if batches have taken all of theirs.
       queue_(options.queue_batches_max + kLookUpsMax + 1),
       thread_([this] { Run(); }) {}

@@ -21,8 +21,9 @@ namespace tributary {
 //   [OBJECT:]KEY[=NAME]     OBJECT: pod (default), namespace, node, deployment, statefulset, daemonset, job, …
 //
 // KEY is the whole key of a label. A KEY with any of `*+?()[]|^$\{}` is a regular expression (RE2) that must match the
-// whole key. NAME is the attribute's name; `$1` in NAME is the first group. Without a name: k8s.OBJECT.label.KEY or
-// k8s.OBJECT.annotation.KEY. The caller must add all rules before other threads use them; the rest is thread-safe.
+// whole key. NAME is the attribute's name; `$1` in NAME is the first group. Without NAME, the attribute's name is
+// k8s.OBJECT.label.KEY or k8s.OBJECT.annotation.KEY. The caller must add all rules before other threads use them; the
+// rest is thread-safe.
 class K8sNameRules {
  public:
   static constexpr size_t kRulesMax = 64;

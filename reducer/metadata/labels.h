@@ -20,8 +20,8 @@ inline bool IsWorkloadKind(std::string_view kind) {
 
 // Labels that select a series without a join. Each is an OpenTelemetry attribute; LabelValue reads its value from the
 // store's rows. All other labels are attributes of the series' resource (resource_joiner.h); AttributeNames knows their
-// names. host.name and host.id are both: a host may report other values than its session. node.id is our own: the id
-// that the node reports to its reducers.
+// names. host.name and host.id are in both groups, because a host may report other values than its session. node.id is
+// not an OpenTelemetry attribute: it is the id that the node reports to its reducers.
 enum class Label {
   kProcessPid,
   kProcessExecutableName,

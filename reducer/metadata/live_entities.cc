@@ -12,11 +12,14 @@ LiveEntities::LiveEntities(const Options& options, Counter& refused, Metrics& me
     : options_(options),
       refused_(refused),
       lost_states_(metrics.AddCounter("tributary_metadata_lost_states_total",
-                                      "States that were dropped because their entity changes too often.")),
-      entities_gauge_(metrics.AddGauge("tributary_metadata_entities", "Entities in memory.")),
-      bytes_gauge_(metrics.AddGauge("tributary_metadata_bytes", "About how many bytes the entities take in memory.")),
-      senders_gauge_(
-          metrics.AddGauge("tributary_metadata_tellers", "Nodes and clusters' watchers with known entities.")) {}
+                                      "States of metadata entities that were dropped because the entity changes too "
+                                      "often.")),
+      entities_gauge_(metrics.AddGauge("tributary_metadata_entities",
+                                       "Metadata entities (hosts, containers, pods and others) in memory.")),
+      bytes_gauge_(
+          metrics.AddGauge("tributary_metadata_bytes", "Approximate bytes of memory that metadata entities take.")),
+      senders_gauge_(metrics.AddGauge("tributary_metadata_tellers",
+                                      "Nodes and k8s-collectors whose metadata entities are known.")) {}
 
 LiveEntities::~LiveEntities() = default;
 

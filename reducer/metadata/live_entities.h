@@ -30,7 +30,7 @@ struct FoundInCluster : FoundEntity {
 };
 
 // The entities in memory: all live entities, and the entities that ended less than `gone_kept_ns` ago. It also collects
-// the work that it makes for MetadataUpkeep: entities to save, entities to drop, senders that are away.
+// the work for MetadataUpkeep: entities to save, entities to drop, senders that are away.
 //
 // A pod takes about 4 KB with its container, at most 64 KB each. Thread-safe: one lock guards everything. A look-up
 // takes the lock shared (about 100 ns), a change takes it exclusively (about 1 µs per entity). No call does I/O.

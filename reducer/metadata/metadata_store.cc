@@ -14,7 +14,8 @@ constexpr int64_t kExpectedNs = 6 * 60 * kNsPerMinute;
 Counter& AddRefusals(Metrics& metrics, const char* reason) {
   return metrics.AddCounter(
       "tributary_metadata_refusals_total",
-      "Refused entities, by reason; scope: the sender may not report them; full: there were too many.",
+      "Metadata entities that were refused, by reason; scope: the sender may not report them; full: there were too "
+      "many.",
       {{"reason", reason}});
 }
 
@@ -58,10 +59,10 @@ MetadataStore::MetadataStore(Options options, const K8sNameRules& rules, Attribu
       names_(names),
       clock_(clock),
       updates_(metrics.AddCounter("tributary_metadata_entities_told_total",
-                                  "States of entities that nodes and clusters reported.")),
+                                  "States of metadata entities that nodes and k8s-collectors reported.")),
       refused_(AddRefusals(metrics, "scope")),
-      failures_(
-          metrics.AddCounter("tributary_metadata_store_errors_total", "Failures to read or write kept metadata.")) {
+      failures_(metrics.AddCounter("tributary_metadata_store_errors_total",
+                                   "Failures to open, read or write metadata.db, the stored metadata.")) {
   TakeDatabase(std::move(options.store));
   live_ = std::make_unique<LiveEntities>(LiveOptions(options, db_ != nullptr), AddRefusals(metrics, "full"), metrics);
   cold_ = std::make_unique<ColdEntities>(

@@ -40,7 +40,7 @@ void MetadataUpkeep::Load(AttributeNames& names) {
   }
   if (!loaded.ok()) LogFailure("read", loaded);
   const LiveEntities::Totals totals = live_.totals();
-  if (totals.entities > 0) LogInfo("metadata read entities={} bytes={}", totals.entities, totals.bytes);
+  if (totals.entities > 0) LogInfo("stored metadata read entities={} bytes={}", totals.entities, totals.bytes);
 }
 
 void MetadataUpkeep::Start(std::function<void()> mark_used) {
@@ -150,7 +150,7 @@ void MetadataUpkeep::LogFailure(std::string_view operation, const absl::Status& 
   failures_.Add();
   uint64_t held = 0;
   if (failure_log_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("cannot {} kept metadata, will try again error=\"{}\" suppressed={}", operation, Message(status), held);
+    LogWarning("cannot {} metadata.db, will try again error=\"{}\" suppressed={}", operation, Message(status), held);
   }
 }
 

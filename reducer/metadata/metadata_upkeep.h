@@ -20,8 +20,9 @@
 namespace tributary {
 
 // Keeps the database equal to memory, and both within their limits. Every second it saves the changes. Every ten
-// seconds it removes entities that ended too long ago, from memory and from the database, and senders that are away. It
-// owns the thread that does this. No other component writes the database.
+// seconds it removes entities that ended too long ago, from memory and from the database, and senders that are away. A
+// cluster's watcher that is away stays as long as the database has states from it. It owns the thread that does this.
+// No other component writes the database.
 //
 // Thread-safe. Locks: work_mutex_ is held over each Flush and each Maintain. Inside, LiveEntities and ColdEntities take
 // their own locks, one at a time. Neither lock is held during I/O, except for ColdEntities' reads. Saving holds

@@ -130,9 +130,11 @@ ResourceJoiner::ResourceJoiner(const MetadataStore& store, const K8sNameRules& r
       names_(names),
       operator_attributes_(std::move(operator_attributes)),
       disbelieved_(metrics.AddCounter("tributary_metadata_disbelieved_total",
-                                      "Joins in which metadata gave a container another pod than its cgroup does.")),
+                                      "Joins of samples and metadata in which the metadata named another pod for a "
+                                      "container than the container's cgroup.")),
       unsplit_(metrics.AddCounter("tributary_metadata_unsplit_joins_total",
-                                  "Joins with more states in the requested time than are distinguished.")) {
+                                  "Joins of samples and metadata with more states in the requested time than are "
+                                  "distinguished.")) {
   names_.Learn(operator_attributes_);
 }
 

@@ -18,7 +18,8 @@
 namespace tributary {
 
 // The attributes of everything that a process belongs to: host, container, pod, namespace, node, cluster, service
-// (docs/metadata.md says which source wins). process.* and thread.* are not part of it: the rows have them.
+// (docs/metadata.md says which source takes precedence). process.* and thread.* are not part of it: the store's rows
+// have them.
 struct Resource {
   Attributes attributes;
   bool in_container = false;
@@ -34,14 +35,14 @@ struct ResourceState {
 using ResourceStates = std::vector<ResourceState>;
 
 // Joins processes with metadata. Thread-safe. Borrowed objects must outlive it. A join takes 11 µs, or 2 µs if nothing
-// has changed since the last join of the same place. For that, places are remembered, about 5 KB each. See also
+// has changed since the last join of the same place. For this, the joiner remembers places, about 5 KB each. See also
 // ResourceCache.
 class ResourceJoiner {
  public:
   static constexpr size_t kPlacesKeptMax = 16'384;
   static constexpr size_t kStatesMax = 48;  // of one process in one range of time
 
-  // `operator_attributes` (--resource-attribute) win over all other sources.
+  // `operator_attributes` (--resource-attribute) take precedence over all other sources.
   ResourceJoiner(const MetadataStore& store, const K8sNameRules& rules, AttributeNames& names,
                  Attributes operator_attributes, Metrics& metrics);
   ~ResourceJoiner();
@@ -82,7 +83,7 @@ class ResourceJoiner {
 };
 
 // Caches the joins of one query or export: processes of one container share one join. Not thread-safe. Holds at most
-// kPlacesMax joins; a full cache starts again.
+// kPlacesMax joins; a full cache is emptied.
 class ResourceCache {
  public:
   static constexpr size_t kPlacesMax = 65'536;

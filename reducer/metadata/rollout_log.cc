@@ -37,13 +37,16 @@ RolloutLog::RolloutLog(Options options, MetadataSink& rest, const Clock& clock, 
     : keep_ns_(options.keep_ns),
       rest_(rest),
       clock_(clock),
-      taken_(
-          metrics.AddCounter("tributary_metadata_rollouts_total", "Rollouts from clusters' watchers, and of services")),
-      refused_(metrics.AddCounter("tributary_metadata_rollouts_refused_total", "Refused rollouts: they make no sense")),
+      taken_(metrics.AddCounter("tributary_metadata_rollouts_total",
+                                "Rollouts that k8s-collectors reported, or that were found from the versions of "
+                                "services")),
+      refused_(metrics.AddCounter("tributary_metadata_rollouts_refused_total",
+                                  "Rollouts that were refused because their data were invalid")),
       dropped_(metrics.AddCounter("tributary_metadata_rollouts_dropped_total",
                                   "Rollouts forgotten before --retention because there were too many")),
       failures_(metrics.AddCounter("tributary_metadata_rollouts_failures_total",
-                                   "Failed reads and writes of kept rollouts")) {
+                                   "Failures to open, read or write rollouts.db, the stored rollouts and versions of "
+                                   "services")) {
   absl::Status opened = options.store.status();
   if (opened.ok()) {
     store_ = *std::move(options.store);
@@ -160,8 +163,8 @@ void RolloutLog::Fail(std::string_view operation, const absl::Status& status) {
   failures_.Add();
   uint64_t suppressed = 0;
   if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
-  LogWarning("rollouts cannot be kept on disk, only in memory operation={} error=\"{}\" suppressed={}", operation,
-             Message(status), suppressed);
+  LogWarning("rollouts are kept in memory only, a restart loses them operation={} error=\"{}\" suppressed={}",
+             operation, Message(status), suppressed);
 }
 
 }  // namespace tributary

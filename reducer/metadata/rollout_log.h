@@ -36,8 +36,8 @@ constexpr std::string_view kServiceKind = "service";
 // Collects rollouts: the rollouts that clusters' watchers report, and the rollouts that this reducer detects. Rollouts
 // are events, not states, so Take removes them from an update before it passes the update to `rest`. All rollouts are
 // in memory, at most kRolloutsMax. Above this limit, the log drops the oldest rollout of the source with the most
-// rollouts (a cluster, or this reducer). So one source cannot evict another's rollouts. All rollouts are also in a
-// store that outlives the reducer. Thread-safe.
+// rollouts (a cluster, or this reducer). So one source cannot evict another's rollouts. If there is a store, all
+// rollouts are also in the store, which outlives the reducer. Thread-safe.
 class RolloutLog final : public MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;

@@ -13,8 +13,8 @@ namespace tributary {
 // Detects from samples when the processes of a service begin to run another version (docs/rollouts.md). For each
 // program it knows the versions, and which version is current: the version of the process that began last. A rollout
 // begins with the first process of a new version, if that process began after all processes of the current version. The
-// first version seen of a program is not a rollout. Neither is a version if its process began before the program was
-// first seen.
+// first version seen of a program is not a rollout. A later version is not a rollout either if its process began before
+// the program was first seen.
 //
 // While versions run next to each other, as in a rolling upgrade, a process that begins under the old version is not a
 // rollback. It is a rollback if no process of the current version has been seen for kGoneNs. A program that always

@@ -48,8 +48,8 @@ struct ServiceSighting {
   UnixNs began;  // start of the process
 };
 
-// The sightings of one look. If several processes of a version begin in one second, the first stands for all: there may
-// be millions of short-lived processes.
+// The sightings of one look at the recently sampled processes (service_watch.h). If several processes of a version
+// begin in one second, the first stands for all: there may be millions of short-lived processes.
 class ServiceSightings {
  public:
   static constexpr size_t kMax = 200'000;
@@ -72,10 +72,11 @@ constexpr int64_t kVersionSettlesNs = 15 * kNsPerSecond;
 constexpr int64_t kServesAfterNs = 5 * kNsPerMinute;
 
 // Returns the service version of a sampled process. `resource` is the process's resource, `booted` the boot time of its
-// node, `build_id` of its executable. Returns nullopt in these cases: the version is unknown; the process belongs to a
-// pod (its cluster's watcher reports the pod's rollouts); the process began just now, or under an earlier boot; only
-// the build-id is known, and the process is in no container and no systemd unit (people start such processes), or has
-// not run for long.
+// node, `build_id` of its executable. Returns nullopt in these cases: the version is unknown; the process has no
+// service name or no executable name, or one of these names is too long; the process belongs to a pod (its cluster's
+// watcher reports the pod's rollouts); the process's start or `booted` is unknown; the process began less than
+// kVersionSettlesNs ago; only the build-id is known, and the process is in no container and no systemd unit (people
+// start such processes), or has not run for long.
 std::optional<ServiceSighting> SightingOf(const store::ProcessRow& process, const Attributes& resource,
                                           std::string_view build_id, UnixNs booted, UnixNs now);
 

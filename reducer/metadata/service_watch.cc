@@ -64,15 +64,18 @@ ServiceWatch::ServiceWatch(Options options, store::Store& store, const ResourceJ
       joiner_(joiner),
       log_(log),
       clock_(clock),
-      programs_(
-          metrics.AddGauge("tributary_metadata_service_programs", "Programs of services whose versions are known")),
+      programs_(metrics.AddGauge("tributary_metadata_service_programs",
+                                 "Programs of services whose versions are remembered")),
       turned_away_(
           metrics.AddCounter("tributary_metadata_service_programs_refused_total",
-                             "Sightings of programs whose versions are not remembered because there are too many")),
+                             "Times that a program of a service was seen whose versions are not remembered, because "
+                             "there are too many programs")),
       muted_(metrics.AddCounter("tributary_metadata_rollouts_muted_total",
-                                "Changes of services that change too often to be rollouts")),
+                                "Changes of a service's version that were not counted as rollouts, because the service "
+                                "changes too often")),
       failures_(metrics.AddCounter("tributary_metadata_rollouts_failures_total",
-                                   "Failed reads and writes of kept rollouts")) {
+                                   "Failures to open, read or write rollouts.db, the stored rollouts and versions of "
+                                   "services")) {
   absl::Status status = options.states.status();
   if (status.ok()) states_ = *std::move(options.states);
   if (states_ != nullptr) {

@@ -10,7 +10,7 @@
 namespace tributary {
 
 // Caches demangled names across queries: demangling a C++ name takes microseconds, and a page asks for the same names
-// every few seconds. Any thread may call it. Holds at most kEntriesMax names; a full cache starts again.
+// every few seconds. Any thread may call it. Holds at most kEntriesMax names; a full cache is emptied.
 class DemangleCache {
  public:
   static constexpr size_t kEntriesMax = 65'536;

@@ -13,7 +13,7 @@ namespace tributary {
 
 struct QueryContext;
 
-// The sampled executables, and how well their code is known.
+// The sampled executables, and how many of their sampled addresses have names.
 struct ExecutableList {
   struct Executable {
     ExecutableId id;

@@ -20,11 +20,13 @@ namespace tributary {
 
 // Turns frames into functions for one query.
 //
-// A name that a frame came with always wins. Otherwise, with function names, a frame is: the function that covers the
-// address (address − 1 if a call returns to the address) and the functions inlined into it there, never the nearest
-// symbol past its size; `binary+0xstart` for a function with known bounds but no name; else a name that depends on the
-// frame's kind (profile/frame_kinds.h): `binary+0xaddress`, `[kernel]+0xoffset` for kernel code, `[unknown]` where
-// nothing is mapped. With addresses: `build-id+0xaddress`.
+// If a frame came with a name, that name is used. Otherwise, with function names, the first of these that is known:
+//   - The function that covers the address, and the functions inlined into it there. For an address to which a call
+//     returns, address − 1 is looked up. A symbol never covers addresses past its size.
+//   - `binary+0xstart`, if the bounds of the function are known but not its name.
+//   - A name that depends on the frame's kind (profile/frame_kinds.h): `binary+0xaddress`, `[kernel]+0xoffset` for
+//     kernel code, `[unknown]` where nothing is mapped.
+// With addresses in place of function names, the name is `build-id+0xaddress`.
 class FrameNamer {
  public:
   FrameNamer(SymbolLookup symbols, DemangleCache& demangled, FrameNames names, FunctionTrie& trie)
@@ -39,7 +41,7 @@ class FrameNamer {
   };
   // Names the frames `frames[i]` for all i in `wanted`, and writes their chains to `chains[i]`. All of these frames
   // must be of `executable`. Naming many frames at once takes a fraction of the time of naming them one by one.
-  // `text_of` returns the names that frames came with.
+  // `text_of` returns the text of a name that the sender gave to a frame.
   using TextLookup = absl::FunctionRef<std::string_view(store::StringId)>;
   void Name(uint32_t executable, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
             TextLookup text_of, std::span<Chain> chains);

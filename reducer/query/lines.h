@@ -16,7 +16,7 @@ struct FunctionLinesRequest {
   std::string executable;  // base name; "": any
 };
 
-// The source lines of a function at which its samples are.
+// The source lines of one function, with the values of the samples that were taken at each line.
 struct FunctionLines {
   struct Address {
     ExecutableId id;

@@ -24,11 +24,11 @@ class DemangleCache;
 class ResourceJoiner;
 struct QueryContext;
 
-// Answers questions over all shards: selects processes by label, adds values to trie nodes, folds, names and merges. It
-// never rebuilds a stack. The engine checks a request and passes it to the function that makes the answer; each answer
-// has its own header. Any thread may call it; each call opens its own readers. Errors of every query: InvalidArgument
-// (the request, or a label or type that nothing has), ResourceExhausted (QueryLimits), DeadlineExceeded (is_cancelled),
-// or the store's errors.
+// Answers queries over the data of all shards. The engine checks a request and passes it to the function that makes the
+// answer; each answer has its own header. To make an answer, processes are selected by label, values are added to trie
+// nodes, and the nodes are folded, named and merged. Stacks are never rebuilt. Any thread may call it; each call opens
+// its own readers. Errors of every query: InvalidArgument (the request, or a label or type that nothing has),
+// ResourceExhausted (QueryLimits), DeadlineExceeded (is_cancelled), or the store's errors.
 class QueryEngine {
  public:
   // `joiner` null: only the store's data about processes is known. All borrowed objects must outlive the engine.

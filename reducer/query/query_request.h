@@ -25,8 +25,8 @@ struct QueryRequest {
   std::function<bool()> is_cancelled;
 };
 
-// Limits of the data that one query holds at once. Beyond a limit: ResourceExhausted, and the message says what to
-// narrow.
+// Limits of the data that one query holds at once. Beyond a limit: ResourceExhausted, and the message says which part
+// of the request to narrow.
 struct QueryLimits {
   size_t processes_max = 2'000'000;        // rows of one shard
   size_t address_nodes_max = 32'000'000;   // 16 bytes each, over the days of one shard

@@ -23,7 +23,7 @@ struct StackHealth {
   // The executable of the outermost user frame (the last frame walked) of stacks that are neither complete nor
   // kernel_only.
   struct Executable {
-    std::string name;                   // base name, or kUnmapped or kNoUserFrame
+    std::string name;                   // base name, or the id if no path is known; or kUnmapped or kNoUserFrame
     std::string build_id;               // "": none
     std::vector<std::string> programs;  // base names of the affected processes, most samples first
     Weights weights;

@@ -27,7 +27,7 @@ struct StoredSample {
   uint32_t attributes = 0;  // string
 };
 
-// One process's sum at one node.
+// The sum of one process at one node of the trie.
 struct StoredSum {
   uint32_t process = 0, node = 0;
   uint64_t value = 0, count = 0;

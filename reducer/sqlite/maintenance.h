@@ -13,7 +13,7 @@ namespace tributary::store {
 
 struct MaintenanceOptions {
   int64_t raw_age_ns = kNsPerDay;      // older raw columns are removed; their sums stay
-  int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed, and sessions not seen since
+  int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed; sessions not seen since, a day later
   uint64_t bytes_max = 10ull << 30;    // limit of this shard's file: beyond it, the oldest data are removed
 };
 

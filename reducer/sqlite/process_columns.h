@@ -14,7 +14,7 @@
 
 namespace tributary::store {
 
-// Ids are store ids. Texts are ids of strings.
+// All ids are ids of the store. A text is stored as the id of its string.
 struct StoredProcess {
   uint32_t no = 0;
   int64_t machine = 0;

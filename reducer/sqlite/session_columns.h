@@ -8,8 +8,9 @@
 
 namespace tributary::store {
 
-// The number columns hold all types together. This column holds the shares of types other than CPU; it is "" if no
-// share exists. For each type: name, unit, aggregation, captured, stored, closed_captured, and losses by reason.
+// The session table's other columns hold numbers of all sample types together. This column holds the numbers of each
+// type other than CPU; it is "" if there are none. For each type: name, unit, aggregation, captured, stored,
+// closed_captured, and losses by reason.
 std::string EncodeSessionTypes(const SessionTotals& totals);
 // Splits the counts of the other columns by type. Returns DataLoss if EncodeSessionTypes did not write `bytes`.
 absl::Status DecodeSessionTypes(std::string_view bytes, SessionTotals* totals);

@@ -19,8 +19,9 @@ class Database;
 class TrieCache;
 
 // The embedded store (docs/store.md). One SQLite file per shard, `shard-<n>.db`, holds column chunks. `store.db` holds
-// the data of the directory. `LOCK` is locked for the life of this object, so that no second reducer writes here. Use
-// the store on any thread; this does not hold for its writers and readers. The store must outlive them.
+// the data of the directory. `LOCK` is locked for the life of this object, so that no second reducer writes here. Any
+// thread may use the store, but each writer and each reader belongs to one thread. The store must outlive its writers
+// and readers.
 class SqliteStore : public Store, private CursorStore {
  public:
   // Returns AlreadyExists if another reducer uses the directory. Returns PermissionDenied or ResourceExhausted if the

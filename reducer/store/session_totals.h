@@ -8,8 +8,8 @@
 
 namespace tributary::store {
 
-// All that the store knows of a source of samples in addition to its dictionary, in one row. Sample types are
-// identified by their names, because a source may give a number to another type with each batch.
+// Everything that the store knows about a source of samples except its dictionary. The store keeps it in one row.
+// Sample types are identified by their names, because a source may give a number to another type with each batch.
 struct SessionTotals {
   uint64_t durable_sequence = 0;
   NamedAccounting accounting;  // as reported with batch durable_sequence
@@ -22,7 +22,8 @@ struct SessionTotals {
   NamedSampleCounts closed_captured;
 
   static constexpr int64_t kOpen = -1;
-  NamedSampleCounts known() const { return stored + accounting.TotalLost(); }  // samples with a known fate
+  // Returns the samples that were stored or reported lost.
+  NamedSampleCounts known() const { return stored + accounting.TotalLost(); }
   // Takes a new batch's sequence and accounting.
   void Account(const RowBatch& batch);
   // Returns the accounting. If the session is closed, samples that were neither stored nor reported lost count as lost

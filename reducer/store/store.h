@@ -37,7 +37,7 @@ class ShardWriter {
 
   struct Outcome {
     uint64_t sequence = 0;         // the source's batches up to this one are durable
-    bool need_dictionary = false;  // the batch does not continue the stored state; nothing of it was kept
+    bool need_dictionary = false;  // the batch does not continue the stored state; nothing of the batch was stored
   };
   // Commits samples, definitions, accounting and each source's high-water mark in one transaction. Batches at or below
   // the mark change nothing. Batches without a number do not change the mark. Returns one outcome per batch, in order.
@@ -192,8 +192,8 @@ class StoreReader {
   virtual absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) = 0;
 };
 
-// The position of an exporter, kept with the data. An exporter sends each chunk at least once, and exactly once unless
-// the process dies between send and save.
+// The position of an exporter, kept with the data. An exporter sends each chunk at least once. It sends a chunk again
+// if the process ends between send and save, or if the answer to a request was lost.
 class CursorStore {
  public:
   virtual ~CursorStore() = default;

@@ -38,8 +38,8 @@ constexpr UnixNs StartOf(Slot slot) { return UnixNs{slot.value * kSlotMinutes * 
 constexpr int64_t kMinuteOpenNs = 2 * kNsPerMinute;
 
 // Converts the time of a sample to unix ns, with the clocks of its batch. Uses the batch's own time if the result makes
-// no sense (before 2020, an hour after `now_ns`, or a day before the batch). Uses `now_ns` if the batch's own time
-// makes no sense either.
+// no sense: before 2020, more than an hour after `now_ns`, or more than a day before the batch. Uses `now_ns` if the
+// batch's own time makes no sense either.
 struct SampleTimes {
   SampleTimes(const ClockPair& clock, int64_t now_ns);
   int64_t ToUnixNs(MonotonicNs time, bool* clamped) const;

@@ -46,7 +46,7 @@ DebugFileFinder::DebugFileFinder(Options options, SymbolStore& symbols, SymbolIm
            .temporary_directory = options_.temporary_directory},
           [this] { return stopping_.load(); }, clock, metrics),
       found_(metrics.AddCounter("tributary_symbolizer_debug_files_found_total",
-                                "Debug files found in directories or at servers, and read.")) {
+                                "Debug files found in the debug directories or at debuginfod servers, and read.")) {
   const bool has_places = !options_.directories.empty() || servers_.enabled();
   if (has_places && options_.period_ms > 0) thread_ = std::thread([this] { Run(); });
 }

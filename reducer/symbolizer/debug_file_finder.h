@@ -19,10 +19,10 @@
 
 namespace tributary {
 
-// Looks for debug files of sampled executables that have no debug information yet. It searches directories in the
-// layout that distributions use (DIR/.build-id/ab/cdef.debug, DIR/path/of/program.debug), or with the program itself by
-// name. Then it asks debuginfod servers. A file counts by its build-id, never by its name. The finder has its own
-// thread.
+// Looks for debug files of sampled executables that have no debug information yet. It searches directories for the
+// paths that distributions use (DIR/.build-id/ab/cdef.debug, DIR/path/of/program.debug), and for files with the
+// program's name (DIR/program.debug, DIR/program). Then it asks debuginfod servers. Whether a file is the right one is
+// decided by its build-id, never by its name. The finder has its own thread.
 class DebugFileFinder {
  public:
   static constexpr size_t kRememberedMax = 262'144;  // executables that were looked for
@@ -45,11 +45,11 @@ class DebugFileFinder {
   ~DebugFileFinder() { Stop(); }
 
   void Stop();
-  // Returns the file with the parts that dwz moved out of other files. The Fd is not valid if the file is nowhere. Call
-  // it on any thread that may wait for a server.
+  // Returns the file with the parts that dwz moved out of other files. The Fd is not valid if the file was not found.
+  // Any thread may call it; the call may wait for a server.
   Fd FindShared(const ExecutableId& build_id);
 
-  // Makes one pass over all known executables. The thread does this every period.
+  // Makes one pass over all sampled executables with a GNU build-id. The thread does this every period.
   void LookForAll();
 
  private:

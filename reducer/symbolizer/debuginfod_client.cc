@@ -57,9 +57,10 @@ DebuginfodClient::DebuginfodClient(Options options, std::function<bool()> is_can
       fetched_(metrics.AddCounter("tributary_symbolizer_debuginfod_fetched_total",
                                   "Files received from debuginfod servers.")),
       missing_(metrics.AddCounter("tributary_symbolizer_debuginfod_missing_total",
-                                  "Requests that a debuginfod server answered with not found.")),
+                                  "Requests to debuginfod servers that were answered with not found.")),
       failed_(metrics.AddCounter("tributary_symbolizer_debuginfod_failed_total",
-                                 "Requests that a debuginfod server did not answer, or did not answer completely.")),
+                                 "Requests to debuginfod servers that failed: no answer, an incomplete answer, an HTTP "
+                                 "error, or a file that is too large.")),
       bytes_(metrics.AddCounter("tributary_symbolizer_debuginfod_bytes_total",
                                 "Bytes received from debuginfod servers.")) {
   for (const std::string& url : options_.urls) servers_.push_back({.url = url, .not_before = {}, .failure = ""});

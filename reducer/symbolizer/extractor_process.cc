@@ -38,7 +38,7 @@ absl::Status Extract(const ExtractorRequest& request, ExtractorAnswer* answer, s
   ASSIGN_OR_RETURN(const ExecutableId id, IdentityForSymbols(*file, request.claimed));
   answer->id_kind = static_cast<uint32_t>(id.kind());
   answer->id_bytes = CopyBytes(id.view(), answer->id);
-  auto none = [] { return Error(absl::StatusCode::kNotFound, "it was not handed over"); };
+  auto none = [] { return Error(absl::StatusCode::kNotFound, "the process that reads symbols did not get this file"); };
   DebugFileSource source;
   source.split = [&](std::string_view, std::string_view) -> DebugFileSource::File { return none(); };
   source.package = [&]() -> DebugFileSource::File {

@@ -21,10 +21,10 @@
 
 namespace tributary {
 
-// Texts of source files that others have (debuginfod servers). Find never waits. A file that is not here yet is fetched
-// in the background, on the fetcher's own thread, one file after the other. A later call of Find returns the text, or
-// reports that none exists. Texts are kept up to a limit. The text that was not asked for the longest time is evicted
-// first.
+// Fetches texts of source files from debuginfod servers, and keeps them. Find never waits. A file that is not here yet
+// is fetched in the background, on the fetcher's own thread, one file after the other. A later call of Find returns the
+// text, or reports that no server has it. The kept texts have a size limit: the text that was not requested for the
+// longest time is evicted first.
 class SourceFetcher {
  public:
   static constexpr size_t kPathBytesMax = 4096;

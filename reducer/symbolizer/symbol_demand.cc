@@ -9,7 +9,8 @@ SymbolDemand::SymbolDemand(Options options, const Clock& clock, Metrics& metrics
       clock_(clock),
       made_(metrics.AddCounter("tributary_symbolizer_requests_total", "Symbol tables requested from nodes.")),
       deferred_(metrics.AddCounter("tributary_symbolizer_requests_deferred_total",
-                                   "Tables not requested yet because too many requests are open.")) {}
+                                   "Symbol tables not requested from nodes yet, because too many requests are "
+                                   "open.")) {}
 
 bool SymbolDemand::MayAsk(const ExecutableId& id) const {
   const int64_t now = clock_.Monotonic().value;

@@ -16,9 +16,10 @@ namespace tributary {
 // One connection of one node: a number that no other connection to this reducer has.
 enum class SymbolAsker : uint64_t { kNone = 0 };
 
-// Remembers which symbol tables were asked of which node, so that a fleet uploads each table once. While an asked node
-// is sending tables, no other node is asked for the tables that it owes. When its connection ends, any node may be
-// asked at once. One object per reducer. Any thread; a lock is held only for moments.
+// Remembers which symbol tables were requested from which node, so that a fleet uploads each table once. While the
+// asked node is sending tables, no other node is asked for the tables that the first one still owes, for at most
+// `longest_ns`. When its connection ends, any node may be asked at once. One object per reducer. Any thread; a lock is
+// held only for moments.
 class SymbolDemand {
  public:
   struct Options {
@@ -42,9 +43,9 @@ class SymbolDemand {
   void Answered(const ExecutableId& id);     // the table is here
   void Unavailable(const ExecutableId& id);  // no table exists
   void Defer(const ExecutableId& id);        // the answer was unusable: asked again after the time-out
-  // The answer was spoiled: any node may be asked, unless another asker has asked for it by now.
+  // The answer could not be used: any node may be asked, unless another asker has asked for the table by now.
   void Release(const ExecutableId& id, SymbolAsker asker);
-  void Release(SymbolAsker asker);  // its connection ended: any node may be asked for what it owes
+  void Release(SymbolAsker asker);  // its connection ended: any node may be asked for the tables that it owes
 
   // Returns the executables released since the last call with the same cursor, which begins at 0.
   std::vector<ExecutableId> ReleasedSince(uint64_t& cursor) const;

@@ -87,7 +87,7 @@ SymbolExtractor::SymbolExtractor(Options options, Spawn spawn, Metrics& metrics)
       failed_(metrics.AddCounter("tributary_symbolizer_extractions_failed_total",
                                  "Files from which no symbol table could be made.")),
       deaths_(metrics.AddCounter("tributary_symbolizer_extractor_deaths_total",
-                                 "Processes that died, or took too long, while they read a file.")),
+                                 "Processes that died, or took too long, while they read a file with symbols.")),
       stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   TRIBUTARY_CHECK(stop_.valid());
 }

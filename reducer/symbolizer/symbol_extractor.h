@@ -15,9 +15,9 @@
 
 namespace tributary {
 
-// Makes symbol tables of files, in processes that can do nothing else (extractor_process.h). A file that breaks its
-// reader, or that would take endless memory and time, costs one process. Only a few processes run at a time; callers
-// wait. Any thread.
+// Makes symbol tables of files, in processes that can do nothing else (extractor_process.h). If a file crashes its
+// reader, or takes too much memory or time, only that process ends. Only a few processes run at a time; callers wait.
+// Any thread.
 class SymbolExtractor {
  public:
   struct Options {

@@ -29,7 +29,7 @@ class SymbolImporter {
     int package = -1;      // its .dwp; −1: none
     ExecutableId claimed;  // the executable that it must belong to, if known
     SymbolOrigin origin = SymbolOrigin::kUpload;
-    std::string_view name;  // for people
+    std::string_view name;  // for messages
   };
   struct Imported {
     SymbolStore::Kept kept;

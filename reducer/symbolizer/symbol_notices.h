@@ -13,8 +13,8 @@
 namespace tributary {
 
 // Recent problems with symbols, for the page: files with wrong contents, unreadable directories, servers that do not
-// answer. They are also logged, at most kLoggedPerMinute lines. The last kKeptMax problems are kept. A repeated problem
-// increases its count. Any thread.
+// answer. New problems are also logged, at most kLoggedPerMinute lines a minute. The last kKeptMax problems are kept. A
+// repeated problem increases its count. Any thread.
 class SymbolNotices {
  public:
   static constexpr size_t kKeptMax = 200;

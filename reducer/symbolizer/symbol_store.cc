@@ -72,18 +72,21 @@ struct SymbolStore::Impl {
         evicted_flat(Evictions(m, "flat")),
         evicted_disk(Evictions(m, "disk")),
         unreadable(m.AddCounter("tributary_symbolizer_unreadable_tables_total",
-                                "Stored tables that could not be read; they are requested again.")),
-        tables(m.AddGauge("tributary_symbolizer_tables", "Symbol tables kept.")),
-        stored_bytes(
-            m.AddGauge("tributary_symbolizer_stored_bytes", "Bytes of symbol tables on disk, without flat forms.")),
-        flat_bytes(m.AddGauge("tributary_symbolizer_flat_bytes", "Bytes of symbol tables' flat forms on disk.")) {}
+                                "Stored symbol tables that could not be read; they are requested again.")),
+        tables(m.AddGauge("tributary_symbolizer_tables", "Symbol tables that are stored.")),
+        stored_bytes(m.AddGauge("tributary_symbolizer_stored_bytes",
+                                "Bytes of symbol tables on disk, without the mapped forms made from them.")),
+        flat_bytes(m.AddGauge("tributary_symbolizer_flat_bytes",
+                              "Bytes on disk of the mapped forms that were made from symbol tables.")) {}
 
   static Counter& Uploads(Metrics& m, std::string_view result) {
-    return m.AddCounter("tributary_symbolizer_uploads_total", "Symbol tables received, by result.",
+    return m.AddCounter("tributary_symbolizer_uploads_total", "Symbol tables that the reducer received, by result.",
                         {{"result", std::string(result)}});
   }
   static Counter& Evictions(Metrics& m, std::string_view from) {
-    return m.AddCounter("tributary_symbolizer_evictions_total", "Least recently used tables removed from a full store.",
+    return m.AddCounter("tributary_symbolizer_evictions_total",
+                        "Files removed to keep within --symbols-max-bytes, least recently used first; from: disk "
+                        "(symbol tables) or flat (their mapped forms).",
                         {{"from", std::string(from)}});
   }
 

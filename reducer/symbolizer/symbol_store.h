@@ -28,7 +28,7 @@ class SymbolStore {
     std::string directory;
     uint64_t disk_bytes_max = 4ull << 30;  // half for tables, half for their flat forms; least used are evicted first
     size_t mapped_max = 8192;              // tables; the least recently used are evicted first
-    int64_t rescan_ns = 60'000'000'000;    // maximum age of the knowledge of the whole directory
+    int64_t rescan_ns = 60'000'000'000;    // a list of the directory is used for at most this long
     SymbolDemand::Options demand;
   };
   static absl::StatusOr<std::unique_ptr<SymbolStore>> Open(Options options, const Clock& clock, Metrics& metrics);
@@ -41,7 +41,7 @@ class SymbolStore {
 
   struct Kept {
     bool stored = false;     // false: the existing table is equal or better
-    bool contested = false;  // it is not of the same code as the existing table
+    bool contested = false;  // the new table describes other code than the existing table
     SymbolFiles::Row row;    // the row that is kept now
   };
   // `encoded`: EncodeSymbolTable's bytes; its id must be `id`. InvalidArgument: the table was refused and counted.
@@ -49,7 +49,7 @@ class SymbolStore {
   absl::StatusOr<Kept> Put(const ExecutableId& id, std::string_view encoded, SymbolOrigin origin);
   void PutUnavailable(const ExecutableId& id, std::string_view why);
 
-  // Returns nullptr if there is no table (yet).
+  // Returns nullptr if there is no table (yet), or if it cannot be read.
   std::shared_ptr<const SymbolTable> Get(const ExecutableId& id);
   // Returns Get as a function. The store must outlive the function.
   SymbolLookup lookup() {

@@ -154,7 +154,7 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
       started_(context.clock.Monotonic()),
       slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.queries_max, 1))),
       upload_slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.uploads_max, 1))),
-      running_(context.metrics.AddGauge("tributary_query_running", "Queries that are running.")),
+      running_(context.metrics.AddGauge("tributary_query_running", "Queries that run now.")),
       refused_host_(Refusals("host")),
       refused_method_(Refusals("method")),
       refused_busy_(Refusals("busy")) {
@@ -164,8 +164,11 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
     query.requests = &context.metrics.AddCounter("tributary_query_requests_total", "Queries that were run.", labels);
     query.errors = &context.metrics.AddCounter("tributary_query_errors_total",
                                                "Queries that were answered with an error.", labels);
-    query.duration_ns = &context.metrics.AddDurationCounter(
-        "tributary_query_duration_seconds_total", "Time that queries took, without waiting for their turn.", labels);
+    query.duration_ns =
+        &context.metrics.AddDurationCounter("tributary_query_duration_seconds_total",
+                                            "Time that queries ran, without the time in which they waited for their "
+                                            "turn.",
+                                            labels);
     queries_.emplace(fmt::format("/api/v1/{}", name), query);
   };
   add("flamegraph", &Api::FlameGraphAnswer);

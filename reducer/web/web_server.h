@@ -28,8 +28,8 @@ class StatusSource {
  public:
   virtual ~StatusSource() = default;
   virtual bool IsConnected(std::string_view node_id) const = 0;  // a session of that node is open now
-  virtual std::string NotReady() const = 0;                      // "": ready; else what is not ready, for a person
-  virtual uint32_t shards() const = 0;                           // shards that are written now
+  virtual std::string NotReady() const = 0;  // "": ready; else a sentence that says what is not ready
+  virtual uint32_t shards() const = 0;       // shards that are written now
 };
 
 // The data that the web server shows, and the destination of uploads. All of it must outlive the server.

@@ -27,7 +27,7 @@ struct Hello {
   versionMin @0 :UInt16;
   versionMax @1 :UInt16;
   features @2 :UInt64;        # bits; none is defined yet
-  role @3 :UInt16;            # 0 node, 1 cluster, 2 upload, 3 replay; unknown ones are kept
+  role @3 :UInt16;            # 0 node, 1 cluster, 3 replay; 2 is reserved; reducers refuse all other values
   sessionId @4 :Data;         # 16 random bytes, fixed for the life of the process
   nodeId @5 :Text;            # all texts at most 256 bytes
   bootId @6 :Text;
@@ -37,9 +37,9 @@ struct Hello {
   agentVersion @10 :Text;
   cpuCount @11 :UInt32;
   sampleRateHz @12 :UInt32;
-  dictionaryGeneration @13 :UInt32;  # of `sent`; 0: no generation was begun
+  dictionaryGeneration @13 :UInt32;  # the generation that `sent` counts; 0: none has begun
   sent @14 :Counts;           # counts of that generation that were already sent to the peer
-  nextSequence @15 :UInt64;   # of the oldest batch still held, or of the next to be made
+  nextSequence @15 :UInt64;   # sequence of the oldest batch that the sender holds; if it holds none, of the next one
   clock @16 :ClockPair;
   token @17 :Text;            # bearer token, at most 4096 bytes
   predecessorId @18 :Data;    # not used: senders leave it empty, and receivers ignore it
@@ -61,9 +61,9 @@ struct Welcome {
 # docs/intake-protocol.md. A reader skips columns with unknown numbers.
 struct Definitions {
   generation @0 :UInt32;
-  derivedFrom @1 :UInt32;     # not 0: the generation's first message, which continues that one without the evicted ids
+  derivedFrom @1 :UInt32;     # not 0: this generation begins as that one without the evicted ids; first message only
   columns @2 :Data;
-  packedColumns @3 :Data;     # the same, packed: a sender fills one of the two
+  packedColumns @3 :Data;     # `columns` in packed form: a sender fills only one of the two
 }
 
 # Type 4: samples in order of time, and the definitions that they need.
@@ -72,16 +72,16 @@ struct Batch {
   clock @1 :ClockPair;        # when the batch was closed
   captured @2 :UInt64;        # running totals of the session, at that time
   idle @3 :UInt64;
-  lost @4 :List(UInt64);      # by reason, at most 64; omitted ones at the end are 0
+  lost @4 :List(UInt64);      # samples by loss reason, at most 64; omitted numbers at the end are 0
   nodesHash @5 :UInt64;       # rolling hash over the dictionary's nodes up to this batch's last definition
-  columns @6 :Data;           # at most 100,000 samples; numbered columns as above
+  columns @6 :Data;           # of at most 100,000 samples; numbered columns as in Definitions
   closes @7 :List(ClosedSession);  # at most 32
   packedColumns @8 :Data;     # as in Definitions
-  sampleTypes @9 :List(SampleType);  # at most 64, no number twice: samples' types that some releases do not know
-  typeCounts @10 :List(TypeCounts);  # at most 64, no number twice: the parts of captured and lost that are not CPU
+  sampleTypes @9 :List(SampleType);  # at most 64, no number twice: types that some releases do not know
+  typeCounts @10 :List(TypeCounts);  # at most 64, no number twice: the part of each type except CPU
 }
 
-# Counts of samples of one type. The number is the batch's, as in sampleTypes.
+# Counts of samples of one type. `number` is the type's number in this batch, as in sampleTypes.
 struct TypeCounts {
   number @0 :UInt8;           # 2 to 255
   captured @1 :UInt64;
@@ -96,13 +96,14 @@ struct SampleType {
   aggregation @3 :UInt8;      # 0: values add up; 1: a gauge, whose samples of one process and one time are a snapshot
 }
 
-# An earlier session of the same node that has ended. Samples of its share of the captured samples that were neither
-# stored nor reported lost count as lost for this reason.
+# An earlier session of the same node that has ended. The first one of a batch accounts for its `captured`, minus the
+# samples of the other ones. Those of these samples that were neither stored nor reported lost count as lost for
+# `reason`.
 struct ClosedSession {
   sessionId @0 :Data;             # 16 bytes
   captured @1 :UInt64;
-  reason @2 :UInt8;               # a loss reason: 6 shutdown, 8 collector_killed; others read as collector_killed
-  typeCounts @3 :List(TypeCounts);  # the parts of captured that are not CPU samples; without losses
+  reason @2 :UInt8;               # 6 shutdown, 8 collector_killed; any other value reads as collector_killed
+  typeCounts @3 :List(TypeCounts);  # the part of `captured` of each type except CPU; `lost` is empty
 }
 
 # Type 5, reducer to collector: all batches up to this one are durable.
@@ -110,8 +111,8 @@ struct Ack {
   sequence @0 :UInt64;
 }
 
-# Type 6, reducer to collector: the reducer cannot follow this generation. The collector must send everything
-# unacknowledged again under a later generation.
+# Type 6, reducer to collector: the reducer cannot follow this generation. The collector must send all unacknowledged
+# batches again under a later generation.
 struct NeedDictionary {
   generation @0 :UInt32;
 }
@@ -127,11 +128,11 @@ struct NeedSymbols {
   parts @1 :List(SymbolPart);     # empty, or one for each of `ids`
 }
 
-# The beginning of a compressed table that the reducer already has. A collector whose table has the same numbers
-# continues at `offset`. A collector whose table has other numbers, or that does not know this struct, begins at 0.
+# The beginning of a compressed table that the reducer already has. If the collector's table has the same totalBytes,
+# rawBytes and key, the collector continues at `offset`. Otherwise, or if it does not know this struct, it begins at 0.
 struct SymbolPart {
   offset @0 :UInt64;              # bytes that need not be sent; 0: none
-  totalBytes @1 :UInt64;          # as in the chunks that brought the beginning
+  totalBytes @1 :UInt64;          # these three: as in the chunks of the part that the reducer has
   rawBytes @2 :UInt64;
   key @3 :UInt64;
 }
@@ -149,7 +150,8 @@ struct SymbolChunk {
                                   # resumed
 }
 
-# Type 9, collector to reducer. The reducer sends it back. A reducer that has stopped reading sends its own heartbeats.
+# Type 9, collector to reducer. The reducer sends each heartbeat back. While the reducer does not read from the
+# connection, it sends its own heartbeats.
 struct Heartbeat {
   sentAtNs @0 :Int64;             # the sender's CLOCK_MONOTONIC
 }
@@ -157,7 +159,7 @@ struct Heartbeat {
 # Type 10: why the sender is about to close.
 struct Goodbye {
   reason @0 :Text;                # for a person; at most 512 bytes
-  retry @1 :Bool = true;          # false: the peer must not come back unchanged, it would fail again
+  retry @1 :Bool = true;          # false: the same connection attempt would fail again
   rejectedSequence @2 :UInt64;    # not 0: this batch was malformed; sending it again is useless
 }
 
@@ -166,8 +168,8 @@ struct Entity {
   kind @0 :UInt8;                 # 1 host, 2 container, 3 pod, 4 namespace, 5 Kubernetes node, 6 cluster, 7 rollout, 8
                                   # workload; a reader skips unknown kinds
   id @1 :Text;                    # in the namespace of its kind; at most 512 bytes
-  fromUnixNs @2 :Int64;           # since when this state holds; 0: since the entity began, or unknown
-  gone @3 :Bool;                  # the entity ended at that time
+  fromUnixNs @2 :Int64;           # this state holds from then on; 0: since the entity began, or unknown
+  gone @3 :Bool;                  # the entity ended at fromUnixNs
   attributes @4 :List(Attribute); # at most 512, ascending by key, no key twice
 }
 
@@ -180,5 +182,5 @@ struct Attribute {
 struct Metadata {
   entities @0 :List(Entity);      # at most 4096
   beginsSnapshot @1 :Bool;
-  endsSnapshot @2 :Bool;          # entities that this sender reported before, but not in it, are gone
+  endsSnapshot @2 :Bool;          # entities that the sender reported earlier, but not in this snapshot, are gone
 }

@@ -92,7 +92,7 @@ def measure(options, directory, programs):
     collector = Watched("k8s-collector", [f"--api-server={server.url}", "--cluster-name=bench",
                                           f"--intake-host=127.0.0.1:{listening['intake']}"], directory)
     programs.append(collector)
-    while "complete pods=" not in collector.log.read_text():
+    while "the cluster's objects were read pods=" not in collector.log.read_text():
         time.sleep(0.1)
     listed = cpu_seconds(collector.process.pid)
     time.sleep(3)

@@ -41,6 +41,13 @@ LIMITS = [
     ("docs/limits.md", r"reducers of one node \| ([\d,]+)", "intake/credentials/intake_options.cc", "kReducersMax"),
     ("docs/limits.md", r"of a shard \| ([\d,]+)", "reducer/store/store.h", "kSampleTypesOfShardMax"),
     ("docs/limits.md", r"others; ([\d,]+) of one", "reducer/store/store.h", "kSampleTypesOfMachineMax"),
+    ("docs/limits.md", r"or process is read \| ([\d,]+)", "kernel-collector/collector_core.h", "held_samples_max"),
+    ("docs/limits.md", r"pods in memory \| ([\d,]+)", "reducer/metadata/live_entities.h", "entities_max"),
+    ("docs/limits.md", r"in all; ([\d,]+) of one node", "reducer/metadata/live_entities.h", "node_entities_max"),
+    ("docs/limits.md", r"of one node; ([\d,]+) nodes", "reducer/metadata/live_entities.h", "nodes_max"),
+    ("docs/limits.md", r"nodes; ([\d,]+) clusters", "reducer/metadata/live_entities.h", "clusters_max"),
+    ("docs/limits.md", r"run at once \| ([\d,]+)", "reducer/web/web_server.h", "queries_max"),
+    ("docs/limits.md", r"HTTP connections \| ([\d,]+)", "reducer/web/web_server.h", "connections_max"),
     ("docs/limits.md", r"rollouts \| ([\d,]+)", "reducer/metadata/rollout_log.h", "kRolloutsMax"),
     ("docs/limits.md", r"flame graph \| ([\d,]+)", "reducer/web/api.cc", "kFlameGraphNodesMax"),
     ("docs/limits.md", r"rows of a table \| ([\d,]+)", "reducer/web/api.cc", "kTopMax"),
@@ -220,8 +227,8 @@ def option_rows(help_text):
 def options_page(helps):
     """Returns the page docs/options.md. `helps`: (command, output of its --help)."""
     out = ["# Options", "",
-           "Every option of every program, as `--help` prints it. A test compares this page with the programs;",
-           "`UPDATE_GOLDEN=1` writes it anew.", ""]
+           "Every option of every program, as `--help` prints it. A test compares this page with the programs. To write the",
+           "page anew after a build: `UPDATE_GOLDEN=1 dev/test -- -R '^docs$'`", ""]
     for command, text in helps:
         out += [f"## {command}", "", "| option | meaning | default | environment |", "|---|---|---|---|",
                 *option_rows(text), ""]
