@@ -225,7 +225,7 @@ def taken_ports():
         warnings = [line for line in collector.text().splitlines() if "4041" in line]
         lib.check(len(warnings) == 1 and "in use" in warnings[0] and "--metrics-listen" in warnings[0], f"about the taken port: {warnings}")
         print(f"  {warnings[0]}")
-        lib.wait_for("the watcher", lambda: "complete " in watcher.text(), PATIENT_S)
+        lib.wait_for("the watcher", lambda: "objects were read" in watcher.text(), PATIENT_S)
         lib.check("metrics url" not in watcher.text(), "a port although it is off")
         for program in programs:
             lib.check(program.stop() == 0, f"{program.name}'s exit code")
