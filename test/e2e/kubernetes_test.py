@@ -105,7 +105,7 @@ def a_cluster():
         shop = Shop(api, containers)
         watcher = KubernetesCollector(d, api, reducer)
         programs.append(watcher)
-        lib.wait_for("all of the cluster", lambda: "info complete" in watcher.text(), 20)
+        lib.wait_for("all of the cluster", lambda: "objects were read" in watcher.text(), 20)
         wait_until_known(reducer, start, k8s_pod_name="web-1a-x", k8s_cluster_uid=shop.cluster_uid)
         end = lib.now_ms() + 1000
         check_shares(reducer, start, end, "one", WEB | {"k8s_cluster_uid": shop.cluster_uid, "k8s_pod_uid": containers["one"][1]})
