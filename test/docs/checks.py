@@ -22,9 +22,9 @@ LIMITS = [
     ("schemas/intake/intake.capnp", r"entities @0 .*at most ([\d,]+)", "profile/metadata.h", "kUpdateEntitiesMax"),
     ("schemas/intake/intake.capnp", r"attributes @4 .*at most ([\d,]+)", "profile/metadata.h", "kEntityAttributesMax"),
     ("docs/intake-protocol.md", r"`closes`[^.]*?at most ([\d,]+)", "profile/batch.h", "kClosedSessionsMax"),
-    ("docs/unwinding.md", r"`truncated_depth` \| deeper than ([\d,]+)", "bpf/include/records.h",
+    ("docs/unwinding.md", r"`truncated_depth` \| the stack has more than ([\d,]+)", "bpf/include/records.h",
      "TRIB_USER_FRAMES_MAX"),
-    ("docs/store.md", r"room for ([\d,]+) others", "reducer/store/store.h", "kSampleTypesOfShardMax"),
+    ("docs/store.md", r"at most ([\d,]+) other types", "reducer/store/store.h", "kSampleTypesOfShardMax"),
     ("docs/metrics.md", r"room for ([\d,]+) types", "reducer/store/store.h", "kSampleTypesOfShardMax"),
     ("docs/metrics.md", r"and for ([\d,]+) that one machine", "reducer/store/store.h", "kSampleTypesOfMachineMax"),
     ("docs/limits.md", r"user stack \| ([\d,]+)", "bpf/include/records.h", "TRIB_USER_FRAMES_MAX"),
@@ -209,19 +209,21 @@ def check_metrics(root):
 
 # One option in the output of --help. docs/options.md has a row for it.
 OPTION = re.compile(r"^  (-.*)\n((?:      .*\n)+)", re.MULTILINE)
+# The environment variables of an option: one, or several with commas between them.
+ENVIRONMENT = re.compile(r"environment ([A-Z0-9_]{4,}(?:, [A-Z0-9_]{4,})*)")
 
 
 def option_rows(help_text):
     for flags, body in OPTION.findall(help_text):
         lines = [line.strip() for line in body.splitlines()]
-        environment = next((match[1] for line in lines if (match := re.match(r"environment ([A-Z0-9_]{4,})", line))), "")
+        environment = next((match[1].split(", ") for line in lines if (match := ENVIRONMENT.match(line))), [])
         text = lines[0]
         default = re.search(r" \(default ([^)]*)\)$", text)
         text = text[:default.start()] if default else text
-        # Defaults that depend on the user, such as the data folder, are left out.
-        shown = "" if not default or default[1].startswith("/") or "/.local/" in default[1] else default[1]
+        # The default of --data-dir depends on the user. The option's meaning describes it.
+        shown = default[1] if default and not flags.startswith("--data-dir ") else ""
         yield "| {} | {} | {} | {} |".format(*(cell.replace("|", "\\|") for cell in (
-            f"`{flags}`", text, f"`{shown}`" if shown else "", f"`{environment}`" if environment else "")))
+            f"`{flags}`", text, f"`{shown}`" if shown else "", ", ".join(f"`{name}`" for name in environment))))
 
 
 def options_page(helps):

@@ -36,7 +36,7 @@ PLANTED = [
     ("docs/spool.md", "", "\nThis sentence has more than eight words in it. This sentence has more than eight words in it.\n",
      "a sentence stands twice"),
     ("schemas/intake/intake.capnp", "ClosedSession);  # at most 32", "ClosedSession);  # at most 8", "kClosedSessionsMax"),
-    ("docs/unwinding.md", "deeper than 512", "deeper than 256", "TRIB_USER_FRAMES_MAX"),
+    ("docs/unwinding.md", "more than 512", "more than 256", "TRIB_USER_FRAMES_MAX"),
     ("docs/options.md", "| `7d` |", "| `8d` |", "docs/options.md: no such option"),
     ("README.md", "`--spool-dir DIR`", "`--spool-folder DIR`", "there is no option --spool-folder"),
     ("docs/metrics.md", "tributary_reducer_committed_samples_total", "tributary_reducer_committed_sample_total",
