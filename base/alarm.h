@@ -6,9 +6,9 @@
 
 namespace tributary {
 
-// A timer on a Loop's clock, or on a simulated clock. A state machine that gets its timers from an AlarmSource runs on
-// a Loop in production and in simulations in tests. Use it on the owner's thread. The callback never runs after Stop or
-// the destructor. It may destroy its alarm.
+// A timer. Loop makes timers that use its clock. A simulation makes timers that use a simulated clock. So a state
+// machine that gets its timers from an AlarmSource can run on a Loop or in a simulation. Use an alarm on the thread of
+// its owner. The callback does not run after Stop or the destructor. The callback may destroy the alarm.
 class Alarm {
  public:
   virtual ~Alarm() = default;

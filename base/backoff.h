@@ -5,10 +5,10 @@
 
 namespace tributary {
 
-// Calculates the wait before each new attempt at an operation that fails: twice as long every time, up to a maximum.
-// Jitter draws a wait from the upper half of the calculated wait, so that clients do not all come back at once after a
-// server restart. The random number generator is the caller's, so the seed of a test fixes every wait. Waits have the
-// unit of the bounds. Use it on its owner's thread.
+// Calculates how long to wait before an operation that has failed is tried again: twice as long after each failure, up
+// to a maximum. NextJittered returns a random time between half of this wait and all of it, so that clients do not all
+// reconnect at once after a server restart. The caller passes the random number generator, so a test with a fixed seed
+// always gets the same waits. Waits have the unit of the bounds. Not thread-safe.
 class Backoff {
  public:
   struct Bounds {
@@ -21,15 +21,15 @@ class Backoff {
   int64_t Next();
   int64_t NextJittered(std::mt19937_64& random);
 
-  // Call it after a success: the next wait is the first one again.
+  // Call it after a success: the next wait is `min` again.
   void Reset();
-  // Call it after a failure that a short wait cannot end: every wait is the maximum until Reset.
+  // Makes every wait the maximum until Reset. Call it after a failure that will last for some time.
   void SkipToMax() { at_max_ = true; }
   // Changes the maximum. The next wait is calculated from `min` and the number of failures, as if the maximum had
   // always been `max`.
   void SetMax(int64_t max) { bounds_.max = max; }
 
-  // Number of calls of Next and NextJittered since Reset.
+  // Returns the number of calls of Next and NextJittered since the last Reset.
   uint32_t failures() const { return failures_; }
 
  private:

@@ -8,14 +8,15 @@
 
 namespace tributary {
 
-// Passes work from any thread to a single one (a store writer, an exporter, a worker). Bounded: TryPush refuses when
-// the queue is full, and the caller counts the dropped item. Each push takes a lock, so push batches, not samples.
+// A queue that passes work from any thread to one consumer thread (a store writer, an exporter, a worker). If the queue
+// is full, TryPush refuses the item, and the caller must count it as dropped. Each push locks a mutex, so push batches,
+// not single samples.
 template <typename T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
-  // Returns false if the queue is full or closed. `item` is then unchanged.
+  // Returns false, and leaves `item` unchanged, if the queue is full or closed.
   bool TryPush(T&& item) {
     {
       std::lock_guard lock(mutex_);
@@ -26,20 +27,21 @@ class BoundedQueue {
     return true;
   }
 
-  // Waits for an item. Returns nullopt when the queue is closed and empty.
+  // Removes and returns the oldest item. Waits if there is none. Returns nullopt once the queue is closed and empty.
   std::optional<T> Pop() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [&] { return closed_ || !items_.empty(); });
     return TakeFront();
   }
 
-  // Returns nullopt at once if the queue is empty. Use it to collect a group of items.
+  // Removes and returns the oldest item, or returns nullopt if the queue is empty. Never waits. For collecting several
+  // items after Pop.
   std::optional<T> TryPop() {
     std::lock_guard lock(mutex_);
     return TakeFront();
   }
 
-  // Refuses further pushes. Queued items can still be popped.
+  // Makes TryPush refuse items from now on. Items in the queue can still be popped.
   void Close() {
     {
       std::lock_guard lock(mutex_);

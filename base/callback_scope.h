@@ -5,15 +5,16 @@
 
 namespace tributary {
 
-// Cancels callbacks that outlive their owner. An object that passes callbacks to a Loop, an Executor or a timer owns a
-// scope and wraps the callbacks with it. After the scope is destroyed, a wrapped callback does nothing.
+// Prevents callbacks from running after their owner was destroyed. An object that passes callbacks to a Loop, an
+// Executor or a timer should own a CallbackScope and wrap the callbacks with it. After the scope is destroyed, the
+// wrapped callback does nothing.
 //
 //   executor.Submit([reading] { Read(*reading); }, scope_.Wrap([this, reading] { Finish(*reading); }));
 //
 // The scope must be the owner's last member, so that it is destroyed first. A wrapped callback must run on the thread
-// that destroys the scope, or after the destruction. It may be copied and destroyed on any thread. Its captures live
-// until it is destroyed, even if it was cancelled. Costs one allocation per scope and one atomic increment per
-// callback.
+// that destroys the scope, or after the scope was destroyed. It may be copied and destroyed on any thread. Its captures
+// are destroyed only with the callback, even if it can no longer run. A scope costs one allocation, and each wrapped
+// callback one atomic increment.
 class CallbackScope {
  public:
   CallbackScope() = default;

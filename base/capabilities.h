@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// Linux capabilities, by their numbers in <linux/capability.h>. Bit n stands for capability n.
+// A set of Linux capabilities. Bit n stands for the capability with the number n in <linux/capability.h>.
 class CapabilitySet {
  public:
   constexpr CapabilitySet() = default;
@@ -26,13 +26,13 @@ class CapabilitySet {
   uint64_t bits_ = 0;
 };
 
-// Returns the name, such as "CAP_BPF". For capabilities that this project does not use, returns the number, such as
+// Returns the name, such as "CAP_BPF". For capabilities that this project does not use, returns a text with the number:
 // "capability 22".
 std::string CapabilityName(int capability);
-// Returns for example "CAP_SYS_PTRACE,CAP_BPF", in order of the numbers, or "none".
+// Returns the names in the order of their numbers, such as "CAP_SYS_PTRACE,CAP_BPF", or "none".
 std::string CapabilityNames(CapabilitySet set);
 
-// Returns the effective capabilities of the calling thread. Returns an empty set if the kernel does not answer.
+// Returns the effective capabilities of the calling thread. Returns an empty set if the kernel returns an error.
 CapabilitySet EffectiveCapabilities();
 
 // Gives up every capability outside `keep` permanently, and sets no_new_privs. Applies to the calling thread, and to
@@ -42,7 +42,7 @@ CapabilitySet EffectiveCapabilities();
 // kernel refuses; no known situation causes this.
 absl::Status KeepOnlyCapabilities(CapabilitySet keep);
 
-// For programs and processes that need no capabilities.
+// KeepOnlyCapabilities for processes that need no capabilities.
 inline absl::Status DropAllCapabilities() { return KeepOnlyCapabilities(CapabilitySet()); }
 
 }  // namespace tributary

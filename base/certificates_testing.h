@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 
-// For tests: creates certificate authorities and certificates at run time.
+// For tests: creates certificate authorities and certificates when a test runs.
 
 namespace tributary {
 
@@ -73,7 +73,7 @@ class TestAuthority {
     std::unique_ptr<X509_EXTENSION, Free> extension(X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
     TRIBUTARY_CHECK(extension != nullptr && X509_add_ext(cert, extension.get(), -1) == 1);
   }
-  // Signs with the authority's own key. Without an issuer, the certificate is self-signed.
+  // Makes a certificate that the authority's key signs. If `issuer` is nullptr, the subject is also the issuer.
   Cert Make(const Subject& subject, EVP_PKEY& key, X509* issuer) const {
     static std::atomic<long> serial{1};
     Cert cert(X509_new());
@@ -112,7 +112,7 @@ class TestFiles {
   TestFiles& operator=(const TestFiles&) = delete;
 
   std::string Path(const std::string& name) const { return directory_ / name; }
-  // Replaces the file atomically, as operators' tools do.
+  // Creates the file, or replaces it atomically with rename(), as operators' tools do.
   std::string Write(const std::string& name, const std::string& text, mode_t mode = 0600) const {
     const std::string path = Path(name), aside = path + ".new";
     std::ofstream(aside) << text;

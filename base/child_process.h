@@ -14,7 +14,7 @@ namespace tributary {
 
 // A child process that runs this program's binary and does one kind of work for its parent, for example parsing in a
 // sandbox (sandbox.h). Parent and child communicate over a socket, or through files that the child receives. The
-// destructor ends the child. Use it on any thread, but on one at a time.
+// destructor kills the child. Only one thread at a time may use the object.
 class ChildProcess {
  public:
   ChildProcess() = default;
@@ -24,8 +24,8 @@ class ChildProcess {
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess() { Stop(); }
 
-  // A descriptor for the child. `from`: its number in this process; -1: none. `to`: its number in the child, below
-  // kHandedEnd.
+  // A file descriptor that the child gets. `from`: its number in this process, or -1 to pass none. `to`: its number in
+  // the child, which must be below kHandedEnd.
   struct Handed {
     int from, to;
   };
@@ -35,10 +35,11 @@ class ChildProcess {
     std::vector<std::string> arguments;  // argv; the first is the child's name
     std::vector<Handed> descriptors;     // in addition to descriptors that are not close-on-exec
   };
-  // Starts this binary again, without an environment and without a socket. Errors: those of ErrnoStatus.
+  // Starts this program's binary as a child process, without an environment and without a socket. Returns the errors of
+  // ErrnoStatus.
   static absl::StatusOr<ChildProcess> SpawnSelf(Options options);
-  // Starts this binary again with `argument` as its only argument, and with a socket. The child has its end of the
-  // socket as descriptor kSocket.
+  // Starts this program's binary as a child process, with `argument` as its only argument, and with a socket to this
+  // process. In the child, the socket is the descriptor kSocket.
   static constexpr int kSocket = 3;
   static absl::StatusOr<ChildProcess> SpawnSelf(const char* argument);
 
@@ -46,14 +47,14 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   int socket() const { return socket_.get(); }  // -1: none
 
-  // Kills the process, which must be running, and waits for its end. Returns waitpid's status. If the process is
-  // already ending, the signal does not change its status.
+  // Kills the process, and waits until it has ended. Returns waitpid's status. If the process has already ended, this
+  // is the status with which it ended. The caller must check running() first.
   int End();
-  // Calls End if the process was neither stopped nor reaped yet. Returns true if it was killed by this call or had
-  // failed, and false if it had ended by itself with exit code 0.
+  // Calls End if running(). Returns true if this call killed the process, or if the process had failed before. Returns
+  // false if it had already ended with exit code 0, or if there is no process.
   bool Stop();
-  // Returns true if the process ended by itself and with exit code 0, and false if it failed. Cleans up after it.
-  // Returns nullopt if it still runs or there is none.
+  // Returns true if the process has ended with exit code 0, and false if it has failed. Then frees its pid and closes
+  // its socket. Returns nullopt if the process has not ended, or if there is no process.
   std::optional<bool> Reap();
 
  private:

@@ -11,7 +11,8 @@
 
 namespace tributary::testing {
 
-// Starts a child that calls `live` with its end of the socket, and exits with the returned value.
+// Forks a child process that calls `live` with its end of a socket to this process. The child then exits with the value
+// that `live` has returned.
 inline absl::StatusOr<ChildProcess> Fork(const std::function<int(int socket)>& live) {
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return ErrnoStatus("socketpair", "", errno);

@@ -4,19 +4,19 @@
 
 namespace tributary {
 
-// The source of time. Code reads a Clock and not the system's clocks, so a test can set the time and need not sleep.
-// Thread-safe.
+// The source of time. Code must read a Clock instead of the system's clocks, so that tests can set the time and need
+// not sleep. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual MonotonicNs Monotonic() const = 0;
   virtual UnixNs Unix() const = 0;
 
-  // Reads both clocks at one instant. The real clock makes three attempts and uses the one with the smallest gap
-  // between the readings.
+  // Returns readings of both clocks at nearly the same instant. The real clock reads both clocks three times, and
+  // returns the pair with the least time between the two readings.
   virtual ClockPair Pair() const { return ClockPair{Monotonic(), Unix()}; }
 
-  // Returns the machine's clocks. The object is never destroyed.
+  // Returns the Clock that reads the machine's clocks. It is never destroyed.
   static const Clock& Real();
 };
 

@@ -4,12 +4,12 @@
 
 namespace tributary {
 
-// Raises the soft limit on open files to the hard limit. The soft limit protects programs that call select(), and our
-// programs do not. Returns the limit in force. Child processes inherit it.
+// Raises the soft limit on open files to the hard limit, and returns the limit that is then in force. This is safe: the
+// soft limit only protects programs that call select(), and our programs do not. Child processes inherit the limit.
 size_t RaiseDescriptorLimit();
 
-// Warns if `limit`, from RaiseDescriptorLimit, is below `enough`. The hard limit is then too low, and only an operator
-// can raise it.
+// Logs a warning if `limit`, the result of RaiseDescriptorLimit, is below `enough`. Then the hard limit is too low, and
+// only an operator can raise it.
 void WarnOfLowDescriptorLimit(size_t limit, size_t enough);
 
 }  // namespace tributary

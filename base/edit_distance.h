@@ -5,8 +5,8 @@
 
 namespace tributary {
 
-// Returns the Levenshtein distance, for example of a mistyped name from a real one. Takes |a| × |b| steps: the caller
-// must limit the length of untrusted input.
+// Returns the Levenshtein distance of `a` and `b`, for example of a misspelt name and a known name. The time is
+// proportional to a.size() × b.size(), so the caller must limit the length of untrusted input.
 size_t EditDistance(std::string_view a, std::string_view b);
 
 }  // namespace tributary

@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-// Owns a file descriptor. Open everything with O_CLOEXEC.
+// Owns a file descriptor. Descriptors must be opened with O_CLOEXEC.
 class Fd {
  public:
   Fd() = default;

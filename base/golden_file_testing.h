@@ -10,7 +10,8 @@
 
 namespace tributary {
 
-// Expects that a committed file equals the bytes that the code makes today. UPDATE_GOLDEN=1 writes the file.
+// Expects that the file `path`, which is in the repository, has the contents `bytes`. If the environment variable
+// UPDATE_GOLDEN is set, first writes `bytes` to the file.
 inline void ExpectFile(const std::filesystem::path& path, const std::string& bytes) {
   if (getenv("UPDATE_GOLDEN") != nullptr) {
     std::filesystem::create_directories(path.parent_path());

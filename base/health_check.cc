@@ -68,7 +68,8 @@ class Exchange {
   absl::Status Wait(short events) {
     while (true) {
       const int64_t left_ns = deadline_ns_ - Clock::Real().Monotonic().value;
-      if (left_ns <= 0) return Error(absl::StatusCode::kUnavailable, fmt::format("no answer from {} in time", peer_));
+      if (left_ns <= 0)
+        return Error(absl::StatusCode::kUnavailable, fmt::format("no answer from {} within the time limit", peer_));
       pollfd fd{socket_.get(), events, 0};
       const int ready = poll(&fd, 1, static_cast<int>(left_ns / kNsPerMs) + 1);
       if (ready > 0) return absl::OkStatus();
@@ -97,11 +98,12 @@ absl::StatusOr<std::string> AskAt(const addrinfo& to, const std::string& peer, i
 }  // namespace
 
 void AddHealthCheck(Options& table, bool* wanted) {
-  table.Add({.name = "health-check",
-             .help = "ask the running program whether it is healthy, print one line, and exit with 0 (healthy) or 1; "
-                     "use the same options, environment and configuration file as the running program",
-             .flag_only = true},
-            wanted, false);
+  table.Add(
+      {.name = "health-check",
+       .help = "check whether the running program is healthy, print one line, and exit with 0 (healthy) or 1 (not "
+               "healthy); give the same options, environment and configuration file as to the running program",
+       .flag_only = true},
+      wanted, false);
 }
 
 absl::Status AskHealth(const HostPort& address, int64_t timeout_ms) {
@@ -109,7 +111,7 @@ absl::Status AskHealth(const HostPort& address, int64_t timeout_ms) {
   const std::string text = FormatHostPort({.host = host, .port = address.port});
   if (address.port == 0) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("{}: port 0 means any free port: give the program's port", text));
+                 fmt::format("{}: port 0 means any free port: give the port on which the program listens", text));
   }
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -131,7 +133,7 @@ absl::Status AskHealth(const HostPort& address, int64_t timeout_ms) {
 
 int RunHealthCheck(std::string_view component, std::string_view option, const std::optional<HostPort>& address) {
   if (!address) {
-    fmt::print("the health of {} cannot be checked: --{} is off\n", component, option);
+    fmt::print("the health of {} cannot be checked, because --{} is off\n", component, option);
     return 1;
   }
   const absl::Status status = AskHealth(*address, kTimeoutMs);
@@ -139,8 +141,8 @@ int RunHealthCheck(std::string_view component, std::string_view option, const st
     fmt::print("{} is healthy\n", component);
     return 0;
   }
-  fmt::print("{} is not healthy: {}. Check that it runs, and that it was started with the same --{}\n", component,
-             Message(status), option);
+  fmt::print("{} is not healthy: {}. Check that the program runs, and that it was started with the same --{}\n",
+             component, Message(status), option);
   return 1;
 }
 

@@ -10,17 +10,19 @@
 
 namespace tributary {
 
-// Adds the option --health-check. It has no environment variable and no key of the configuration file.
+// Adds the option --health-check to `table`. The option has no environment variable and no key in the configuration
+// file.
 void AddHealthCheck(Options& table, bool* wanted);
 
-// Implements --health-check: asks the running program's /healthz at `address`, the value of its option `option`. Prints
-// one line and returns the exit code: 0 healthy, 1 not healthy. If that option is off, `address` is nullopt, and the
-// exit code is 1. Takes at most two seconds plus the look-up of a host name.
+// Implements --health-check: sends GET /healthz to the running program at `address`, the value of the program's option
+// `option`. Prints one line, and returns the exit code: 0 if the program is healthy, 1 if not. If `address` is nullopt,
+// because this option is off, the exit code is 1. Takes at most two seconds plus the time for resolving a host name.
 int RunHealthCheck(std::string_view component, std::string_view option, const std::optional<HostPort>& address);
 
 // Returns OK if GET /healthz was answered with 200. If the address is 0.0.0.0 or [::], the request goes to the loopback
-// address. Unavailable if nothing listens at the address, or if there was no answer in time. FailedPrecondition if
-// there was another answer. InvalidArgument if the host name cannot be resolved, or the port is 0.
+// address. Returns Unavailable if nothing listens at the address or if no answer arrives in time. Returns
+// FailedPrecondition for an answer other than 200. Returns InvalidArgument if the host name cannot be resolved or the
+// port is 0.
 absl::Status AskHealth(const HostPort& address, int64_t timeout_ms);
 
 }  // namespace tributary

@@ -8,11 +8,11 @@
 
 namespace tributary {
 
-// Returns lower-case digits, two per byte.
+// Returns two lower-case hexadecimal digits per byte.
 std::string ToHex(std::span<const uint8_t> bytes);
-// Returns 0 to 15, or -1 if `c` is not a hexadecimal digit of either case.
+// Returns the value of the hexadecimal digit `c`, 0 to 15. Returns -1 if `c` is no such digit. Upper case is allowed.
 int HexDigit(char c);
-// Returns nullopt if the length is odd or another character occurs.
+// Decodes hexadecimal digits. Returns nullopt if their number is odd, or if `hex` contains any other character.
 std::optional<std::string> FromHex(std::string_view hex);
 
 }  // namespace tributary

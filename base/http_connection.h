@@ -22,16 +22,18 @@ struct HttpAnswer {
 enum class HttpRefusal { kMalformed, kTooLarge, kMethod, kPath, kSlow, kBusy };
 constexpr size_t kHttpRefusalCount = 6;
 
-// One client of a small HTTP/1.1 server. Reads a request, writes the answer, and reads the next request after the
-// kernel has taken the whole answer. So at most one answer waits in memory for a client that does not read, and
-// pipelined requests take turns with all other work on the loop. A request must arrive within `patience_ms`, and the
-// client must receive its answer within the same time. Use it on the loop's thread.
+// A connection from a client to a small HTTP/1.1 server. Reads a request and writes the answer. Processes the next
+// request only after the kernel has taken the whole answer. So a client that does not read has at most one answer in
+// memory, and pipelined requests do not block other work on the loop. A request must arrive completely within
+// `patience_ms`, and the kernel must have taken the whole answer within another `patience_ms`. Use it on the loop's
+// thread.
 class HttpConnection {
  public:
   struct Limits {
     uint64_t patience_ms = 10'000;
-    // Before the connection is closed after an error: the time during which further bytes are read and dropped. A close
-    // with unread bytes would reset the connection, and the client could lose the answer.
+    // After an error answer, the connection stays open for this time, and received bytes are discarded. If the
+    // connection were closed while bytes are unread, the kernel would reset it, and the client might not receive the
+    // answer.
     uint64_t linger_ms = 1'000;
   };
   struct Callbacks {
@@ -44,7 +46,8 @@ class HttpConnection {
   HttpConnection(const HttpConnection&) = delete;
   HttpConnection& operator=(const HttpConnection&) = delete;
 
-  // Returns true if no answer is being written: the client has not sent a request, or has received its answer.
+  // Returns true if no answer is being written: no complete request has arrived, or the kernel has taken the answer to
+  // it.
   bool waiting() const { return state_ != State::kWriting; }
 
  private:

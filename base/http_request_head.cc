@@ -112,7 +112,7 @@ class HeadParser {
         !IsDigit(version[7])) {
       return Refuse(400, "This is not an HTTP request. This port accepts plain HTTP/1.1.");
     }
-    if (version[5] != '1') return Refuse(505, "This server supports HTTP/1.1.");
+    if (version[5] != '1') return Refuse(505, "This server supports only HTTP/1.0 and HTTP/1.1.");
     is_http_1_0_ = version[7] == '0';
     const bool is_clean =
         std::none_of(target.begin(), target.end(), [](char c) { return c == ' ' || IsControl(c) || (c & 0x80) != 0; });

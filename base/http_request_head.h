@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-// The request line and the headers of one HTTP/1 request, as far as a server with a few read-only pages needs them.
+// The parts of an HTTP/1 request's first line and headers that a server with a few read-only pages needs.
 struct HttpRequestHead {
   std::string method;       // "GET"
   std::string path;         // "/metrics": without scheme, host and query
@@ -14,7 +14,7 @@ struct HttpRequestHead {
   bool has_body = false;    // a body follows; the next request cannot be found without reading it
 };
 
-// The result of parsing the bytes that were read so far.
+// The result of parsing the bytes that have arrived so far.
 struct HttpHeadResult {
   size_t size = 0;      // bytes of the whole head; 0: the head is incomplete, or there is an error
   int error = 0;        // the status of the answer: 400, 414, 431 or 505; 0: no error
@@ -22,10 +22,10 @@ struct HttpHeadResult {
   HttpRequestHead head;
 };
 
-// Parses the beginning of `bytes`, which may come from any client (RFC 9112). Returns an error for a request that two
-// programs could read in two ways: a header that continues on the next line, a space before a colon, both a length and
-// chunks, HTTP/1.1 without exactly one Host. Skips empty lines before the request. The work is linear in the size of
-// the head.
+// Parses the request at the start of `bytes` (RFC 9112). `bytes` may be hostile. Returns an error for a request that a
+// proxy and this server could understand differently: a header that continues on the next line, a space before a colon,
+// both Content-Length and Transfer-Encoding, or HTTP/1.1 without exactly one Host. Skips empty lines before the
+// request. The time is proportional to the size of the head (the request line and headers).
 HttpHeadResult ParseHttpRequestHead(std::string_view bytes);
 
 constexpr size_t kHttpRequestLineBytesMax = 4u << 10;  // a longer line is answered with 414

@@ -7,9 +7,10 @@
 
 namespace tributary {
 
-// Writes JSON (RFC 8259) into one string, and adds the commas. Strings are escaped. Ill-formed UTF-8 becomes U+FFFD.
-// Control characters, `<`, `>` and `&` are written as \u00XX, so the text is safe in a terminal and inside an HTML
-// page. Integers are written in full. A reader that stores numbers as doubles reads them exactly up to 2^53.
+// Writes JSON (RFC 8259) into a string. Adds the commas, and escapes strings. Ill-formed UTF-8 becomes U+FFFD. Control
+// characters, `<`, `>` and `&` are written as \u00XX, so the text is safe in a terminal and inside an HTML page.
+// Integers are written with all their digits. A program that reads numbers as doubles gets only integers up to 2^53
+// exactly.
 //
 //   JsonWriter json;
 //   json.BeginObject();

@@ -5,7 +5,7 @@
 
 namespace tributary {
 
-// Unsigned numbers of fixed size, low byte first. Compilers turn each call into one load or store.
+// Store and load unsigned integers with the lowest byte first. Compilers turn each call into a single load or store.
 
 template <typename T>
 void StoreLittleEndian(char* to, T value) {

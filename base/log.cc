@@ -96,7 +96,7 @@ void InitLog(const LogSetup& setup) {
       sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(options.file_path, 1 << 20, 5));
     } catch (const spdlog::spdlog_ex& e) {
       sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
-      LogWarning("cannot open the log file, the log goes to standard error path={} cause={}", options.file_path,
+      LogWarning("cannot open the log file path={} cause={}: the log goes to standard error", options.file_path,
                  e.what());
     }
   }

@@ -18,13 +18,12 @@ struct LogOptions {
   std::string file_path;  // "": no file. Rotated at 1 MiB; five older files are kept
 };
 
-// main calls it once, before any thread starts. Lines have the form `time level message key=value …`. Before this call,
-// lines of level info and above go to stderr.
+// main must call it once, before it starts other threads. Lines have the form `time level message key=value …`. Until
+// this call, lines of level info and above are written to stderr.
 void InitLog(const LogOptions& options);
 
 bool LogEnabled(LogLevel level);
-// Writes `line` as EscapeForDisplay returns it, so that a name in it cannot forge a second line or move a terminal's
-// cursor.
+// Writes EscapeForDisplay(line), so that a name in the line cannot forge a second line or move a terminal's cursor.
 void LogLine(LogLevel level, std::string_view line);
 
 template <typename... Args>
@@ -42,8 +41,8 @@ TRIBUTARY_DEFINE_LOG(LogWarning, kWarning)
 TRIBUTARY_DEFINE_LOG(LogError, kError)
 #undef TRIBUTARY_DEFINE_LOG
 
-// Allows one log line per period. `suppressed` receives the number of lines that were refused since the last allowed
-// one. Use one object per call site. Not thread-safe.
+// Allows one log line per period. When it allows a line, it sets `*suppressed` to the number of lines that it has
+// refused since the last allowed line. Use one object per call site. Not thread-safe.
 //
 //   if (uint64_t held; limit.Allow(clock.Monotonic(), &held)) LogWarning("… suppressed={}", held);
 class LogLimit {
@@ -68,9 +67,9 @@ class LogLimit {
   bool started_ = false;
 };
 
-// Returns `text` with invalid UTF-8, control characters, and invisible and direction-changing characters as \xNN. The
-// result is safe in a log line and in a terminal: a name in it cannot hide or reorder the text around it. Quotes and
-// backslashes are not escaped.
+// Returns `text` with these bytes replaced by \xNN: invalid UTF-8, control characters, and invisible and
+// direction-changing characters. The result is safe in a log line and in a terminal: it cannot hide or reorder the text
+// around it. Quotes and backslashes are not escaped.
 std::string EscapeForDisplay(std::string_view text);
 
 }  // namespace tributary

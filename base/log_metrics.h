@@ -4,7 +4,7 @@
 
 namespace tributary {
 
-// Logs each series on its own line, without help and type: "metric tributary_x_total 2".
+// Logs the value of each metric, one line per series: "metric tributary_x_total 2".
 void LogMetrics(const Metrics& metrics);
 
 }  // namespace tributary

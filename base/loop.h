@@ -10,11 +10,12 @@
 
 #include "base/alarm.h"
 
-// C++ owners of libuv handles. Everything here must be used on its loop's thread, unless a comment says otherwise.
+// C++ owners of libuv handles. Use each object on the thread of its loop, unless a comment says otherwise.
 
 namespace tributary {
 
-// One event loop, run by one thread. Its handles must be destroyed before it, on its thread or after Run returned.
+// An event loop, which one thread runs. All handles on the loop must be destroyed before the loop: on its thread, or
+// after Run has returned.
 class Loop final : public AlarmSource {
  public:
   Loop();
@@ -24,8 +25,9 @@ class Loop final : public AlarmSource {
 
   void Run();   // until Stop
   void Stop();  // from any thread
-  // Runs `task` on the loop soon. Call it from any thread; tasks of one thread keep their order. Posting a task after
-  // the loop was destroyed is a bug. Tasks that have not run when the loop stops are dropped.
+  // Runs `task` on the loop's thread soon. May be called on any thread. Tasks that one thread posts run in the same
+  // order. The caller must not post a task after the loop was destroyed. When the loop stops, tasks that have not run
+  // are discarded.
   void Post(std::function<void()> task);
 
   std::unique_ptr<Alarm> NewAlarm(std::function<void()> callback) override;
@@ -58,7 +60,7 @@ class Timer : public Alarm {
   State* state_;  // freed by libuv's close callback
 };
 
-// Calls back whenever a borrowed file descriptor is readable. Inactive until Start.
+// Calls `callback` while `fd` is readable. Does not own `fd`. Inactive until Start.
 class ReadWatcher {
  public:
   ReadWatcher(Loop& loop, int fd, std::function<void()> callback);
@@ -74,7 +76,7 @@ class ReadWatcher {
   State* state_;
 };
 
-// Calls back on SIGINT, SIGTERM and similar signals.
+// Calls `callback` when the process receives the signal `signal_number`, such as SIGINT or SIGTERM.
 class SignalWatcher {
  public:
   SignalWatcher(Loop& loop, int signal_number, std::function<void()> callback);

@@ -7,7 +7,8 @@
 
 namespace tributary {
 
-// Runs `loop` until `done` returns true. Calls `done` every `poll_ms`. Returns false if it did not within `timeout_ms`.
+// Runs `loop` until `done` returns true. Calls `done` every `poll_ms`. Returns false if `done` has not returned true
+// within `timeout_ms`.
 inline bool RunLoopUntil(Loop& loop, const std::function<bool()>& done, uint64_t timeout_ms, uint64_t poll_ms = 1) {
   bool held = false;
   Timer poll(loop, [&] {

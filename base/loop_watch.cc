@@ -23,10 +23,12 @@ bool LoopProgress::Look() {
   for (Watched& loop : loops_) {
     const bool stuck = !*loop.answered;
     if (stuck && !loop.named) {
-      LogError("a loop is stuck: the service manager's watchdog gets no pings until the loop runs again loop=\"{}\"",
-               loop.name);
+      LogError(
+          "an event loop is stuck loop=\"{}\": the service manager's watchdog gets no pings until the event loop runs "
+          "again",
+          loop.name);
     }
-    if (!stuck && loop.named) LogInfo("a loop that was stuck runs again loop=\"{}\"", loop.name);
+    if (!stuck && loop.named) LogInfo("an event loop that was stuck runs again loop=\"{}\"", loop.name);
     loop.named = stuck;
     all &= !stuck;
   }

@@ -12,17 +12,17 @@
 
 namespace tributary {
 
-// Detects whether event loops make progress. Ask posts a task to each loop. A loop that has not run its task by the
-// next Look is stuck. A stuck loop gets no second task. Not thread-safe. The tasks may run on any thread, and may be
-// dropped or outlive this object.
+// Detects whether event loops make progress. Ask posts a task to each loop. If a loop has not run its task by the next
+// call of Look, it counts as stuck. Ask posts no second task to a loop that has not run the first. Not thread-safe, but
+// the tasks may run on any thread. The tasks may be discarded, and may run after this object was destroyed.
 class LoopProgress {
  public:
-  // `post` passes a task to the loop. It must work from any thread.
+  // Adds a loop. `post` must pass a task to the loop, on any thread that calls it.
   void Add(std::string name, std::function<void(std::function<void()> task)> post);
 
   void Ask();
-  // Returns true if every loop has answered since Ask. Logs the name of a loop when it becomes stuck, and when it runs
-  // again.
+  // Returns true if every loop has run the task of the last Ask. Logs the name of a loop when it becomes stuck, and
+  // when it runs again.
   bool Look();
 
  private:
@@ -35,8 +35,8 @@ class LoopProgress {
   std::deque<Watched> loops_;
 };
 
-// Calls `ping` every `period_ns` from its own thread, as long as all loops make progress. If a loop is stuck, the pings
-// stop, and the service manager ends the program. Costs one wake-up of each loop per period.
+// Calls `ping` every `period_ns` on its own thread, as long as all loops make progress. While a loop is stuck, it does
+// not call `ping`, so that the service manager ends the program. Wakes each loop once per period.
 class Watchdog {
  public:
   Watchdog(LoopProgress loops, int64_t period_ns, std::function<void()> ping);

@@ -45,8 +45,8 @@ TEST(LoopProgress, NamesAStuckLoopOnce) {
   shard.Run();
   EXPECT_TRUE(loops.Look());
   const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(Count(log, "a loop is stuck"), 1u) << log;
-  EXPECT_EQ(Count(log, "a loop that was stuck runs again loop=\"shard 0\""), 1u) << log;
+  EXPECT_EQ(Count(log, "an event loop is stuck loop=\"shard 0\""), 1u) << log;
+  EXPECT_EQ(Count(log, "an event loop that was stuck runs again loop=\"shard 0\""), 1u) << log;
   EXPECT_EQ(Count(log, "main"), 0u) << log;
 }
 

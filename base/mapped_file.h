@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// A file's bytes, mapped for reading. Only for files that no process shortens while they are mapped: reading a page
-// after the new end causes SIGBUS.
+// The contents of a file, mapped into memory for reading. Only for files that no process makes shorter meanwhile:
+// reading a page after the file's new end causes SIGBUS.
 class MappedFile {
  public:
   static absl::StatusOr<MappedFile> Open(const std::string& path);

@@ -12,7 +12,7 @@
 
 namespace tributary {
 
-// A number that only grows. Any thread may add. Costs one relaxed atomic add.
+// A number that only grows. Thread-safe. Add costs one relaxed atomic addition.
 class Counter {
  public:
   void Add(uint64_t n = 1) { value_.fetch_add(n, std::memory_order_relaxed); }
@@ -32,25 +32,25 @@ class Gauge {
   std::atomic<int64_t> value_{0};
 };
 
-// All metrics of a process. Names are `tributary_<component>_<noun>_<unit>[_total]`. Label values come from closed
-// enums, never from input. main creates one registry and lends it to the objects that it builds; the registry outlives
-// them. Registering takes a lock and happens at start. Returned references stay valid for the registry's life.
-// Registering the same counter or gauge (name and labels) twice returns the same metric. A callback may be registered
-// only once.
+// All metrics of a process. Names are `tributary_<component>_<noun>_<unit>[_total]`. The values of labels are constants
+// of this program, never text from input. main creates one Metrics object, which outlives all objects that register
+// metrics with it. Register metrics at start, because it locks a mutex. Returned references are valid as long as the
+// Metrics object. Registering the same counter or gauge (name and labels) twice returns the same metric. A callback may
+// be registered only once.
 class Metrics {
  public:
   using Labels = std::vector<std::pair<std::string, std::string>>;
 
   Counter& AddCounter(std::string_view name, std::string_view help, Labels labels = {});
-  // Counts nanoseconds and shows seconds, the unit that Prometheus requires for times.
+  // Adds a counter of nanoseconds that is shown in seconds, the unit that Prometheus requires for times.
   Counter& AddDurationCounter(std::string_view name, std::string_view help, Labels labels = {});
   Gauge& AddGauge(std::string_view name, std::string_view help, Labels labels = {});
-  // `read` is called at scrape time on the scraping thread. It must be thread-safe and outlive the registry's last
-  // scrape.
+  // Adds a metric with the value that `read` returns. Each call of PrometheusText calls `read`, on the same thread. So
+  // `read` must be thread-safe, and must be callable as long as PrometheusText may be called.
   void AddCallback(std::string_view name, std::string_view help, bool is_counter, Labels labels,
                    std::function<double()> read);
 
-  // Prometheus text exposition format 0.0.4, families in order of first registration.
+  // Returns all metrics in the Prometheus text format 0.0.4, in the order in which their names were first registered.
   std::string PrometheusText() const;
 
  private:

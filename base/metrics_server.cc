@@ -16,7 +16,7 @@ constexpr std::string_view kOption = "metrics-listen";
 absl::Status CheckMetricsListen(std::string_view text) {
   if (text.empty() || text == "off" || ParseListen(text).ok()) return absl::OkStatus();
   return Error(absl::StatusCode::kInvalidArgument,
-               "must be HOST:PORT (127.0.0.1:4041, [::1]:4041), a port alone, or off");
+               "must be HOST:PORT (127.0.0.1:4041, [::1]:4041), a port without a host, or off");
 }
 
 std::string_view RefusalName(HttpRefusal refusal) {
@@ -41,8 +41,8 @@ std::string_view RefusalName(HttpRefusal refusal) {
 
 void AddMetricsListen(Options& table, std::string_view default_address, std::string* text) {
   table.Add({.name = std::string(kOption),
-             .help = "address of /metrics, /healthz and /readyz; a port alone means 127.0.0.1; off: the program opens "
-                     "no port",
+             .help = "address where the program serves /metrics, /healthz and /readyz; PORT alone means "
+                     "127.0.0.1:PORT; off: they are not served",
              .value_name = "HOST:PORT",
              .check = CheckMetricsListen},
             text, default_address);
@@ -61,7 +61,7 @@ MetricsServer::MetricsServer(Loop& loop, Limits limits, Metrics& metrics, std::f
       metrics_(metrics),
       not_ready_(std::move(not_ready)),
       requests_(metrics.AddCounter("tributary_http_requests_total",
-                                   "HTTP requests to the --metrics-listen port that could be read")),
+                                   "Well-formed HTTP requests that the --metrics-listen port received")),
       open_(metrics.AddGauge("tributary_http_connections", "Open HTTP connections to the --metrics-listen port")) {
   for (size_t i = 0; i < kHttpRefusalCount; ++i) {
     refusals_[i] = &metrics.AddCounter("tributary_http_refusals_total",
@@ -97,9 +97,9 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Open(Loop& loop, c
                                 : Message(listener.status());
   if (listen.is_given) {
     return Error(listener.status().code(),
-                 fmt::format("--{}: {}. Choose another address, or off to serve no metrics", kOption, cause));
+                 fmt::format("--{}: {}. Choose another address, or 'off' to serve no metrics", kOption, cause));
   }
-  LogWarning("metrics are not served cause=\"{}\": choose another address with --{} HOST:PORT, or off", cause, kOption);
+  LogWarning("metrics are not served cause=\"{}\": set --{} to another HOST:PORT, or to 'off'", cause, kOption);
   return std::unique_ptr<MetricsServer>();
 }
 
@@ -145,7 +145,7 @@ HttpAnswer MetricsServer::Answer(const HttpRequestHead& head) {
     return HttpAnswer{.status = 404, .body = "This port serves /metrics, /healthz and /readyz.\n"};
   }
   if (head.method != "GET" && head.method != "HEAD") {
-    return HttpAnswer{.status = 405, .body = "Only GET and HEAD are answered here.\n"};
+    return HttpAnswer{.status = 405, .body = "This port answers only GET and HEAD requests.\n"};
   }
   if (head.path == "/healthz") return HttpAnswer{.body = "ok\n"};
   if (head.path == "/readyz") {

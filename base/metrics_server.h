@@ -19,23 +19,24 @@
 
 namespace tributary {
 
-// The address of --metrics-listen, where metrics are served.
+// The value of the option --metrics-listen.
 struct MetricsListen {
   std::optional<HostPort> address;  // nullopt: metrics are not served
   bool is_given = false;            // true: an operator set it; false: the default
 };
 
-// Adds --metrics-listen. `text` must outlive the parse.
+// Adds the option --metrics-listen to `table`. `text` must exist until the table was parsed.
 void AddMetricsListen(Options& table, std::string_view default_address, std::string* text);
-// Returns the option's value. Call it after the table was parsed.
+// Returns the value of --metrics-listen. Call it after the table was parsed.
 absl::StatusOr<MetricsListen> TakeMetricsListen(const Options& table, const std::string& text);
 
 // A small HTTP/1.1 server on the program's own loop: /metrics (Prometheus text 0.0.4), /healthz (200: the loop runs)
-// and /readyz (200, or 503 and a sentence that says what is missing). It is read-only. Any client that reaches the
-// address may connect. Limits: 16 connections, a request head of 8 KiB, 10 s for a request and for its answer. The text
-// of the metrics is made at most four times a second. If a new connection exceeds the limit, the server closes another
-// one: the oldest of the connections to which it is not writing an answer, or the oldest of all if it is writing to all
-// of them. So clients that send nothing, or do not read, cannot keep others out. Use it on the loop's thread.
+// and /readyz (200, or 503 and a sentence that says what is missing). It only answers GET and HEAD, without
+// authentication: any client that can connect to the address may read. Limits: 16 connections, a request head of 8 KiB,
+// 10 s for a request and for its answer. The text of the metrics is computed at most four times a second. If there are
+// too many connections, the server accepts the new one and closes another: the oldest of those to which it is not
+// writing an answer, or the oldest of all. So clients that send nothing, or do not read, cannot block other clients.
+// Use it on the loop's thread.
 class MetricsServer {
  public:
   struct Limits {
@@ -43,9 +44,9 @@ class MetricsServer {
     uint64_t text_keep_ms = 250;  // time for which all requests get the same text of the metrics
     HttpConnection::Limits connection;
   };
-  // `not_ready` returns "" when the program does its work, else one sentence that says what is missing. Open returns
-  // nullptr if the server is switched off, or if the default address is not available (this is logged as a warning). If
-  // an address that an operator set is not available, it returns an error with advice.
+  // Opens the server. `not_ready` must return "" if the program is ready, and otherwise one sentence that says what is
+  // missing. Returns nullptr if metrics are not served, or if the default address is not available, which is logged as
+  // a warning. If the operator has set the address and it is not available, returns an error with advice.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Open(Loop& loop, const MetricsListen& listen, Metrics& metrics,
                                                              std::function<std::string()> not_ready);
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Open(Loop& loop, const MetricsListen& listen, Limits limits,

@@ -6,14 +6,14 @@
 #include <system_error>
 #include <type_traits>
 
-// Reads numbers in text with std::from_chars: no leading space, no '+', no "0x", no locale. A '-' is read for signed
-// types only. `base` is for integers. A floating-point number is decimal and may be "inf" or "nan": the caller must
-// check its range.
+// Parse numbers with std::from_chars: leading spaces, '+' and "0x" are not allowed, and the locale has no effect. A '-'
+// is allowed only for signed types. `base` applies only to integers. A floating-point number is decimal, and "inf" and
+// "nan" are allowed: the caller must check the range.
 
 namespace tributary {
 
-// Removes a number from the front of `text` and returns it. Returns nullopt and leaves `text` unchanged if there is no
-// number, or if T cannot hold it.
+// Removes a number from the start of `text` and returns the number. Returns nullopt and leaves `text` unchanged if
+// there is no number, or if T cannot hold it.
 template <typename T>
 std::optional<T> TakeNumber(std::string_view& text, int base = 10) {
   T value{};
@@ -28,7 +28,7 @@ std::optional<T> TakeNumber(std::string_view& text, int base = 10) {
   return value;
 }
 
-// Returns the number if all of `text` is one number. Returns nullopt for any other text, and if T cannot hold the
+// Returns the number that `text` contains. Returns nullopt if `text` is not exactly one number, or if T cannot hold the
 // number.
 template <typename T>
 std::optional<T> ParseNumber(std::string_view text, int base = 10) {

@@ -134,18 +134,21 @@ void Options::Add(Spec spec, std::vector<std::string>* target) {
 void Options::AddCommon() {
   Add({.name = "log-console", .help = "log to standard error", .flag_aliases = {"console-log"}}, &log_console_, true);
   Add({.name = "log-level",
-       .help = "least severe level of the messages to log: trace, debug, info, warning, error or critical; --debug is "
-               "short for --log-level=debug, and so on",
+       .help = "log messages of this level and of more severe levels: trace, debug, info, warning, error or critical; "
+               "each level is also a flag: --debug means --log-level=debug",
        .value_name = "LEVEL",
        .reloadable = true,
        .values = {std::begin(kLogLevels), std::end(kLogLevels)}},
       &log_level_, "info");
   Add({.name = "log-format",
-       .help = "format of the log: text is for people; logfmt, and json with one object per line, are for programs",
+       .help = "format of the log: text, for people; logfmt or json (one object per line), for programs",
        .value_name = "FORMAT",
        .values = {std::begin(kLogFormats), std::end(kLogFormats)}},
       &log_format_, "text");
-  Add({.name = "log-file-path", .help = "also log to this file, rotated at 1 MiB", .value_name = "PATH"},
+  Add({.name = "log-file-path",
+       .help = "write the log to this file, in addition to standard error (--log-console); at 1 MiB the file is "
+               "renamed and a new file begins; 5 old files are kept",
+       .value_name = "PATH"},
       &log_file_path_, "");
   auto own = [&](std::string name, std::string help, bool* target) {
     Add({.name = std::move(name), .help = std::move(help)}, target, false);
@@ -160,8 +163,8 @@ void Options::AddCommon() {
   own("print-config", "print the value of each option, with its source (flag, environment, file or default), and exit",
       &print_config_);
   Add({.name = "print-docs",
-       .help = "print a document made of these options, and exit; man: the man page; bash, zsh or fish: the shell's "
-               "completion script; yaml: the configuration file with every option commented out",
+       .help = "print a document about these options, and exit; man: the man page; bash, zsh or fish: the completion "
+               "script for this shell; yaml: a configuration file that lists every option in a comment",
        .value_name = "FORMAT",
        .values = {std::begin(docs::kFormats), std::end(docs::kFormats)}},
       &print_docs_, "");
@@ -243,13 +246,15 @@ absl::Status Options::ParseFile(const std::string& path) {
     root = YAML::LoadFile(path);
   } catch (const YAML::BadFile&) {
     return Error(absl::StatusCode::kNotFound,
-                 fmt::format("--config {}: cannot be read; check the path and its permissions", path));
+                 fmt::format("--config {}: the file cannot be read; check the path and the file's permissions", path));
   } catch (const YAML::Exception& e) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("--config {}: not YAML: {}", path, e.what()));
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("--config {}: the file is not valid YAML: {}", path, e.what()));
   }
   if (!root || root.IsNull()) return absl::OkStatus();
   if (!root.IsMap()) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("--config {}: must be a map of options", path));
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("--config {}: the file must be a YAML map of options, such as 'log_level: debug'", path));
   }
   for (const auto& item : root) RETURN_IF_ERROR(ParseFileKey(path, YamlKey(item.first), item.second, false));
   return absl::OkStatus();

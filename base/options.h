@@ -20,16 +20,18 @@ class Node;
 
 namespace tributary {
 
-// The value of an option, to compare it with an earlier value. A list's values are separated by commas.
+// The value of an option as text, for comparing it with an earlier value. For a list, the text contains all values,
+// separated by commas.
 struct OptionValue {
   std::string name, text;
   bool reloadable = false;
 };
 
-// One table per binary. Flag `--sample-rate`, environment variable `EBPF_NET_SAMPLE_RATE` and YAML key `sample_rate`
-// are the same option. Precedence: flag > environment > file > default. A variable that is set but empty counts as
-// unset. An unknown key in the file is an error; the message names the most similar key. In the file, `intake: {host:
-// h}` is another way to write `intake_host: h`. `--help` and `--print-config` print the table.
+// The table of a program's options. An option can be set by a flag, an environment variable, or a key in a YAML file:
+// `--sample-rate`, `EBPF_NET_SAMPLE_RATE` and `sample_rate` set the same option. Precedence: flag > environment > file
+// > default. An empty environment variable counts as unset. An unknown key in the file is an error, and the message
+// names the most similar key. In the file, `intake: {host: h}` means the same as `intake_host: h`. `--help` prints the
+// options, and `--print-config` their values.
 //
 //   Options options("reducer", "Names, stores and shows the samples that kernel-collectors send.");
 //   std::string listen;
@@ -43,13 +45,13 @@ class Options {
     std::string value_name = "VALUE";       // shown in --help: "HZ", "HOST:PORT"
     std::vector<std::string> flag_aliases;  // other flags, without "--"
     std::vector<std::string> env_aliases;   // other environment variables, in full
-    // Checks a value. The error message says which values are allowed ("must be 1 to 10000").
+    // Checks a value. Its error message must say which values are allowed ("must be 1 to 10000").
     std::function<absl::Status(std::string_view)> check;
     bool secret = false;      // --print-config shows ***
     bool reloadable = false;  // SIGHUP applies a new value; --help mentions it
-    // The only allowed values, unless empty. Completions offer them.
+    // The allowed values, which shell completions offer. Empty: any value is allowed.
     std::vector<std::string> values;
-    // The default that documents show, if the real default depends on the user or the machine.
+    // The default to show in documents, if the real default depends on the user or the machine.
     std::string documented_default;
     bool flag_only = false;  // requests one action, like --health-check: no environment variable, no key of the file
   };
@@ -74,23 +76,27 @@ class Options {
 
   Options(std::string binary, std::string summary);
 
-  // `target` must outlive Parse, which sets it. bool options also accept `--name` alone and `--no-name`.
+  // Adds an option. Parse sets `target`, which must outlive it. A bool option also accepts `--name` without a value,
+  // and `--no-name`.
   void Add(Spec spec, std::string* target, std::string_view default_value);
   void Add(Spec spec, bool* target, bool default_value);
   void Add(Spec spec, int64_t* target, int64_t default_value, int64_t min, int64_t max);
   void Add(Spec spec, double* target, double default_value, double min, double max);
-  // A repeatable flag; comma-separated in the environment; a list in YAML.
+  // Adds an option with several values. The flag may be repeated. In the environment variable, commas separate the
+  // values. In YAML, it is a list.
   void Add(Spec spec, std::vector<std::string>* target);
 
-  // Also adds --config, --print-config, --print-docs, --version, --help, and the log options. InvalidArgument: the
-  // message contains the source, the key and a correct form. Call it once.
+  // Parses all sources and sets the targets. Also adds --config, --print-config, --print-docs, --version, --help, and
+  // the log options. Returns InvalidArgument for an invalid value. The message names the source and the key, and says
+  // which values are allowed. Call it once.
   absl::StatusOr<Outcome> Parse(int argc, const char* const* argv, const Environment& environment);
-  // Returns true if a flag, the environment or the file set the value, even to the default. Call it after Parse.
+  // Returns true if a flag, an environment variable or the file has set the option, even to its default. Call it after
+  // Parse.
   bool IsGiven(std::string_view name) const;
   LogSetup log_setup() const;               // values of the options --log-…
   std::vector<OptionValue> values() const;  // all options that are allowed in a file
 
-  // `make` returns the texts of the manual that are not in the table. Only --print-docs calls it.
+  // `make` must return the texts of the manual that are not in this table. Only --print-docs calls it.
   void SetManual(docs::Manual (*make)()) { make_manual_ = make; }
   docs::Command Describe() const;  // the table, for base/docs/, which turns it into documents
 
@@ -110,7 +116,7 @@ class Options {
   absl::Status Apply(Entry& entry, std::string_view value, const Source& source);
   absl::Status ParseEnvironment(const Environment& environment);
   absl::Status ParseFile(const std::string& path);
-  // Parses one key of the file. A key below `key` in a map is an option with both names.
+  // Applies one key of the file. If the value is a map, applies each of its keys, with `key` and `_` before it.
   absl::Status ParseFileKey(const std::string& path, const std::string& key, const YAML::Node& value, bool nested);
   absl::Status ParseFlags(const std::vector<std::string>& args);
   void AddCommon();

@@ -80,7 +80,9 @@ std::string OptionsHelp(const std::string& binary, const std::string& summary,
     }
     out += docs::HelpOption(option, entry.in_file && entry.spec.reloadable ? "; SIGHUP applies a new value" : "");
   }
-  out += "\nA flag outranks the environment, which outranks the --config file (keys are option names with '_').\n";
+  out +=
+      "\nA flag overrides an environment variable, which overrides the --config file. Keys of the file are option "
+      "names with _ for each dash.\n";
   return out;
 }
 

@@ -7,13 +7,13 @@
 #include "base/docs/document.h"
 #include "base/options.h"
 
-// Texts for people, made from a table of options (options.h).
+// Makes texts for people from a table of options (options.h).
 
 namespace tributary {
 
 std::string OptionEnvironmentName(std::string_view option);  // returns "EBPF_NET_SAMPLE_RATE" for "sample-rate"
 
-// Returns the table in the form that base/docs/ turns into documents.
+// Converts the table to the input of base/docs/, which generates documents from it.
 docs::Command DescribeOptions(const std::string& binary, const std::string& summary,
                               std::span<const Options::Entry> entries);
 // Returns the output of --help.

@@ -7,16 +7,17 @@
 
 namespace tributary {
 
-// Returns true for a letter, a digit, '-', '.', '_' or '~' (RFC 3986, 2.3): a URL may contain these bytes anywhere.
+// Returns true for letters, digits, '-', '.', '_' and '~' (RFC 3986, 2.3). These bytes need no encoding in any part of
+// a URL.
 bool IsUrlUnreserved(char c);
-// Like IsUrlUnreserved, or '/': for paths.
+// Returns true for the bytes that need no encoding in a path of a URL: those of IsUrlUnreserved, and '/'.
 bool IsUrlPath(char c);
 
-// Returns `text` with every byte that `is_plain` refuses replaced by '%' and two hexadecimal digits, A to F in
-// capitals.
+// Encodes each byte for which `is_plain` returns false as '%' and two hexadecimal digits (with A to F, not a to f).
 std::string PercentEncoded(std::string_view text, bool (*is_plain)(char) = IsUrlUnreserved);
 
-// Returns `text` with each '%' and its two hexadecimal digits replaced by one byte. A '%' without two digits stays.
+// Replaces each '%' and the two hexadecimal digits after it by the byte that they encode. A '%' without two hexadecimal
+// digits after it stays.
 std::string PercentDecoded(std::string_view text);
 
 }  // namespace tributary

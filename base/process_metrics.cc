@@ -69,18 +69,22 @@ void AddProcessMetrics(Metrics& metrics, std::string_view component, const std::
       return own ? static_cast<double>((*own).*field) * unit : kUnknown;
     });
   };
-  metrics.AddCallback("process_cpu_seconds_total", "CPU time of the process, user and system, without its children",
+  metrics.AddCallback("process_cpu_seconds_total",
+                      "User and system CPU time of the process, without its child processes",
                       /*is_counter=*/true, {}, CpuSeconds);
-  stat("process_resident_memory_bytes", "Memory that the process has in RAM", &ProcessUsage::resident_pages,
+  stat("process_resident_memory_bytes", "Resident memory of the process, in bytes", &ProcessUsage::resident_pages,
        static_cast<double>(sysconf(_SC_PAGESIZE)));
-  stat("process_virtual_memory_bytes", "Size of the address space of the process", &ProcessUsage::virtual_bytes, 1);
-  gauge("process_open_fds", "Open file descriptors", [path = proc_root + "/self/fd"] { return OpenFiles(path); });
-  gauge("process_max_fds", "Limit on open file descriptors", FilesMax);
+  stat("process_virtual_memory_bytes", "Size of the process's address space, in bytes", &ProcessUsage::virtual_bytes,
+       1);
+  gauge("process_open_fds", "Number of open file descriptors",
+        [path = proc_root + "/self/fd"] { return OpenFiles(path); });
+  gauge("process_max_fds", "Maximum number of open file descriptors", FilesMax);
   gauge("process_start_time_seconds", "Unix time at which the process started",
         [start = StartSeconds(proc_root)] { return start; });
-  stat("process_threads", "Threads of the process", &ProcessUsage::threads, 1);
+  stat("process_threads", "Number of threads of the process", &ProcessUsage::threads, 1);
   metrics.AddCallback(
-      "tributary_build_info", "Always 1; the labels say which build runs", /*is_counter=*/false,
+      "tributary_build_info", "Always 1; the labels contain the program's version, commit and name",
+      /*is_counter=*/false,
       {{"version", std::string(kVersion)}, {"commit", std::string(kCommit)}, {"component", std::string(component)}},
       [] { return 1.0; });
 }

@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-// The fields of /proc/PID/stat that describe a process as a whole (proc(5)).
+// Fields of /proc/PID/stat (proc(5)).
 struct ProcessUsage {
   uint64_t threads = 0;
   uint64_t start_ticks = 0;  // since boot
@@ -14,8 +14,8 @@ struct ProcessUsage {
   uint64_t resident_pages = 0;
 };
 
-// Returns nullopt if the text has another form. The program's name in it may contain any byte, including spaces and
-// parentheses.
+// Parses the contents of /proc/PID/stat. Returns nullopt if they have another form. The program's name in them may
+// contain any byte, including spaces and parentheses.
 std::optional<ProcessUsage> ParseProcessUsage(std::string_view text);
 
 // Returns "btime" of /proc/stat: seconds from 1970 to the boot of the machine. Returns nullopt if there is no such

@@ -43,16 +43,18 @@ void Reloader::Reload() {
   absl::StatusOr<Reloaded> reloaded = reload_();
   if (!reloaded.ok()) {
     failed_.Add();
-    LogError("reload failed, everything stays as it was cause=\"{}\"", Message(reloaded.status()));
+    LogError("reload failed, all options keep their values cause=\"{}\"", Message(reloaded.status()));
     return;
   }
   ok_.Add();
   // The log line appears if the old or the new level shows it.
   if (!LogEnabled(LogLevel::kInfo)) SetLogLevel(reloaded->log_level);
   const Changes changes = Take(*reloaded);
-  LogInfo("reloaded changed={}", changes.taken.empty() ? "none" : fmt::format("{}", fmt::join(changes.taken, ",")));
+  LogInfo("options reloaded changed={}",
+          changes.taken.empty() ? "none" : fmt::format("{}", fmt::join(changes.taken, ",")));
   if (!changes.need_restart.empty()) {
-    LogWarning("changed options that need a restart options={}", fmt::join(changes.need_restart, ","));
+    LogWarning("some changed options take effect only after a restart options={}",
+               fmt::join(changes.need_restart, ","));
   }
   SetLogLevel(reloaded->log_level);
 }

@@ -12,11 +12,11 @@
 
 namespace tributary {
 
-// Applies changed options while the program runs, and writes one log line about the changes that need a restart. A
-// reload that fails logs one error and changes nothing. Values are never logged. Use it on one thread.
+// Applies changed options while the program runs. Logs the names of changed options that need a restart, in one line. A
+// reload that fails changes nothing and logs an error. Values of options are never logged. Use it on one thread.
 class Reloader {
  public:
-  // The result of `reload`: all option values after the reload.
+  // The result of `reload`, with the new values of all options.
   struct Reloaded {
     std::vector<OptionValue> values;
     LogLevel log_level = LogLevel::kInfo;
@@ -25,8 +25,8 @@ class Reloader {
   struct Options {
     std::string_view metric;            // "tributary_collector_reloads_total"
     std::vector<OptionValue> in_force;  // at start
-    // Reads all options again and applies the reloadable ones: all of them, or none with an error. Does not apply the
-    // log level.
+    // Must read all options again and apply the reloadable ones. If it returns an error, it must have applied none. It
+    // must not apply the log level, which Reloader does itself.
     std::function<absl::StatusOr<Reloaded>()> reload;
   };
   Reloader(Options options, Metrics& metrics);
@@ -34,7 +34,8 @@ class Reloader {
   void Reload();
 
  private:
-  // Stores the current values. Returns the names of the options that were applied, and of those that need a restart.
+  // Stores the new values of applied options in in_force_. Returns the names of changed options: those that were
+  // applied, and those that need a restart.
   struct Changes {
     std::vector<std::string> taken, need_restart;
   };

@@ -35,7 +35,7 @@ class ReloaderTest : public testing::Test {
 TEST_F(ReloaderTest, NamesChangesAndPendingRestarts) {
   std::string log = Reload(Reloader::Reloaded{.values = Values("99", "info", "b", "secret-2")});
   EXPECT_THAT(log, HasSubstr("reloaded changed=sample-rate\n"));
-  EXPECT_THAT(log, HasSubstr("changed options that need a restart options=node-id,key\n"));
+  EXPECT_THAT(log, HasSubstr("some changed options take effect only after a restart options=node-id,key\n"));
   EXPECT_THAT(log, Not(HasSubstr("secret")));
   // An option that needs a restart is named until the restart. An applied option is named once.
   log = Reload(Reloader::Reloaded{.values = Values("99", "info", "b", "secret-1")});
@@ -48,7 +48,7 @@ TEST_F(ReloaderTest, NamesChangesAndPendingRestarts) {
 
 TEST_F(ReloaderTest, AFailureIsOneErrorAndChangesNothing) {
   const std::string log = Reload(Error(absl::StatusCode::kInvalidArgument, "no such key"));
-  EXPECT_THAT(log, HasSubstr(" error reload failed, everything stays as it was cause=\"no such key\"\n"));
+  EXPECT_THAT(log, HasSubstr(" error reload failed, all options keep their values cause=\"no such key\"\n"));
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1);
   EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_test_reloads_total{result=\"failed\"} 1\n"));
   EXPECT_THAT(Reload(Reloader::Reloaded{.values = Values("19", "info", "a", "secret-1")}), HasSubstr("changed=none\n"));

@@ -110,7 +110,7 @@ absl::Status EnterSandbox(const SandboxLimits& limits) {
   std::vector<sock_filter> filter = Filter();
   sock_fprog program = {.len = static_cast<unsigned short>(filter.size()), .filter = filter.data()};
   if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-    return ErrnoStatus("seccomp in", "the parser process", errno);
+    return ErrnoStatus("set seccomp filter of", "the parser process", errno);
   }
   return absl::OkStatus();
 }

@@ -6,7 +6,7 @@
 
 namespace tributary {
 
-// The limits of a process in the sandbox.
+// Limits for a process in the sandbox.
 struct SandboxLimits {
   const char* name = "sandbox";   // name in process lists: comm, up to 15 bytes
   uint64_t memory_bytes_max = 0;  // address space
@@ -14,12 +14,12 @@ struct SandboxLimits {
   uint64_t cpu_seconds_max = 0;   // 0: no limit; the parent process must limit the time
 };
 
-// Permanently gives up everything that a parser of files does not need. The calling process must have one thread.
-// Afterwards it has no capability, cannot gain rights, and cannot open files. If it is root and may change its user id,
-// it becomes the user nobody (65534). It may only read and write descriptors that it has or receives, allocate memory,
-// read the clock and end itself. It may also ask for the size and times of a file by name, because glibc implements
-// fstat() with newfstatat. Any other system call kills it. Returns an error if a limit cannot be set, a right cannot be
-// dropped, or the kernel has no seccomp filters.
+// Permanently gives up all rights that a parser of files does not need. The calling process must have only one thread.
+// Afterwards the process has no capabilities, cannot gain rights, and cannot open files. If it is root and may change
+// its user id, it becomes the user nobody (65534). It may only read and write descriptors that it has or receives,
+// allocate memory, read the clock and exit. It may also read the size and times of a file by name, because glibc
+// implements fstat() with newfstatat. The kernel kills the process if it makes any other system call. Returns an error
+// if a limit cannot be set, a right cannot be dropped, or the kernel has no seccomp filters.
 absl::Status EnterSandbox(const SandboxLimits& limits);
 
 }  // namespace tributary

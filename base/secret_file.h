@@ -9,18 +9,19 @@
 
 namespace tributary {
 
-// Reads a small private file: a private key, a list of tokens. InvalidArgument if all users of the machine may read or
-// write the file (its owner and its group may), if it is not a regular file, or if it is larger than `bytes_max`.
-// NotFound, PermissionDenied: as the system reports.
+// Reads a small private file, such as a private key or a list of tokens. Returns InvalidArgument if users other than
+// the file's owner and group may read or write it, if it is not a regular file, or if it has more than `bytes_max`
+// bytes. Returns the errors of ErrnoStatus if the file cannot be read.
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t bytes_max);
 
-// Detects that files were replaced, changed or got other permissions. Looks at most once per `period_ns`. The state at
-// construction counts as known: construct it before reading the files, so that no change is missed. Not thread-safe.
+// Detects that files were replaced or changed, or that their permissions changed. Checks the files at most once per
+// `period_ns`. The first check compares with the state at construction. So construct it before you read the files: then
+// it detects every change after you have read them. Not thread-safe.
 class FileWatch {
  public:
   static constexpr int64_t kPeriodNs = 2 * kNsPerSecond;
   explicit FileWatch(std::vector<std::string> paths, int64_t period_ns = kPeriodNs);
-  // Returns true once after each change, even if the files can no longer be read.
+  // Returns true if a file has changed since the last check. A file that was removed counts as changed.
   bool Changed(MonotonicNs now);
 
  private:

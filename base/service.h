@@ -12,23 +12,26 @@
 
 namespace tributary {
 
-// A daemon's connection to its service manager, such as systemd. Reports when the daemon is ready and when it stops.
-// Reloads the options on SIGHUP. Pings the service manager's watchdog while the daemon's loops make progress. Use it on
-// the main loop's thread.
+// Connects a daemon to its service manager, such as systemd. Reports to the manager when the daemon is ready and when
+// it stops. Reloads the options on SIGHUP. Pings the service manager's watchdog while the daemon's loops make progress.
+// Use it on the main loop's thread.
 class Service {
  public:
-  // Construct it before a second thread starts (ServiceNotifier). Watches `main_loop`, which must outlive this object.
+  // The caller must construct it before it starts other threads (see ServiceNotifier). Adds `main_loop`, which must
+  // outlive this object, to the loops that the watchdog checks.
   explicit Service(Loop& main_loop);
 
-  // Watches another loop. Call it before Ready. The loop must live until Stopping.
+  // Adds another loop to those that the watchdog checks. Call it before Ready. The loop must exist until Stopping is
+  // called.
   void Watch(std::string name, Loop& loop);
   void ReloadOnHangup(Reloader::Options options, Metrics& metrics);
-  // `status` is one line for people, without the name of the program. It is sent with Ready; later changes are sent at
-  // once.
+  // `status` is one line for people, without the name of the program. Before Ready, the status is only stored. Ready
+  // sends it. After Ready, SetStatus sends it at once.
   void SetStatus(std::string status);
-  // Call it when the daemon starts its work.
+  // Reports that the daemon is ready, and starts the watchdog.
   void Ready();
-  // Also stops the watchdog, because a stop has its own time limit.
+  // Reports that the daemon stops. Also stops the watchdog, because the service manager has another time limit for
+  // stopping.
   void Stopping();
 
  private:

@@ -38,8 +38,9 @@ ServiceNotifier ServiceNotifier::TakeFromEnvironment() {
   ServiceNotifier notifier;
   if (name.empty()) return notifier;
   if ((name[0] != '/' && name[0] != '@') || name.size() >= sizeof(notifier.address_.sun_path)) {
-    LogWarning("the service manager is not notified: NOTIFY_SOCKET is neither a path nor an abstract name socket={}",
-               name);
+    LogWarning(
+        "the service manager is not notified: NOTIFY_SOCKET is neither a path nor an abstract socket name socket={}",
+        name);
     return notifier;
   }
   notifier.address_.sun_family = AF_UNIX;

@@ -13,15 +13,16 @@
 
 namespace tributary {
 
-// Reports to the service manager that started this program. Each report is one datagram of NAME=value lines, to the
-// socket in $NOTIFY_SOCKET (a path, or an abstract name after '@'). Without that variable every call does nothing. If
-// the manager does not read, a call blocks for at most a second. The first failure is logged.
+// Sends reports to the service manager (such as systemd) that started this program. Each report is a datagram of
+// NAME=value lines. The environment variable NOTIFY_SOCKET names the socket: a path, or an abstract name after '@'.
+// Without this variable, all methods do nothing. If the manager does not read the socket, a call blocks for at most a
+// second. Only the first failure is logged.
 //
-// Call it from any thread. Source: sd_notify(3), sd_watchdog_enabled(3).
+// Thread-safe. Source: sd_notify(3), sd_watchdog_enabled(3).
 class ServiceNotifier {
  public:
-  // Removes NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID from the environment, because child processes are not
-  // services themselves. Call it before a second thread starts.
+  // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and removes them from the environment, because child processes
+  // are not services themselves. Call it before a second thread starts.
   static ServiceNotifier TakeFromEnvironment();
 
   void Ready(std::string_view status);  // at start, and after each Reloading
@@ -30,7 +31,8 @@ class ServiceNotifier {
   void Stopping();
   void Ping();  // for the watchdog
 
-  // The service manager ends this program if Ping is not called at least once in this time. 0: there is no watchdog.
+  // Ping must be called at least once in this time, else the service manager ends this program. 0: the manager's
+  // watchdog is off.
   int64_t watchdog_ns() const { return watchdog_ns_; }
 
  private:

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// Converts between std::string_view and Debian's absl::string_view, which is a separate type.
+// Convert between std::string_view and absl::string_view, which are different types in Debian's Abseil.
 
 namespace tributary {
 
@@ -18,20 +18,21 @@ inline absl::Status Error(absl::StatusCode code, std::string_view message) {
   return absl::Status(code, ToAbsl(message));
 }
 
-// Returns for example "open /proc/42/maps: ESRCH (No such process)". The status code depends on errno: NotFound
-// (ENOENT, ESRCH, ENODEV, ENXIO), PermissionDenied (EPERM, EACCES, EROFS), ResourceExhausted (ENOSPC, EMFILE, ENFILE,
-// ENOMEM, EDQUOT), Unavailable (EAGAIN, EINTR, ECONN*, ENETUNREACH, EHOSTUNREACH, EPIPE, ETIMEDOUT), AlreadyExists
-// (EEXIST, EADDRINUSE), InvalidArgument (EINVAL), else Internal.
+// Returns an error with a message such as "open /proc/42/maps: ESRCH (No such process)". The status code depends on
+// `error`, an errno value: NotFound (ENOENT, ESRCH, ENODEV, ENXIO), PermissionDenied (EPERM, EACCES, EROFS),
+// ResourceExhausted (ENOSPC, EMFILE, ENFILE, ENOMEM, EDQUOT), Unavailable (EAGAIN, EINTR, ECONN*, ENETUNREACH,
+// EHOSTUNREACH, EPIPE, ETIMEDOUT), AlreadyExists (EEXIST, EADDRINUSE), InvalidArgument (EINVAL), Internal (any other
+// value).
 absl::Status ErrnoStatus(std::string_view operation, std::string_view object, int error);
 
 // Returns the same status with "context: " before its message.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
 
-// Returns the message alone, without the code, to show to people.
+// Returns the message without the status code. For logs and other texts for people.
 inline std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
-// Prints the file, line and expression of a check that failed, and aborts. Checks find bugs of this program; errors of
-// its environment are absl::Status.
+// Prints the file, line and expression of a failed TRIBUTARY_CHECK, and aborts. Use TRIBUTARY_CHECK only for conditions
+// that a bug in this program would violate. Errors with another cause must be an absl::Status.
 [[noreturn]] void CheckFailed(const char* file, int line, const char* expression);
 
 }  // namespace tributary

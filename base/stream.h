@@ -14,22 +14,23 @@ namespace tributary {
 class Loop;
 class Stream;
 
-// A stream that moves from one loop to another. It belongs to one thread at a time.
+// A stream that was detached from a loop and can be moved to another. Only one thread at a time may use it.
 class DetachedStream {
  public:
   virtual ~DetachedStream() = default;
-  // Call it once, on the thread of `loop`. Bytes that were read and not yet delivered are delivered after Start.
-  // Unavailable if the connection broke during the move.
+  // Makes a stream on `loop`. Call it once, on the thread of `loop`. Bytes that were received before the move but not
+  // passed to on_data are passed to it after Start. Returns Unavailable if the connection broke during the move.
   virtual absl::StatusOr<std::unique_ptr<Stream>> Adopt(Loop& loop) = 0;
 };
 
-// A connected, ordered stream of bytes in both directions: TCP, TLS over it, or a simulated one. Use it on its owner's
-// thread. Callbacks never run after the destructor. A callback may destroy its own stream.
+// A connection that transfers bytes in order in both directions: TCP, TLS over TCP, or a simulation. Use it on the
+// thread of its owner. No callback runs after the destructor. A callback may destroy its own stream.
 class Stream {
  public:
   struct Callbacks {
     std::function<void(std::string_view)> on_data;
-    // Called once: with OK if the peer closed the stream in order, else with the error. No callback follows it.
+    // Called once, as the last callback. The status is OK if the peer has closed the stream properly, and otherwise the
+    // error.
     std::function<void(absl::Status)> on_close;
     // Called when the kernel has taken all bytes that were passed to Write.
     std::function<void()> on_drained;
@@ -40,16 +41,17 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // Starts reading. Call it once the stream is connected.
+  // Starts reading and sets the callbacks. Call it when the stream is connected.
   virtual void Start(Callbacks callbacks) = 0;
   virtual void PauseReading() = 0;
   virtual void ResumeReading() = 0;
-  // Does not copy: keeps `bytes` until they are written.
+  // Takes over `bytes`: move them in to avoid a copy. Returns before the kernel has taken them (see on_drained).
   virtual void Write(std::string bytes) = 0;
   virtual size_t pending_bytes() const = 0;  // passed to Write and not yet taken by the kernel
   virtual std::string peer() const = 0;      // "127.0.0.1:54321"
-  // Returns the connection itself; this object can then no longer be used. May be called inside on_data. Returns
-  // nullptr if the stream is closed, if bytes still wait to be written, and for kinds of streams that cannot move.
+  // Detaches the connection from this object and its loop, and returns it. Afterwards this object can only be
+  // destroyed. May be called inside on_data. Returns nullptr if the stream is closed, if the kernel has not taken all
+  // written bytes, or if this kind of stream cannot be moved.
   virtual std::unique_ptr<DetachedStream> Detach() { return nullptr; }
 };
 
@@ -57,8 +59,8 @@ class Stream {
 class Connector {
  public:
   virtual ~Connector() = default;
-  // `done` is called once, later. The stream is usable after OK. Destroying the returned object before that cancels the
-  // connection, and `done` is not called.
+  // Calls `done` once, after Connect has returned. The returned stream may be used after `done` was called with OK. If
+  // it is destroyed before, the connection is cancelled, and `done` is not called.
   virtual std::unique_ptr<Stream> Connect(const std::string& host, uint16_t port,
                                           std::function<void(absl::Status)> done) = 0;
 };

@@ -9,11 +9,12 @@
 #include "base/alarm.h"
 #include "base/stream.h"
 
-// For tests: streams and alarms without a kernel or a clock. Everything happens when the test calls for it.
+// Streams and alarms for tests, which use neither the kernel nor a clock. They call back only while the test calls
+// Deliver, End or Advance.
 
 namespace tributary {
 
-// One end of a connection in memory. Written bytes wait until Deliver is called.
+// One end of a connection in memory. Written bytes wait until Deliver is called on the other end.
 class MemoryStream : public Stream {
  public:
   static std::pair<std::unique_ptr<MemoryStream>, std::unique_ptr<MemoryStream>> Pair() {
@@ -39,7 +40,8 @@ class MemoryStream : public Stream {
   size_t pending_bytes() const override { return other_ != nullptr ? other_->arriving_.size() : 0; }
   std::string peer() const override { return "memory"; }
 
-  // Passes the bytes that the other end wrote to on_data, `piece` bytes at a time. Returns false if there were none.
+  // Passes the bytes that the other end has written to on_data, at most `piece` bytes per call. Returns false if there
+  // were none.
   bool Deliver(size_t piece = SIZE_MAX) {
     bool any = false;
     const std::shared_ptr<bool> alive = alive_;  // a callback may destroy this stream
@@ -64,7 +66,7 @@ class MemoryStream : public Stream {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// Alarms that ring when the test calls Advance.
+// Makes alarms on a simulated clock. They ring when the test calls Advance.
 class ManualAlarms final : public AlarmSource {
  public:
   std::unique_ptr<Alarm> NewAlarm(std::function<void()> callback) override {
@@ -72,7 +74,7 @@ class ManualAlarms final : public AlarmSource {
     alarms_.push_back(alarm.get());
     return alarm;
   }
-  // Rings the alarms that are due, each at most once. Returns false if none was due.
+  // Advances the clock by `ms`, and rings each alarm that is then due, at most once. Returns false if no alarm was due.
   bool Advance(uint64_t ms) {
     now_ms_ += ms;
     bool any = false;

@@ -8,11 +8,12 @@
 
 namespace tributary {
 
-// An integer with one meaning only: a pid is not a tid, and neither is a time. No cost at run time.
+// An integer type for one kind of value: the compiler refuses a tid where a pid is expected. It costs nothing at run
+// time.
 //
 //   using Pid = Strong<struct PidTag, int32_t>;
 //
-// Ids compare and hash. Quantities (times, sizes) are Strong too, and define their arithmetic where they are declared.
+// Values can be compared and hashed. There is no arithmetic: use `.value`.
 template <typename Tag, typename T>
 struct Strong {
   using Value = T;

@@ -336,8 +336,8 @@ absl::StatusOr<sockaddr_storage> ParseAddress(const std::string& host, uint16_t 
   if (uv_ip4_addr(numeric.c_str(), port, reinterpret_cast<sockaddr_in*>(&address)) == 0) return address;
   if (uv_ip6_addr(numeric.c_str(), port, reinterpret_cast<sockaddr_in6*>(&address)) == 0) return address;
   return Error(absl::StatusCode::kInvalidArgument,
-               fmt::format("listen on {}:{}: not an IPv4 or IPv6 address; use 127.0.0.1 for this machine alone or "
-                           "0.0.0.0 for all",
+               fmt::format("listen on {}:{}: not an IPv4 or IPv6 address; use 127.0.0.1 to accept connections from "
+                           "this machine only, or 0.0.0.0 to accept connections from all machines",
                            host, port));
 }
 

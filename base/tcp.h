@@ -12,20 +12,20 @@
 #include "base/loop.h"
 #include "base/stream.h"
 
-// Stream sockets on a Loop. Everything here must be used on its loop's thread.
+// TCP streams and listeners on a Loop. Each object must be used on the thread of its loop.
 
 namespace tributary {
 
-// A stream socket on a Loop.
+// A connected TCP socket.
 class TcpStream : public Stream {
  public:
   ~TcpStream() override;
 
-  // Resolves and connects. `done` is called once, later. Destroying the returned object before that cancels the
-  // connection, and `done` is not called.
+  // Resolves `host` and connects to it. Calls `done` once, after Connect has returned. If the returned object is
+  // destroyed before, the connection is cancelled, and `done` is not called.
   static std::unique_ptr<TcpStream> Connect(Loop& loop, const std::string& host, uint16_t port,
                                             std::function<void(absl::Status)> done);
-  // Takes ownership of a connected socket.
+  // Makes a stream of a connected socket.
   static absl::StatusOr<std::unique_ptr<TcpStream>> Adopt(Loop& loop, Fd socket);
 
   void Start(Callbacks callbacks) override;
@@ -36,7 +36,8 @@ class TcpStream : public Stream {
   std::string peer() const override;
   uint64_t bytes_written() const;
   uint64_t bytes_read() const;
-  // Nothing is buffered here: on_data receives all bytes that were read.
+  // The moved stream continues without loss, because this class buffers no received bytes: on_data has received all
+  // bytes that were read.
   std::unique_ptr<DetachedStream> Detach() override;
 
  private:
@@ -60,7 +61,8 @@ class TcpConnector : public Connector {
 
 class TcpListener {
  public:
-  // AlreadyExists if the address is in use. InvalidArgument if `host` is not an address.
+  // Listens on `host`, which must be an IP address. Returns AlreadyExists if the address is in use, and InvalidArgument
+  // if `host` is not an address.
   static absl::StatusOr<std::unique_ptr<TcpListener>> Listen(Loop& loop, const std::string& host, uint16_t port,
                                                              std::function<void(std::unique_ptr<TcpStream>)> on_accept);
   ~TcpListener();

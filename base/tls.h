@@ -13,11 +13,12 @@
 
 namespace tributary {
 
-// TLS over another stream, by OpenSSL. OpenSSL sees only bytes and never a socket, so it runs over TCP and over a
-// simulated stream. Received bytes are given to OpenSSL without a copy, record by record, so never more than one read
-// is kept. Written bytes are encrypted at once and passed to the stream below.
+// A stream that encrypts another stream with TLS, by OpenSSL. OpenSSL gets buffers instead of a socket, so the stream
+// below may be TCP or simulated. OpenSSL reads received bytes directly from the buffer of the stream below, record by
+// record. If reading is paused, at most the rest of one such buffer is kept. Write encrypts its bytes at once and
+// writes them to the stream below.
 //
-// Errors, passed to on_close or to a client's `done`:
+// Error codes that on_close gets, or the `done` of TlsConnector::Connect:
 //   Unauthenticated      the peer's certificate is missing, expired, of another name, or of an unknown authority
 //   PermissionDenied     the peer reports one of these problems with our certificate
 //   FailedPrecondition   the peer does not use TLS at all
@@ -28,8 +29,9 @@ class TlsStream : public Stream {
  public:
   static constexpr int64_t kHandshakeTimeoutMs = 10'000;
 
-  // Creates the accepting end. The handshake begins with Start, and on_data is called only after it. When the first
-  // bytes arrive, `context` checks its files for changes. It must outlive this object.
+  // Creates the server's end of a TLS connection. The handshake begins with Start, and on_data is called only after the
+  // handshake. When the first bytes arrive, `context` checks its files for changes. `context` and `alarms` must outlive
+  // this object.
   static std::unique_ptr<TlsStream> Accept(std::unique_ptr<Stream> below, TlsContext& context, AlarmSource& alarms,
                                            int64_t handshake_timeout_ms = kHandshakeTimeoutMs);
   ~TlsStream() override;
@@ -37,18 +39,18 @@ class TlsStream : public Stream {
   void Start(Callbacks callbacks) override;
   void PauseReading() override;
   void ResumeReading() override;
-  // Does nothing before the end of the handshake and after on_close.
+  // Discards `bytes` if the handshake is not complete, or if on_close was called.
   void Write(std::string bytes) override;
   size_t pending_bytes() const override;  // encrypted bytes
   std::string peer() const override;
-  // Works only after the handshake.
+  // Returns nullptr before the handshake is complete.
   std::unique_ptr<DetachedStream> Detach() override;
 
-  // Returns the names in the peer's verified certificate: its DNS names and URIs, then its common name. Empty without a
-  // certificate.
+  // Returns the names in the peer's verified certificate: its DNS names and URIs, then its common name. Returns no
+  // names if the peer has presented no certificate.
   std::vector<std::string> peer_identity() const;
-  // After FailedPrecondition: returns the first bytes that the peer sent instead of TLS. WritePlain sends an
-  // unencrypted answer.
+  // For use after on_close with FailedPrecondition. plain_start returns the first bytes that the peer sent instead of
+  // TLS. WritePlain sends it an unencrypted answer.
   std::string_view plain_start() const;
   void WritePlain(std::string bytes);
 
@@ -60,11 +62,11 @@ class TlsStream : public Stream {
   std::shared_ptr<Impl> impl_;  // lives until the end of a callback that destroys the stream
 };
 
-// Connects with another connector, then starts TLS. The server's certificate must be for `server_name`: a DNS name or
-// an IP address. If `server_name` is "", it must be for the connected host.
+// Connects with another connector, and then starts TLS. The server's certificate must be valid for `server_name`, a DNS
+// name or an IP address. If `server_name` is "", the certificate must be valid for the `host` of Connect.
 class TlsConnector : public Connector {
  public:
-  // The borrowed objects must outlive the connector and its streams.
+  // All objects passed by reference must outlive the connector and its streams.
   TlsConnector(Connector& below, TlsContext& context, AlarmSource& alarms, std::string server_name = "",
                int64_t handshake_timeout_ms = TlsStream::kHandshakeTimeoutMs)
       : below_(below),

@@ -109,15 +109,16 @@ TlsContext::TlsContext(Options options, const Clock& clock, Metrics& metrics)
       clock_(clock),
       metrics_(metrics),
       reloads_(metrics.AddCounter("tributary_tls_reloads_total",
-                                  "Times that changed certificate files were read again, by result: used, or refused "
-                                  "(the old files stay in use)",
+                                  "How often changed certificate files were read again, by result: used, or refused "
+                                  "(then the old content stays in use)",
                                   {{"result", "used"}})),
       failed_reloads_(metrics.AddCounter("tributary_tls_reloads_total",
-                                         "Times that changed certificate files were read again, by result: used, or "
-                                         "refused (the old files stay in use)",
+                                         "How often changed certificate files were read again, by result: used, or "
+                                         "refused (then the old content stays in use)",
                                          {{"result", "refused"}})),
-      expiry_(metrics.AddGauge("tributary_tls_certificate_expiry_seconds",
-                               "Unix time at which the program's own certificate expires; 0: none")),
+      expiry_(metrics.AddGauge(
+          "tributary_tls_certificate_expiry_seconds",
+          "Unix time at which the program's own certificate expires; 0: the program has no certificate")),
       watch_(PathsOf(options_), options_.look_period_ns) {}
 
 absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(Options options, const Clock& clock, Metrics& metrics) {
@@ -167,7 +168,7 @@ absl::StatusOr<TlsContext::Native> TlsContext::Read() {
   const int64_t expiry = NotAfter(context);
   expiry_.Set(expiry);
   if (expiry != 0 && expiry * kNsPerSecond <= clock_.Unix().value) {
-    LogWarning("tls certificate={} has expired: peers will refuse it", options_.cert_path);
+    LogWarning("the TLS certificate has expired certificate={}: peers will refuse it", options_.cert_path);
   }
   return native;
 }
@@ -177,12 +178,13 @@ void TlsContext::LookForChanges() {
   absl::StatusOr<Native> fresh = Read();
   if (!fresh.ok()) {
     failed_reloads_.Add();
-    LogWarning("cannot use the changed TLS files, the old files stay in force cause=\"{}\"", Message(fresh.status()));
+    LogWarning("cannot use the changed TLS files, their old content stays in use cause=\"{}\"",
+               Message(fresh.status()));
     return;
   }
   reloads_.Add();
   native_ = *std::move(fresh);
-  LogInfo("tls files read again certificate={} ca={}", options_.cert_path, options_.ca_path);
+  LogInfo("TLS files were read again certificate={} ca={}", options_.cert_path, options_.ca_path);
 }
 
 TlsContext::Connection TlsContext::NewConnection() {

@@ -14,12 +14,13 @@ struct ssl_ctx_st;
 
 namespace tributary {
 
-// Certificates and rules of one side, from PEM files, by OpenSSL: TLS 1.2 and later, forward secrecy, authenticated
-// encryption, no renegotiation, no compression, no session tickets. A new connection checks whether the files have
-// changed, at most once every 2 s, and uses the current ones. If changed files are not usable, the old certificates
-// stay in force, and one warning is logged per change. Open connections keep the certificates that they began with.
+// The certificates and TLS settings of one side, server or client. Reads certificates from PEM files, and uses OpenSSL.
+// Settings: TLS 1.2 and later, forward secrecy, authenticated encryption, no renegotiation, no compression, no session
+// tickets. NewConnection checks at most once every 2 s whether the files have changed, and then reads them again. If it
+// cannot use the changed files, the old certificates stay in force, and it logs one warning per change. Open
+// connections keep their certificates.
 //
-// Not thread-safe: one loop creates its connections. The connections may move to other threads.
+// Not thread-safe: call its methods on the thread of one loop. The connections may then move to other threads.
 class TlsContext {
  public:
   enum class Side { kServer, kClient };
@@ -27,8 +28,9 @@ class TlsContext {
     Side side = Side::kServer;
     std::string cert_path;  // chain, leaf first; a server must have one
     std::string key_path;   // must not be accessible to all users (ReadSecretFile)
-    // For a server: the authorities that sign client certificates, which are then required; "": no client certificate
-    // is required. For a client: the authorities that sign servers' certificates; "": the system's authorities.
+    // File with certificates of authorities. For a server: the authorities that sign client certificates. If set, every
+    // client must present such a certificate. For a client: the authorities that sign server certificates. If "", those
+    // that the system trusts.
     std::string ca_path;
     int64_t look_period_ns = FileWatch::kPeriodNs;
   };
@@ -38,17 +40,17 @@ class TlsContext {
   };
   using Connection = std::unique_ptr<ssl_st, Deleter>;
 
-  // InvalidArgument if a file is missing or has invalid contents; the message names the file.
+  // Returns InvalidArgument if a file does not exist or has invalid contents. The message names the file.
   static absl::StatusOr<std::unique_ptr<TlsContext>> Load(Options options, const Clock& clock, Metrics& metrics);
 
-  // Uses other files from now on, for new connections. The side must be the same. Returns Load's errors and then
-  // changes nothing.
+  // Makes new connections use other options. `options.side` must not differ. If it returns an error (see Load), nothing
+  // changes.
   absl::Status Change(Options options);
 
   // Returns nullptr if OpenSSL is out of memory.
   Connection NewConnection();
   Side side() const { return options_.side; }
-  // Returns true if peers must present certificates that one of our authorities signed.
+  // Returns true if peers must present a certificate that an authority of `ca_path` (or of the system) has signed.
   bool checks_peers() const { return options_.side == Side::kClient || !options_.ca_path.empty(); }
 
  private:

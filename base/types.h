@@ -9,7 +9,8 @@ namespace tributary {
 using Pid = Strong<struct PidTag, int32_t>;  // thread group id in the initial pid namespace
 using Tid = Strong<struct TidTag, int32_t>;
 
-// Nanoseconds of CLOCK_MONOTONIC on the machine where they were read. Comparable within one boot only.
+// A time in nanoseconds of CLOCK_MONOTONIC, on the machine where it was read. Only times of the same boot can be
+// compared.
 using MonotonicNs = Strong<struct MonotonicNsTag, int64_t>;
 // Nanoseconds since 1970-01-01 UTC.
 using UnixNs = Strong<struct UnixNsTag, int64_t>;
@@ -20,7 +21,8 @@ constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kNsPerMinute = 60 * kNsPerSecond;
 constexpr int64_t kNsPerDay = 24 * 60 * kNsPerMinute;
 
-// One instant, read from both clocks. Converts monotonic times of that boot to unix times.
+// The readings of both clocks at the same instant. With them, monotonic times of the same boot can be converted to unix
+// times.
 struct ClockPair {
   MonotonicNs monotonic;
   UnixNs unix;

@@ -6,7 +6,8 @@
 
 namespace tributary {
 
-// LEB128 in the format of DWARF and protobuf: seven bits per byte, low bits first. At most ten bytes.
+// Appends `value` as unsigned LEB128, as in DWARF and protobuf: seven bits per byte, the lowest bits first, at most ten
+// bytes.
 
 inline void AppendVarint(std::string& out, uint64_t value) {
   while (value >= 0x80) {
@@ -23,8 +24,8 @@ inline int64_t UnZigZag(uint64_t value) { return static_cast<int64_t>(value >> 1
 
 inline void AppendSignedVarint(std::string& out, int64_t value) { AppendVarint(out, ZigZag(value)); }
 
-// Reads numbers from a blob that may be hostile. A read returns false at the end of the bytes, and for a number of more
-// than 64 bits. All later reads then return false too.
+// Reads LEB128 numbers. Safe for untrusted bytes: a read returns false if the bytes end too early, or if the number has
+// more than 64 bits. After that, all reads return false.
 class VarintReader {
  public:
   explicit VarintReader(std::string_view bytes) : bytes_(bytes) {}

@@ -7,8 +7,9 @@ namespace tributary {
 
 constexpr std::string_view kVersion = TRIBUTARY_VERSION;
 
-// The commit's full hash, followed by "-modified" if tracked files differed from the commit. "dev" in developers'
-// builds, "unknown" if the source had no history. Not constexpr, so that only version.cc is recompiled after a commit.
+// The full hash of the commit that was built, followed by "-modified" if tracked files differed from the commit. In
+// developers' builds it is "dev". If the source was not in a git repository, it is "unknown". It is not constexpr, so
+// that only version.cc is recompiled after a commit.
 extern const std::string_view kCommit;
 
 // Returns the output of --version: `BINARY VERSION (commit HASH)`, without a newline.

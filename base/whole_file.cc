@@ -23,7 +23,7 @@ absl::StatusOr<std::string> ReadWholeFile(int fd, size_t bytes_max, std::string_
     if (n == 0) return bytes;
     if (static_cast<size_t>(n) > bytes_max - bytes.size()) {
       return Error(absl::StatusCode::kResourceExhausted,
-                   fmt::format("read {}: it has more than {} bytes", name, bytes_max));
+                   fmt::format("read {}: the file has more than {} bytes", name, bytes_max));
     }
     bytes.append(buffer, static_cast<size_t>(n));
   }

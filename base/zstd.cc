@@ -52,7 +52,8 @@ std::string ZstdCompress(std::string_view raw, int level) {
 
 absl::StatusOr<std::string> ZstdDecompress(std::string_view stored, size_t raw_size) {
   if (raw_size / kRatioMax > stored.size())
-    return Error(absl::StatusCode::kInvalidArgument, "zstd: stated raw size is too large for the compressed size");
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "zstd: the stated uncompressed size is too large for the compressed size");
   // zstd decodes an empty input without an error. But even empty content needs a frame.
   if (stored.empty()) return Error(absl::StatusCode::kInvalidArgument, "zstd: the input is empty");
   ZSTD_DCtx& context = Decompressor();
@@ -63,7 +64,8 @@ absl::StatusOr<std::string> ZstdDecompress(std::string_view stored, size_t raw_s
   if (ZSTD_isError(size)) {
     return Error(absl::StatusCode::kInvalidArgument, std::string("zstd: ") + ZSTD_getErrorName(size));
   }
-  if (size != raw_size) return Error(absl::StatusCode::kInvalidArgument, "zstd: raw size differs from the stated size");
+  if (size != raw_size)
+    return Error(absl::StatusCode::kInvalidArgument, "zstd: the uncompressed size differs from the stated size");
   return raw;
 }
 

@@ -8,10 +8,11 @@
 
 namespace tributary {
 
-// zstd with a known raw size: the format of intake payloads and symbol tables, on the wire and in storage.
+// Compress and decompress with zstd. The caller must store the uncompressed size separately. Used for intake payloads,
+// symbol tables and the store's chunks.
 std::string ZstdCompress(std::string_view raw, int level = 1);
-// InvalidArgument unless `stored` is one or more zstd frames of exactly `raw_size` bytes. Allocates at most `raw_size`
-// bytes for the result.
+// Returns InvalidArgument unless `stored` is one or more zstd frames that decompress to exactly `raw_size` bytes.
+// Allocates at most `raw_size` bytes for the result.
 absl::StatusOr<std::string> ZstdDecompress(std::string_view stored, size_t raw_size);
 
 }  // namespace tributary

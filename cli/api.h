@@ -23,7 +23,7 @@ struct Totals {
   }
 };
 
-// The totals of one type of samples.
+// The totals of all samples of one type, for example of type cpu.
 struct TypeTotals {
   std::string name, unit;
   Totals totals;
@@ -45,7 +45,7 @@ struct StatusAnswer {
   std::string version;
   uint64_t uptime_s = 0;
   Totals total;
-  std::vector<TypeTotals> types;  // parts of the total; empty: all samples are of type cpu
+  std::vector<TypeTotals> types;  // they add up to `total`; empty: all samples are of type cpu
   Counts stack_health;
   std::vector<Node> nodes;
   std::vector<Cluster> clusters;
@@ -89,7 +89,8 @@ struct SymbolsAnswer {
   std::vector<Notice> notices;  // the newest first
 };
 
-// The type and unit of an answer's values. An answer of an earlier release does not name them: then it is CPU time.
+// The type and unit of an answer's values. Answers of earlier releases contain neither type nor unit: their values are
+// CPU time in nanoseconds.
 struct Measure {
   std::string type = "cpu", unit = "nanoseconds";
   bool is_gauge = false;  // true: values are means over the time, not sums
@@ -124,13 +125,13 @@ struct UploadAnswer {
   std::vector<std::string> remarks;
 };
 
-// A kind of frames, as described in an answer.
+// A kind of frame (native, kernel, inlined, …), as an answer describes it.
 struct FrameKind {
   std::string name, color, mark;
   friend bool operator==(const FrameKind&, const FrameKind&) = default;
 };
-// Kinds are numbered by their place in an answer's list. The kinds below are the same in every answer. An answer of an
-// earlier release has no list and only these kinds.
+// The number of a kind is its index in the answer's list of kinds. The kinds below have these numbers in every answer.
+// Answers of earlier releases have no such list: their frames are only of these kinds.
 enum KnownKind : uint8_t { kRoot = 0, kNative = 1, kKernel = 2, kInlined = 3, kUnknown = 4 };
 std::vector<FrameKind> KnownKinds();
 
@@ -156,7 +157,7 @@ struct LinesAnswer {
   };
   Measure measure;
   std::vector<Line> lines;
-  uint64_t files_coming = 0;  // number of files with text that is being fetched
+  uint64_t files_coming = 0;  // source files that are being fetched now
 };
 
 struct TopAnswer {

@@ -4,8 +4,9 @@
 
 namespace tributary::cli::testing {
 
-// An answer of /api/v1/flamegraph. main calls spin (60 samples), a kernel function (30) and an inlined function (10).
-// The name of the inlined function has all characters that must be escaped.
+// An answer of /api/v1/flamegraph. The function main calls spin (60 samples), a kernel function (30 samples) and an
+// inlined function (10 samples). The names of the inlined function and of the executable contain characters that must
+// be escaped.
 constexpr std::string_view kFlameGraphJson = R"json({
   "from": 1763710000000, "to": 1763710060000, "type": "cpu", "unit": "nanoseconds",
   "total": {"ns": 1000000000, "count": 100}, "truncated_nodes": 3,

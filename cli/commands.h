@@ -8,8 +8,8 @@
 
 namespace tributary::cli {
 
-// Each command is in its own file together with its output, for example RunTop in top_command.cc. Each returns the exit
-// code, or an error in one line. InvalidArgument: the user's input is wrong (exit code 2).
+// Each command is in its own file together with its output, for example RunTop in top_command.cc. Each function returns
+// the exit code, or an error with a message of one line. InvalidArgument: the user's input is wrong (exit code 2).
 absl::StatusOr<int> RunStatus(const StatusOptions& options);
 absl::StatusOr<int> RunTop(const TopOptions& options);
 absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options);
@@ -22,8 +22,8 @@ absl::StatusOr<int> RunLines(const LinesOptions& options);
 absl::StatusOr<int> RunRollouts(const RolloutsOptions& options);
 absl::StatusOr<int> RunPush(const PushOptions& options);
 
-// The output of the commands, for tests.
-// `recent`: the stack health of the last five minutes, or why there is no answer.
+// The following functions format the output of the commands. They are declared here for tests.
+// `recent`: the stack health of the last five minutes, or the error of that request.
 std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHealthAnswer>& recent);
 std::string WriteTop(const TopAnswer& top);
 std::string WriteLines(const LinesAnswer& lines);

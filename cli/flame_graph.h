@@ -8,7 +8,8 @@
 
 namespace tributary::cli {
 
-// A tree of frames with values. Node 0 is the root; a parent comes before its children.
+// A tree of frames. Each frame has a self value and a total value. Node 0 is the root. A parent comes before its
+// children in `nodes`.
 struct FlameGraph {
   struct Node {
     int32_t parent = -1;
@@ -32,16 +33,16 @@ struct FlameGraph {
   }
 };
 
-// Adds trees: nodes with the same path of (name, executable, kind) become one node. Use it to combine the answers to
-// several queries whose series do not overlap.
+// Adds up flame graphs: nodes with the same path of (name, executable, kind) become one node. Use it to combine the
+// answers to several queries whose series do not overlap.
 FlameGraph Merge(const std::vector<FlameGraph>& graphs);
 
-// Returns the children of each node, largest first by `unit`, ties by name. So every picture of the same data has the
-// same order.
+// Returns the children of each node, the largest total in `unit` first. Nodes with equal totals are sorted by name, so
+// that every picture of the same data has the same order.
 std::vector<std::vector<int32_t>> SortedChildren(const FlameGraph& graph, Unit unit);
 
-// Returns at most `limit` functions, the largest self value first. `total` counts a recursive function only once per
-// path.
+// Returns at most `limit` functions, the largest self value first. If a function calls itself, its `total` counts each
+// call path only once.
 std::vector<TopAnswer::Function> TopFunctions(const FlameGraph& graph, size_t limit);
 
 }  // namespace tributary::cli

@@ -38,7 +38,8 @@ absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options) {
   }
   if (graph.truncated_nodes > 0) {
     fprintf(stderr, "tributary: %s\n",
-            fmt::format("{} small subtrees are left out: raise --max-nodes to include more", graph.truncated_nodes)
+            fmt::format("the flame graph lacks the {} smallest subtrees: raise --max-nodes to include more of them",
+                        graph.truncated_nodes)
                 .c_str());
   }
   if (out != "-") fprintf(stderr, "wrote %s\n", out.c_str());

@@ -6,9 +6,9 @@
 
 namespace tributary::cli {
 
-// Writes "root;…;leaf VALUE" lines, sorted, one for each path with a self value. The lines leave out the node `all`.
-// `;` in a name becomes `:`, control and ill-formed bytes become \xNN. With `kinds`, kernel frames end in `_[k]` and
-// inlined frames in `_[i]`.
+// Returns sorted lines "CALLER;…;LEAF VALUE", one for each call path with a self value. The root node `all` is left out
+// of each line. `;` in a name becomes `:`, control characters and ill-formed UTF-8 become \xNN. If `kinds` is true,
+// names of kernel frames end in `_[k]` and names of inlined frames in `_[i]`.
 std::string WriteFolded(const FlameGraph& graph, Unit unit, bool kinds);
 
 }  // namespace tributary::cli

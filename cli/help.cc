@@ -105,7 +105,7 @@ std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
   if (lacks) {
     const std::string_view text = error.what();
     const std::string_view argument = text.starts_with("A subcommand") ? "COMMAND" : text.substr(0, text.find(' '));
-    return fmt::format("{} is missing; {} --help describes it", argument, path);
+    return fmt::format("the argument {} is missing; {} --help describes it", argument, path);
   }
   if (is(CLI::ExitCodes::RequiresError)) {
     return "--tls-cert and --tls-key belong together: one is missing";  // no other options need each other

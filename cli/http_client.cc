@@ -39,7 +39,7 @@ size_t AppendBody(char* data, size_t size, size_t count, void* body) {
 
 absl::Status ServerError(std::string_view url, long code, const std::string& body) {
   std::string error = ParseErrorBody(body);
-  if (error.empty()) error = "no reason given: check that --server is the address of a reducer";
+  if (error.empty()) error = "the answer gives no reason: check that --server is the URL of a reducer";
   auto status = code == 400   ? absl::StatusCode::kInvalidArgument
                 : code == 404 ? absl::StatusCode::kNotFound
                               : absl::StatusCode::kInternal;
@@ -74,14 +74,16 @@ class Exchange {
     // A server that has refused an upload does not have to read the rest of it.
     const bool refused = result == CURLE_SEND_ERROR && code_ >= 400;
     if (result == CURLE_WRITE_ERROR && body_.size() > kBodyBytesMax / 2) {
-      return Error(absl::StatusCode::kResourceExhausted,
-                   fmt::format("{}: the answer is larger than {} MiB: ask for less, for example a shorter time range",
-                               url_, kBodyBytesMax >> 20));
+      return Error(
+          absl::StatusCode::kResourceExhausted,
+          fmt::format("{}: the answer is larger than {} MiB: request less data, for example a shorter time range", url_,
+                      kBodyBytesMax >> 20));
     }
     if (result != CURLE_OK && !refused) {
       return Error(absl::StatusCode::kUnavailable,
-                   fmt::format("no answer from a reducer at {} ({}): start one, or name another with --server", server,
-                               curl_easy_strerror(result)));
+                   fmt::format("no answer from a reducer at {} ({}): start a reducer there, or give the URL of another "
+                               "reducer with --server",
+                               server, curl_easy_strerror(result)));
     }
     if (code_ != 200 && code_ != 201) return ServerError(fmt::format("{}{}", server, path), code_, body_);
     return std::move(body_);

@@ -11,20 +11,21 @@
 
 namespace tributary::cli {
 
-// Sends requests to one reducer over HTTP, one at a time. Answers are kept whole in memory, at most 256 MiB.
+// Sends requests to one reducer over HTTP, one at a time. An answer may have at most 256 MiB, because it is read into
+// memory as a whole.
 class HttpClient {
  public:
-  // `server`: "http://127.0.0.1:4040"; a "/" at the end is dropped.
+  // `server`: a base URL such as "http://127.0.0.1:4040". Each "/" at its end is dropped.
   explicit HttpClient(std::string server);
 
   using Parameters = std::vector<std::pair<std::string, std::string>>;
-  // Returns the body of `GET path?parameters`. Unavailable: no answer; the message names the server and what to do.
-  // ResourceExhausted: the answer is too large. InvalidArgument, NotFound, Internal: the server's own "error" text, for
-  // 400, 404 and other codes.
+  // Returns the body of `GET path?parameters`. Unavailable: the server did not answer; the message names the server and
+  // says what to do. ResourceExhausted: the answer is too large. InvalidArgument (HTTP status 400), NotFound (404),
+  // Internal (others): the message contains the "error" text of the answer.
   absl::StatusOr<std::string> Get(std::string_view path, const Parameters& parameters = {}) const;
 
-  // Returns the body of the answer to `PUT path?parameters`. Errors as above; if the server is busy, the request is
-  // retried for a while.
+  // Returns the body of the answer to `PUT path?parameters`. Returns the same errors as Get. If the server is busy
+  // (status 503), sends the request again every 2 s, up to 60 times in all.
   absl::StatusOr<std::string> Put(std::string_view path, const Parameters& parameters, std::string_view content) const;
   absl::StatusOr<std::string> PutFile(std::string_view path, const Parameters& parameters, int file) const;
 

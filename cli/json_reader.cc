@@ -13,7 +13,8 @@ using simdjson::dom::object;
 
 absl::Status Bad(std::string_view problem) {
   return Error(absl::StatusCode::kInvalidArgument,
-               std::string("the answer is not from a reducer of this version: ").append(problem));
+               std::string("the answer is not from a reducer, or its version does not fit this version of tributary: ")
+                   .append(problem));
 }
 
 uint64_t GetNumber(const object& from, std::string_view key) {
@@ -88,7 +89,7 @@ absl::Status ForEachObject(const object& from, std::string_view key, Take take) 
   if (from.at_key(key).get(items) != simdjson::SUCCESS) return Bad(std::string("no list ").append(key));
   for (element item : items) {
     object fields;
-    if (item.get(fields) != simdjson::SUCCESS) return Bad(std::string("bad entry in ").append(key));
+    if (item.get(fields) != simdjson::SUCCESS) return Bad(std::string("invalid entry in list ").append(key));
     take(fields);
   }
   return absl::OkStatus();
@@ -100,7 +101,7 @@ absl::StatusOr<std::vector<std::string>> GetStrings(const object& from, std::str
   std::vector<std::string> strings;
   for (element item : items) {
     std::string_view text;
-    if (item.get(text) != simdjson::SUCCESS) return Bad(std::string("bad entry in ").append(key));
+    if (item.get(text) != simdjson::SUCCESS) return Bad(std::string("invalid entry in list ").append(key));
     strings.emplace_back(text);
   }
   return strings;
@@ -114,10 +115,10 @@ absl::Status ReadColumn(const object& columns, std::string_view key, size_t coun
   size_t i = 0;
   for (element item : items) {
     T value{};
-    if (i >= count || item.get(value) != simdjson::SUCCESS) return Bad(std::string("bad column ").append(key));
+    if (i >= count || item.get(value) != simdjson::SUCCESS) return Bad(std::string("invalid column ").append(key));
     take(i++, value);
   }
-  return i == count ? absl::OkStatus() : Bad(std::string("short column ").append(key));
+  return i == count ? absl::OkStatus() : Bad(std::string("too few values in column ").append(key));
 }
 
 // An answer of an earlier release has no list; then the kinds that every answer has stay in `out`.
@@ -135,13 +136,15 @@ uint8_t KindNumber(uint64_t number, const std::vector<FrameKind>& kinds) {
 }
 
 absl::Status CheckTree(const FlameGraph& graph) {
-  if (graph.nodes.empty() || graph.nodes[0].parent != -1) return Bad("no root");
+  if (graph.nodes.empty() || graph.nodes[0].parent != -1) return Bad("the call tree has no root");
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const FlameGraph::Node& node = graph.nodes[i];
-    if (i > 0 && (node.parent < 0 || static_cast<size_t>(node.parent) >= i)) return Bad("a child before its parent");
-    if (node.name < 0 || static_cast<size_t>(node.name) >= graph.names.size()) return Bad("a name out of range");
+    if (i > 0 && (node.parent < 0 || static_cast<size_t>(node.parent) >= i))
+      return Bad("a child node precedes its parent");
+    if (node.name < 0 || static_cast<size_t>(node.name) >= graph.names.size())
+      return Bad("the index of a name is out of range");
     if (node.executable < -1 || node.executable >= static_cast<int64_t>(graph.executables.size())) {
-      return Bad("an executable out of range");
+      return Bad("the index of an executable is out of range");
     }
   }
   return absl::OkStatus();

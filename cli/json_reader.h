@@ -9,8 +9,8 @@
 
 namespace tributary::cli {
 
-// Parse the reducer's JSON into structs. InvalidArgument if the text is not such an answer. A flame graph's indices are
-// checked, so every parsed tree can be walked. Unknown keys are ignored.
+// Parse the reducer's JSON into structs. InvalidArgument if `json` is not a valid answer of the kind that the function
+// parses. ParseFlameGraph checks all indices, so callers need not check them. Unknown keys are ignored.
 absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json);
 absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json);
 absl::StatusOr<TopAnswer> ParseTop(std::string_view json);
@@ -21,10 +21,10 @@ absl::StatusOr<LinesAnswer> ParseLines(std::string_view json);
 absl::StatusOr<RolloutsAnswer> ParseRollouts(std::string_view json);
 absl::StatusOr<UploadAnswer> ParseUpload(std::string_view json);
 
-// Returns the text of {"error": …}; "" if the body has no such text.
+// Returns the text of {"error": …}, or "" if `json` has no such text.
 std::string ParseErrorBody(std::string_view json);
 
-// {"intake": N, "http": N}, which the reducer writes to its --ports-file.
+// The ports that the reducer writes to its --ports-file, as {"intake": N, "http": N}.
 struct Ports {
   uint16_t intake = 0, http = 0;
 };

@@ -4,7 +4,7 @@
 
 namespace tributary::cli {
 
-// Returns the texts of tributary's man pages, except those of its options.
+// Returns the texts of tributary's man pages, except the descriptions of options.
 docs::Manual CliManual();
 
 }  // namespace tributary::cli

@@ -60,7 +60,7 @@ void AddSwitch(CLI::App* app, const std::string& name, bool* target, const std::
 }
 
 void AddServer(CLI::App* app, std::string* server) {
-  app->add_option("--server", *server, "URL of the reducer to ask")
+  app->add_option("--server", *server, "URL of the reducer's page and API (reducer --http-listen)")
       ->type_name("URL")
       ->envname("TRIBUTARY_SERVER")
       ->capture_default_str();
@@ -68,30 +68,34 @@ void AddServer(CLI::App* app, std::string* server) {
 
 void AddQuery(CLI::App* app, QueryOptions* query) {
   AddServer(app, &query->server);
-  app->add_option(
-         "--query", query->query,
-         "selector of samples: '{process_executable_name=\"x\",container_id=~\"a.*\"}'; all samples if not given")
+  app->add_option("--query", query->query,
+                  "selector of samples, such as '{process_executable_name=\"x\",container_id=~\"a.*\"}'; if not given, "
+                  "all samples")
       ->type_name("SELECTOR");
-  app->add_option("--from", query->from, "start of the time range: -60s, now-5m, or unix milliseconds")
+  app->add_option("--from", query->from,
+                  "start of the time range: a time such as -60s or now-5m, or milliseconds since 1970")
       ->type_name("TIME")
       ->capture_default_str();
-  app->add_option("--to", query->to, "end of the time range, not included")->type_name("TIME")->capture_default_str();
-  app->add_option("--type", query->type, "type of samples: cpu, or another type that the reducer has samples of")
+  app->add_option("--to", query->to, "end of the time range; samples at exactly this time are not included")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app->add_option("--type", query->type, "type of samples: cpu, or another type of which the reducer has samples")
       ->type_name("TYPE")
       ->capture_default_str();
 }
 
 CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
-  CLI::App* status = app.add_subcommand("status", "Show nodes, samples captured, stored and lost, and stack health");
+  CLI::App* status = app.add_subcommand(
+      "status", "Show nodes, how many samples they captured, stored and lost, and how many stacks are complete");
   AddServer(status, &options->server);
   AddSwitch(status, "--json", &options->json, "print the reducer's answers as JSON");
   return status;
 }
 
 CLI::App* AddTop(CLI::App& app, TopOptions* options) {
-  CLI::App* top = app.add_subcommand(
-      "top",
-      "Show the functions that used the most CPU time themselves, or that have the most of another --type of samples");
+  CLI::App* top = app.add_subcommand("top",
+                                     "Show the functions that used the most CPU time, without the time of functions "
+                                     "that they called; with --type: another type of samples");
   AddQuery(top, &options->query);
   top->add_option("--limit", options->limit, "maximum number of functions")
       ->type_name("N")
@@ -102,28 +106,30 @@ CLI::App* AddTop(CLI::App& app, TopOptions* options) {
 }
 
 CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
-  CLI::App* lines = app.add_subcommand(
-      "lines",
-      "Show the CPU time, or another --type of samples, of each line of a function, with the line's text if the "
-      "reducer has it");
+  CLI::App* lines = app.add_subcommand("lines",
+                                       "Show the CPU time of each source line of a function, with the line's text if "
+                                       "the reducer has the source file; with --type: another type of samples");
   AddQuery(lines, &options->query);
   lines->add_option("FUNCTION", options->function, "name of the function, as a flame graph or tributary top shows it")
       ->required();
   lines
       ->add_option("--executable", options->executable,
-                   "show only the function of this executable: the base name of the executable's file")
+                   "base name of an executable's file; only the function in this executable is shown")
       ->type_name("NAME");
   AddSwitch(lines, "--json", &options->json, "print the reducer's answer as JSON");
   return lines;
 }
 
 CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
-  CLI::App* rollouts = app.add_subcommand("rollouts",
-                                          "Show when workloads began to run another version, and compare their CPU "
-                                          "use, or another --type of samples, in the 30 minutes before and after");
+  CLI::App* rollouts =
+      app.add_subcommand("rollouts",
+                         "Show when workloads began to run another version, and compare their CPU use in the 30 "
+                         "minutes before and after this change; with --type: another type of samples");
   options->query.from = "-24h";
   AddQuery(rollouts, &options->query);
-  rollouts->add_option("--limit", options->limit, "maximum number of rollouts; the newest are shown")
+  rollouts
+      ->add_option("--limit", options->limit,
+                   "maximum number of rollouts; if there are more, only the newest are shown")
       ->type_name("N")
       ->check(InRange(1, 100))
       ->capture_default_str();
@@ -134,24 +140,25 @@ CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
 CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
   CLI::App* flame_graph = app.add_subcommand("flamegraph", "Write a flame graph to a file or to standard output");
   AddQuery(flame_graph, &options->query);
-  flame_graph->add_option("--format", options->format, "svg, html, folded, folded-address or json")
+  flame_graph->add_option("--format", options->format, "output format: svg, html, folded, folded-address or json")
       ->type_name("FORMAT")
       ->check(OneOf({"svg", "html", "folded", "folded-address", "json"}))
       ->capture_default_str();
   flame_graph
       ->add_option("--unit", options->unit,
-                   "what widths and folded numbers mean; ns: values in the unit of --type, for cpu nanoseconds; count: "
-                   "numbers of samples")
+                   "unit of the widths in pictures and of the numbers in folded stacks; ns: the unit of --type "
+                   "(nanoseconds for cpu); count: numbers of samples")
       ->type_name("UNIT")
       ->check(OneOf({"ns", "count"}))
       ->capture_default_str();
   flame_graph
-      ->add_option(
-          "--out", options->out,
-          "file to write, - for standard output; by default flamegraph.svg or flamegraph.html for pictures, else -")
+      ->add_option("--out", options->out,
+                   "output file; - is standard output; default: flamegraph.svg for svg, flamegraph.html for html, - "
+                   "for other formats")
       ->type_name("FILE");
   flame_graph
-      ->add_option("--max-nodes", options->max_nodes, "maximum number of frames; the smallest subtrees are left out")
+      ->add_option("--max-nodes", options->max_nodes,
+                   "maximum number of frames in the flame graph; if there are more, the smallest subtrees are left out")
       ->type_name("N")
       ->check(InRange(1, 10'000'000))
       ->capture_default_str();
@@ -162,33 +169,35 @@ CLI::App* AddRecord(CLI::App& app, RecordOptions* options) {
   CLI::App* record = app.add_subcommand(
       "record",
       "Profile one command: start a private reducer and kernel-collector, run the command, and write a flame graph");
-  record->add_option("--rate", options->rate_hz, "samples per second and CPU")
+  record->add_option("--rate", options->rate_hz, "number of samples per second on each busy CPU")
       ->type_name("HZ")
       ->check(InRange(1, 10'000))
       ->capture_default_str();
-  record->add_option("--format", options->format, "svg, html or folded")
+  record->add_option("--format", options->format, "output format: svg, html or folded")
       ->type_name("FORMAT")
       ->check(OneOf({"svg", "html", "folded"}))
       ->capture_default_str();
-  record->add_option("--out", options->out, "file to write, - for standard output; by default flamegraph.FORMAT")
+  record->add_option("--out", options->out, "output file; - is standard output; default: flamegraph.FORMAT")
       ->type_name("FILE");
   record
-      ->add_option("--duration", options->duration,
-                   "stop the command after this time, such as 250ms, 30s or 5m; by default, record waits for the "
-                   "command's end")
+      ->add_option(
+          "--duration", options->duration,
+          "stop the command after this time, such as 250ms, 30s or 5m; if not given, the command runs to its end")
       ->type_name("TIME");
   return record;
 }
 
 CLI::App* AddInspect(CLI::App& app, InspectOptions* options) {
-  CLI::App* inspect = app.add_subcommand("inspect", "Print a recorded intake session as JSON lines");
+  CLI::App* inspect =
+      app.add_subcommand("inspect", "Print the messages in a recording of kernel-collector as JSON lines");
   inspect->add_option("FILE", options->file, "recording that kernel-collector --record-intake-output-path wrote")
       ->required();
   return inspect;
 }
 
 CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
-  CLI::App* replay = app.add_subcommand("replay", "Send a recorded intake session to a reducer, as one node or many");
+  CLI::App* replay =
+      app.add_subcommand("replay", "Send a recording of kernel-collector to a reducer, as one node or as many nodes");
   replay->add_option("FILE", options->file, "recording that kernel-collector --record-intake-output-path wrote")
       ->required();
   replay->add_option("--intake-host", options->intake_host, "host of the reducer")
@@ -200,51 +209,56 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
       ->check(InRange(0, 65'535))
       ->envname("EBPF_NET_INTAKE_PORT")
       ->capture_default_str();
-  replay->add_option("--nodes", options->nodes, "number of nodes to replay as; each has its own session and node id")
+  replay->add_option("--nodes", options->nodes, "number of simulated nodes; each node has its own session and node id")
       ->type_name("N")
       ->check(InRange(1, 20'000))
       ->capture_default_str();
   replay
       ->add_option("--speed", options->speed,
-                   "speed of the replay: 1 is as fast as the recording, 10 is ten times as fast, max is as fast as the "
-                   "reducer accepts")
+                   "speed of the replay; 1: as fast as the samples were recorded; 10: ten times as fast; max: as fast "
+                   "as the reducer accepts samples")
       ->type_name("FACTOR")
       ->capture_default_str();
-  replay->add_option("--repeat", options->repeat, "number of passes over the recording; 0: until stopped")
+  replay
+      ->add_option("--repeat", options->repeat,
+                   "how many times each node sends the recording; 0: again and again, until a signal stops the command")
       ->type_name("K")
       ->check(InRange(0, 1'000'000))
       ->capture_default_str();
   replay
-      ->add_option(
-          "--symbols", options->symbols,
-          "number of functions in the made-up symbol table that each node sends for an executable, on request; 0: no "
-          "tables")
+      ->add_option("--symbols", options->symbols,
+                   "number of functions in each symbol table that a node sends when the reducer requests it; the "
+                   "functions are invented; 0: the nodes send no symbol tables")
       ->type_name("N")
       ->check(InRange(0, 1'000'000))
       ->capture_default_str();
   AddSwitch(replay, "--tls", &options->tls,
             "connect to the reducer by TLS; --tls-ca, --tls-cert or --tls-server-name imply --tls");
-  replay->add_option("--tls-ca", options->tls_ca, "PEM file of the authorities that sign the reducer's certificate")
+  replay
+      ->add_option("--tls-ca", options->tls_ca,
+                   "PEM file of the certificate authorities that sign the reducer's certificate; if not given, the "
+                   "system's authorities are trusted")
       ->type_name("FILE");
-  CLI::Option* cert =
-      replay->add_option("--tls-cert", options->tls_cert, "PEM file of the nodes' certificate chain, with --tls-key");
-  CLI::Option* key = replay->add_option("--tls-key", options->tls_key, "PEM file of --tls-cert's private key");
+  CLI::Option* cert = replay->add_option("--tls-cert", options->tls_cert,
+                                         "PEM file of the certificate chain that all nodes use; needs --tls-key");
+  CLI::Option* key = replay->add_option("--tls-key", options->tls_key, "PEM file of the private key for --tls-cert");
   cert->type_name("FILE")->needs(key);
   key->type_name("FILE")->needs(cert);
-  replay->add_option("--tls-server-name", options->tls_server_name, "name that the reducer's certificate must have")
+  replay
+      ->add_option("--tls-server-name", options->tls_server_name,
+                   "name that the reducer's certificate must contain; if not given, --intake-host")
       ->type_name("NAME");
   replay
       ->add_option("--intake-token-file", options->token_file, "file with the token that all nodes send to the reducer")
       ->type_name("FILE");
-  AddSwitch(replay, "--json", &options->json, "print the summary at the end as JSON");
+  AddSwitch(replay, "--json", &options->json, "print the summary as JSON when the replay has ended");
   return replay;
 }
 
 CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
-  CLI::App* symbols =
-      app.add_subcommand("symbols",
-                         "Show sampled executables: where the names of their functions come from, and how many sampled "
-                         "addresses have no name");
+  CLI::App* symbols = app.add_subcommand("symbols",
+                                         "Show the sampled executables, the sources of their function names, and which "
+                                         "share of their sampled addresses has no name");
   AddQuery(symbols, &options->query);
   symbols->add_option("--limit", options->limit, "maximum number of executables")
       ->type_name("N")
@@ -257,17 +271,16 @@ CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
 
 CLI::App* AddPush(CLI::App& symbols, PushOptions* options) {
   CLI::App* push = symbols.add_subcommand(
-      "push",
-      "Send the reducer names for executables: make a symbol table of each file on this machine, and send the table");
+      "push", "Make a symbol table of each file on this machine, and send the tables to the reducer");
   push->add_option("PATH", options->paths,
-                   "executables, libraries, kernels, modules, separate debug files, .tsym files; a directory "
-                   "stands for all such files in it")
+                   "executables, libraries, kernels, kernel modules, separate debug files, or .tsym files (symbol "
+                   "tables); a directory means all such files in it and in its subdirectories")
       ->required();
   AddServer(push, &options->server);
   push->add_option("--build-id", options->build_id,
-                   "build-id of the executable that the names are for, if the file has none; only with one PATH")
+                   "build-id of the executable, for a file that contains no build-id; only with one PATH")
       ->type_name("HEX");
-  AddSwitch(push, "--whole", &options->whole, "send the whole files; the reducer makes the symbol tables");
+  AddSwitch(push, "--whole", &options->whole, "send the files themselves; the reducer makes the symbol tables");
   return push;
 }
 
@@ -276,13 +289,12 @@ CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
       "resolve",
       "Print the functions, inlined calls, files and lines at addresses of an executable, from its debug information");
   resolve->add_option("FILE", options->file, "an executable, a library or a separate debug file")->required();
-  resolve->add_option(
-      "ADDRESS", options->addresses,
-      "ELF virtual addresses, hexadecimal with or without 0x; without ADDRESS, they are read from standard input, one "
-      "per line");
+  resolve->add_option("ADDRESS", options->addresses,
+                      "ELF virtual addresses, hexadecimal with or without 0x; if no ADDRESS is given, addresses are "
+                      "read from standard input, one per line");
   AddSwitch(resolve, "--json", &options->json,
-            "print one JSON line per address, then one line with the source of the names and the number of entries "
-            "that were left out");
+            "print one JSON line per address, then one line with the source of the names and the number of symbols and "
+            "debug entries that were left out");
   return resolve;
 }
 
@@ -290,7 +302,8 @@ CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
 struct Commands {
   explicit Commands(CommandLine& line);
 
-  CLI::App app{"Asks a Tributary reducer, profiles one command, or reads recorded sessions.", "tributary"};
+  CLI::App app{"Queries a Tributary reducer, profiles one command, or reads recordings of kernel-collector.",
+               "tributary"};
   CLI::App *status, *top, *lines, *rollouts, *flame_graph, *record, *inspect, *replay, *symbols, *push, *resolve;
   std::string print_docs;  // only for --help: ParseCommandLine checks for this option before all others
 };
@@ -302,8 +315,8 @@ Commands::Commands(CommandLine& line) {
   app.set_version_flag("--version", VersionLine("tributary"), "print the version and exit");
   app.add_option(
          "--print-docs", print_docs,
-         "print a document made of these options, and exit; man: the man page; man COMMAND: the page of a command; "
-         "bash, zsh or fish: the shell's completion script; commands: the names of all commands")
+         "print a document about these options, and exit; man: the man page; man COMMAND: the man page of a command; "
+         "bash, zsh or fish: the completion script for this shell; commands: the names of all commands")
       ->type_name("FORMAT")
       ->check(OneOf({"man", "bash", "zsh", "fish", "commands"}));
   app.require_subcommand(1);
@@ -353,7 +366,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     commands.app.parse(own, argv);
     if (commands.record->parsed() == (line.record.command.empty())) {
       throw CLI::ValidationError(commands.record->parsed() ? "record needs a command: tributary record -- COMMAND"
-                                                           : "only record takes a command after --");
+                                                           : "only tributary record accepts a command after --");
     }
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {

@@ -13,7 +13,7 @@ struct StatusOptions {
   bool json = false;
 };
 
-// The options that all queries have; sent to the reducer unchanged.
+// The options of every command that sends a query. All except `server` are sent to the reducer unchanged.
 struct QueryOptions {
   std::string server = "http://127.0.0.1:4040";
   std::string query, from = "-15m", to = "now", type = "cpu";
@@ -53,7 +53,7 @@ struct ReplayOptions {
   std::string speed = "1";  // a factor, or "max"
   uint32_t repeat = 1;      // 0: forever
   uint32_t symbols = 0;     // functions in made-up tables; 0: no tables
-  bool tls = false;         // implied by the next four
+  bool tls = false;         // also if one of the next four is given
   std::string tls_ca, tls_cert, tls_key, tls_server_name;
   std::string token_file;
   bool json = false;
@@ -120,7 +120,8 @@ struct CommandLine {
   RolloutsOptions rollouts;
 };
 
-// Parses the arguments. Prints help, version and usage errors itself.
+// Parses the arguments. If help or the version is requested, or if the arguments are wrong, prints the text and returns
+// Command::kNone.
 CommandLine ParseCommandLine(int argc, const char* const* argv);
 
 }  // namespace tributary::cli

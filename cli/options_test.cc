@@ -35,7 +35,7 @@ TEST(CommandLine, PrintsDocuments) {
   EXPECT_NE(output({"--print-docs", "man"}, kExitOk).find(".TH TRIBUTARY 1"), std::string::npos);
   EXPECT_NE(output({"--print-docs=man", "symbols", "push"}, kExitOk).find(".TH TRIBUTARY\\-SYMBOLS\\-PUSH 1"),
             std::string::npos);
-  EXPECT_NE(output({"--print-docs", "man", "top"}, kExitOk).find("another type that the reducer has samples of"),
+  EXPECT_NE(output({"--print-docs", "man", "top"}, kExitOk).find("another type of which the reducer has samples"),
             std::string::npos);
   EXPECT_NE(output({"--print-docs", "man", "top"}, kExitOk).find("\\-\\-no\\-json"), std::string::npos);
   EXPECT_NE(output({"--print-docs", "commands"}, kExitOk).find("\nsymbols-resolve\n"), std::string::npos);
@@ -115,7 +115,7 @@ TEST(CommandLine, ExplainsErrorsAndSuggestsFixes) {
   EXPECT_EQ(error({"flamegraph", "--unit", "gpu"}), "tributary: --unit = gpu: must be ns or count\n");
   EXPECT_EQ(error({"replay", "f", "--tls-key", "k"}),
             "tributary: --tls-cert and --tls-key belong together: one is missing\n");
-  EXPECT_EQ(error({"lines"}), "tributary: FUNCTION is missing; tributary lines --help describes it\n");
+  EXPECT_EQ(error({"lines"}), "tributary: the argument FUNCTION is missing; tributary lines --help describes it\n");
 }
 
 TEST(CommandLine, TakesTheLastOfARepeatedOption) {
@@ -150,7 +150,8 @@ TEST(CommandLine, HelpLooksLikeTheOtherPrograms) {
   const std::string help = ::testing::internal::GetCapturedStdout();
   EXPECT_TRUE(help.starts_with("tributary top — ")) << help;
   EXPECT_NE(help.find("\nUsage: tributary top [options]\n"), std::string::npos) << help;
-  EXPECT_NE(help.find("  --server URL\n      URL of the reducer to ask (default http://127.0.0.1:4040)\n"
+  EXPECT_NE(help.find("  --server URL\n      URL of the reducer's page and API (reducer --http-listen) (default "
+                      "http://127.0.0.1:4040)\n"
                       "      environment TRIBUTARY_SERVER\n"),
             std::string::npos)
       << help;

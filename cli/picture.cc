@@ -124,8 +124,9 @@ std::string SvgElement(const FlameGraph& graph, const PictureOptions& options, b
   out += "<g id=\"frames\">\n";
   for (const Box& box : layout.boxes) out += BoxMarkup(graph, box, options.unit);
   out += "</g>\n";
-  std::string note = fmt::format("Root on top. Width is the share of {}; click a frame to zoom.",
-                                 options.unit == Unit::kCount ? "the samples" : MeasureTitle(graph.measure));
+  std::string note =
+      fmt::format("The root is at the top. The width of a frame is its share of {}. Click a frame to zoom.",
+                  options.unit == Unit::kCount ? "the samples" : MeasureTitle(graph.measure));
   if (layout.left_out + graph.truncated_nodes > 0) {
     note += fmt::format(" {} subtrees too small to draw are left out.",
                         FormatCount(layout.left_out + graph.truncated_nodes));

@@ -80,11 +80,11 @@ TEST(Picture, FramesLieWithinTheirParents) {
 
 TEST(Picture, NamesTheMeasureOfWidths) {
   FlameGraph graph = *ParseFlameGraph(testing::kFlameGraphJson);
-  EXPECT_EQ(Count(WriteSvg(graph, {}), "Width is the share of CPU time;"), 1u);
-  EXPECT_EQ(Count(WriteSvg(graph, {.unit = Unit::kCount}), "Width is the share of the samples;"), 1u);
+  EXPECT_EQ(Count(WriteSvg(graph, {}), "The width of a frame is its share of CPU time."), 1u);
+  EXPECT_EQ(Count(WriteSvg(graph, {.unit = Unit::kCount}), "The width of a frame is its share of the samples."), 1u);
   graph.measure = {.type = "<b>alloc", .unit = "bytes"};
   const std::string svg = WriteSvg(graph, {});
-  EXPECT_EQ(Count(svg, "Width is the share of &lt;b&gt;alloc;"), 1u);
+  EXPECT_EQ(Count(svg, "The width of a frame is its share of &lt;b&gt;alloc."), 1u);
   EXPECT_EQ(Count(svg, "CPU time"), 0u);
 }
 

@@ -12,16 +12,17 @@ class Option;
 
 namespace tributary::cli {
 
-// Returns whether the arguments, without the program's name, request a document: `--print-docs FORMAT [COMMAND]`.
+// Returns true if the arguments request a document: `--print-docs FORMAT [COMMAND]`. `arguments` is without the
+// program's name.
 bool AsksForDocs(const std::vector<std::string>& arguments);
 
-// Prints the document. Returns the exit code; for bad arguments, prints one line to standard error.
+// Prints the document. If the arguments are wrong, prints one line to standard error instead. Returns the exit code.
 int PrintDocs(const CLI::App& app, const std::vector<std::string>& arguments);
 
-// Returns the long names of an option, without "--" and without the name that turns a switch off.
+// Returns the long names of an option, without "--". The long name that turns a switch off is left out.
 std::vector<std::string> FlagNames(const CLI::Option& option);
 
-// Returns the commands and their options in the form of the documents.
+// Describes the commands of `app` and their options as base/docs needs them for man pages and --help.
 docs::Command Describe(const CLI::App& app);
 
 }  // namespace tributary::cli

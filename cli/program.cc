@@ -122,8 +122,9 @@ absl::StatusOr<std::string> FindProgram(const std::string& name) {
     if (access(path.c_str(), X_OK) == 0) return path;
     directories.remove_prefix(colon == std::string_view::npos ? directories.size() : colon + 1);
   }
-  return Error(absl::StatusCode::kNotFound,
-               fmt::format("{} is neither in {} nor in PATH: install it next to tributary", name, own_directory));
+  return Error(
+      absl::StatusCode::kNotFound,
+      fmt::format("{} is neither in {} nor in PATH: install it in the directory of tributary", name, own_directory));
 }
 
 }  // namespace tributary::cli

@@ -12,18 +12,18 @@
 
 namespace tributary::cli {
 
-// A started program. The destructor kills it and waits for it, unless it has ended before. base/child_process.h, in
-// contrast, starts this binary again.
+// A started program. Unless the program has ended, the destructor kills it and waits for its end. To start this binary
+// again, use base/child_process.h instead.
 class Program {
  public:
   struct Options {
     std::vector<std::string> arguments;  // [0] is the program, searched in PATH
-    std::string output_path;             // file for its output and errors; "": the same destination as ours
-    // A helper ends when this process ends, and a terminal's Ctrl-C does not reach it.
+    std::string output_path;             // file for its stdout and stderr; "": it inherits ours
+    // If true, the program receives SIGTERM when this process ends, and it does not receive the terminal's Ctrl-C.
     bool helper = false;
     sigset_t signal_mask = {};
   };
-  // NotFound, PermissionDenied: the program cannot be run.
+  // NotFound: the program does not exist. PermissionDenied: it may not be executed.
   static absl::StatusOr<Program> Start(const Options& options);
 
   Program() = default;
@@ -36,10 +36,10 @@ class Program {
   void Signal(int number) const;
   void Kill();
 
-  // After its end: its exit code, or 128 + N after signal N.
+  // Returns the exit code of the ended program, or 128 + N if signal N ended it. Valid once running() is false.
   int exit_code() const;
   int term_signal() const;  // 0: it exited by itself
-  // CPU time of the program and of its children that it waited for.
+  // CPU time of the ended program and of all children that it waited for. 0 if Kill ended the program.
   uint64_t cpu_ns() const { return cpu_ns_; }
 
  private:
@@ -49,7 +49,8 @@ class Program {
   uint64_t cpu_ns_ = 0;
 };
 
-// Returns the program `name` next to our own binary, else from PATH. NotFound: the message says where it was searched.
+// Returns the path of the program `name`. Searches the directory of our own binary first, then PATH. NotFound: the
+// message names the searched directories.
 absl::StatusOr<std::string> FindProgram(const std::string& name);
 
 }  // namespace tributary::cli

@@ -87,13 +87,16 @@ class Pusher {
     std::optional<ExecutableId> claimed = ExecutableId();
     if (!options_.build_id.empty()) claimed = ExecutableId::FromString(options_.build_id);
     if (!claimed || (!options_.build_id.empty() && !claimed->known())) {
-      return Error(absl::StatusCode::kInvalidArgument, "--build-id must be hexadecimal, as file(1) shows it");
+      return Error(absl::StatusCode::kInvalidArgument,
+                   "--build-id must be hexadecimal, in the form that file(1) prints");
     }
     ASSIGN_OR_RETURN(const ExecutableId id, IdentityForSymbols(*elf, *claimed));
     ASSIGN_OR_RETURN(const DebugSymbols symbols, ReadDebugSymbols(*elf, id, LocalDebugFiles(path), kDebugBytesMax));
     if (symbols.counts.missing_split > 0) {
-      fmt::print(stderr, "{}: the .dwo files of {} units are neither at the recorded path nor next to this file\n",
-                 path, symbols.counts.missing_split);
+      fmt::print(
+          stderr,
+          "{}: the .dwo files of {} compilation units are neither at their recorded paths nor next to this file\n",
+          path, symbols.counts.missing_split);
     }
     const std::string encoded = EncodeSymbolTable(*symbols.table);
     return PackTableFile(DescribeTable(*symbols.table, encoded), encoded, kZstdLevel);

@@ -5,7 +5,7 @@
 
 namespace tributary::cli {
 
-// Returns the request parameters of a command, as in docs/api.md.
+// Returns the HTTP parameters for a query, as docs/api.md describes them.
 HttpClient::Parameters QueryParameters(const QueryOptions& query);
 
 }  // namespace tributary::cli

@@ -111,7 +111,8 @@ std::string Summary(const RecordOptions& options, const Run& run, const FlameGra
       run.ended_by_duration ? "after " + options.duration : fmt::format("with exit code {}", run.exit_code),
       FormatNs(static_cast<uint64_t>(run.wall_ns)), FormatNs(run.cpu_ns), FormatCount(graph.total.count),
       options.rate_hz, FormatNs(graph.total.ns), FormatCount(status.total.TotalLost()), lost);
-  if (graph.total.count == 0) text += "         the command was too short, or it slept: try a higher --rate\n";
+  if (graph.total.count == 0)
+    text += "         the command used too little CPU time for a sample: try a higher --rate\n";
   for (const TopAnswer::Function& function : TopFunctions(graph, kTopFunctions)) {
     if (function.self.ns == 0) continue;
     text += fmt::format("{:>8} {}{}\n", FormatPercent(function.self.ns, graph.total.ns),
@@ -133,7 +134,7 @@ absl::StatusOr<int> RunRecord(const RecordOptions& options) {
   }
   if (geteuid() != 0) {
     return Error(absl::StatusCode::kPermissionDenied,
-                 "record loads programs into the kernel, which needs root: run it with sudo");
+                 "tributary record must run as root, because it loads BPF programs into the kernel: run it with sudo");
   }
   std::string out = options.out.empty() ? "flamegraph." + options.format : options.out;
   SignalInbox signals;

@@ -51,7 +51,7 @@ absl::Status Recorder::Pause(int ms) {
 
 absl::Status Recorder::Ended(const std::string& message, const std::string& log_path) const {
   std::string line = LastLine(log_path);
-  return Error(absl::StatusCode::kInternal, fmt::format("{}: {}", message, line.empty() ? "its log is empty" : line));
+  return Error(absl::StatusCode::kInternal, fmt::format("{}: {}", message, line.empty() ? "the log is empty" : line));
 }
 
 absl::Status Recorder::Start(uint32_t rate_hz) {
@@ -74,7 +74,7 @@ absl::Status Recorder::StartReducer(const std::string& program) {
                                              .helper = true,
                                              .signal_mask = signals_.old_mask()}));
   for (int waited_ms = 0; waited_ms < kStartTimeoutMs; waited_ms += kPollMs) {
-    if (!reducer_.running()) return Ended("reducer did not start", log);
+    if (!reducer_.running()) return Ended("the reducer did not start", log);
     if (std::string text = ReadFile(ports_path); !text.empty()) {
       ASSIGN_OR_RETURN(Ports ports, ParsePorts(text));
       intake_port_ = ports.intake;
@@ -83,7 +83,7 @@ absl::Status Recorder::StartReducer(const std::string& program) {
     }
     RETURN_IF_ERROR(Pause(kPollMs));
   }
-  return Ended(fmt::format("reducer is not ready after {} s", kStartTimeoutMs / 1000), log);
+  return Ended(fmt::format("the reducer was not ready after {} s", kStartTimeoutMs / 1000), log);
 }
 
 absl::Status Recorder::StartCollector(const std::string& program, uint32_t rate_hz) {
@@ -103,7 +103,7 @@ absl::Status Recorder::StartCollector(const std::string& program, uint32_t rate_
     }
     RETURN_IF_ERROR(Pause(kPollMs));
   }
-  return Ended(fmt::format("kernel-collector has taken no sample after {} s", kStartTimeoutMs / 1000), log);
+  return Ended(fmt::format("kernel-collector captured no sample within {} s", kStartTimeoutMs / 1000), log);
 }
 
 absl::Status Recorder::WaitForSymbols() {
@@ -120,7 +120,7 @@ absl::Status Recorder::WaitForSymbols() {
 
 absl::Status Recorder::StopCollector() {
   std::string log = directory_ + "/kernel-collector.log";
-  if (!collector_.running()) return Ended("kernel-collector ended early", log);
+  if (!collector_.running()) return Ended("kernel-collector ended before the command", log);
   collector_.Signal(SIGTERM);
   for (int waited_ms = 0; waited_ms < kStopTimeoutMs; waited_ms += kPollMs) {
     if (!collector_.running()) {
@@ -129,7 +129,7 @@ absl::Status Recorder::StopCollector() {
     }
     RETURN_IF_ERROR(Pause(kPollMs));
   }
-  return Ended(fmt::format("kernel-collector does not end after {} s", kStopTimeoutMs / 1000), log);
+  return Ended(fmt::format("kernel-collector did not end within {} s after SIGTERM", kStopTimeoutMs / 1000), log);
 }
 
 absl::StatusOr<StatusAnswer> Recorder::Status() const {

@@ -12,9 +12,9 @@
 
 namespace tributary::cli {
 
-// A private reducer and kernel-collector on loopback ports of the system's choice. The destructor kills them and
-// removes their data directory. Errors are one line, with the last line that the failing program wrote. Cancelled: a
-// signal arrived meanwhile.
+// Runs a private reducer and kernel-collector for `tributary record`, on loopback ports that the kernel chooses. The
+// destructor kills both programs and removes their data directory. If a program fails, the error message ends with the
+// last line of its log. Cancelled: a signal arrived during the call.
 class Recorder {
  public:
   explicit Recorder(SignalInbox& signals) : signals_(signals) {}
@@ -22,12 +22,13 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // Starts both programs, and waits until the collector samples. NotFound: a binary is missing.
+  // Starts both programs, and waits until the collector has taken samples. NotFound: the binary of one of them was not
+  // found.
   absl::Status Start(uint32_t rate_hz);
-  // Waits until no symbol table has arrived for 2 s, but at most 10 s. The names of a short command arrive after its
-  // end.
+  // Waits until no symbol table has arrived for 2 s, but at most 10 s. For a command that ran only briefly, symbol
+  // tables arrive after its end.
   absl::Status WaitForSymbols();
-  // Lets the collector send its remaining data and end.
+  // Sends SIGTERM to the collector, and waits until the collector has sent its remaining data and ended.
   absl::Status StopCollector();
 
   const HttpClient& client() const { return *client_; }
@@ -36,7 +37,7 @@ class Recorder {
  private:
   absl::Status StartReducer(const std::string& program);
   absl::Status StartCollector(const std::string& program, uint32_t rate_hz);
-  // Waits `ms`. Cancelled if a signal other than SIGCHLD arrived in that time.
+  // Waits `ms` milliseconds, or until a signal arrives. Cancelled if a signal other than SIGCHLD arrived.
   absl::Status Pause(int ms);
   absl::Status Ended(const std::string& message, const std::string& log_path) const;
 

@@ -37,7 +37,7 @@ absl::StatusOr<double> ParseSpeed(const std::string& text) {
   if (text == "max") return std::numeric_limits<double>::infinity();
   const std::optional<double> speed = ParseNumber<double>(text);
   if (speed && *speed >= 0.001 && *speed <= 1e6) return *speed;
-  return Error(absl::StatusCode::kInvalidArgument, "--speed must be 0.001 to 1000000, or max");
+  return Error(absl::StatusCode::kInvalidArgument, "--speed must be a number from 0.001 to 1000000, or max");
 }
 
 // TCP, or TLS over it.
@@ -122,12 +122,13 @@ absl::StatusOr<int> RunReplay(const ReplayOptions& options) {
     fprintf(stderr, "tributary: %s\n", Message(script.status()).c_str());
     return kExitFailure;
   }
-  if (!script->torn().ok()) LogWarning("{}: the complete frames before it are sent", Message(script->torn()));
+  if (!script->torn().ok())
+    LogWarning("{}: only the complete messages before this position are sent", Message(script->torn()));
 
   const Clock& clock = Clock::Real();
   Loop loop;
   ASSIGN_OR_RETURN(const std::unique_ptr<Connection> connection, MakeConnection(options, loop));
-  absl::Status end = Error(absl::StatusCode::kCancelled, "stopped by a signal");
+  absl::Status end = Error(absl::StatusCode::kCancelled, "the replay was stopped by a signal");
   intake::Replay replay(loop, connection->connector(), clock, *std::move(script), replay_options,
                         [&](const absl::Status& status) {
                           end = status;

@@ -64,7 +64,8 @@ std::string WriteChange(std::optional<double> before, std::optional<double> afte
 
 std::string WriteRollouts(const RolloutsAnswer& answer) {
   if (answer.rollouts.empty()) {
-    return "no workload and no service changed in this time range (docs/rollouts.md lists the changes that count)\n";
+    return "no workload or service changed its version in this time range (docs/rollouts.md says which changes are "
+           "shown)\n";
   }
   std::vector<std::vector<std::string>> rows;
   for (const RolloutsAnswer::Rollout& rollout : answer.rollouts) {
@@ -77,7 +78,7 @@ std::string WriteRollouts(const RolloutsAnswer& answer) {
   std::string out = WriteTable({"TIME", "WORKLOAD", "WHAT", "VERSION",
                                 answer.measure.IsCpuTime() ? "CORES BEFORE" : "BEFORE", "AFTER", "CHANGE"},
                                {false, false, false, false, true, true, true}, rows);
-  if (answer.truncated) out += "\nthere are more rollouts: raise --limit, or ask for a shorter time range\n";
+  if (answer.truncated) out += "\nnot all rollouts are shown: raise --limit, or give a shorter time range\n";
   return out;
 }
 

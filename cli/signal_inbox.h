@@ -7,8 +7,9 @@
 
 namespace tributary::cli {
 
-// Receives SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD as messages instead of interruptions, during its lifetime. A
-// process may have only one, created by its only thread. Children get the old mask back (old_mask()).
+// Blocks SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD from construction until destruction; Wait returns these signals
+// instead. A process may have only one SignalInbox. The caller must create it before it starts other threads. Start
+// child processes with old_mask(), so that they do not inherit the blocked signals.
 class SignalInbox {
  public:
   SignalInbox();
@@ -20,7 +21,7 @@ class SignalInbox {
     int number = 0;
     bool from_terminal = false;  // every process in the foreground group received it too
   };
-  // Returns the next signal. Waits at most `timeout_ms` for it.
+  // Returns the next signal, or nullopt if none arrives within `timeout_ms`.
   std::optional<Signal> Wait(int timeout_ms);
 
   const sigset_t& old_mask() const { return old_mask_; }

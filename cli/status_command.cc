@@ -57,7 +57,8 @@ std::string RecentHealthText(const absl::StatusOr<StackHealthAnswer>& recent) {
   std::string out = "last 5 minutes: ";
   if (recent->complete_share) {
     // Rounded down: 100.00% means that all stacks are complete.
-    out += fmt::format("{:.2f}% complete (kernel_only left out); ", std::floor(*recent->complete_share * 1e4) / 1e2);
+    out +=
+        fmt::format("{:.2f}% complete (without kernel_only stacks); ", std::floor(*recent->complete_share * 1e4) / 1e2);
   }
   if (recent->samples > 0) out += fmt::format("{} samples: ", FormatCount(recent->samples));
   out += HealthText(recent->endings) + '\n';
@@ -70,11 +71,11 @@ std::string RecentHealthText(const absl::StatusOr<StackHealthAnswer>& recent) {
                     CutToWidth(EscapeForDisplay(executable.name), kNameLettersMax), CountsText(executable.endings),
                     Joined(executable.programs)});
   }
-  out += "\nincomplete stacks, by the executable where the walk stopped\n";
+  out += "\nincomplete stacks, by the executable in which the stack walk stopped\n";
   out += WriteTable({"SAMPLES", "SHARE", "EXECUTABLE", "WHY", "IN"}, {true, true, false, false, false}, rows);
   const uint64_t more = recent->executables.size() - shown + recent->truncated_executables;
   if (more > 0)
-    out += fmt::format("and {} more executables: see the stack health on the reducer's page\n", FormatCount(more));
+    out += fmt::format("and {} more executables: see Stack health on the reducer's page\n", FormatCount(more));
   return out;
 }
 

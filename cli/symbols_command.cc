@@ -47,7 +47,7 @@ std::string WriteSymbols(const SymbolsAnswer& symbols) {
   }
   if (symbols.truncated > 0)
     out += fmt::format("{} more executables are not shown: raise --limit\n", FormatCount(symbols.truncated));
-  if (!symbols.notices.empty()) out += "\nProblems, the newest first:\n";
+  if (!symbols.notices.empty()) out += "\nProblems with symbols, newest first:\n";
   size_t shown = 0;
   for (const SymbolsAnswer::Notice& notice : symbols.notices) {
     if (++shown > kNoticesMax) break;

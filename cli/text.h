@@ -9,26 +9,27 @@
 
 namespace tributary::cli {
 
-// Numbers in a readable form.
+// These functions format numbers for people.
 std::string FormatNs(uint64_t ns);        // "12.3 s", "1 h 02 min", "45.0 ms"
 std::string FormatCount(uint64_t count);  // "1,234,567"
 std::string FormatBytes(uint64_t bytes);  // "1.2 MiB"
-// Formats a value in its unit, which may be any unit: "12.3 s", "1.2 MiB", "1,234 objects". Units and names of types
-// come from the data: they are escaped, and cut after 32 letters.
+// Formats a value with its unit, which may be any text: "12.3 s", "1.2 MiB", "1,234 objects". Units and type names come
+// from received data, so they are escaped and cut to 32 letters.
 std::string FormatValue(uint64_t value, std::string_view unit);
-// Formats a rate per second: CPU time in cores, "1.84"; other measures as "1.2 MiB/s", "0.25 objects/s". A gauge is
-// formatted as a plain value.
+// Formats a rate. CPU time per second is a number of cores: "1.84". Other measures are given per second: "1.2 MiB/s",
+// "0.25 objects/s". A gauge has no rate: for a gauge, `per_second` is formatted as by FormatValue.
 std::string FormatRate(double per_second, const Measure& measure);
-// Returns a readable title of the type: "CPU time", for example. A type without a title of its own gets its name.
+// Returns a title for the type, for example "CPU time". For a type without a built-in title, returns the type's name; a
+// gauge's name is followed by " on average".
 std::string MeasureTitle(const Measure& measure);
 std::string FormatPercent(uint64_t part, uint64_t whole);  // "12.34%"; "-" if `whole` is 0
 std::string FormatTime(uint64_t unix_ms);                  // "2026-11-23 14:02:11", local time
 
-// Returns at most `letters` code points; the last one is "…" if the text was cut. `text` is UTF-8.
+// Cuts `text` (UTF-8) to at most `letters` code points. If text was cut off, the last code point is "…".
 std::string CutToWidth(std::string_view text, size_t letters);
 
-// Writes columns under their headings, two spaces apart, without trailing blanks. `right` marks the columns with
-// numbers.
+// Returns a table with headings. Columns are two spaces apart, and lines have no trailing blanks. `right[i]` is true if
+// column i is aligned to the right, as for numbers.
 std::string WriteTable(const std::vector<std::string>& headings, const std::vector<bool>& right,
                        const std::vector<std::vector<std::string>>& rows);
 

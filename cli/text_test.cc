@@ -64,21 +64,21 @@ TEST(Table, AlignsByLetters) {
 }
 
 TEST(StatusCommand, ShowsTheCountsPerNodeAndTheHealthOfStacks) {
-  EXPECT_EQ(
-      WriteStatus(*ParseStatus(testing::kStatusJson), ParseStackHealth(testing::kStackHealthJson)),
-      "NODE   STATE           RATE  CAPTURED  STORED  IN FLIGHT  LOST                              WIRE\n"
-      "web-1  connected  19 Hz x 2     1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
-      "total                           1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
-      "\nstacks: complete 90.91%, unknown 9.09%\n"
-      "last 5 minutes: 94.73% complete (kernel_only left out); 1,000 samples: complete 90.00%, kernel_only 5.00%, "
-      "no_table 4.00%, frame_pointer_lost 1.00%\n"
-      "\nincomplete stacks, by the executable where the walk stopped\n"
-      "SAMPLES  SHARE  EXECUTABLE  WHY                                IN\n"
-      "     45  4.50%  libold.so   no_table 40, frame_pointer_lost 5  server, ba\\x07tch\n"
-      "      5  0.50%  [unmapped]  frame_pointer_lost 5\n"
-      "and 3 more executables: see the stack health on the reducer's page\n"
-      "\n"
-      "reducer 0.1.0: up 12.00 s, CPU 0.5 s, memory 50.0 MiB, disk 1.0 MiB, 1 shards, 12 symbol tables\n");
+  EXPECT_EQ(WriteStatus(*ParseStatus(testing::kStatusJson), ParseStackHealth(testing::kStackHealthJson)),
+            "NODE   STATE           RATE  CAPTURED  STORED  IN FLIGHT  LOST                              WIRE\n"
+            "web-1  connected  19 Hz x 2     1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
+            "total                           1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
+            "\nstacks: complete 90.91%, unknown 9.09%\n"
+            "last 5 minutes: 94.73% complete (without kernel_only stacks); 1,000 samples: complete 90.00%, kernel_only "
+            "5.00%, "
+            "no_table 4.00%, frame_pointer_lost 1.00%\n"
+            "\nincomplete stacks, by the executable in which the stack walk stopped\n"
+            "SAMPLES  SHARE  EXECUTABLE  WHY                                IN\n"
+            "     45  4.50%  libold.so   no_table 40, frame_pointer_lost 5  server, ba\\x07tch\n"
+            "      5  0.50%  [unmapped]  frame_pointer_lost 5\n"
+            "and 3 more executables: see Stack health on the reducer's page\n"
+            "\n"
+            "reducer 0.1.0: up 12.00 s, CPU 0.5 s, memory 50.0 MiB, disk 1.0 MiB, 1 shards, 12 symbol tables\n");
 }
 
 TEST(StatusCommand, ExplainsUnknownRecentHealth) {

@@ -8,7 +8,9 @@
 namespace tributary {
 
 absl::StatusOr<AbbreviationTable> AbbreviationTable::Read(std::string_view section, uint64_t offset) {
-  if (offset > section.size()) return Error(absl::StatusCode::kInvalidArgument, "DWARF: abbreviations beyond the end");
+  if (offset > section.size())
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "DWARF: the abbreviations' offset is beyond the end of .debug_abbrev");
   ByteReader reader(section.substr(offset));
   AbbreviationTable table;
   while (const uint64_t code = reader.Uleb()) {
@@ -27,7 +29,7 @@ absl::StatusOr<AbbreviationTable> AbbreviationTable::Read(std::string_view secti
     }
     row.spec_count = static_cast<uint32_t>(table.specs_.size()) - row.first_spec;
     if (table.rows_.size() + table.sparse_.size() == kRowsMax) {
-      return Error(absl::StatusCode::kInvalidArgument, "DWARF: too many abbreviations");
+      return Error(absl::StatusCode::kInvalidArgument, "DWARF: a unit has too many abbreviations");
     }
     if (code == table.rows_.size() + 1 && table.sparse_.empty()) {
       table.rows_.push_back(row);
@@ -35,7 +37,7 @@ absl::StatusOr<AbbreviationTable> AbbreviationTable::Read(std::string_view secti
       table.sparse_.push_back({code, row});
     }
   }
-  if (reader.bad()) return Error(absl::StatusCode::kInvalidArgument, "DWARF: abbreviations end early");
+  if (reader.bad()) return Error(absl::StatusCode::kInvalidArgument, "DWARF: the abbreviations are cut off");
   auto by_code = [](const Sparse& a, const Sparse& b) { return a.code < b.code; };
   std::sort(table.sparse_.begin(), table.sparse_.end(), by_code);
   for (size_t i = 0; i < table.sparse_.size(); ++i) {

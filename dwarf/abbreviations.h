@@ -15,20 +15,22 @@ struct DwAttributeSpec {
   int64_t implicit_value = 0;  // for kImplicitConst
 };
 
-// Layout of the entries of one kind: section 7.5.3.
+// The layout of debugging information entries: their tag and attributes (DWARF 5, section 7.5.3).
 struct DwAbbreviation {
   uint16_t tag = 0;
   bool has_children = false;
   uint32_t first_spec = 0, spec_count = 0;
 };
 
-// One table of .debug_abbrev. A unit's entries refer to the table's rows by code. Compilers count codes from 1, so a
-// code gives an index. The input may be hostile: at most kRowsMax rows and kSpecsMax attributes.
+// One table of .debug_abbrev. Each entry of a unit contains the code of its row in this table. Compilers number the
+// codes from 1, so the row is usually found by index. The input may be hostile, so a table has at most kRowsMax rows
+// and kSpecsMax attributes.
 class AbbreviationTable {
  public:
   static constexpr size_t kRowsMax = 1u << 20, kSpecsMax = 1u << 22;
 
-  // InvalidArgument if the table ends early, exceeds a limit, or uses a code twice.
+  // Reads the table at `offset` of .debug_abbrev. Returns InvalidArgument if the table ends too early, exceeds a limit,
+  // or uses a code twice.
   static absl::StatusOr<AbbreviationTable> Read(std::string_view section, uint64_t offset);
 
   const DwAbbreviation* Find(uint64_t code) const {

@@ -2,8 +2,9 @@
 
 #include <cstdint>
 
-// The numbers of DWARF 2 to 5 that names, inlined calls and lines need. Source: DWARF 5, section 7, and the GNU
-// extensions that gcc and dwz write (split DWARF before version 5, references into a file that several others share).
+// Those constants of DWARF 2 to 5 that are needed for reading names, inlined calls and lines. Source: DWARF 5, section
+// 7, and the GNU extensions that gcc and dwz write (split DWARF before version 5, and references into a file that
+// several executables share).
 
 namespace tributary {
 

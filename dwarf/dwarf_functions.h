@@ -12,24 +12,28 @@
 
 namespace tributary {
 
-// Receives the functions and lines of a file's DWARF. The sink chooses the ids; 0 means none.
+// Receives functions, inlined calls and lines from DWARF. The sink chooses the ids of strings and nodes, above 0. Id 0
+// means "none".
 class DwarfSink {
  public:
   virtual ~DwarfSink() = default;
-  // Adds a name or a path. The same text is added again for every unit that contains it.
+  // Adds a name or a path, and returns its id. May be called several times with the same text.
   virtual uint32_t AddString(std::string_view text) = 0;
-  // Adds a function (parent 0), or an inlined call in `parent`, with the file (a string) and line of the call.
+  // Adds a function (if `parent` is 0) or an inlined call in the node `parent`, and returns the id of the new node.
+  // `name` and `call_file` are ids of strings. `call_file` and `call_line` say where an inlined call is in the source.
   virtual uint32_t AddNode(uint32_t name, uint32_t parent, uint32_t call_file, uint32_t call_line) = 0;
-  // Adds code of a node. `depth` is the number of the node's parents. The code of a node's parents is added first. It
-  // should contain the node's code, but does not in the output of some compilers and tools.
+  // Adds a range of addresses that belongs to a node. `depth` is the number of nodes above the node. The code of a
+  // parent is added before the code of its children. The parent's code should contain the children's code, but some
+  // compilers and tools write DWARF in which it does not.
   virtual void AddCode(AddressRange range, uint32_t depth, uint32_t node) = 0;
-  // Adds a sequence of a line program in order of addresses. DwarfLine::file is a string of AddString here. The last
-  // row ends at address `end`.
+  // Adds the rows of one sequence of a line program, in order of addresses. Here, DwarfLine::file is an id of
+  // AddString. The last row ends at the address `end`.
   virtual void AddLines(std::span<const DwarfLine> rows, uint64_t end) = 0;
 };
 
-// Passes the functions, inlined calls and lines of a module's units to a sink. Leaves out functions that the linker
-// dropped: their addresses are not in `code`. Reads every unit, because .debug_aranges lacks many.
+// Reads the functions, inlined calls and lines of all units of a module, and passes them to a sink. Leaves out
+// functions that the linker has removed: their addresses are not in `code`. Does not use .debug_aranges, because many
+// units are missing there.
 class DwarfFunctions {
  public:
   static constexpr size_t kNestingMax = 1024;
@@ -39,17 +43,18 @@ class DwarfFunctions {
     uint64_t malformed = 0;      // units with entries or lines that cannot be read to the end
     uint64_t missing_split = 0;  // units with a .dwo that is not available
   };
-  // Returns the module of a skeleton unit's .dwo, valid until the next call. Returns null if the .dwo is not available.
+  // Must return the DWARF of the .dwo file that belongs to the unit `skeleton` of the executable, or nullptr if it is
+  // not available. The result must be valid until the next call.
   using SplitModule = std::function<DwarfModule*(const DwarfUnit& skeleton)>;
 
-  // `code`: ranges of the file's code, ascending.
+  // `code`: the ranges of addresses with code in the executable, in ascending order.
   DwarfFunctions(std::span<const AddressRange> code, DwarfSink& sink) : code_(code), sink_(sink) {}
 
   void Read(DwarfModule& module, const SplitModule& split);
   const Counts& counts() const { return counts_; }
 
  private:
-  // State of an entry whose children are being read: the node that the children are inlined into.
+  // For an entry of which the children are being read: the node into which calls among these children are inlined.
   struct Level {
     uint32_t node = 0, depth = 0;
   };

@@ -76,7 +76,8 @@ absl::StatusOr<std::unique_ptr<DwarfModule>> DwarfModule::Open(const DwarfSectio
 absl::Status DwarfModule::ReadUnits(const DwarfUnit* skeleton) {
   for (uint64_t offset = 0; offset < sections_.info.size();) {
     DwarfUnit unit;
-    if (units_.size() == kUnitsMax) return Error(absl::StatusCode::kResourceExhausted, "DWARF: too many units");
+    if (units_.size() == kUnitsMax)
+      return Error(absl::StatusCode::kResourceExhausted, "DWARF: the file has too many units");
     if (!ReadHeader(offset, &unit)) {
       // The begin of the next unit is unknown.
       ++malformed_;
@@ -89,7 +90,7 @@ absl::Status DwarfModule::ReadUnits(const DwarfUnit* skeleton) {
       ++malformed_;
     }
   }
-  if (units_.empty()) return Error(absl::StatusCode::kInvalidArgument, "DWARF: no unit can be read");
+  if (units_.empty()) return Error(absl::StatusCode::kInvalidArgument, "DWARF: none of the units can be read");
   return absl::OkStatus();
 }
 

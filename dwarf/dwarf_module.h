@@ -14,18 +14,20 @@
 
 namespace tributary {
 
-// The DWARF of one file (or of one unit of a .dwp): its units, and the meaning of their attributes' values. Supports
-// DWARF 2 to 5, 32 and 64 bits, little-endian. The input may be hostile: every offset is checked. Parts that cannot be
-// understood are left out and counted. This class never follows references between entries. Borrows the sections'
-// bytes. Thread: one.
+// The DWARF of one file, or of one unit of a package (.dwp). Finds the units, and decodes the values of attributes.
+// Supports DWARF 2 to 5, 32-bit and 64-bit DWARF, and little-endian files. The input may be hostile, so every offset is
+// checked. Units and range lists that cannot be read are left out and counted. References between entries are not
+// followed further than one step, so cycles do no harm here. The bytes of the sections must outlive the module. Not
+// thread-safe.
 class DwarfModule {
  public:
   static constexpr size_t kUnitsMax = 1u << 20;
   static constexpr size_t kAbbreviationsMax = 1u << 24;  // attributes of all tables
   static constexpr size_t kRangesMax = 1u << 26;         // in total: many entries may share a list
 
-  // `shared`: the DWARF that dwz moved into a file that several files share; may be null; must outlive the module.
-  // `skeleton`: for the unit of a .dwo, the unit that the executable has in its place; may be null.
+  // `shared`: the DWARF that dwz has moved to a file that several executables share. nullptr: there is none. It must
+  // outlive the module. `skeleton`: if `sections` are those of a .dwo file, the unit in the executable that refers to
+  // this file; otherwise nullptr.
   static absl::StatusOr<std::unique_ptr<DwarfModule>> Open(const DwarfSections& sections, const DwarfModule* shared,
                                                            const DwarfUnit* skeleton);
 
@@ -34,19 +36,19 @@ class DwarfModule {
   const DwarfModule* shared() const { return shared_; }
   uint64_t malformed() const { return malformed_; }  // units and range lists
 
-  // Returns the unit that has an entry at this offset of .debug_info, or nullptr.
+  // Returns the unit with entries that contain this offset of .debug_info, or nullptr.
   const DwarfUnit* UnitAt(uint64_t offset) const;
-  // Returns a reader of the unit's entries from `offset` on.
+  // Returns a reader that starts at `offset` of .debug_info and ends with the unit.
   ByteReader EntriesFrom(const DwarfUnit& unit, uint64_t offset) const;
 
   std::optional<uint64_t> Address(const DwarfUnit& unit, const DwarfValue& value) const;
   std::string_view String(const DwarfUnit& unit, const DwarfValue& value) const;  // "" if there is none
-  // Stores the ranges that an entry's DW_AT_low_pc and DW_AT_high_pc, or its DW_AT_ranges, cover. Leaves out empty
-  // ranges.
+  // Replaces `*out` with the address ranges of an entry, from its attributes DW_AT_low_pc and DW_AT_high_pc, or
+  // DW_AT_ranges. Leaves out empty ranges.
   void Ranges(const DwarfUnit& unit, const DwarfValue& low, const DwarfValue& high, const DwarfValue& ranges,
               std::vector<AddressRange>* out);
 
-  // Location of the entry that a value refers to.
+  // The location of an entry that another entry refers to.
   struct Entry {
     const DwarfModule* module = nullptr;  // null: no entry
     const DwarfUnit* unit = nullptr;

@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// Location and encoding of a unit's entries, and the attributes of its first entry.
+// A unit of .debug_info: where its entries are, how they are encoded, and the attributes of its first entry.
 struct DwarfUnit {
   uint64_t offset = 0;       // offset of its header in .debug_info
   uint64_t first_entry = 0;  // offset of its first entry in .debug_info
@@ -31,7 +31,7 @@ struct DwarfUnit {
   std::string_view comp_dir, name, dwo_name;
 };
 
-// An attribute as it is encoded. Depending on the form, `number` is a value, an index, or an offset.
+// The encoded value of an attribute. Depending on `form`, `number` is the value itself, an index, or an offset.
 struct DwarfValue {
   DwForm form{};
   uint64_t number = 0;
@@ -40,11 +40,11 @@ struct DwarfValue {
   bool present() const { return form != DwForm{}; }
 };
 
-// Returns true if values of this form are addresses, or indices of addresses.
+// Returns true if values of this form are addresses or indices of addresses.
 bool IsAddress(DwForm form);
 
-// Read or skip a value. Return false if the form is unknown: the rest of the unit then cannot be read. The caller must
-// check the reader for the end of the bytes.
+// Read or skip a value. Return false if the form is unknown: the caller then cannot read the rest of the unit. They do
+// not report the end of the bytes, so the caller must check `reader` for it.
 bool ReadDwarfValue(ByteReader& reader, const DwarfUnit& unit, const DwAttributeSpec& spec, DwarfValue* out);
 bool SkipDwarfValue(ByteReader& reader, const DwarfUnit& unit, DwForm form);
 

@@ -5,23 +5,24 @@
 
 namespace tributary {
 
-// The attributes of a function's entry, or of the entry of an inlined call.
+// The attributes of an entry that describes a function or an inlined call.
 struct FunctionEntry {
   DwarfValue low_pc, high_pc, ranges;
   DwarfValue name, linkage_name;
   DwarfValue abstract_origin, specification;
   DwarfValue call_file, call_line;
 
-  // Reads the attributes of an entry of kind `row`. The reader must be after the entry's code. Returns false if the
-  // attributes cannot be read.
+  // Reads the attributes of an entry with the layout `row`. `reader` must be at the first attribute, after the entry's
+  // code. Returns false if the attributes cannot be read.
   bool Read(ByteReader& reader, const DwarfUnit& unit, const DwAbbreviation& row);
 };
 
-// Finds names of functions. If an entry lacks a name, uses the name of the entry that it is an instance of, or of the
-// entry that declared it. That other entry may be in the same unit, in another unit, or in another file.
+// Finds names of functions. If an entry has no name, uses the name of the entry to which its DW_AT_abstract_origin or
+// DW_AT_specification refers. This other entry may be in another unit or in another file.
 class FunctionNames {
  public:
-  // Returns the linkage name if there is one, else the name, else "". The text lives as long as the sections.
+  // Returns the linkage name if there is one, otherwise the name, otherwise "". The text is valid as long as the
+  // sections.
   std::string_view NameOf(const DwarfModule& module, const DwarfUnit& unit, const FunctionEntry& entry);
 
  private:

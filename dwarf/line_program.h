@@ -16,24 +16,24 @@ struct DwarfLine {
   uint32_t line = 0;  // 0: none
 };
 
-// A unit's line program: its files, and the file and line of each piece of code. Section 6.2, versions 2 to 5. The
-// input may be hostile: the size of the program, kFilesMax and kRowsMax limit the output.
+// Reads the line program of a unit (DWARF 5, section 6.2, and the formats since DWARF 2): its source files, and the
+// file and line of each address. The input may be hostile, so the numbers of files and rows are limited.
 class LineProgram {
  public:
   static constexpr size_t kFilesMax = 1u << 20, kRowsMax = 1u << 24;
 
-  // Returns false if the header cannot be read.
+  // Reads the header of the unit's line program. Returns false if it cannot be read.
   bool Open(const DwarfModule& module, const DwarfUnit& unit);
 
-  // Returns the path of a file as the compiler would have opened it: joined with its directory and the unit's
-  // directory. Returns "" if there is no such file.
+  // Returns the path of the file with this index, joined with its directory and the unit's directory. Returns "" if
+  // there is no such file.
   std::string Path(uint64_t file) const;
   size_t file_count() const { return files_.size(); }
 
-  // Receives the rows of one sequence in order of addresses, and the address at which the last row ends.
+  // Receives the rows of one sequence, in order of addresses. The last row ends at the address `end`.
   using Sequence = std::function<void(const std::vector<DwarfLine>& rows, uint64_t end)>;
-  // Returns false if the program ends within a sequence, or makes more rows than allowed. Earlier sequences were passed
-  // to `on_sequence`.
+  // Runs the program, and calls `on_sequence` for each sequence. Returns false if the program ends within a sequence,
+  // or makes more than kRowsMax rows. `on_sequence` was then called for the sequences before.
   bool Run(const Sequence& on_sequence);
 
  private:
@@ -41,7 +41,7 @@ class LineProgram {
     std::string_view path;
     uint64_t directory = 0;
   };
-  // The registers of the state machine that are needed.
+  // Those registers of DWARF's state machine that are needed here.
   struct State {
     uint64_t address = 0;
     uint64_t file = 1;

@@ -7,11 +7,12 @@
 
 namespace tributary {
 
-// The index of a DWARF package (.dwp): maps each unit to its parts of the sections. DWARF 5, section 7.3.5, and the
-// earlier GNU form (version 2). The input may be hostile. Borrows the package's sections.
+// The index of a DWARF package (.dwp), which says which part of each section belongs to which unit. Supports DWARF 5
+// (section 7.3.5) and the earlier GNU format (version 2). The input may be hostile. The sections of the package must
+// outlive the index.
 class SplitIndex {
  public:
-  // Returns nullopt if there is no index, or if it is not valid.
+  // Returns nullopt if the package has no index, or an invalid one.
   static std::optional<SplitIndex> Read(const DwarfSections& package);
 
   // Returns the parts of the sections that belong to the unit with this id, as if they were the sections of a separate

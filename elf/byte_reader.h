@@ -6,8 +6,9 @@
 
 namespace tributary {
 
-// Reads little-endian numbers and LEB128 values in sequence. A read past the end returns 0, and bad() is true from then
-// on. So a caller may check bad() once, after all reads. Borrows the bytes.
+// Reads little-endian numbers and LEB128 values from a byte string, one after the other. A read past the end returns 0
+// or an empty string, and bad() is true from then on. So the caller may check bad() once, after all reads. Borrows the
+// bytes.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : position_(bytes.data()), end_(bytes.data() + bytes.size()) {}
@@ -30,7 +31,7 @@ class ByteReader {
   }
   uint8_t Byte() { return Fixed<uint8_t>(); }
 
-  // Drops bits beyond 64. Only the available bytes limit the length.
+  // Ignores bits above the lowest 64. A LEB128 value may have any number of bytes.
   uint64_t Uleb() {
     uint64_t value = 0;
     for (unsigned shift = 0; position_ != end_; shift += 7) {
@@ -64,7 +65,7 @@ class ByteReader {
     position_ += size;
     return bytes;
   }
-  // Returns the bytes up to the next zero byte. Consumes the zero byte too.
+  // Returns the bytes before the next zero byte, and continues after the zero byte.
   std::string_view ZeroTerminated() {
     size_t size = rest().find('\0');
     if (size == std::string_view::npos) {

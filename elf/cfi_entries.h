@@ -11,15 +11,15 @@
 
 namespace tributary {
 
-// Location of a section with call frame information.
+// The location of a section with call frame information (.eh_frame or .debug_frame).
 struct CfiSection {
   uint64_t file_offset = 0;
   uint64_t size = 0;
   uint64_t address = 0;  // unused in .debug_frame
-  bool eh_frame = true;  // false: .debug_frame, which writes lengths and references differently
+  bool eh_frame = true;  // false: .debug_frame, which encodes lengths and references differently
 };
 
-// Unwind information of one function (an FDE). Valid until the next entry is read.
+// The unwind information of one function (an FDE). It is valid until the next entry is read.
 struct CfiEntry {
   const CfiCommon* common = nullptr;
   AddressRange function;
@@ -27,9 +27,9 @@ struct CfiEntry {
   uint64_t instructions_address = 0;
 };
 
-// Reads common entries (CIE) and function entries (FDE) of a section by their offsets. Keeps the CIEs, because files
-// have thousands of FDEs per CIE. Allocates nothing per FDE. The section's size limits the work between two calls of
-// Refill(). Borrows `window`.
+// Reads the entries of a section at given offsets: common entries (CIE) and function entries (FDE). Caches the CIEs,
+// because a file has thousands of FDEs per CIE. Allocates no memory per FDE. Between two calls of Refill(), it reads at
+// most twice the section's size plus 64 KiB. Borrows `window`.
 class CfiEntries {
  public:
   CfiEntries(const CfiSection& section, const CfiMachine& machine, FileWindow* window)
@@ -39,14 +39,14 @@ class CfiEntries {
 
   const CfiSection& section() const { return section_; }
   void Refill() { bytes_left_ = 2 * section_.size + (64u << 10); }
-  // True if more bytes were requested than a well-formed table needs.
+  // Returns true if reading stopped at this limit. A well-formed section does not need so many bytes.
   bool exhausted() const { return exhausted_; }
 
-  // Returns false if `offset` holds no function entry, or an entry that cannot be parsed.
+  // Returns false if there is no function entry at `offset`, or if the entry cannot be parsed.
   bool Read(uint64_t offset, CfiEntry* entry);
 
-  // For a walk through the section: reports the kind of the entry at `offset` and the offset of the next entry. Returns
-  // false at the section's end, or if the entry's header cannot be parsed.
+  // Sets `kind` to the kind of the entry at `offset`, and `next` to the offset of the next entry. Returns false at the
+  // section's end, or if the header of the entry cannot be parsed.
   enum class Kind { kFunction, kCommon, kEndMark };
   bool Peek(uint64_t offset, Kind* kind, uint64_t* next);
 
@@ -55,7 +55,7 @@ class CfiEntries {
   static constexpr uint64_t kEntryBytesMax = FileWindow::kViewBytesMax / 2;
 
   struct Header {
-    uint64_t body = 0, end = 0;  // offsets: after the reference, after the entry
+    uint64_t body = 0, end = 0;  // offsets of the first byte after the reference, and after the entry
     uint64_t reference = 0;
     uint64_t reference_offset = 0;
     bool wide = false;  // 64-bit DWARF

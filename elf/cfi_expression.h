@@ -6,12 +6,12 @@
 
 namespace tributary {
 
-// The few forms of DWARF expressions that compilers and linkers write into unwind information.
+// A DWARF expression of one of the few forms that compilers and linkers write into unwind information.
 struct CfiExpression {
   enum class Kind : uint8_t {
     kRegister,  // register + offset
     kDeref,     // *(register + offset) + add
-    kPlt,       // sp + 8 + ((pc & 15) >= threshold) × 8: lazy-binding stubs on x86-64
+    kPlt,       // sp + 8 + ((pc & 15) >= plt_threshold) × 8: stubs of .plt on x86-64
   };
   Kind kind = Kind::kRegister;
   uint8_t plt_threshold = 0;

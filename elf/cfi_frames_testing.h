@@ -11,13 +11,13 @@
 
 namespace tributary::testing {
 
-// Writes call frame information by hand, one entry after the other. Pointers are absolute, so no section address
-// matters.
+// Writes a section of call frame information, one entry after the other. Pointers are absolute, so the address of the
+// section does not matter.
 class Frames {
  public:
   struct Common {
     std::string augmentation = "";
-    std::string augmentation_data = "";  // with "z": its size is written before it
+    std::string augmentation_data = "";  // if the augmentation has a "z", its size is written before it
     uint8_t version = 1;
     std::string code_alignment = "\x01";
     std::string data_alignment = "\x78";  // -8
@@ -25,7 +25,7 @@ class Frames {
     std::string instructions = std::string("\x0c\x07\x08\x90\x01", 5);  // CFA = rsp+8, ra at CFA-8
   };
   struct Function {
-    uint64_t common = 0;  // offset that AddCommon returned
+    uint64_t common = 0;  // offset of the CIE, as returned by AddCommon
     uint64_t begin = 0, size = 0;
     std::string instructions = "";
     std::string augmentation_data = "";  // raw
@@ -55,7 +55,7 @@ class Frames {
     index_.emplace_back(function.begin, offset);
     return offset;
   }
-  // Adds an entry: its second word (`reference`) and its body. Returns the entry's offset.
+  // Adds an entry with this second word (`reference`) and body. Returns the offset of the entry.
   uint64_t Add(uint64_t reference, std::string body) {
     uint64_t offset = bytes_.size();
     size_t reference_bytes = wide_ && !eh_frame_ ? 8 : 4;
@@ -73,7 +73,8 @@ class Frames {
   void AddEndMark() { ElfImage::Append(bytes_, uint32_t{0}); }
 
   const std::string& bytes() const { return bytes_; }
-  // Pairs of a function's address and its entry's offset, in the order of adding.
+  // Returns a pair for each function: its address and the offset of its entry. The pairs are in the order in which the
+  // entries were added.
   const std::vector<std::pair<uint64_t, uint64_t>>& index() const { return index_; }
 
  private:
@@ -90,14 +91,15 @@ inline ElfImage ImageWith(std::string_view section, const std::string& frames, u
   return image;
 }
 
-// First address in the code of such a file at which tests place functions.
+// The first address at which tests place functions in the code of such an image.
 constexpr uint64_t kCode = ElfImage::kBase + 0x1000;
 
-// Returns a file with the same code and frames, and a search table of these pairs. The table's header states `count`
-// pairs.
+// Returns a file with 64 KiB of code, the section .eh_frame with `frames`, and a search table with the pairs of
+// `index`. The header of the table states `count` pairs.
 inline std::string FileWithTable(const Frames& frames, std::vector<std::pair<uint64_t, uint64_t>> index,
                                  uint32_t count) {
-  // The table is placed before the frames. The frames' address follows from the sizes: sections are padded to 16 bytes.
+  // The table is before the frames. The address of the frames follows from the sizes, because sections are padded to 16
+  // bytes.
   std::string table("\x01\x1b\x03\x3b", 4);
   size_t size = 12 + 8 * index.size(), padded = (size + 15) & ~size_t{15};
   ElfImage::Append(table, static_cast<int32_t>(padded - 4));

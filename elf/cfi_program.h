@@ -9,33 +9,34 @@
 
 namespace tributary {
 
-// Data that all entries of one common information entry (CIE) share.
+// The content of a common information entry (CIE), which many function entries (FDE) use.
 struct CfiCommon {
   uint64_t code_alignment = 1;
   int64_t data_alignment = 1;
   uint8_t pointer_encoding = kPointerAbsolute;
-  bool augmentation_size = false;  // entries have augmentation data too
+  bool augmentation_size = false;  // the FDEs of this CIE have augmentation data, too
   bool signal_frame = false;
   bool usable = false;
-  CfiState initial;  // after the CIE's own instructions
+  CfiState initial;  // the state after the CIE's instructions
 };
 
-// Interprets call frame instructions (DWARF 5 §6.4.2, with the additions of the LSB and of vendors). Time: proportional
-// to the bytes of the program plus the rows. Thread: any.
+// Interprets call frame instructions (DWARF 5 §6.4.2, with the extensions of the LSB and of vendors). The time is
+// proportional to the number of instruction bytes plus rows.
 class CfiProgram {
  public:
   CfiProgram(const CfiMachine& machine, const CfiCommon& common) : machine_(machine), common_(common) {}
 
-  // Runs a CIE's instructions and stores the state in common->initial. Returns false if the instructions are malformed.
+  // Runs the instructions of a CIE and stores the resulting state in common->initial. Returns false if they are
+  // malformed.
   static bool RunInitial(const CfiMachine& machine, std::string_view instructions, CfiCommon* common);
 
-  // Runs an FDE's instructions. Adds its rows to `rows`, as far as they lie within both ranges. `instructions_address`
-  // is the ELF address of the first instruction byte. Returns the number of rows that rules cannot express. A malformed
-  // instruction gives one such row, up to the end of the function.
+  // Runs the instructions of an FDE. Adds the FDE's rows to `rows`, limited to `function` and to the range of `rows`.
+  // `instructions_address`: the ELF address of the first instruction byte. Returns the number of rows that rules
+  // (UnwindRule) cannot express. A malformed instruction makes one such row, which reaches to the end of the function.
   uint64_t Run(std::string_view instructions, uint64_t instructions_address, AddressRange function, RowBuilder* rows);
 
  private:
-  // Limit of remembered states. Compilers nest them less deep.
+  // The limit for nested DW_CFA_remember_state. Compilers nest fewer states.
   static constexpr int kRememberedMax = 16;
 
   struct Cursor;

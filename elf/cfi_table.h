@@ -8,26 +8,27 @@
 
 namespace tributary {
 
-// Function entries by address. The table is either the file's own search table (.eh_frame_hdr), read by pread on
-// demand, or a table that a scan of the section made, which takes 8 bytes of memory per entry.
+// A table of function entries (FDEs), sorted by address. It is either the file's own search table (.eh_frame_hdr), read
+// by pread on demand. Or a scan of the section has made the table. Then it needs 8 bytes of memory per entry.
 class CfiTable {
  public:
-  // `count` pairs lie at file_offset. Each pair has two signed 32-bit numbers relative to `base`: the address of a
-  // function and the address of its entry.
+  // Uses the file's search table: `count` pairs, which begin at `file_offset`. Each pair has two signed 32-bit numbers
+  // relative to `base`: the address of a function and the address of its entry.
   static CfiTable OfFile(ElfFile* file, uint64_t file_offset, uint64_t base, uint64_t count);
   struct Scan {
-    AddressRange text;          // entries outside belong to functions that the linker dropped
-    bool ends_at_mark = false;  // false: end marks are skipped, because linkers leave some in the middle
+    AddressRange text;          // entries outside of it are for functions that the linker removed
+    bool ends_at_mark = false;  // false: end marks are skipped, because linkers may leave some between entries
   };
-  // `left_out` counts the entries beyond UnwindSource::kEntriesMax or beyond 4 GiB of text.
+  // Makes a table by a scan of all entries. `bad` counts the entries that cannot be parsed. `left_out` counts the
+  // entries above UnwindSource::kEntriesMax, and functions beyond 4 GiB of text.
   static CfiTable OfScan(CfiEntries& entries, const Scan& scan, uint64_t* bad, uint64_t* left_out);
 
   uint64_t size() const { return window_ ? count_ : own_.size(); }
   struct Item {
     uint64_t address = 0;
-    uint64_t offset = 0;  // in the section; UINT64_MAX if the entry lies outside of it
+    uint64_t offset = 0;  // in the section; UINT64_MAX if the entry is outside of the section
   };
-  // Requires i < size(). Returns nullopt if the file cannot be read; see status().
+  // Returns item `i`, which must be less than size(). Returns nullopt if the file cannot be read (see status()).
   std::optional<Item> At(uint64_t i, const CfiSection& section);
   // Returns the number of items with an address ≤ `address`.
   uint64_t UpperBound(uint64_t address, const CfiSection& section);

@@ -28,7 +28,8 @@ absl::Status Malformed(std::string_view what) {
 }
 
 absl::StatusOr<std::string> Inflate(std::string_view stored, uint64_t raw_size) {
-  if (raw_size / kZlibRatioMax > stored.size()) return Malformed("raw size too large");
+  if (raw_size / kZlibRatioMax > stored.size())
+    return Malformed("the uncompressed size is too large for the compressed size");
   std::string raw(raw_size, '\0');
   uLongf size = raw_size;
   uLong used = stored.size();
@@ -50,17 +51,18 @@ absl::StatusOr<CompressedSection> ReadCompressedHeader(ElfFile& file, const ElfS
   if ((section.flags & kElfSectionCompressed) != 0) {
     ElfCompressionHeader header;
     header_size = sizeof(header);
-    if (section.size < header_size) return Malformed("shorter than its header");
+    if (section.size < header_size) return Malformed("the section is shorter than its header");
     RETURN_IF_ERROR(file.ReadAt(section.offset, sizeof(header), reinterpret_cast<char*>(&header)));
-    if (header.type != kCompressionZlib && header.type != kCompressionZstd) return Malformed("unknown codec");
+    if (header.type != kCompressionZlib && header.type != kCompressionZstd)
+      return Malformed("unknown compression method");
     if (header.type == kCompressionZstd) out.codec = CompressedSection::Codec::kZstd;
     out.raw_size = header.size;
   } else {
     unsigned char header[kOldHeaderBytes];
     header_size = sizeof(header);
-    if (section.size < header_size) return Malformed("shorter than its header");
+    if (section.size < header_size) return Malformed("the section is shorter than its header");
     RETURN_IF_ERROR(file.ReadAt(section.offset, sizeof(header), reinterpret_cast<char*>(header)));
-    if (std::memcmp(header, "ZLIB", 4) != 0) return Malformed("unknown codec");
+    if (std::memcmp(header, "ZLIB", 4) != 0) return Malformed("unknown compression method");
     for (size_t i = 4; i < sizeof(header); ++i) out.raw_size = out.raw_size << 8 | header[i];
   }
   out.offset = section.offset + header_size;
@@ -70,7 +72,7 @@ absl::StatusOr<CompressedSection> ReadCompressedHeader(ElfFile& file, const ElfS
 
 absl::StatusOr<std::string> Decompress(ElfFile& file, const CompressedSection& section, uint64_t bytes_max) {
   if (section.size > bytes_max || section.raw_size > bytes_max) {
-    return Error(absl::StatusCode::kResourceExhausted, "compressed section: more bytes than allowed");
+    return Error(absl::StatusCode::kResourceExhausted, "compressed section: the uncompressed size is over the limit");
   }
   std::string stored(section.size, '\0');
   RETURN_IF_ERROR(file.ReadAt(section.offset, stored.size(), stored.data()));

@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// A section stored compressed: SHF_COMPRESSED with zlib or zstd (gABI, "Section Compression"), or the older form with a
-// name that starts with .zdebug and a "ZLIB" header.
+// A compressed section. It has the flag SHF_COMPRESSED and uses zlib or zstd (gABI, "Section Compression"). Or it has
+// the older form: its name begins with .zdebug and its bytes with "ZLIB".
 struct CompressedSection {
   enum class Codec { kZlib, kZstd };
   Codec codec = Codec::kZlib;
@@ -23,8 +23,8 @@ bool IsCompressed(const ElfSection& section);
 // InvalidArgument if the codec is unknown, or if the section is shorter than its header.
 absl::StatusOr<CompressedSection> ReadCompressedHeader(ElfFile& file, const ElfSection& section);
 
-// Returns exactly raw_size bytes. ResourceExhausted if the section has more than `bytes_max` bytes, compressed or raw.
-// InvalidArgument if the section is corrupt.
+// Returns the decompressed section, exactly raw_size bytes. ResourceExhausted if the section has more than `bytes_max`
+// bytes, compressed or raw. InvalidArgument if the section is corrupt.
 absl::StatusOr<std::string> Decompress(ElfFile& file, const CompressedSection& section, uint64_t bytes_max);
 
 }  // namespace tributary

@@ -32,7 +32,7 @@ bool Fits(uint64_t offset, uint64_t size, uint64_t end) { return offset <= end &
 
 absl::Status ElfFile::Source::Read(uint64_t offset, size_t size, char* out) const {
   if (!fd_.valid()) {
-    if (!Fits(offset, size, memory_.size())) return Malformed("read past the end");
+    if (!Fits(offset, size, memory_.size())) return Malformed("a read is past the end of the file");
     std::copy_n(memory_.data() + offset, size, out);
     return absl::OkStatus();
   }
@@ -40,7 +40,7 @@ absl::Status ElfFile::Source::Read(uint64_t offset, size_t size, char* out) cons
     ssize_t n = pread(fd_.get(), out, size, static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus("read", "ELF file", errno);
-    if (n == 0) return Malformed("became shorter while it was read");
+    if (n == 0) return Malformed("the file became shorter while it was read");
     out += n;
     offset += static_cast<uint64_t>(n);
     size -= static_cast<size_t>(n);
@@ -103,7 +103,7 @@ absl::Status ElfFile::ReadHeaders() {
   RETURN_IF_ERROR(ReadSegments(header.program_header_offset, header.program_header_count, header.program_header_size));
 
   if (header.section_header_offset != 0 && header.section_header_size != sizeof(ElfSectionHeader)) {
-    return Malformed("section headers of a wrong size");
+    return Malformed("section headers have a wrong size");
   }
   section_header_offset_ = header.section_header_offset;
   section_count_ = header.section_header_count;
@@ -113,9 +113,10 @@ absl::Status ElfFile::ReadHeaders() {
 
 absl::Status ElfFile::ReadSegments(uint64_t offset, uint16_t count, uint16_t entry_size) {
   if (count == 0) return absl::OkStatus();
-  if (entry_size != sizeof(ElfProgramHeader)) return Malformed("program headers of a wrong size");
+  if (entry_size != sizeof(ElfProgramHeader)) return Malformed("program headers have a wrong size");
   if (count > kSegmentsMax) return Malformed("too many program headers");
-  if (!Fits(offset, count * sizeof(ElfProgramHeader), file_size_)) return Malformed("program headers past its end");
+  if (!Fits(offset, count * sizeof(ElfProgramHeader), file_size_))
+    return Malformed("program headers are past the end of the file");
   ASSIGN_OR_RETURN(std::string bytes, source_->Read(offset, count * sizeof(ElfProgramHeader)));
   for (uint16_t i = 0; i < count; ++i) {
     auto header = ReadElfStruct<ElfProgramHeader>(bytes, i * sizeof(ElfProgramHeader));
@@ -126,14 +127,15 @@ absl::Status ElfFile::ReadSegments(uint64_t offset, uint16_t count, uint16_t ent
     if (header.type != kElfSegmentLoad && header.type != kElfSegmentNote) continue;
     // Files that contain only symbols keep their segments without bytes, at the offsets of the original file.
     if (header.file_size > 0 && !Fits(header.offset, header.file_size, file_size_)) {
-      return Malformed("segment past its end");
+      return Malformed("a segment is past the end of the file");
     }
     if (header.type == kElfSegmentNote) {
       note_segments_.push_back({header.offset, header.file_size, header.alignment});
       continue;
     }
-    if (header.file_size > header.memory_size) return Malformed("segment larger in the file than in memory");
-    if (!Fits(header.address, header.memory_size, UINT64_MAX)) return Malformed("segment past the end of memory");
+    if (header.file_size > header.memory_size) return Malformed("a segment is larger in the file than in memory");
+    if (!Fits(header.address, header.memory_size, UINT64_MAX))
+      return Malformed("the addresses of a segment are too high");
     segments_.push_back({.file_offset = header.offset,
                          .file_size = header.file_size,
                          .address = header.address,
@@ -160,7 +162,7 @@ absl::Status ElfFile::ReadSections() {
   if (count == 0 || names_index == kElfIndexExtended) {
     // Numbers too large for the file header are stored in section 0.
     if (!Fits(section_header_offset_, sizeof(ElfSectionHeader), file_size_))
-      return Malformed("section headers past its end");
+      return Malformed("section headers are past the end of the file");
     ElfSectionHeader first;
     RETURN_IF_ERROR(source_->Read(section_header_offset_, sizeof(first), reinterpret_cast<char*>(&first)));
     if (count == 0) count = first.size;
@@ -168,13 +170,13 @@ absl::Status ElfFile::ReadSections() {
   }
   if (count > kSectionsMax) return Malformed("too many sections");
   if (!Fits(section_header_offset_, count * sizeof(ElfSectionHeader), file_size_)) {
-    return Malformed("section headers past its end");
+    return Malformed("section headers are past the end of the file");
   }
   ASSIGN_OR_RETURN(std::string bytes, source_->Read(section_header_offset_, count * sizeof(ElfSectionHeader)));
   if (names_index != 0 && names_index < count) {
     auto names = ReadElfStruct<ElfSectionHeader>(bytes, names_index * sizeof(ElfSectionHeader));
     if (names.type == kElfSectionNobits || !Fits(names.offset, names.size, file_size_)) {
-      return Malformed("section names past its end");
+      return Malformed("section names are past the end of the file");
     }
     if (names.size > kSectionNamesBytesMax) return Malformed("section names too large");
     ASSIGN_OR_RETURN(section_names_, source_->Read(names.offset, names.size));
@@ -202,11 +204,11 @@ absl::Status ElfFile::ReadSections() {
 }
 
 absl::StatusOr<std::string> ElfFile::SectionBytes(const ElfSection& section, uint64_t bytes_max) {
-  if (section.type == kElfSectionNobits) return Malformed("section has no bytes in the file");
-  if (!Fits(section.offset, section.size, file_size_)) return Malformed("section past its end");
+  if (section.type == kElfSectionNobits) return Malformed("a needed section has no bytes in the file");
+  if (!Fits(section.offset, section.size, file_size_)) return Malformed("a section is past the end of the file");
   if (section.size > bytes_max) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("ELF file: section of {} bytes, over the {} allowed", section.size, bytes_max));
+                 fmt::format("ELF file: a section has {} bytes, and the limit is {} bytes", section.size, bytes_max));
   }
   return source_->Read(section.offset, section.size);
 }

@@ -6,8 +6,8 @@
 
 namespace tributary {
 
-// The few structures of the ELF specification (System V gABI, chapters 4 and 5) that this project reads, laid out as in
-// an ELF64 little-endian file. The names are our own, so that code that needs only a constant need not include <elf.h>.
+// The structures of the ELF specification (System V gABI, chapters 4 and 5) that this project reads, with the layout of
+// an ELF64 little-endian file. They have names of this project, so that code need not include <elf.h>.
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structures are read as they lie in the file");
 
@@ -91,7 +91,7 @@ constexpr uint16_t kElfIndexUndefined = 0, kElfIndexReserved = 0xff00, kElfIndex
 constexpr uint8_t kElfSymbolNoType = 0, kElfSymbolFunction = 2, kElfSymbolIfunc = 10;
 constexpr uint8_t kElfBindLocal = 0, kElfBindWeak = 2;
 
-// The caller must check that `bytes` holds at least offset + sizeof(T) bytes.
+// The caller must check that `bytes` has at least offset + sizeof(T) bytes.
 template <typename T>
 T ReadElfStruct(std::string_view bytes, size_t offset) {
   T value;

@@ -9,15 +9,15 @@
 
 namespace tributary::testing {
 
-// Writes a small well-formed ELF64 file. Tests then remove or change single parts. The file has a header, one
-// executable PT_LOAD that covers the whole file (address = kBase + offset), optional notes segments, and sections.
+// Writes a small well-formed ELF64 file, which tests then change. The file has a header, one executable PT_LOAD that
+// covers the whole file (address = kBase + offset), optional note segments, and sections.
 class ElfImage {
  public:
   static constexpr uint64_t kBase = 0x400000;
 
   ElfImage() { sections_.push_back({{}, {}}); }
 
-  // Returns the section's index.
+  // Returns the index of the new section.
   uint16_t AddSection(std::string_view name, uint32_t type, std::string_view bytes, uint64_t flags = 0,
                       uint32_t link = 0, uint64_t entry_size = 0) {
     ElfSectionHeader header{.type = type, .flags = flags, .size = bytes.size(), .link = link, .entry_size = entry_size};
@@ -30,11 +30,11 @@ class ElfImage {
   void AddNoteSegment(std::string_view bytes, uint64_t alignment = 4) { notes_.emplace_back(bytes, alignment); }
   void set_machine(uint16_t machine) { machine_ = machine; }
   void set_type(uint16_t type) { type_ = type; }
-  // The section that the segment of .eh_frame_hdr covers.
+  // Sets the section that the segment PT_GNU_EH_FRAME covers.
   void set_unwind_table(uint16_t section) { unwind_table_ = section; }
   void set_entry(uint64_t address) { entry_ = address; }
 
-  // Returns the whole file. Section i lies at address kBase + its offset, or at address 0 in a relocatable file.
+  // Returns the whole file. The address of a section is kBase + its offset, or 0 in a relocatable file.
   std::string Write() const {
     std::vector<Part> sections = sections_;
     std::string section_names(1, '\0');

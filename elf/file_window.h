@@ -10,26 +10,28 @@
 
 namespace tributary {
 
-// Gives access to a file's bytes through a few blocks of 16 KiB, read by pread. Unwind entries lie nearly in the order
-// in which they are requested, so a run of thousands of entries costs some dozen reads. Memory does not depend on the
-// file's contents. Thread: any, one at a time. Borrows the file.
+// Reads a file through a cache of a few blocks of 16 KiB. Unwind entries are requested nearly in the order in which
+// they are in the file. So thousands of entries need only some dozen calls of pread. The memory does not depend on the
+// file's contents, except after UseMemory. Any thread may use an object, but only one thread at a time. Borrows the
+// file.
 class FileWindow {
  public:
   static constexpr size_t kBlockBytes = 16u << 10;
   static constexpr size_t kViewBytesMax = 1u << 20;
-  // Limit of bytes read between two calls of Release(). It bounds the time for a hostile file to some tenths of a
-  // second.
+  // The limit for the bytes that are read between two calls of Release(). It limits the time for a hostile file to some
+  // tenths of a second.
   static constexpr uint64_t kReadBytesMax = uint64_t{2} << 30;
 
   FileWindow(ElfFile* file, size_t blocks) : file_(file), blocks_(blocks) {}
 
-  // Uses `bytes`, decompressed from the file, instead of the file.
+  // Reads from `bytes` instead of the file. For a section that was decompressed.
   void UseMemory(std::string bytes) {
     memory_ = std::move(bytes);
     in_memory_ = true;
   }
 
-  // Returns [offset, offset + size), valid until the next call. Returns nullptr on an error; see status().
+  // Returns the bytes of [offset, offset + size). They are valid until the next call. Returns nullptr after an error
+  // (see status()).
   const char* View(uint64_t offset, size_t size) {
     uint64_t number = offset / kBlockBytes;
     size_t within = offset % kBlockBytes;

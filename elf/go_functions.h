@@ -9,14 +9,16 @@
 
 namespace tributary {
 
-// Returns the ranges of the functions with one of `names`. Uses the table that every Go program keeps for its own
-// tracebacks, stripped or not (.gopclntab of Go 1.2 to 1.26; source: Go's debug/gosym and cmd/link). The result is
-// empty if there is no such table, or if the code of runtime.goexit is not at the address from the table. This check is
-// needed because the table contains offsets from the beginning of Go's text, and since 1.26 not the beginning itself.
+// Returns the address ranges of the functions that have one of `names`. Uses the function table that every Go program
+// contains for its own tracebacks, even if it is stripped (.gopclntab of Go 1.2 to 1.26; source: Go's debug/gosym and
+// cmd/link). The table contains offsets from the start of Go's code, but since Go 1.26 not this start itself. So the
+// function checks that the code of runtime.goexit is at the address from the table. The result is empty if it is not,
+// or if there is no table.
 //
 // The input may be hostile. The table is read once from front to back, with 256 KiB in memory at a time. Limits: 256
-// MiB of table, 64 MiB of names, 2 M functions. If no section names the table, 64 MiB of segments are searched for it.
-// Time: 1 to 7 ms for a program of 20 MiB, about 1 s for the worst files. Thread: any, one at a time.
+// MiB of table, 64 MiB of names, 2 M functions. If no section has the table's name, 64 MiB of segments are searched for
+// the table. Takes 1 to 7 ms for a program of 20 MiB, and about 1 s for the worst files. Any thread may call it, but
+// only one thread at a time per file.
 std::vector<AddressRange> FindGoFunctions(ElfFile& file, std::span<const std::string_view> names);
 
 }  // namespace tributary

@@ -18,7 +18,8 @@ absl::StatusOr<std::unique_ptr<MiniDebugInfo>> ReadMiniDebugInfo(ElfFile& file, 
   ASSIGN_OR_RETURN(out->bytes, XzDecompress(stored, bytes_max));
   ASSIGN_OR_RETURN(out->file, ElfFile::FromMemory(out->bytes));
   if (out->file->machine() != file.machine()) {
-    return Error(absl::StatusCode::kInvalidArgument, ".gnu_debugdata: another machine type than the file");
+    return Error(absl::StatusCode::kInvalidArgument,
+                 ".gnu_debugdata: its machine type differs from the machine type of the file");
   }
   return out;
 }

@@ -9,8 +9,9 @@
 
 namespace tributary {
 
-// Function symbols that some distributions leave in stripped files ("MiniDebugInfo"): an ELF file with a .symtab,
-// compressed by xz, in the section .gnu_debugdata. Its symbols refer to the sections and addresses of the outer file.
+// MiniDebugInfo: function symbols that some distributions leave in stripped files. The section .gnu_debugdata contains
+// an inner ELF file with a .symtab, compressed with xz. The symbols of the inner file refer to the sections and
+// addresses of the outer file.
 struct MiniDebugInfo {
   static constexpr uint64_t kRawBytesMax = 64u << 20;
 
@@ -18,8 +19,8 @@ struct MiniDebugInfo {
   std::unique_ptr<ElfFile> file;  // reads `bytes`
 };
 
-// NotFound if the file has none. ResourceExhausted if it has more than kRawBytesMax or `bytes_max` bytes, compressed or
-// raw. InvalidArgument if it is corrupt or not such a file.
+// NotFound if the file has no MiniDebugInfo. ResourceExhausted if the inner file has more than kRawBytesMax or
+// `bytes_max` bytes, compressed or decompressed. InvalidArgument if the section is corrupt or contains no ELF file.
 absl::StatusOr<std::unique_ptr<MiniDebugInfo>> ReadMiniDebugInfo(ElfFile& file, uint64_t bytes_max);
 
 }  // namespace tributary

@@ -8,12 +8,12 @@
 
 namespace tributary {
 
-// The ids in a file's notes: the GNU build-id and the Go build id. If a file has several ids of a kind, the first one
-// is used.
+// The ids in a file's notes: the GNU build-id and the Go build id. If a file has several ids of a kind, the first id is
+// used.
 struct NoteIds {
   std::optional<ExecutableId> gnu, go;
 
-  // Looks for ids in `notes`, the bytes of a note segment or section.
+  // Searches `notes`, the bytes of a note segment or section, for ids that were not found yet.
   void Look(std::string_view notes, uint64_t alignment);
 };
 

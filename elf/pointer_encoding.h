@@ -28,7 +28,7 @@ enum : uint8_t {
   kPointerOmit = 0xff,
 };
 
-// Reads only the number, without a base.
+// Reads the number of a pointer, without adding its base. Returns nullopt if the encoding is unknown.
 inline std::optional<uint64_t> ReadPointerNumber(ByteReader& reader, uint8_t encoding) {
   switch (encoding & kPointerFormatMask) {
     case kPointerAbsolute:
@@ -53,8 +53,8 @@ inline std::optional<uint64_t> ReadPointerNumber(ByteReader& reader, uint8_t enc
   }
 }
 
-// Reads a pointer. Its first byte lies at `address`. Returns nullopt if the pointer is indirect, or relative to a base
-// that only a running process knows.
+// Reads a pointer. `address`: the ELF address of its first byte. Returns nullopt if the pointer is indirect, or
+// relative to a base other than its own address.
 inline std::optional<uint64_t> ReadPointer(ByteReader& reader, uint8_t encoding, uint64_t address) {
   if ((encoding & kPointerIndirect) != 0) return std::nullopt;
   uint8_t base = encoding & kPointerBaseMask;

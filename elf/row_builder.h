@@ -7,12 +7,13 @@
 
 namespace tributary {
 
-// Collects rules, nearly in order of address, and makes the rows of one range. The rows are sorted, neighbours differ,
-// and the first row has offset 0. A later rule wins from its address on. So entries that overlap or are out of order
-// cannot break the order of the rows. Allocates only the rows.
+// Makes the unwind rows of one address range from rules, which are added nearly in order of address. The rows are
+// sorted, neighbours have different rules, and the first row has offset 0. An added rule replaces all rules that were
+// added earlier for its address and higher addresses. So the rows are sorted even if entries overlap or are out of
+// order. Allocates only the rows.
 class RowBuilder {
  public:
-  // Limit of rules added per range, because files may be hostile. Real code has at most one row per 12 bytes.
+  // The limit for added rules per range, because files may be hostile. Real code has at most one row per 12 bytes.
   static uint64_t AddsMax(AddressRange range) { return (16u << 10) + (range.end - range.begin) / 4; }
 
   RowBuilder(AddressRange range, std::vector<UnwindRow>* rows) : range_(range), rows_(rows), left_(AddsMax(range)) {

@@ -24,7 +24,7 @@ inline std::unique_ptr<UnwindSource> OpenSource(std::string_view file) {
   return source.ok() ? *std::move(source) : nullptr;
 }
 
-// Returns lines such as "+0 sp+8 fp=same second=same". Offsets count from kCode.
+// Returns lines such as "+0 sp+8 fp=same second=same". Offsets are relative to kCode.
 inline std::vector<std::string> Lines(UnwindSource& source, AddressRange range = {kCode, kCode + 0x1000}) {
   std::vector<UnwindRow> rows;
   absl::Status status = source.Compile(range, &rows);
@@ -36,7 +36,7 @@ inline std::vector<std::string> Lines(UnwindSource& source, AddressRange range =
   return lines;
 }
 
-// Returns the rows of one function of 0x100 bytes at kCode, without the "none" row after it.
+// Returns the rows of one function of 0x100 bytes at kCode, without the row with TRIB_RULE_NONE after it.
 inline std::vector<std::string> RowsOf(const std::string& instructions, const Frames::Common& common = {},
                                        uint16_t machine = kElfMachineX86_64) {
   Frames frames;

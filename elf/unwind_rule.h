@@ -7,27 +7,28 @@
 
 namespace tributary {
 
-// A decoded rule of bpf/include/unwind.h. Offsets are in bytes.
+// A decoded unwind rule (bpf/include/unwind.h), which says how to find the caller's registers. Offsets are in bytes.
 struct UnwindRule {
   trib_rule_kind kind = TRIB_RULE_NONE;
   trib_saved frame_pointer = TRIB_SAVED_SAME;
   trib_saved second = TRIB_SAVED_SAME;
   int32_t cfa_offset = 0;
   int32_t frame_pointer_offset = 0;
-  // Where the second register is saved: its offset. For the kinds that use these bits otherwise: the offset of the word
-  // to read (TRIB_RULE_DEREF_…), or a register number (LastIsRegister).
+  // For most kinds: the offset at which the second register is saved. For TRIB_RULE_DEREF_…: the offset of the word to
+  // read. If LastIsRegister(kind): a register number.
   int32_t last = 0;
 
   friend bool operator==(const UnwindRule&, const UnwindRule&) = default;
 };
 
-// Returns true if bits 48..63 hold a register's number. Otherwise they hold an offset in units of 8 bytes.
+// Returns true if bits 48..63 of an encoded rule are a register number. For all other kinds, they are an offset in
+// units of 8 bytes.
 constexpr bool LastIsRegister(trib_rule_kind kind) {
   return kind == TRIB_RULE_REGISTER || kind == TRIB_RULE_RETURN_REGISTER;
 }
 
-// The caller must keep offsets in range (TRIB_CFA_OFFSET_MAX, 8 × TRIB_SAVED_OFFSET_MAX). Offsets of saved registers
-// must be multiples of 8.
+// Offsets must be within the limits (TRIB_CFA_OFFSET_MAX, 8 × TRIB_SAVED_OFFSET_MAX). Offsets of saved registers must
+// be multiples of 8.
 constexpr uint64_t EncodeRule(const UnwindRule& rule) {
   int32_t last = LastIsRegister(rule.kind) ? rule.last : rule.last / 8;
   return static_cast<uint64_t>(rule.kind) | static_cast<uint64_t>(rule.frame_pointer) << 4 |

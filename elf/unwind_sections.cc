@@ -37,7 +37,7 @@ absl::Status ReadSearchTable(ElfFile& file, const ElfSegment& header, UnwindSect
   auto frame = ReadPointer(reader, frame_encoding, header.address + 4);
   if (!frame || reader.bad()) return absl::OkStatus();
   const ElfSegment* segment = SegmentAt(file, *frame);
-  if (segment == nullptr) return Malformed(".eh_frame outside the file");
+  if (segment == nullptr) return Malformed(".eh_frame is outside of the file");
   uint64_t before = *frame - segment->address;
   out->kind = Kind::kEhFrame;
   out->section = {.file_offset = segment->file_offset + before,
@@ -48,7 +48,7 @@ absl::Status ReadSearchTable(ElfFile& file, const ElfSegment& header, UnwindSect
   auto count = ReadPointerNumber(reader, count_encoding);
   if (!count || reader.bad()) return absl::OkStatus();
   uint64_t used = size - reader.left();
-  if (*count > (header.file_size - used) / 8) return Malformed("search table larger than its segment");
+  if (*count > (header.file_size - used) / 8) return Malformed("the search table is larger than its segment");
   out->has_table = true;
   out->table_offset = header.file_offset + used;
   out->table_base = header.address;

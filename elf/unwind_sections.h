@@ -10,15 +10,17 @@
 
 namespace tributary {
 
-// Limit of a compressed section. Its bytes stay in memory while rows are compiled, unlike those of other sections.
+// The limit for a compressed section after decompression. The whole section stays in memory while rows are compiled.
+// Other sections are read block by block.
 constexpr uint64_t kDecompressedBytesMax = 32u << 20;
 
-// Unwind information of one executable, and its location.
+// The location of an executable's unwind information.
 struct UnwindSections {
   UnwindSource::Kind kind = UnwindSource::Kind::kNone;
   CfiSection section;
 
-  // Search table: pairs at table_offset, relative to table_base. If has_table is false, a scan must build the table.
+  // The search table: `table_count` pairs at `table_offset`, with addresses relative to `table_base`. If has_table is
+  // false, a scan of the section must make the table.
   bool has_table = false;
   uint64_t table_offset = 0, table_base = 0, table_count = 0;
   // True if the section's size is unknown. A scan then ends at the first end mark.
@@ -28,12 +30,12 @@ struct UnwindSections {
   std::optional<CompressedSection> compressed;
 };
 
-// InvalidArgument if sizes or places are impossible. Other errors are those of reads by ElfFile. A compressed section
-// over kDecompressedBytesMax counts as missing.
+// InvalidArgument if sizes or offsets are impossible. Returns the errors of ElfFile if the file cannot be read. A
+// compressed section above kDecompressedBytesMax is ignored.
 absl::StatusOr<UnwindSections> FindUnwindSections(ElfFile& file);
 
-// Returns the range from the lowest to the highest address of executable segments, as far as the file has bytes for
-// them.
+// Returns the range from the lowest to the highest address of executable segments. Addresses without bytes in the file
+// do not count.
 AddressRange TextOf(const ElfFile& file);
 
 }  // namespace tributary

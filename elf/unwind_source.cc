@@ -51,7 +51,7 @@ class CfiSource : public UnwindSource {
 
   absl::Status Compile(AddressRange range, std::vector<UnwindRow>* rows) override {
     if (range.begin >= range.end || range.end - range.begin > kRangeBytesMax) {
-      return Error(absl::StatusCode::kInvalidArgument, "compile unwind rows: range empty or too long");
+      return Error(absl::StatusCode::kInvalidArgument, "compile unwind rows: the address range is empty or too long");
     }
     RowBuilder builder(range, rows);
     builder.Add(range.begin, TRIB_RULE_NONE);
@@ -62,7 +62,8 @@ class CfiSource : public UnwindSource {
       status = Status();
     }
     if (status.ok() && (builder.overflowed() || entries_.exhausted())) {
-      status = Error(absl::StatusCode::kInvalidArgument, "compile unwind rows: more rows than code can have");
+      status =
+          Error(absl::StatusCode::kInvalidArgument, "compile unwind rows: there are more rows than this code can have");
     }
     Release();
     if (!status.ok()) rows->clear();

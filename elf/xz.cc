@@ -16,7 +16,9 @@ struct Decoder {
   ~Decoder() { lzma_end(&stream); }
 };
 
-absl::Status TooLarge() { return Error(absl::StatusCode::kResourceExhausted, "xz: more bytes than allowed"); }
+absl::Status TooLarge() {
+  return Error(absl::StatusCode::kResourceExhausted, "xz: the uncompressed size is over the limit");
+}
 
 absl::Status Corrupt(std::string_view what) {
   return Error(absl::StatusCode::kInvalidArgument, "xz: " + std::string(what));
@@ -48,7 +50,7 @@ absl::StatusOr<std::string> XzDecompress(std::string_view stored, uint64_t bytes
     }
     if (result != LZMA_OK) return Corrupt("stream is corrupt or cut off");
   }
-  if (stream.avail_in != 0) return Corrupt("bytes after the stream");
+  if (stream.avail_in != 0) return Corrupt("there are bytes after the end of the stream");
   if (stream.total_out > bytes_max) return TooLarge();
   raw.resize(stream.total_out);
   return raw;

@@ -94,8 +94,8 @@ absl::StatusOr<ApiAccess> ClusterCollector::FindAccess() const {
     access = InClusterAccess(Options::ProcessEnvironment(), "");
     if (absl::IsNotFound(access.status())) {
       return Error(absl::StatusCode::kNotFound,
-                   "no API server: run this in a pod with a service account, or give --kubeconfig FILE or --api-server "
-                   "URL (docs/k8s-collector.md)");
+                   "no API server is known: run k8s-collector in a pod with a service account, or give --kubeconfig "
+                   "FILE or --api-server URL (docs/k8s-collector.md)");
     }
   }
   if (access.ok() && !options_.api_server.empty()) {
@@ -107,7 +107,8 @@ absl::StatusOr<ApiAccess> ClusterCollector::FindAccess() const {
 absl::Status ClusterCollector::Watch() {
   ASSIGN_OR_RETURN(ApiAccess access, FindAccess());
   LogInfo("watching api_server={}", access.server);
-  if (access.insecure) LogWarning("the API server's certificate is not checked, because the kubeconfig says so");
+  if (access.insecure)
+    LogWarning("the API server's certificate is not checked, because the kubeconfig sets insecure-skip-tls-verify");
   fallback_name_ = access.server;
   http_ = std::make_unique<HttpTransport>(loop_, std::move(access), metrics_);
   ApiTransport* transport = http_.get();
@@ -159,7 +160,9 @@ void ClusterCollector::StartUplink() {
   if (name.empty()) name = resolver_->cluster_uid();
   if (name.empty()) {
     name = fallback_name_;
-    LogWarning("the cluster has no name: give --cluster-name, or allow reading the namespace kube-system");
+    LogWarning(
+        "the cluster's name is unknown: give --cluster-name, or permit k8s-collector to read the namespace "
+        "kube-system");
   }
   if (absl::Status status = uplink_->Start("cluster/" + name); !status.ok()) {
     LogError("cannot send to reducers cause=\"{}\"", Message(status));
@@ -168,8 +171,8 @@ void ClusterCollector::StartUplink() {
 }
 
 std::string ClusterCollector::NotReady() const {
-  if (!feed_.complete()) return "The API server's objects are not all read yet.";
-  return uplink_->has_sent_all() ? "" : "The cluster's objects have not been sent to any reducer yet.";
+  if (!feed_.complete()) return "k8s-collector has not read all objects of the cluster yet.";
+  return uplink_->has_sent_all() ? "" : "k8s-collector has not sent all objects of the cluster to a reducer yet.";
 }
 
 }  // namespace tributary

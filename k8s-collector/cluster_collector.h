@@ -20,17 +20,19 @@
 
 namespace tributary {
 
-// Connects watch, resolver, feed and uplink on one loop, on the thread that calls Run(). SIGUSR1 logs every metric.
+// A whole k8s-collector: watches the API server and sends entities to the reducers. Does everything on one loop, on the
+// thread that calls Run. SIGUSR1 logs every metric.
 class ClusterCollector {
  public:
-  // Construct it before a second thread exists (see Service). `parse` reads the options again, for a reload.
+  // The caller must construct it before it starts other threads (see Service). `parse` must read all options again, for
+  // a reload.
   ClusterCollector(const ClusterOptions& options,
                    std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse, Metrics& metrics);
   ~ClusterCollector();
 
   // Runs until SIGTERM or SIGINT. SIGHUP reloads. If it replays a recording and prints the entities, it returns after
-  // the replay. An error says in one sentence what is missing at the start. An unreachable API server or reducer is not
-  // an error.
+  // the replay. Returns an error if it cannot start. The message says in one sentence what is missing. An unreachable
+  // API server or reducer is not an error.
   absl::Status Run();
 
  private:
@@ -46,7 +48,7 @@ class ClusterCollector {
   const ClusterOptions options_;
   const std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse_;
   Metrics& metrics_;
-  // In order of construction: each member uses the members above it.
+  // The order matters: each member uses only members above it.
   Loop loop_;
   Service service_;
   std::unique_ptr<MetricsServer> metrics_server_;  // nullptr: disabled, or its default port was in use

@@ -6,36 +6,36 @@ docs::Manual ClusterManual() {
   return {
       .section = 8,
       .description =
-          {"k8s-collector watches a Kubernetes cluster and sends reducers the names of what runs there: pods, "
-           "containers, workloads, namespaces, nodes and rollouts. The reducer joins them with the samples by "
-           "container id. Run one in each cluster. Nodes need no Kubernetes credentials.",
-           "In a pod it uses the service account. Elsewhere it reads --kubeconfig. It gets, lists and watches pods, "
-           "namespaces, nodes, replicasets, deployments, statefulsets, daemonsets, jobs and cronjobs. If a permission "
-           "is missing, the log names it, and k8s-collector watches the other kinds of objects.",
+          {"k8s-collector watches a Kubernetes cluster and sends metadata of its pods, containers, workloads, "
+           "namespaces, nodes and rollouts to reducers. A reducer finds the metadata of a sample by the sample's "
+           "container id. Run one k8s-collector in each cluster. Nodes need no Kubernetes credentials.",
+           "In a pod, k8s-collector uses the pod's service account. Outside of a pod it reads --kubeconfig. It needs "
+           "the permission to get, list and watch pods, namespaces, nodes, replicasets, deployments, statefulsets, "
+           "daemonsets, jobs and cronjobs. If a permission is missing, the log names it, and k8s-collector watches the "
+           "other kinds of objects.",
            "If --intake-host names several reducers, each of them gets all metadata."},
-      .environment = {{"SOURCE_DATE_EPOCH",
-                       "The date of the page that --print-docs man prints, in seconds since 1970."},
+      .environment = {{"SOURCE_DATE_EPOCH", "Date in the page that --print-docs man prints, as seconds since 1970."},
                       {"KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT",
                        "Host and port of the API server. Kubernetes sets both variables in every pod."}},
       .files = {{"/etc/tributary/k8s-collector.yaml",
-                 "The configuration file that packages install, for --config. Its keys are the options' names with _ "
-                 "for each dash. --print-docs yaml prints it anew."},
+                 "The configuration file of packages, for --config. Its keys are option names with _ for each dash. "
+                 "k8s-collector --print-docs yaml prints such a file, with the default of each option."},
                 {"/var/run/secrets/kubernetes.io/serviceaccount",
                  "Token, certificate authority and namespace of the pod's service account."}},
       .signals = {{"SIGTERM, SIGINT", "Exit."},
                   {"SIGHUP",
-                   "Read the options again. Options that mention SIGHUP in their description take effect at once. The "
-                   "log names the other options that changed: they need a restart."},
+                   "Read the options again. New values of options that mention SIGHUP in their description take effect "
+                   "at once. Other changed options take effect after a restart: the log names them."},
                   {"SIGUSR1", "Write every metric to the log."}},
       .exit_status = {{"0",
-                       "The program stopped after a signal, or printed what an option asked for. With --health-check: "
-                       "it is healthy."},
+                       "The program stopped after a signal, or printed the output of an option such as --version. With "
+                       "--health-check: the running program is healthy."},
                       {"1",
-                       "Watching could not begin, or a replay failed. The message on standard error says what to do. "
-                       "With --health-check: it is not healthy."},
-                      {"2", "An option is wrong."}},
+                       "The program could not watch the cluster, or a replay failed. The message on standard error "
+                       "says what to do. With --health-check: the running program is not healthy, or no program runs."},
+                      {"2", "An option is unknown, or its value is invalid."}},
       .examples = {{"In a pod with a service account:", "k8s-collector --intake-host reducer --cluster-name prod"},
-                   {"From anywhere, print what reducers would get:",
+                   {"Outside of a cluster, print the metadata that reducers would get:",
                     "k8s-collector --kubeconfig ~/.kube/config --print-entities"}},
       .see_also = {"kernel-collector(8)", "reducer(8)", "tributary(1)"},
   };

@@ -4,7 +4,7 @@
 
 namespace tributary {
 
-// Returns the texts of k8s-collector's man page that its options do not contain.
+// Returns those texts of k8s-collector's man page that are not generated from its options.
 docs::Manual ClusterManual();
 
 }  // namespace tributary

@@ -12,7 +12,7 @@
 
 namespace tributary {
 
-// Options of a k8s-collector. options.cc has the table.
+// The values of k8s-collector's options. The options are defined in options.cc.
 struct ClusterOptions {
   std::vector<HostPort> reducers;  // 1 to 8; each of them receives everything
   IntakeCredentialOptions credentials;

@@ -41,7 +41,7 @@ TEST(ClusterOptions, RefusesInvalidOptions) {
   EXPECT_FALSE(Parse({"--api-server=ftp://h"}).ok());
   EXPECT_FALSE(Parse({"--intake-host="}).ok());
   EXPECT_FALSE(Parse({"--tls-cert=c"}).ok());
-  EXPECT_THAT(Message(Parse({"--record=a", "--replay=b"}).status()), HasSubstr("exclude"));
+  EXPECT_THAT(Message(Parse({"--record=a", "--replay=b"}).status()), HasSubstr("cannot be used together"));
 }
 
 TEST(ClusterOptions, MetricsListen) {

@@ -105,10 +105,9 @@ absl::Status Collector::Build() {
       CpuBudget::Callbacks{.bpf_run_ns = [this] { return probes_->ReadRunNs(); },
                            .set_period = [this](int64_t period_ns) { return SetPeriod(period_ns); }});
   worker_ = std::make_unique<Worker>(loop_);
-  Counter& stuck =
-      metrics_.AddCounter("tributary_collector_resource_reads_stuck_total",
-                          "Reads of a process's own attributes (OTEL_*) that took so long that other reads no longer "
-                          "waited for them");
+  Counter& stuck = metrics_.AddCounter("tributary_collector_resource_reads_stuck_total",
+                                       "How often reading a process's own attributes (OTEL_*) took over half a second; "
+                                       "reads of other processes then no longer wait");
   resource_worker_ = std::make_unique<Worker>(
       loop_, Worker::Options{.stuck_max = ResourceReader::kStuckMax, .on_stuck = [&stuck] { stuck.Add(); }});
   symbol_worker_ = std::make_unique<Worker>(loop_);
@@ -186,7 +185,8 @@ BatchSink& Collector::OpenRecording(const SessionInfo& session) {
   auto recording = intake::RecordingSink::Open({.path = options_.record_intake_output_path, .metadata = feed_.get()},
                                                session, uplink_->delivery(), Clock::Real(), metrics_);
   if (!recording.ok()) {
-    LogWarning("cannot record cause=\"{}\": samples are sent without a recording", Message(recording.status()));
+    LogWarning("cannot create the recording cause=\"{}\": samples are sent, but not recorded",
+               Message(recording.status()));
     return uplink_->delivery();
   }
   LogInfo("recording path={}", options_.record_intake_output_path);
@@ -197,7 +197,7 @@ BatchSink& Collector::OpenRecording(const SessionInfo& session) {
 void Collector::ReadVdso() {
   auto own = ReadOwnVdso();
   if (!own.ok()) {
-    LogInfo("vdso frames have no names cause=\"{}\"", Message(own.status()));
+    LogInfo("frames in the vdso will have no names cause=\"{}\"", Message(own.status()));
     return;
   }
   auto vdso = std::make_shared<CodeFile>();
@@ -244,8 +244,10 @@ absl::StatusOr<Reloader::Reloaded> Collector::Reload() {
   const uint32_t rate_hz = static_cast<uint32_t>(fresh.sample_rate_hz),
                  max_hz = SampleRingRateMaxHz(ring_bytes_, CpuCount());
   if (fresh.sample_rate_hz > options_.sample_rate_hz && rate_hz > max_hz) {
-    LogWarning("--sample-rate stays as it was: the ring of samples has space for at most {} Hz until a restart",
-               max_hz);
+    LogWarning(
+        "--sample-rate is not changed: the ring buffer of samples is large enough for at most {} Hz. Restart "
+        "kernel-collector to sample at a higher rate",
+        max_hz);
     reloaded.refused.push_back("sample-rate");
   } else if (rate_hz != rate_hz_) {
     rate_hz_ = rate_hz;
@@ -278,7 +280,7 @@ void Collector::Poll() {
 
 void Collector::Stop() {
   if (stopping_) {
-    LogInfo("second signal: stopping at once");
+    LogInfo("second signal received: stopping without waiting for acknowledgements");
     loop_.Stop();
     return;
   }
@@ -319,8 +321,8 @@ void Collector::LogTotals(std::string_view event, uint64_t unacked_samples) {
 }
 
 std::string Collector::NotReady() const {
-  if (stopping_) return "The collector is stopping.";
-  return sampling_ ? "" : "Sampling has not begun.";
+  if (stopping_) return "kernel-collector is stopping.";
+  return sampling_ ? "" : "kernel-collector has not started sampling yet.";
 }
 
 }  // namespace tributary

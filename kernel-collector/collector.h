@@ -20,18 +20,19 @@
 
 namespace tributary {
 
-// Joins probes, core, symbol server and intake client on one loop. Everything runs on the thread that calls Run, except
-// the workers' reads. SIGUSR1 logs every metric.
+// Connects the probes, the core, the symbol server and the connection to the reducers, and runs them on one event loop.
+// All code runs on the thread that calls Run, except the workers' jobs. On SIGUSR1, logs all metrics.
 class Collector {
  public:
-  // Create it before a second thread exists (see Service). `parse` reads the options again, for a reload.
+  // The caller must construct it before it starts another thread (see Service). `parse` is called on a reload: it
+  // parses the options again.
   Collector(const CollectorOptions& options, std::function<absl::StatusOr<Options::Outcome>(CollectorOptions*)> parse,
             Metrics& metrics);
   ~Collector();
 
-  // Runs until SIGTERM or SIGINT; SIGHUP reloads. At the end, sampling stops and the captured samples are sent, within
-  // --shutdown-timeout. An error says in one sentence why sampling could not begin. An unreachable intake is not an
-  // error.
+  // Runs until SIGTERM or SIGINT. Then stops sampling, and waits at most --shutdown-timeout for the reducers to store
+  // the captured samples. On SIGHUP, reads the options again. Returns an error if sampling could not begin; the message
+  // is one sentence. It is not an error if no reducer can be reached.
   absl::Status Run();
 
  private:
@@ -47,14 +48,15 @@ class Collector {
   void LogTotals(std::string_view event, uint64_t unacked_samples);
   void ReadVdso();
   std::string NotReady() const;
-  // Returns the destination of the core's batches: the uplink, or the recording in front of it if there is one.
+  // Returns the sink for the core's batches: the uplink. If a recording is configured, returns the recording, which
+  // passes the batches to the uplink.
   BatchSink& OpenRecording(const SessionInfo& session);
 
   const CollectorOptions options_;
   const std::function<absl::StatusOr<Options::Outcome>(CollectorOptions*)> parse_;
   Metrics& metrics_;
-  const uint64_t ring_bytes_;  // size of the ring of samples, for the rate at start
-  // In order of construction: each member uses the members above it.
+  const uint64_t ring_bytes_;  // size of the sample ring, chosen for the rate at start
+  // Members are destroyed from the last to the first, so a member may use the members above it in its destructor.
   Loop loop_;
   Service service_;
   std::unique_ptr<MetricsServer> metrics_server_;  // nullptr if it is switched off or its default port was taken

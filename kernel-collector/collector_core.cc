@@ -82,15 +82,16 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       batcher_(sink, clock, options_.dictionary),
       scan_tokens_(options_.scans_per_second_max),
       scan_tokens_at_(clock.Monotonic()),
-      held_total_(metrics.AddCounter("tributary_collector_samples_held_total",
-                                     "Samples that were held until a mapping, a file or a process had been read")),
-      hold_expired_(metrics.AddCounter("tributary_collector_samples_hold_expired_total",
-                                       "Held samples that were sent before the data that they waited for had been "
-                                       "read")) {
+      held_total_(
+          metrics.AddCounter("tributary_collector_samples_held_total",
+                             "Samples that had to wait until the collector had read a mapping, a file or a process")),
+      hold_expired_(metrics.AddCounter(
+          "tributary_collector_samples_hold_expired_total",
+          "Samples that waited for a mapping, a file or a process, and were sent before the collector had read it")) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
-    endings_[i] = &metrics.AddCounter("tributary_collector_samples_by_ending_total",
-                                      "Samples, by how the walk of their stack ended",
-                                      {{"ending", std::string(EndingName(static_cast<Ending>(i)))}});
+    endings_[i] =
+        &metrics.AddCounter("tributary_collector_samples_by_ending_total", "Samples, by how their stack walk ended",
+                            {{"ending", std::string(EndingName(static_cast<Ending>(i)))}});
   }
   processes_.SetDropped([this](Pid pid) { unwinder_.Forget(pid); });
   kernel_code_.SetDrain([this] { DrainProbes(); });

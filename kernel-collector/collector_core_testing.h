@@ -16,12 +16,12 @@
 #include "kernel-collector/processes/cgroup_walk.h"
 #include "kernel-collector/processes/fakes_testing.h"
 
-// A CollectorCore between a fake kernel and a fake sink.
+// Runs a CollectorCore with a fake kernel side and a fake sink.
 namespace tributary {
 
 using testing::ElementsAre;
 
-// The kernel side: samples and events that the test adds, and their counters.
+// A fake kernel side. It delivers the samples and events that the test adds, and counts the samples.
 class FakeProbes : public Probes {
  public:
   absl::Status StartSampling() override { return absl::OkStatus(); }
@@ -102,7 +102,7 @@ class CollectorCoreTest : public testing::Test {
   CollectorCore& core() {
     if (core_ != nullptr) return *core_;
     core_ = std::make_unique<CollectorCore>(probes, sink, executor, clock, metrics, options);
-    // The test's prepared records come after the start.
+    // ReadNow drains the probes, but it must not drain the records that the test has already added.
     auto ring = std::exchange(probes.ring, {}), copies = std::exchange(probes.copies, {});
     auto events = std::exchange(probes.events, {});
     core_->kernel_code().ReadNow();
@@ -135,8 +135,7 @@ class CollectorCoreTest : public testing::Test {
     probes.ring.push_back(std::move(words));
     probes.accounting.captured += 1;
   }
-  // Adds a sample with the data to continue the walk: the registers of the last frame and the words above its stack
-  // pointer.
+  // Adds a sample with a copy of the stack: the registers of the last frame, and the words above its stack pointer.
   void Copy(const SampleSpec& s, uint64_t sp, uint64_t fp, uint64_t start_stack, const std::vector<uint64_t>& stack) {
     Sample(s);
     std::vector<uint64_t> words = std::move(probes.ring.back());
@@ -187,7 +186,7 @@ class CollectorCoreTest : public testing::Test {
     return CgroupIdOf(proc.cgroup() + path);
   }
 
-  // Polls, lets the worker finish, polls again.
+  // Polls and runs all jobs, until a sample no longer has to wait for a job.
   void Settle() {
     core().Poll();
     executor.RunAll();
@@ -196,7 +195,7 @@ class CollectorCoreTest : public testing::Test {
     core().Poll();
   }
 
-  // "pid/exec_sequence comm: root;…;leaf", callers marked '<'.
+  // Returns "pid/exec_sequence comm: root;…;leaf". A frame that is a caller begins with '<'.
   static std::string Show(const Batch& batch, const tributary::Sample& sample) {
     const Dictionary& d = *batch.dictionary;
     const Thread& thread = d.thread(sample.thread);

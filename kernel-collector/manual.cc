@@ -6,43 +6,42 @@ docs::Manual CollectorManual() {
   return {
       .section = 8,
       .description =
-          {"kernel-collector samples every process of a Linux machine, whatever its language, and sends the raw stacks "
-           "to a reducer, which names, stores and shows them. Run one on each machine. It needs no debug symbols, and "
-           "no process has to be restarted.",
+          {"kernel-collector samples the stacks of all processes of a Linux machine, in any programming language, and "
+           "sends them to a reducer. The reducer finds the names of functions, and stores and shows the stacks. Run "
+           "one kernel-collector on each machine. It needs no debug symbols, and no process has to be restarted.",
            "It needs Linux 5.10 or later with BTF (/sys/kernel/btf/vmlinux), and root or the capabilities CAP_BPF, "
            "CAP_PERFMON, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_SYSLOG and CAP_CHECKPOINT_RESTORE.",
-           "kernel-collector uses at most a share of the machine's CPU time (--cpu-budget). When it would use more, it "
-           "lowers its sample rate, and raises the rate again later. Each sample stands for one sampling period "
-           "at the rate when it was taken, so shares stay correct.",
-           "While no reducer answers, samples wait in memory and, with --spool-dir, on disk. Lost samples are counted "
-           "by reason: captured = stored + lost."},
-      .environment = {{"SOURCE_DATE_EPOCH",
-                       "The date of the page that --print-docs man prints, in seconds since 1970."}},
+           "kernel-collector uses at most a configured share of the machine's CPU time (--cpu-budget). To stay below "
+           "it, kernel-collector lowers its sample rate, and raises the rate again later. Each sample counts as the "
+           "time between two samples at the current rate. So CPU times stay correct when the rate changes.",
+           "While no reducer answers, samples wait in memory and, with --spool-dir, on disk. Every lost sample is "
+           "counted, with a reason: once all samples are delivered, captured = stored + lost."},
+      .environment = {{"SOURCE_DATE_EPOCH", "Date in the page that --print-docs man prints, as seconds since 1970."}},
       .files = {{"/etc/tributary/kernel-collector.yaml",
-                 "The configuration file that packages install, for --config. Its keys are the options' names with _ "
-                 "for each dash. --print-docs yaml prints it anew."},
+                 "The configuration file of packages, for --config. Its keys are option names with _ for each dash. "
+                 "kernel-collector --print-docs yaml prints such a file, with the default of each option."},
                 {"/sys/fs/bpf/tributary",
-                 "Counters that stay in the kernel when a collector is killed, so that the next collector reports the "
-                 "samples that it lost."},
-                {"/etc/machine-id", "The machine's id, if --node-id is not set."}},
+                 "Counters of captured and lost samples. They stay in the kernel when a collector is killed, so that "
+                 "the next collector can report the samples that the killed collector lost."},
+                {"/etc/machine-id", "The id of this node, if --node-id is not set."}},
       .signals = {{"SIGTERM, SIGINT", "Stop sampling, send the captured samples within --shutdown-timeout, and exit."},
                   {"SIGHUP",
-                   "Read the options again. Options that mention SIGHUP in their description take effect at once. The "
-                   "log names the other options that changed: they need a restart."},
+                   "Read the options again. New values of options that mention SIGHUP in their description take effect "
+                   "at once. Other changed options take effect after a restart: the log names them."},
                   {"SIGUSR1", "Write every metric to the log."}},
       .exit_status = {{"0",
-                       "The program stopped after a signal, or printed what an option asked for. With --health-check: "
-                       "it is healthy."},
+                       "The program stopped after a signal, or printed the output of an option such as --version. With "
+                       "--health-check: the running program is healthy."},
                       {"1",
                        "Sampling could not begin. The message on standard error says what to do. With --health-check: "
-                       "it is not healthy."},
-                      {"2", "An option is wrong."}},
-      .examples = {{"Profile this machine, and send to a reducer elsewhere:",
+                       "the running program is not healthy, or no program runs."},
+                      {"2", "An option is unknown, or its value is invalid."}},
+      .examples = {{"Profile this machine, and send the samples to a reducer on another machine:",
                     "kernel-collector --intake-host reducer.example"},
-                   {"Use two reducers, and keep up to 1 GiB of samples on disk while neither answers:",
+                   {"Use two reducers, and store up to 1 GiB of samples on disk while neither of them answers:",
                     "kernel-collector --intake-host a.example,b.example \\\n"
                     "    --spool-dir /var/lib/tributary/spool --spool-bytes-max 1GiB"},
-                   {"Print the value of each option, and where it comes from:",
+                   {"Print the value of each option, and its source (flag, environment variable, file or default):",
                     "kernel-collector --config /etc/tributary/kernel-collector.yaml --print-config"}},
       .see_also = {"reducer(8)", "k8s-collector(8)", "tributary(1)", "bpf(2)", "perf_event_open(2)"},
   };

@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<std::string>> ParseVariableNames(std::string_view val
     if (name.empty() || name.size() > kVariableNameBytesMax || name.find('=') != std::string_view::npos ||
         names.size() == kResourceEnvMax || (!is_last && value.empty())) {
       return Error(absl::StatusCode::kInvalidArgument,
-                   "must be the names of up to 32 environment variables, with commas between them");
+                   "must be the names of up to 32 environment variables, separated by commas");
     }
     names.emplace_back(name);
   }
@@ -61,26 +61,28 @@ absl::Status CheckBytes(std::string_view value, int64_t min, int64_t max, std::s
 // Adds the options for data that waits on the node while no reducer answers.
 void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, std::string* spool,
                 std::string* in_doubt) {
-  table.Add({.name = "intake-memory-max",
-             .help = "largest amount of memory for samples that wait to be sent, 64KiB to 1GiB; when it is full, the "
-                     "oldest samples go to the spool, or are lost if there is no spool or the spool takes no samples",
-             .value_name = "SIZE",
-             .check = [](std::string_view v) { return CheckBytes(v, 64 << 10, int64_t{1} << 30, "64KiB to 1GiB"); }},
-            memory, "8MiB");
+  table.Add(
+      {.name = "intake-memory-max",
+       .help =
+           "largest amount of memory for samples that no reducer has acknowledged, 64KiB to 1GiB; when it is full, the "
+           "oldest samples are written to the spool; without a spool, or if the spool cannot be written, they are lost",
+       .value_name = "SIZE",
+       .check = [](std::string_view v) { return CheckBytes(v, 64 << 10, int64_t{1} << 30, "64KiB to 1GiB"); }},
+      memory, "8MiB");
   table.Add({.name = "spool-dir",
-             .help = "directory of the spool, which keeps samples when no reducer has answered for 5 s or "
-                     "--intake-memory-max is full, and samples that no reducer has acknowledged when the collector "
-                     "stops; if empty, there is no spool",
+             .help = "directory of the spool, which stores samples on disk until a reducer acknowledges them; samples "
+                     "are written to the spool when no reducer has answered for 5 s, when --intake-memory-max is full, "
+                     "and when the collector stops; if empty, there is no spool",
              .value_name = "DIR"},
             &options.spool_dir, "");
   table.Add({.name = "spool-bytes-max",
-             .help = "largest size of the spool, 1MiB to 1TiB; when it is full, the oldest samples are dropped",
+             .help = "largest size of the spool, 1MiB to 1TiB; when the spool is full, its oldest samples are lost",
              .value_name = "SIZE",
              .check = [](std::string_view v) { return CheckBytes(v, 1 << 20, int64_t{1} << 40, "1MiB to 1TiB"); }},
             spool, "64MiB");
   table.Add({.name = "in-doubt-timeout",
-             .help = "how long samples that were sent to a reducer wait for its answer after another reducer has taken "
-                     "over, 1s to 7d; then they count as lost",
+             .help = "after a change to another reducer: how long samples that were already sent to the previous "
+                     "reducer wait for its acknowledgement, 1s to 7d; after this time they count as lost",
              .value_name = "DURATION",
              .check = [](std::string_view v) { return CheckDuration(v, kNsPerSecond, 7 * kNsPerDay, "1s to 7d"); }},
             in_doubt, "5m");
@@ -108,27 +110,33 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
   std::string metrics_listen;
   int64_t port = 0;
-  Options table("kernel-collector", "Samples every process of this machine and sends the stacks to a reducer.");
+  Options table("kernel-collector", "Samples the stacks of every process of this machine and sends them to a reducer.");
   table.SetManual(CollectorManual);
   table.Add(
       {.name = "intake-host",
-       .help = "host of the reducer, or HOST:PORT; several with commas between them: each node prefers one of them, "
-               "chosen by its node id, and uses another while that reducer does not answer",
+       .help = "host of the reducer, or HOST:PORT; to use several reducers, separate them with commas: each node sends "
+               "to one of them, chosen by the node id, and to another one while the chosen reducer does not answer",
        .value_name = "HOST",
        .check = [](std::string_view v) { return intake::ParseReducers(v, 1).status(); }},
       &hosts, "127.0.0.1");
-  table.Add({.name = "intake-port", .help = "port of the reducer", .value_name = "PORT"}, &port, 8000, 1, 65'535);
+  table.Add({.name = "intake-port",
+             .help = "port of each reducer that --intake-host names without a port",
+             .value_name = "PORT"},
+            &port, 8000, 1, 65'535);
   table.Add({.name = "intake-encoder",
-             .help = "format in which samples are sent; binary is the only one",
+             .help = "format in which samples are sent; the only format is binary",
              .value_name = "NAME",
              .values = {"binary"}},
             &options->intake_encoder, "binary");
   intake::AddCredentials(table, options->credentials);
-  table.Add({.name = "sample-rate", .help = "samples per second and CPU", .value_name = "HZ", .reloadable = true},
+  table.Add({.name = "sample-rate",
+             .help = "number of samples per second on each busy CPU",
+             .value_name = "HZ",
+             .reloadable = true},
             &options->sample_rate_hz, 19, 1, 10'000);
   table.Add({.name = "cpu-budget",
-             .help = "largest share of this machine's CPU time that the collector may use; if it would use more, the "
-                     "collector lowers the sample rate; off: no limit",
+             .help = "largest share of this machine's CPU time that the collector may use, 0.001% to 100%; to stay "
+                     "below it, the collector lowers the sample rate; off: no limit",
              .value_name = "PERCENT",
              .check = [](std::string_view v) { return ParseCpuBudget(v).status(); }},
             &cpu_budget, "1%");
@@ -138,51 +146,52 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .check = [](std::string_view v) { return CheckBytes(v, 8 << 20, int64_t{1} << 30, "8MiB to 1GiB"); }},
             &unwind_memory, "64MiB");
   table.Add({.name = "batch-interval",
-             .help = "how often samples are sent, 100ms to 1m",
+             .help = "time between two batches of samples that the collector sends, 100ms to 1m",
              .value_name = "DURATION",
              .check = [](std::string_view v) { return CheckDuration(v, 100 * kNsPerMs, kNsPerMinute, "100ms to 1m"); }},
             &batch_interval, "5s");
   table.Add(
       {.name = "shutdown-timeout",
-       .help = "how long a stopping collector waits until the reducer has acknowledged the last samples, 0s to 1m",
+       .help = "how long the collector waits, before it exits, for a reducer to acknowledge the last samples, 0s to 1m",
        .value_name = "DURATION",
        .check = [](std::string_view v) { return CheckDuration(v, 0, kNsPerMinute, "0s to 1m"); }},
       &shutdown_timeout, "4s");
   table.Add({.name = "record-intake-output-path",
-             .help = "file to which every batch is also written, for tributary inspect and tributary replay; at 1 GiB "
-                     "the recording ends",
+             .help = "file to which the collector writes a copy of every batch, for tributary inspect and tributary "
+                     "replay; when the file reaches 1 GiB, the recording ends",
              .value_name = "FILE"},
             &options->record_intake_output_path, "");
   table.Add({.name = "upload-debug-info",
-             .help = "also read the debug information of executables that have it, for inlined calls and line numbers; "
-                     "a large executable costs seconds of CPU time, once per fleet"},
+             .help = "make symbol tables from debug information too, not only from symbols: such tables have inlined "
+                     "calls and line numbers; a large executable costs seconds of CPU time, on one node of the fleet"},
             &options->upload_debug_info, false);
-  table.Add({.name = "resource-env",
-             .help = "environment variables of sampled processes that become the attributes "
-                     "process.environment_variable.NAME; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are always "
-                     "read",
-             .value_name = "NAME,NAME",
-             .check = [](std::string_view v) { return ParseVariableNames(v).status(); }},
-            &resource_env, "");
+  table.Add(
+      {.name = "resource-env",
+       .help =
+           "names of environment variables; if a sampled process has such a variable, its samples get the attribute "
+           "process.environment_variable.NAME; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are always read",
+       .value_name = "NAME,NAME",
+       .check = [](std::string_view v) { return ParseVariableNames(v).status(); }},
+      &resource_env, "");
   AddWaiting(table, *options, &memory, &spool, &in_doubt);
   table.Add({.name = "node-id",
-             .help = "stable name of this node; if empty, the machine-id, else the firmware's UUID, else the host's "
-                     "name",
+             .help = "id of this node, unique in the fleet and the same after each restart; if empty, the machine-id "
+                     "(/etc/machine-id), else the firmware's UUID, else the host name",
              .value_name = "ID"},
             &options->node_id, "");
   table.Add({.name = "proc-root",
-             .help = "directory where the host's /proc is mounted; if empty, /proc below --host-dir if it exists, else "
-                     "/proc",
+             .help = "directory where the host's /proc is mounted; if empty, /proc below --host-dir if the host's "
+                     "/proc is mounted there, else /proc",
              .value_name = "DIR"},
             &options->proc_root, "");
   table.Add({.name = "sys-root",
-             .help = "directory where the host's /sys is mounted; if empty, /sys below --host-dir if it exists, else "
-                     "/sys",
+             .help = "directory where the host's /sys is mounted; if empty, /sys below --host-dir if the host's /sys "
+                     "is mounted there, else /sys",
              .value_name = "DIR"},
             &options->sys_root, "");
   table.Add({.name = "cgroup-root",
-             .help = "directory where the host's cgroups are mounted; if empty, /sys/fs/cgroup below --host-dir if it "
-                     "exists, else /sys/fs/cgroup",
+             .help = "directory where the host's cgroups are mounted; if empty, /sys/fs/cgroup below --host-dir if "
+                     "this directory exists, else /sys/fs/cgroup",
              .value_name = "DIR"},
             &options->cgroup_root, "");
   MetadataOptionTable metadata(options->metadata);

@@ -14,7 +14,7 @@
 
 namespace tributary {
 
-// The options of kernel-collector. They are defined in one table: options.cc.
+// The options of kernel-collector. options.cc defines their names, defaults and help texts.
 struct CollectorOptions {
   std::vector<HostPort> reducers;  // 1 to 8
   std::string intake_encoder;

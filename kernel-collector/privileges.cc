@@ -17,18 +17,20 @@ constexpr int kNone = NeededCapability::kNone;
 // (test/kernels). CAP_SYS_ADMIN stands in for the three that were part of it before Linux 5.8 and 5.9: container
 // runtimes of that time do not know their names.
 constexpr NeededCapability kNeeded[] = {
-    {CAP_BPF, CAP_SYS_ADMIN, "makes BPF maps for unwind rows, and updates them as processes come and go", nullptr},
-    {CAP_PERFMON, CAP_SYS_ADMIN, "opens perf events on CPUs that come online", nullptr},
+    {CAP_BPF, CAP_SYS_ADMIN,
+     "needed to create BPF maps for unwind rows, and to update them when processes start and end", nullptr},
+    {CAP_PERFMON, CAP_SYS_ADMIN, "needed to open perf events on CPUs that come online", nullptr},
     {CAP_SYS_PTRACE, kNone,
-     "reads exe, root and map_files of other processes in /proc, in older kernels maps and environ",
-     "processes that run already are shown without their executable, functions of files in other containers have no "
+     "needed to read exe, root and map_files of other processes in /proc; with older kernels also maps and environ",
+     "processes that already run are shown without their executable, functions of files in other containers have no "
      "names, and with older kernels OTEL_* attributes are missing"},
-    {CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, "reads other users' executables, and their processes' environ",
-     "functions of executables that only other users may read have no names, and other users' processes have no OTEL_* "
+    {CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE,
+     "needed to read executables of other users, and the environment of their processes",
+     "executables that only other users may read have no function names, and processes of other users have no OTEL_* "
      "attributes"},
-    {CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "opens mapped files by /proc/PID/map_files",
-     "functions of executables that were deleted or replaced while they run have no names"},
-    {CAP_SYSLOG, kNone, "reads addresses in /proc/kallsyms", "frames of the kernel have no names"},
+    {CAP_CHECKPOINT_RESTORE, CAP_SYS_ADMIN, "needed to open mapped files by /proc/PID/map_files",
+     "executables that were deleted or replaced while they run have no function names"},
+    {CAP_SYSLOG, kNone, "needed to read addresses in /proc/kallsyms", "kernel frames have no function names"},
 };
 
 }  // namespace
@@ -64,8 +66,8 @@ absl::Status DropPrivileges(const OpenEvent& open_event) {
   if (held.Has(CAP_SYS_ADMIN) && !plan.keep.Has(CAP_SYS_ADMIN) && EventsNeedAdmin(plan.keep, open_event)) {
     plan.keep.Add(CAP_SYS_ADMIN);
     LogInfo(
-        "CAP_SYS_ADMIN is kept: this kernel requires it to open perf events; with "
-        "kernel.perf_event_paranoid=2 it is dropped");
+        "CAP_SYS_ADMIN is kept, because this kernel requires it to open perf events; if kernel.perf_event_paranoid is "
+        "2 or less, the collector drops it");
   }
   for (const NeededCapability* needed : plan.missing) {
     const std::string name = CapabilityName(needed->capability);

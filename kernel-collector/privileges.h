@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// A capability that kernel-collector uses as long as it runs. docs/deploy.md has the same list.
+// A capability that kernel-collector needs as long as it runs. docs/deploy.md lists the same capabilities.
 struct NeededCapability {
   static constexpr int kNone = -1;
 
@@ -20,24 +20,24 @@ struct NeededCapability {
 };
 std::span<const NeededCapability> NeededCapabilities();
 
-// Which capabilities of `held` to keep, and which to report as missing.
+// The result of PlanPrivileges: the capabilities of `held` to keep, and the needed capabilities that are missing.
 struct PrivilegePlan {
   CapabilitySet keep;
   std::vector<const NeededCapability*> missing;
 };
 PrivilegePlan PlanPrivileges(CapabilitySet held);
 
-// Tries to open an event, which needs CAP_PERFMON. PermissionDenied if the calling thread may not open it.
+// Tries to open a perf event, which needs CAP_PERFMON. Returns PermissionDenied if the calling thread may not open it.
 using OpenEvent = std::function<absl::Status()>;
-// Returns true if `keep` is not enough to open events on this machine. Debian's and Ubuntu's kernels require
-// CAP_SYS_ADMIN where kernel.perf_event_paranoid is above 2, whatever other capabilities the thread has. Their defaults
-// are 3 and 4. Calls `open_event` on a thread that has `keep`.
+// Returns true if a thread with only the capabilities `keep` may not open perf events on this machine. To find out,
+// calls `open_event` on such a thread. Debian's and Ubuntu's kernels always require CAP_SYS_ADMIN if
+// kernel.perf_event_paranoid is above 2. The default of this sysctl is 3 on Debian and 4 on Ubuntu.
 bool EventsNeedAdmin(CapabilitySet keep, const OpenEvent& open_event);
 
 // Keeps the capabilities that PlanPrivileges chooses, and CAP_SYS_ADMIN if it is granted and EventsNeedAdmin returns
-// true. Gives up all others, permanently. Sets no_new_privs. Logs a warning for each missing capability, with the loss
-// and what to do. Call it after the steps that need more rights (ports and log files are open, the BPF programs are
-// loaded), and before the first permanent thread starts.
+// true. Gives up all other capabilities permanently. Sets no_new_privs. For each missing capability, logs a warning
+// that says what does not work and how to grant the capability. Call it when ports and log files are open and the BPF
+// programs are loaded: these steps need more capabilities. Call it before the first permanent thread starts.
 absl::Status DropPrivileges(const OpenEvent& open_event);
 
 }  // namespace tributary

@@ -9,9 +9,9 @@
 
 namespace tributary {
 
-// Records copied out of their rings for later use. Each is a run of words in one vector, so the records of one poll
-// need no allocation after the vector has grown.
-//   words: 1 when a resume follows, else 0 · header · frames · tail · [resume · stack, padded to whole words]
+// Copies sample records out of their rings, so that they can be used later. The records of one poll are stored one
+// after another in one vector of words. The vector is reused, so after some polls it needs no more allocations.
+//   words: 1 if a trib_resume follows, else 0 · header · frames · tail · [trib_resume · stack, padded to whole words]
 
 inline void StoreRecord(const SampleRecord& record, std::vector<uint64_t>* out) {
   auto append = [out](const void* from, size_t bytes) {
@@ -29,7 +29,7 @@ inline void StoreRecord(const SampleRecord& record, std::vector<uint64_t>* out) 
   append(record.stack.data(), record.stack.size());
 }
 
-// Returns the record that StoreRecord wrote at `words`; borrows `words`.
+// Returns the record that StoreRecord wrote at `words`. The result borrows `words`.
 inline SampleRecord ViewRecord(const uint64_t* words) {
   SampleRecord record;
   const uint64_t* at = words + 1;

@@ -40,7 +40,7 @@ std::string SystemAuthorities() {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   absl::StatusOr<std::string> pem = ReadWholeFile(file.get(), kAuthoritiesBytesMax, path);
   if (!pem.ok()) {
-    LogWarning("export certificate authorities cannot be read cause=\"{}\"", Message(pem.status()));
+    LogWarning("cannot read the certificate authorities for --export cause=\"{}\"", Message(pem.status()));
     return "";
   }
   return *std::move(pem);

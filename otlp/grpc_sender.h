@@ -7,8 +7,9 @@
 
 namespace tributary::otlp {
 
-// Sends OTLP profiles over gRPC: one unary Export for each request, gzip-compressed. Uses one channel, which connects
-// by itself. After a failure it waits at most 5 s before it connects again. Costs gRPC's own threads.
+// Sends OTLP profiles over gRPC: one unary Export call for each request, compressed with gzip. Uses one gRPC channel,
+// which connects when it is needed. After a failure, it waits at most 5 s before it connects again. gRPC starts threads
+// of its own.
 class GrpcSender : public ProfilesSender {
  public:
   struct Options {

@@ -29,14 +29,13 @@ class ProfilesDictionary;
 namespace tributary::otlp {
 
 using ProfilesRequest = ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
-// Deletes a request, for owners that do not include protobuf's headers.
+// Deletes a request. With this deleter, code that owns a request need not include protobuf's headers.
 struct DeleteRequest {
   void operator()(ProfilesRequest* request) const;
 };
 using ProfilesRequestPtr = std::unique_ptr<ProfilesRequest, DeleteRequest>;
 
-// Indices into the tables of one request. Index 0 means "not set", unless the comment of the type says that it counts
-// from 0.
+// Indices into the tables of one request. Index 0 means "not set", except for the types with the comment "from 0".
 using MappingIndex = Strong<struct OtlpMappingTag, int32_t>;
 using FunctionIndex = Strong<struct OtlpFunctionTag, int32_t>;
 using LocationIndex = Strong<struct OtlpLocationTag, int32_t>;
@@ -46,7 +45,7 @@ using TypeIndex = Strong<struct OtlpTypeTag, int32_t>;              // of sample
 using ResourceIndex = Strong<struct OtlpResourceTag, int32_t>;      // from 0
 using AttributesIndex = Strong<struct OtlpAttributesTag, int32_t>;  // a sample's set of attributes; 0: none
 
-// The thread of a sample. Fields that are empty or not set are left out.
+// The thread of a sample. Empty or unset fields get no attribute in the request.
 struct ThreadInfo {
   std::string thread_name;
   std::string executable_name;
@@ -55,22 +54,23 @@ struct ThreadInfo {
   std::optional<Tid> tid;
 };
 
-// Builds one OTLP profiles request (protocol 1.10 and 1.11) that keeps every MUST and SHOULD of the protocol: tables
-// have no duplicates, element 0 is the zero value, and equal samples are merged. A caller interns everything that a
-// sample needs, then adds the sample. The caller must use every entry that it interns, because the protocol discourages
-// entries that nothing refers to.
+// Builds one OTLP profiles request (protocol 1.10 and 1.11). Fulfils every MUST and SHOULD of the protocol: tables have
+// no duplicates, element 0 is the zero value, and equal samples are merged. For each sample, call the Add methods for
+// everything that the sample refers to, and then AddSample. Add only entries that a sample uses, because the protocol
+// discourages unused entries.
 //
-// Samples on the CPU become Profiles of `samples/count`, one Profile for each sampling period, with time stamps only.
-// The count is the number of time stamps (or the value, if one row counts many samples). The CPU time is count ×
-// period. Both are exact. Samples of another type become Profiles with the name and unit of the type, with a value for
-// each time stamp.
+// CPU samples become Profiles with the sample type `samples/count`, one Profile for each sampling period. Their entries
+// have only time stamps, and the count is the number of time stamps. If one sample has a large count, its entry has the
+// count as its value instead. The CPU time is count × period. Both are exact. Samples of another type become Profiles
+// with the name and unit of the type, and with a value for each time stamp.
 //
-// Frames carry the address that is used to look up names: one less than the return address of a call. Addresses are the
-// ELF file's own, so a mapping starts at 0 and reaches to the highest address seen in it.
+// The address of a frame is the one with which names are looked up: for a call, the return address minus 1. Addresses
+// are virtual addresses of the ELF file. So a mapping starts at 0 and ends after the highest address that occurs in it.
 //
-// Strings are converted to UTF-8 and cut at kStringBytesMax. `full()` turns true at bytes_soft: the caller must then
-// call Finish before it adds another sample. Above bytes_hard, long new strings are left empty and counted. So no input
-// makes a request larger than a gRPC server accepts (4 MiB by default). Not thread-safe.
+// Strings are converted to UTF-8 and cut to kStringBytesMax. When the request has bytes_soft bytes, full() returns
+// true: the caller must then call Finish instead of adding another sample. Above bytes_hard, long new strings are
+// replaced by "" and counted. So a request is never larger than a gRPC server accepts (4 MiB by default). Not
+// thread-safe.
 class ProfilesBuilder {
  public:
   static constexpr size_t kStringBytesMax = 16'384;
@@ -87,28 +87,29 @@ class ProfilesBuilder {
   ProfilesBuilder(const ProfilesBuilder&) = delete;
   ProfilesBuilder& operator=(const ProfilesBuilder&) = delete;
 
-  // Returns the ResourceProfiles with these attributes, and adds it if it is new. The attributes keep their order, and
-  // each value has its type (profile/attribute_types.h). Empty values are left out.
+  // Returns the ResourceProfiles with these attributes. Adds it if it is new. The attributes keep their order.
+  // profile/attribute_types.h defines the types of their values. Attributes with an empty value are left out.
   ResourceIndex AddResource(const Attributes& attributes);
   AttributesIndex AddThread(const ThreadInfo& info);
-  // Returns the thread's attributes, plus how the walk of a stack ended if it did not end well. If the stack is
-  // complete, or has no user part, returns `thread` unchanged.
+  // Returns the attributes of the thread, plus the attribute tributary.stack.ending. If the stack is complete or has no
+  // user part, returns `thread` unchanged.
   AttributesIndex AddEnding(AttributesIndex thread, Ending ending);
-  // Returns `others` plus the attributes of one sample alone.
+  // Returns the attributes `others` plus a sample's own attributes, such as labels of pprof.
   AttributesIndex AddOwn(AttributesIndex others, const Attributes& own);
-  // Returns "not set" if one of the ids is not valid (profile/attributes.h).
+  // Returns "not set" if one of the ids is invalid (profile/attributes.h).
   LinkIndex AddLink(std::string_view trace_id, std::string_view span_id);
-  // Returns "not set" if `id` is unknown: memory without a file.
+  // Returns "not set" if `id` is unknown, because the code is not in a file.
   MappingIndex AddMapping(const ExecutableId& id, std::string_view path);
-  // Returns "not set" if `name` is empty. `system_name`: the name for the linker; "": the same as `name`. `file`: "" if
-  // unknown.
+  // Returns "not set" if `name` is empty. `system_name`: the linkage name, which may be mangled, or "" if it is the
+  // same as `name`. `file`: the source file, or "" if it is unknown.
   FunctionIndex AddFunction(std::string_view name, std::string_view system_name, std::string_view file = {});
   struct Line {
     FunctionIndex function;
     uint32_t line = 0;  // 0: unknown
     friend auto operator<=>(const Line&, const Line&) = default;
   };
-  // `lines`: the innermost inlined call first, the function itself last; empty if no name is known.
+  // `lines`: the functions at this address, the innermost inlined function first and the function that contains all of
+  // them last. Empty: no name is known.
   LocationIndex AddLocation(FrameKind kind, MappingIndex mapping, uint64_t address, const std::vector<Line>& lines);
   TypeIndex AddType(const SampleTypeInfo& type);
   StackIndex AddStack(std::span<const LocationIndex> leaf_first);
@@ -130,7 +131,7 @@ class ProfilesBuilder {
   uint64_t dropped_strings() const { return dropped_strings_; }  // left empty because the request was full
   size_t bytes() const { return bytes_; }                        // an upper bound of the serialized size
 
-  // Returns the request. This object must not be used afterwards.
+  // Returns the request. Do not use this object afterwards.
   ProfilesRequestPtr Finish();
 
  private:

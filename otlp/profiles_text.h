@@ -6,16 +6,16 @@
 
 namespace tributary::otlp {
 
-// The layouts in which FormatProfiles can print profiles: those of two well-known OpenTelemetry programs.
+// The layouts of FormatProfiles. They are the output formats of two well-known OpenTelemetry programs.
 enum class TextLayout {
   kLazyBackend,  // opentelemetry-lazybackend's stdout: times, time stamps, file and line of every frame
   kCollector,    // the Collector's customprofilesexporter: attributes with their value type, functions only
 };
 
-// Formats a request as text that ends in a newline. Frames without a name show their address as the function, and
-// (lazybackend) their executable as the file. Control bytes and ill-formed UTF-8 are escaped as \xNN, so that no name
-// can forge a line. Time stamps are also shown in the local time zone. An index out of range counts as "not set". Any
-// thread may call it.
+// Formats a request as text that ends in a newline. For a frame without a name, shows the address as the function. In
+// the layout kLazyBackend, also shows the frame's executable as the file. Control bytes and ill-formed UTF-8 are
+// escaped as \xNN, so that no name can forge a line. Time stamps are also shown in the local time zone. Treats an index
+// that is out of range as "not set". Thread-safe.
 std::string FormatProfiles(const ProfilesRequest& request, TextLayout layout);
 
 }  // namespace tributary::otlp

@@ -11,12 +11,13 @@ namespace tributary::otlp {
 // The retry rules of OTLP over gRPC (OpenTelemetry protocol specification, "Failures"). absl::StatusCode and gRPC use
 // the same numbers for the same codes.
 
-// Returns whether a request refused with `code` may be sent again. ResourceExhausted may be retried only if the server
-// gave a delay (`has_retry_delay`): otherwise it may mean that the request is too large.
+// Returns true if a request that was refused with `code` may be sent again. For ResourceExhausted, returns
+// `has_retry_delay`, which says whether the server's answer contained a delay: without a delay, the request may be too
+// large.
 bool IsRetryable(absl::StatusCode code, bool has_retry_delay);
 
-// Returns the delay of a google.rpc.RetryInfo in a call's error details (a serialized google.rpc.Status), 0 to an hour.
-// Returns nullopt if there is none, or if the bytes are malformed.
+// Returns the delay of the google.rpc.RetryInfo in a call's error details, which are a serialized google.rpc.Status.
+// Limits the delay to 0 to 1 hour. Returns nullopt if there is no RetryInfo, or if the bytes are malformed.
 std::optional<int64_t> RetryDelayNs(std::string_view error_details);
 
 }  // namespace tributary::otlp

@@ -18,13 +18,13 @@ struct SendResult {
   std::string message;                    // if OK: the receiver's message
 };
 
-// The destination of requests. One thread calls Send; any thread may call Cancel.
+// Sends requests to a receiver. Only one thread at a time may call Send. Any thread may call Cancel.
 class ProfilesSender {
  public:
   virtual ~ProfilesSender() = default;
   // Makes one attempt. Returns within `timeout_ns`.
   virtual SendResult Send(const ProfilesRequest& request, int64_t timeout_ns) = 0;
-  // Makes the current Send, and every later one, end at once with a status of Cancelled.
+  // Makes the current call and all later calls of Send return at once, with the status Cancelled.
   virtual void Cancel() = 0;
 };
 

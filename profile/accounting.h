@@ -10,27 +10,27 @@
 
 namespace tributary {
 
-// The reasons for which a sample can be lost after `captured` counted it. The names appear in status, metrics and
-// docs/metrics.md.
+// Why a sample was lost after `captured` counted it. `tributary status`, metrics and docs/metrics.md use the names.
 enum class LossReason : uint8_t {
   kRingFull = 0,         // the BPF ring buffer was full
-  kStackError = 1,       // no stack could be read at all, or the scratch buffer was missing
-  kHoldOverflow = 2,     // too many samples were waiting for their mapping
-  kBadRecord = 3,        // an invalid ring record
-  kBatchOverflow = 4,    // unacknowledged batches were over their memory limit: the oldest were dropped
+  kStackError = 1,       // the BPF program's scratch memory was missing
+  kHoldOverflow = 2,     // too many samples waited until the collector knows their mappings
+  kBadRecord = 3,        // a record from the ring buffer was not valid
+  kBatchOverflow = 4,    // unsent batches exceeded the memory limit: the oldest were dropped
   kRejected = 5,         // the reducer refused the batch as malformed
   kShutdown = 6,         // not delivered before the deadline of a stop
-  kInDoubt = 7,          // sent to a reducer that did not answer again
-  kCollectorKilled = 8,  // captured by a collector that was killed before it sent them
-  kSpoolOverflow = 9,    // the spool was over its limit, or its disk was full: the oldest were dropped
-  kSpoolDamaged = 10,    // a spooled segment can no longer be read
+  kInDoubt = 7,          // sent to a reducer that then did not answer in time
+  kCollectorKilled = 8,  // captured by a collector that was killed before it sent the sample
+  kSpoolOverflow = 9,    // the spool or its disk was full: the oldest batches were dropped
+  kSpoolDamaged = 10,    // a file of the spool cannot be read any more
 };
 constexpr uint8_t kLossReasonCount = 11;
-constexpr size_t kLossReasonsMax = 64;               // limit of the formats: a later release may add reasons
+constexpr size_t kLossReasonsMax = 64;               // limit in all formats, so that later releases can add reasons
 std::string_view LossReasonName(LossReason reason);  // "ring_full", …
 
-// Running totals of a session since its start. `captured` counts the runs of the BPF program on busy CPUs. For each
-// sample type, captured = stored + Σ lost as soon as each captured sample was either stored or reported lost.
+// Running totals of a session since its start. `captured` counts captured samples: for CPU samples, the sampling ticks
+// on busy CPUs. When every captured sample was stored or reported lost, captured = stored + Σ lost holds for each
+// sample type.
 template <typename Key>
 struct AccountingBy {
   CountsBy<Key> captured;
@@ -48,7 +48,7 @@ struct AccountingBy {
       return !samples.parts().empty();
     });
   }
-  // Returns captured plus lost. The parts of the sum are all types other than CPU that were counted.
+  // Returns captured plus lost. The parts() of the result are all sample types other than CPU that occur here.
   CountsBy<Key> Counted() const { return captured + TotalLost(); }
   CountsBy<Key>& LostFor(LossReason reason) { return lost[static_cast<size_t>(reason)]; }
   const CountsBy<Key>& LostFor(LossReason reason) const { return lost[static_cast<size_t>(reason)]; }
@@ -58,7 +58,7 @@ struct AccountingBy {
     for (size_t i = 0; i < kLossReasonCount; ++i) lost[i] += other.lost[i];
     return *this;
   }
-  // Subtracts earlier totals of the same session. The result is the counts since then.
+  // Subtracts earlier totals of the same session. The result is the counts since those totals.
   AccountingBy& operator-=(const AccountingBy& before) {
     captured -= before.captured;
     idle -= before.idle;
@@ -68,8 +68,8 @@ struct AccountingBy {
   friend bool operator==(const AccountingBy&, const AccountingBy&) = default;
 };
 
-// SampleCounts and Accounting belong to one source and use its type numbers. The Named variants add up several sources,
-// so they identify a type by its name, unit and aggregation.
+// SampleCounts and Accounting are for one source and use its type numbers. The Named variants can be sums over several
+// sources, so they identify a sample type by its name, unit and aggregation.
 using SampleCounts = CountsBy<SampleType>;
 using Accounting = AccountingBy<SampleType>;
 using NamedSampleCounts = CountsBy<SampleTypeInfo>;

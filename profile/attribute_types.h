@@ -6,14 +6,14 @@
 
 namespace tributary {
 
-// The type that an attribute's value has in OTLP. All other parts of this project treat attribute values as text.
+// The type of an attribute's value in OTLP. All other code of this project treats attribute values as text.
 enum class AttributeType : uint8_t {
   kText,
   kInt,    // sent as text if the value is not an integer
   kTexts,  // one or more texts, separated by commas
 };
 
-// Returns the type by OpenTelemetry's conventions for the keys that this project creates itself, and kText for all
+// For keys that this project creates, returns the type that OpenTelemetry's conventions specify. Returns kText for all
 // other keys.
 AttributeType AttributeTypeOf(std::string_view key);
 

@@ -14,9 +14,9 @@
 
 namespace tributary {
 
-// The node that samples come from: a machine, or for an import the values that the import gives instead.
+// Describes the node that samples come from. For imported samples, these values are part of the import.
 struct NodeInfo {
-  std::string node_id;  // stable over reboots: /etc/machine-id, else the host name
+  std::string node_id;  // does not change at a reboot: /etc/machine-id, or else the host name
   std::string boot_id;  // /proc/sys/kernel/random/boot_id
   std::string host_name;
   std::string kernel_release;
@@ -26,14 +26,14 @@ struct NodeInfo {
   uint32_t sample_rate_hz = 0;
 };
 
-// The sender of batches. Does not change during the life of a collector process.
+// Describes the sender of batches. Does not change during the life of a collector process.
 struct SessionInfo : NodeInfo {
-  std::array<uint8_t, 16> session_id{};  // random
+  std::array<uint8_t, 16> session_id{};  // random; Delivery sets the last byte to the reducer's index
 };
 
-// An earlier session of the same node that has ended. The first closed session of a batch accounts for its `captured`,
-// minus the samples of the other closed sessions. Those of these samples that were neither stored nor reported lost
-// count as lost for `reason`.
+// An earlier session of the same node that has ended. Its share of captured samples is `captured`. For the first closed
+// session of a batch, the share is `captured` minus the samples of the batch's other closed sessions. Samples of the
+// share that were neither stored nor reported lost count as lost for `reason`.
 struct ClosedSession {
   std::array<uint8_t, 16> session_id{};
   SampleCounts captured;
@@ -43,32 +43,33 @@ struct ClosedSession {
 };
 constexpr size_t kClosedSessionsMax = 32;  // per batch
 
-// Samples in order of time, with the dictionary that defines their ids. Several batches share one dictionary, which
-// keeps growing after a batch is closed. A new dictionary object means that ids start again.
+// Samples in order of time, with the dictionary that defines their ids. Several batches share one dictionary. It may
+// grow after a batch was closed. In another dictionary object, the same ids have other meanings.
 struct Batch {
-  uint64_t sequence = 0;  // from 1, without gaps, for the life of the session
+  uint64_t sequence = 0;  // the batch's number in its session: from 1, without gaps
   ClockPair clock;        // read when the batch was closed
   std::vector<Sample> samples;
   Accounting accounting;  // the session's totals when the batch was closed
   std::shared_ptr<const Dictionary> dictionary;
-  std::vector<SampleTypeDefinition> sample_types;  // of type numbers that are not built in; TypesOf adds built-in ones
-  std::vector<ClosedSession> closes;               // at most kClosedSessionsMax; sending one again changes nothing
+  std::vector<SampleTypeDefinition> sample_types;  // of all type numbers that are not built in
+  std::vector<ClosedSession> closes;               // at most kClosedSessionsMax; may be sent repeatedly
 };
 
 SampleCounts CountSamples(std::span<const Sample> samples);
 
-// Returns the sample type definitions that must be sent with the batch, because some releases do not know these type
-// numbers: the batch's own definitions, and the built-in types above kSampleTypesUndefinedMax that its samples,
-// accounting or closed sessions have.
+// Returns the sample type definitions that must be sent with the batch. These are the batch's own definitions, and
+// those built-in types above kSampleTypesUndefinedMax that occur in its samples, accounting or closed sessions: earlier
+// releases do not know these built-in types.
 std::vector<SampleTypeDefinition> TypesOf(const Batch& batch);
 
-// Receives batches. Implemented by the intake client, the reducer's store, and the OTLP and log encoders.
+// Receives batches. For example, Delivery (intake/client/) sends them to reducers, and RecordingSink
+// (intake/recording/) writes them to a file.
 class BatchSink {
  public:
   virtual ~BatchSink() = default;
 
-  // Takes ownership of one batch. Never blocks. A sink that must drop samples counts them by LossReason itself. The
-  // caller only logs a returned error. Called on the owner's loop.
+  // Takes ownership of one batch. Never blocks. If the sink drops samples, it must count them by LossReason. The caller
+  // only logs a returned error. Called on the owner's loop.
   virtual absl::Status Take(Batch batch) = 0;
 };
 

@@ -8,7 +8,8 @@
 
 namespace tributary {
 
-// Definitions to append to a dictionary. They have no ids of their own: each one gets the next id of its table.
+// Definitions to append to a dictionary. They contain no ids: each definition gets the next id of its table when it is
+// appended.
 struct Definitions {
   std::vector<std::string> strings;
   std::vector<Executable> executables;

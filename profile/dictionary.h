@@ -16,19 +16,20 @@
 
 namespace tributary {
 
-// Gives numbers to everything that a session's samples refer to: strings, executables, frames, trie nodes, processes,
-// threads. Ids are dense, given in order of first use and never reused. The meaning of an id never changes. A
-// definition refers to smaller ids only (a node's parent is older than the node). Both ends of a session hold a
-// dictionary, and the two stay equal: the collector interns, and the reducer appends the definitions that it receives.
+// A dictionary gives ids to everything that a session's samples refer to: strings, executables, frames, trie nodes,
+// processes, threads. Each table has its own ids: 0, 1, 2, … in order of first use. The meaning of an id never changes.
+// A definition refers only to earlier tables, or to smaller ids of its own table: a node's parent has a smaller id than
+// the node. Both ends of a session have a dictionary, and the two stay equal. The collector interns definitions, and
+// the reducer appends the definitions that it receives.
 //
-// Cost: a known stack of 20 frames takes 0.64 µs, with the search for its mappings (collector_bench); 12 bytes per node
-// plus its hash slot. Bounded by `DictionaryLimits`: when full() is true, the caller starts a new dictionary. Not
-// thread-safe.
+// To intern a known stack of 20 frames takes 0.64 µs, including the search for its mappings (collector_bench). A node
+// needs 12 bytes and a slot in a hash table. `DictionaryLimits` limits the tables. If full() is true, the caller should
+// start a new dictionary. Not thread-safe.
 struct DictionaryLimits {
   uint32_t nodes_max = 131'072;
   uint32_t frames_max = 131'072;
   uint32_t strings_max = 65'536;
-  uint32_t string_bytes_max = 4096;  // per string; Intern cuts longer ones
+  uint32_t string_bytes_max = 4096;  // per string; InternString cuts longer strings
   uint32_t executables_max = 16'384;
   uint32_t processes_max = 32'768;
   uint32_t threads_max = 65'536;
@@ -56,38 +57,40 @@ class Dictionary {
   Dictionary(const Dictionary&) = delete;
   Dictionary& operator=(const Dictionary&) = delete;
 
-  // Interning: returns the id of an equal definition if there is one, else the next id. Returns id 0 if the table is
-  // full (and full() becomes true): the caller then keeps the sample with less detail, and never drops it.
+  // The Intern functions return the id of an equal definition. If there is none, they add the definition and return its
+  // new id. If the table is full, they return id 0, and full() becomes true. The caller must not drop the sample: it
+  // keeps the sample with less detail.
   StringRef InternString(std::string_view text);
-  ExecutableRef InternExecutable(const ExecutableId& id, std::string_view path);  // found by id; the first path stays
+  ExecutableRef InternExecutable(const ExecutableId& id, std::string_view path);  // compares only `id`
   FrameRef InternFrame(const Frame& frame);
   NodeRef InternNode(Node node);
-  // Interns a whole stack, outermost frame first. Returns its last node. Prefetches the slots of all frames at once:
-  // faster than one after the other if the tables are not in the processor's caches.
+  // Interns a whole stack, outermost frame first. Returns the node of its innermost frame. Prefetches the hash slots of
+  // all frames at once. This is faster if the tables are not in the processor's caches.
   NodeRef InternStack(std::span<const Frame> frames);
   ThreadRef InternThread(const Thread& thread);
-  // Finds a process by its key. If anything else about the process has changed (for example, its container became known
-  // later), it gets a new definition and a new id.
+  // Compares the key first. If a process with this key is defined, but another field has changed (for example, its
+  // container is now known), adds a new definition with a new id.
   ProcessRef InternProcess(const Process& process);
 
-  // Eviction decides by the time of the last use of each node and thread. SetNow sets the current time, in a unit that
-  // the caller chooses. A new definition counts as used now. Use marks the leaf or thread of a sample. For an eviction,
-  // a node was last used when any node below it was.
+  // An eviction drops the nodes and threads that were not used for the longest time. SetNow sets the current time, in a
+  // unit that the caller chooses. A new definition counts as used now. Use records that a sample uses a leaf or a
+  // thread now. The use of a node also counts for all its parents.
   void SetNow(uint32_t now) { now_ = now; }
   void Use(NodeRef leaf) { node_uses_[leaf.value] = now_; }
   void Use(ThreadRef thread) { thread_uses_[thread.value] = now_; }
   const std::vector<uint32_t>& node_uses() const { return node_uses_; }
   const std::vector<uint32_t>& thread_uses() const { return thread_uses_; }
 
-  // Appending, for the receiving end: gives the definition the next id. Returns false and changes nothing if the table
-  // is full or a reference is not yet defined.
+  // The Append functions are for the receiving end. They add a definition with the next id. They return false and
+  // change nothing if the table is full or if the definition refers to an undefined id.
   bool Append(std::string_view text);
   bool Append(const Executable& executable);
   bool Append(const Frame& frame);
   bool Append(const Node& node);
   bool Append(const Process& process);
   bool Append(const Thread& thread);
-  // Appends all definitions in order. Returns false if one of them was refused; the definitions before it stay.
+  // Appends all definitions in order. Returns false at the first definition that cannot be appended. The definitions
+  // before it stay.
   bool Append(const Definitions& definitions);
 
   std::string_view string(StringRef ref) const { return strings_[ref.value]; }
@@ -98,7 +101,7 @@ class Dictionary {
   const Thread& thread(ThreadRef ref) const { return threads_[ref.value]; }
   ProcessRef NewestProcess(ProcessRef ref) const;  // the newest definition of the same process
 
-  // Numbers of definitions, including id 0. Each is also the next id.
+  // The number of definitions in each table, including id 0. This number is also the next id of the table.
   uint32_t string_count() const { return static_cast<uint32_t>(strings_.size()); }
   uint32_t executable_count() const { return static_cast<uint32_t>(executables_.size()); }
   uint32_t frame_count() const { return static_cast<uint32_t>(frames_.size()); }
@@ -106,21 +109,21 @@ class Dictionary {
   uint32_t process_count() const { return static_cast<uint32_t>(processes_.size()); }
   uint32_t thread_count() const { return static_cast<uint32_t>(threads_.size()); }
   DictionaryCounts counts() const;
-  // Returns the definitions that were added after the counts were `before`.
+  // Returns the definitions that were added after counts() was `before`.
   Definitions DefinedSince(const DictionaryCounts& before) const;
 
-  // Returns true if any table has refused a definition, or is so near its limit that it might refuse one of the next
-  // batch.
+  // Returns true if a definition did not fit into its table, or if a table is so full that the definitions of the next
+  // batch may not fit.
   bool full() const { return full_; }
   const DictionaryLimits& limits() const { return limits_; }
-  // The dictionary and the eviction that this one was made from. nullptr if it started empty.
+  // The dictionary and the eviction from which this dictionary was made. nullptr if it started empty.
   const Derivation* derivation() const { return derivation_.get(); }
 
-  // Order-dependent hash over the nodes defined so far. It is sent with every batch, so that the receiver notices if
-  // its dictionary differs from the sender's.
+  // Returns a hash over all nodes defined so far, in order. Each batch contains it, so that the receiver notices if its
+  // dictionary differs from the sender's dictionary.
   uint64_t rolling_hash() const { return rolling_hash_; }
-  // Returns the rolling hash after `node` was added to it. The hash of no nodes is 0. For a receiver that holds no
-  // whole dictionary.
+  // Returns the rolling hash `hash` with `node` added to it. The rolling hash without nodes is 0. For a receiver that
+  // does not have a Dictionary object.
   static uint64_t RollHash(uint64_t hash, Node node);
 
  private:
@@ -140,8 +143,8 @@ class Dictionary {
     bool operator()(const Node& a, const HashedNode& b) const { return a == b.node; }
     bool operator()(const HashedNode& a, const Node& b) const { return a.node == b; }
   };
-  // A frame's slot holds its id and half of its hash. Two frames rarely have the same half. The frame itself is
-  // compared only if the halves are equal.
+  // A slot of the hash table contains the frame's id and half of its hash. Frames are compared only if these halves are
+  // equal, which is rare for different frames.
   struct HashedFrame {
     uint32_t id, half_hash;
   };
@@ -169,7 +172,7 @@ class Dictionary {
   static WantedFrame Wanted(const Frame& frame) { return {&frame, absl::HashOf(frame)}; }
   FrameRef InternFrame(const WantedFrame& wanted);
 
-  // The upper half of the result is the path's hash.
+  // The upper half of the result is the hash of the path.
   static uint64_t HashPath(uint32_t parent_hash, FrameRef frame);
   uint64_t HashNode(Node node) const { return HashPath(path_hashes_[node.parent.value], node.frame); }
 
@@ -180,21 +183,21 @@ class Dictionary {
   uint32_t now_ = 0;
   uint64_t rolling_hash_ = 0;
   std::unique_ptr<const Derivation> derivation_;
-  std::deque<std::string> strings_;  // a deque: the map's keys point into it
+  std::deque<std::string> strings_;  // a deque, because the keys of string_ids_ point into it
   std::vector<Executable> executables_;
   std::vector<Frame> frames_;
   std::vector<Node> nodes_;
   std::vector<Process> processes_;
   std::vector<Thread> threads_;
   std::vector<uint32_t> node_uses_, thread_uses_;
-  // One hash per node, made from the frames of its path alone. So the hash of a child does not depend on the number of
-  // its parent.
+  // One hash per node, which depends only on the frames of its path. So the hash of a child does not depend on its
+  // parent's id.
   std::vector<uint32_t> path_hashes_;
   absl::flat_hash_map<absl::string_view, uint32_t> string_ids_;
   absl::flat_hash_map<ExecutableId, uint32_t> executable_ids_;
   absl::flat_hash_set<HashedFrame, FrameHash, FrameEqual> frame_ids_;
   absl::flat_hash_map<Node, uint32_t, NodeHash, NodeEqual> node_ids_;
-  absl::flat_hash_map<ProcessKey, uint32_t> process_ids_;  // the newest definition of the key
+  absl::flat_hash_map<ProcessKey, uint32_t> process_ids_;  // the newest definition of the process with this key
   absl::flat_hash_map<Thread, uint32_t> thread_ids_;
   std::vector<FrameRef> stack_frames_;  // scratch buffers of InternStack
   std::vector<uint64_t> stack_hashes_;

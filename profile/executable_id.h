@@ -11,24 +11,25 @@
 
 namespace tributary {
 
-// Identifies a file's code independently of its path and host. 99.3% of the executables of a Debian system have a GNU
-// build-id. Of the others, Go programs have a Go build id, and any file has a hash of its contents.
+// An executable id identifies the code of a file, independently of its path and host. It is the file's GNU build-id,
+// which 99.3% of the executables of a Debian system have. For a Go program without it, the id is the Go build id. For
+// all other files, it is a hash of the contents.
 enum class ExecutableIdKind : uint8_t {
-  kNone = 0,        // unknown: anonymous or unreadable memory
-  kGnuBuildId = 1,  // NT_GNU_BUILD_ID note, 1–20 bytes (also the kernel's limit); the kernel's own id is one too
-  kGoBuildId = 2,   // first 16 bytes of SHA-256 of the Go build id string (about 80 characters, in .note.go.buildid)
+  kNone = 0,        // unknown: the code is in anonymous memory or in an unreadable file
+  kGnuBuildId = 1,  // of the note NT_GNU_BUILD_ID: 1–20 bytes, which is also the kernel's limit
+  kGoBuildId = 2,   // first 16 bytes of the SHA-256 of the Go build id (a string of about 80 characters)
   kContentHash =
       3,  // htlhash of the OpenTelemetry profiles spec: SHA-256(first 4096 B, last 4096 B, size as BE64)[:16]
 };
 
-// A kind and its bytes. 22 bytes, compared and hashed by value.
+// An executable id: its kind and its bytes. The object has 22 bytes.
 class ExecutableId {
  public:
   static constexpr size_t kSizeMax = 20;
 
   ExecutableId() = default;
-  // Returns nullopt if `bytes` is empty (unless kind is kNone), longer than kSizeMax, or if kind is not one of the
-  // above.
+  // Returns nullopt if `kind` is not one of the kinds above, or if `bytes` has a wrong size. For kNone the size must be
+  // 0, for all other kinds 1 to kSizeMax.
   static std::optional<ExecutableId> Make(ExecutableIdKind kind, std::span<const uint8_t> bytes);
   static std::optional<ExecutableId> Make(ExecutableIdKind kind, std::string_view bytes);
 
@@ -36,7 +37,8 @@ class ExecutableId {
   std::span<const uint8_t> bytes() const { return {bytes_.data(), size_}; }
   std::string_view view() const { return {reinterpret_cast<const char*>(bytes_.data()), size_}; }
   bool known() const { return kind_ != ExecutableIdKind::kNone; }
-  // "6ecd6ec21e…" for a GNU build-id, "go:…" and "htl:…" for the others, "unknown" for none.
+  // Returns "6ecd6ec21e…" for a GNU build-id, "go:…" for a Go build id, "htl:…" for a content hash, and "unknown" for
+  // kNone.
   std::string ToString() const;
   static std::optional<ExecutableId> FromString(std::string_view text);
 
@@ -49,7 +51,7 @@ class ExecutableId {
  private:
   ExecutableIdKind kind_ = ExecutableIdKind::kNone;
   uint8_t size_ = 0;
-  std::array<uint8_t, kSizeMax> bytes_{};  // zero after size_
+  std::array<uint8_t, kSizeMax> bytes_{};  // the bytes from size_ on are zero
 };
 
 }  // namespace tributary

@@ -7,37 +7,39 @@
 
 namespace tributary {
 
-// The kind of code that a frame is in. Values are on the wire and in the store: append only, with a row in kFrameKinds.
+// The kind of a frame's code. The values are part of the wire format and of the store: only append new values, and add
+// a row to kFrameKinds.
 enum class FrameKind : uint8_t {
   kUnknown = 0,  // an address that no mapping covered
-  kNative = 1,   // (executable, ELF virtual address)
-  kKernel = 2,   // (kernel, module or generated code, offset from its base: _stext, the module's .text, its begin)
+  kNative = 1,   // machine code of a file; the address is an ELF virtual address
+  kKernel = 2,   // kernel: offset from _stext; module: offset from .text; generated code: offset from its start
   kInlined = 3,  // only in results: a function inlined into native code
   kRoot = 4,     // only in results: all stacks together
-  kGo = 5,       // like kNative, but compiled by Go. Nodes send kNative; symbol tables correct it
+  kGo = 5,       // like kNative, but compiled by Go. Nodes send kNative, and the reducer's symbol table corrects it
 };
 
 // How a frame without a symbol is named.
 enum class FrameNaming : uint8_t {
   kUnknown,      // "[unknown]"
   kFileAddress,  // "libc.so.6+0x1234"
-  kKernel,       // the same; "[kernel]+0x1234" where no file is known
+  kKernel,       // like kFileAddress; "[kernel]+0x1234" if no file is known
   kOwn,          // Frame::name
 };
 
 struct FrameKindRow {
-  std::string_view name;       // in answers and in the CLI
-  std::string_view color;      // key in the palettes of the page and the CLI; "file" gives each file its own color
-  std::string_view otlp_type;  // profile.frame.type; "": only in results
+  std::string_view name;       // in API answers and in the CLI
+  std::string_view color;      // key of the color in the web page and the CLI; "file": a color for each file
+  std::string_view otlp_type;  // the attribute profile.frame.type; "": the kind occurs only in results
   std::string_view mark;       // appended to the name in folded stacks
   FrameNaming naming;
   bool has_address;  // Frame::address can be looked up in the symbol table of Frame::executable
-  // The kind's number in the API answers of old releases, which did not contain the list of kinds. -1: those releases
-  // do not know the kind.
+  // The kind's number in the API answers of old releases. Those answers did not contain the list of kinds. -1: old
+  // releases do not know the kind.
   int8_t old_number = -1;
 };
 
-// All differences between kinds. A new kind is added here and nowhere else.
+// All differences between kinds. To add a kind, change only this file. If it has a new color, also add the color to
+// ui/src/flame/colors.ts and cli/picture.cc.
 constexpr auto kFrameKinds = std::to_array<FrameKindRow>({
     {"unknown", "unknown", "unknown", "", FrameNaming::kUnknown, false, 4},
     {"native", "file", "native", "", FrameNaming::kFileAddress, true, 1},
@@ -52,7 +54,7 @@ constexpr const FrameKindRow& RowOf(FrameKind kind) {
   const auto number = static_cast<size_t>(kind);
   return kFrameKinds[number < kFrameKindCount ? number : 0];
 }
-// Returns true if a node or an importer may send this kind. `number` may be any number, because it comes from outside.
+// Returns true if a node or an importer may send this kind. `number` is from outside and may have any value.
 constexpr bool IsFrameKind(uint64_t number) {
   return number < kFrameKindCount && !kFrameKinds[number].otlp_type.empty();
 }

@@ -11,7 +11,7 @@
 #include "profile/frame_kinds.h"
 #include "profile/sample_types.h"
 
-// The types that nodes and reducers share. docs/data-model.md explains them. The dictionary that numbers them is in
+// The types that nodes and reducers share (docs/data-model.md). The dictionary that gives them ids is in
 // profile/dictionary.h.
 
 namespace tributary {
@@ -27,28 +27,28 @@ using ThreadRef = Strong<struct ThreadRefTag, uint32_t>;
 
 struct Executable {
   ExecutableId id;
-  StringRef path;  // as first seen on that node: a hint for people, never an identity
+  StringRef path;  // first path on that node: for people, not an identity
 
   friend bool operator==(const Executable&, const Executable&) = default;
 };
 
-// Returns the address to look up for a frame: a return address minus one, since a call may be a function's last
-// instruction. Nodes use this function to find mappings and unwind rows; the BPF program does the same in
-// bpf/unwind.bpf.h (`pc - is_return`). To find names, only the reducer's FrameSymbolizer uses it.
+// Returns the address to look up for a frame. For a return address this is the address minus one, because a call may be
+// the last instruction of a function. Nodes use this function to find mappings and unwind rows. The BPF program
+// computes the same address in bpf/unwind.bpf.h (`pc - is_return`). When names are looked up, only the reducer's
+// FrameSymbolizer calls this function.
 constexpr uint64_t LookupAddress(uint64_t address, bool is_caller) { return address - (is_caller && address != 0); }
 
-constexpr size_t kFrameNameBytesMax = 512;  // of a name that the sender gives to a frame; the rest is cut off
+constexpr size_t kFrameNameBytesMax = 512;  // limit of a name that the sender gives to a frame; longer names are cut
 
-// The code that a thread was in. For kinds with an address, (executable, address) identifies the code. A frame of a
-// language runtime has two words instead: its code object and the position in it. A frame that was sent with its name
-// needs neither.
+// The code that a thread was running. For kinds with an address, (executable, address) identifies the code. A frame of
+// a language runtime has a code object and a position in it instead. A frame that was sent with its name needs neither.
 struct Frame {
   FrameKind kind = FrameKind::kUnknown;
-  // True if the address is a return address (LookupAddress). The same address can also occur in frames that were
-  // interrupted at it.
+  // True if the address is a return address (see LookupAddress). The same address can also occur in frames that were
+  // interrupted there, with is_caller = false.
   bool is_caller = false;
   ExecutableRef executable;
-  uint64_t address = 0;   // or the code object
+  uint64_t address = 0;   // or the id of the code object
   uint32_t position = 0;  // in the code object; if the frame has a name: the line, 0: unknown
   StringRef name;
 
@@ -74,11 +74,11 @@ struct Node {
   }
 };
 
-// One run of a program. exec keeps pid and start time, so the sequence number distinguishes the programs that one
-// process runs. A key is unique within one boot, which the session identifies.
+// Identifies one run of a program in a process. An exec does not change pid and start time, so exec_sequence
+// distinguishes the programs that one process runs. A key is unique within one boot of a machine.
 struct ProcessKey {
   Pid pid;
-  int64_t start_time_ns = 0;  // of the thread group leader, CLOCK_BOOTTIME ns as the kernel counts it; 0: unknown
+  int64_t start_time_ns = 0;  // of the thread group leader, ns of the kernel's CLOCK_BOOTTIME; 0: unknown
   uint32_t exec_sequence = 0;
 
   friend auto operator<=>(const ProcessKey&, const ProcessKey&) = default;
@@ -91,12 +91,12 @@ struct ProcessKey {
 struct Process {
   ProcessKey key;
   Pid parent;
-  StringRef comm;             // of the group leader when first seen; the process chose the bytes
+  StringRef comm;             // of the thread group leader when first seen; may be any bytes
   ExecutableRef executable;   // its main executable; 0 for kernel threads
   StringRef executable_path;  // as the process sees it (inside its mount namespace)
-  StringRef container_id;     // "": in no container; else lower-case hex, as the runtime writes it
+  StringRef container_id;     // as the runtime writes it; "": in no container
   StringRef cgroup_path;
-  StringRef attributes;  // the process's own, for example OTEL_SERVICE_NAME; encoded by EncodeAttributes
+  StringRef attributes;  // the process's own, such as its service.name; encoded by EncodeAttributes
 
   friend bool operator==(const Process&, const Process&) = default;
 };
@@ -113,19 +113,19 @@ struct Thread {
   }
 };
 
-// How the walk of a stack ended. Stored as data, to show the health of stacks.
+// How the walk of a stack ended. The store contains it, to show how many stacks are complete.
 enum class Ending : uint8_t {
-  kUnknown = 0,           // the source did not report it
-  kComplete = 1,          // the outermost frame is a thread's or process's start
-  kKernelOnly = 2,        // a kernel thread, or no user stack exists (inside execve or exit)
-  kTruncatedDepth = 3,    // deeper than the walker's limit
-  kUnreadableMemory = 4,  // user memory paged out or invalid
-  kNoMapping = 5,         // an address that no mapping covers
-  kNoTable = 6,           // code whose unwind rows were not loaded in time
-  kBadRow = 7,            // unwind information that cannot be followed
-  kFramePointerLost = 8,  // code without unwind information, and its chain of frame pointers stops short of a start
+  kUnknown = 0,           // the sender did not report it
+  kComplete = 1,          // the outermost frame is the start of a thread or a process
+  kKernelOnly = 2,        // there is no user stack: a kernel thread, or inside execve or exit
+  kTruncatedDepth = 3,    // the stack is deeper than the walker's limit
+  kUnreadableMemory = 4,  // user memory was paged out, or is invalid
+  kNoMapping = 5,         // no mapping covers the caller's address
+  kNoTable = 6,           // the code's unwind rows were not loaded in time
+  kBadRow = 7,            // the unwind information cannot be followed
+  kFramePointerLost = 8,  // no unwind information, and the chain of frame pointers ends before a start function
   kNoProgress = 9,        // the caller's frame would not lie above its callee's
-  kStaleMapping = 10,     // the walk used a mapping that was replaced in the meantime; the stack is cut before it
+  kStaleMapping = 10,     // the walk used a mapping that was replaced meanwhile; the stack is cut before it
 };
 constexpr uint8_t kEndingCount = 11;
 std::string_view EndingName(Ending ending);
@@ -138,9 +138,9 @@ struct Sample {
   Ending ending = Ending::kUnknown;
   uint16_t cpu = 0;
   uint32_t count = 1;
-  uint64_t value = 0;  // in its type's unit
+  uint64_t value = 0;  // in the unit of `type`
   // Attributes of this sample alone, encoded by EncodeAttributes: labels of pprof, or the span in which the sample was
-  // taken (attributes.h: kTraceId). Samples that are stored as sums lose them.
+  // taken (attributes.h: kTraceId). Sums of samples do not have them.
   StringRef attributes;
 
   friend bool operator==(const Sample&, const Sample&) = default;

@@ -13,13 +13,14 @@
 
 namespace tributary {
 
-// Values are in the store: append only.
+// The values are in the store: only append new values.
 enum class SourceKind : uint8_t {
-  kSession = 0,  // one run of a collector; id: its session's 16 bytes
-  kImport = 1,   // data that is imported as a whole; id: 1 to 64 bytes that name its owner
+  kSession = 0,  // a session of a collector; id: its session id, 16 bytes
+  kImport = 1,   // imported data; id: 1 to 64 bytes, the name of the import's owner
 };
 
-// The source of a batch. The store keeps the source's totals, and identifies its batches by their sequence numbers.
+// The source of a batch. The store has totals for each source. It recognises a batch that it already has by the source
+// and the sequence number.
 struct Source {
   SourceKind kind = SourceKind::kSession;
   std::string id;
@@ -30,16 +31,16 @@ struct Source {
   friend auto operator<=>(const Source&, const Source&) = default;
 };
 
-// Says how a generation of definitions continues an earlier one: the evicted definitions are dropped, and the rest gets
-// new ids.
+// The earlier generation that a new generation continues, and the eviction between them: evicted definitions are
+// dropped, and the kept definitions get new ids.
 struct DerivedFrom {
   uint32_t generation = 0;
   Eviction eviction;
 };
 
-// One batch as a store commits it, for every kind of source: samples, and the definitions that these samples are the
-// first to need. `clock` converts the samples' monotonic times to unix times. If the times are unix times already, both
-// times of `clock` are equal.
+// One batch in the form that a store commits: samples, and the definitions that they need and that earlier batches do
+// not have. Sources of every kind use it. `clock` is used to convert the monotonic times of samples to unix times. If
+// the samples already have unix times, the two times of `clock` are equal.
 struct RowBatch {
   Source source;
   std::shared_ptr<const NodeInfo> node;
@@ -48,26 +49,26 @@ struct RowBatch {
     node = session;
   }
 
-  // From 1, without gaps, for the life of the source. A batch with a number that is already durable changes nothing. 0:
-  // the batch has no number, so a repeated batch is not detected.
+  // The batch's number at its source: from 1, without gaps. If a batch with this number is already durable, the store
+  // ignores the batch. 0: the batch has no number, so the store cannot recognise a repeated batch.
   uint64_t sequence = 0;
-  // The number of the oldest batch that the source still holds. If a batch comes without all batches from this number
-  // on before it, the store refuses it like a batch with unknown definitions. The source then starts again at the first
-  // batch that is not durable.
+  // The number of the oldest batch that the source can still send. If a batch from this number on is missing before
+  // this batch, the store refuses this batch, like a batch with unknown definitions. The source then sends again, from
+  // the first batch that is not durable.
   uint64_t oldest_held = 1;
 
-  // `definitions` continue at `before`: the counts that the source's earlier batches of this generation have defined.
-  // Generation 0: the definitions are for this batch alone and are forgotten with it.
+  // `before`: the counts of definitions in the source's earlier batches of this generation. `definitions` continue
+  // there. Generation 0: the definitions are only for this batch, and later batches cannot refer to them.
   uint32_t generation = 0;
-  std::optional<DerivedFrom> derived;  // applied before everything else here; `before` is the state after it
+  std::optional<DerivedFrom> derived;  // applied first; `before` are the counts after it
   DictionaryCounts before;
   Definitions definitions;
 
   ClockPair clock;  // when the batch was closed
   std::vector<Sample> samples;
   std::vector<SampleTypeDefinition> sample_types;  // of the type numbers above kSampleTypesUndefinedMax
-  // With a sequence: the source's totals when the batch was closed. Without a sequence: the counts of this batch alone,
-  // which are added to the source's totals.
+  // If the batch has a sequence number: the source's totals when the batch was closed. If not: the counts of only this
+  // batch, which the store adds to the source's totals.
   Accounting accounting;
   std::vector<ClosedSession> closes;
   // Bytes received from this source since the previous batch. They are counted even if this batch is a duplicate.

@@ -11,13 +11,14 @@
 
 namespace tributary {
 
-// Sums stop at this limit. So a total is never below the sum of its parts, whatever numbers a sender claims.
+// Sums do not exceed this limit. So they cannot overflow, whatever numbers a sender sends, and a total is never below
+// the sum of its parts.
 constexpr uint64_t kSampleCountMax = uint64_t{1} << 62;
 
-// Numbers of samples: of all types together, and of each type except CPU (`Key()`) separately. Most counts are of CPU
-// samples only; to add them costs one addition. A plain number converts to a count of CPU samples.
+// A number of samples of all types together, and a number for each type except CPU. Most counts have only CPU samples.
+// To add these costs only one addition. A plain number converts to a count of CPU samples.
 //
-// `Key` names a type: SampleType for a single source, SampleTypeInfo if several sources are added up.
+// `Key` identifies a type: SampleType for a single source, SampleTypeInfo for sums over several sources.
 template <typename Key>
 class CountsBy {
  public:
@@ -28,7 +29,7 @@ class CountsBy {
 
   uint64_t total() const { return total_; }
   bool empty() const { return total_ == 0; }
-  // Types other than CPU, in order of the key. No count is 0.
+  // The counts of all types other than CPU, in order of the key. No count is 0.
   std::span<const Part> parts() const { return parts_; }
   uint64_t cpu() const {
     uint64_t rest = total_;
@@ -53,8 +54,9 @@ class CountsBy {
     }
   }
 
-  // Changes the type of `samples` CPU samples to `type`. Decoders use it, because messages contain a total and then its
-  // parts. Returns false and changes nothing if there are not that many CPU samples, or if the type already has a part.
+  // Changes the type of `samples` CPU samples to `type`. Decoders use it, because a message contains the total first
+  // and then the counts of the other types. Returns false and changes nothing if there are fewer than `samples` CPU
+  // samples, or if `type` already has a count.
   bool Split(const Key& type, uint64_t samples) {
     if (type == CpuKey() || samples > cpu() || Of(type) != 0) return false;
     total_ -= samples;
@@ -67,7 +69,7 @@ class CountsBy {
     for (const auto& [type, samples] : other.parts_) Add(type, samples);
     return *this;
   }
-  // Subtracts type by type. No count goes below 0.
+  // Subtracts the count of each type. No count becomes less than 0.
   CountsBy& operator-=(const CountsBy& other) {
     const uint64_t rest = cpu() - std::min(cpu(), other.cpu());
     for (const auto& [type, samples] : other.parts_) {

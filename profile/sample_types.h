@@ -11,19 +11,21 @@
 
 namespace tributary {
 
-// The quantity that a sample measures, as a number that the sample's source assigns. The enumerators are the types that
-// this project's own nodes measure. A source that uses other types sends their names and units (SampleTypeDefinition).
+// The type of a sample, as a number that the sample's source chooses. The enumerators are the types that this project's
+// own nodes measure. If a source uses other types, it sends their definitions (SampleTypeDefinition).
 #define TRIB_SAMPLE_TYPE_ENUMERATOR(NAME, Name, number, name, unit, aggregation) k##Name = number,
 enum class SampleType : uint8_t { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ENUMERATOR) };
 #undef TRIB_SAMPLE_TYPE_ENUMERATOR
-// Every release knows the numbers up to this one. Later numbers are sent with their definition.
+// All releases know the type numbers up to this one. Higher numbers are sent with their definition.
 constexpr uint8_t kSampleTypesUndefinedMax = 2;
 
-// How samples of different times are combined into one number. Values are on the wire and in the store: append only.
+// How samples of different times are combined into one number. The enumerators are part of the wire format and of the
+// store: only append new ones.
 enum class Aggregation : uint8_t {
-  kSum = 0,   // they add up: time, allocations
-  kLast = 1,  // a gauge, such as memory in use. Samples of one process and one time are a snapshot. Per minute and
-              // process the last snapshot counts; a longer time has the mean of its minutes
+  kSum = 0,   // values add up, such as time or allocations
+  kLast = 1,  // a gauge, such as memory in use. Samples of one process that have the same time form a snapshot.
+              // For each minute and process, only the last snapshot is used. The value of a longer time is the
+              // mean over its minutes
 };
 constexpr uint8_t kAggregationLast = static_cast<uint8_t>(Aggregation::kLast);  // the highest value
 
@@ -50,7 +52,7 @@ constexpr std::string_view SampleTypeName(SampleType type) {
 }
 
 // Identifies a type independently of its number at one source. A sum and a gauge with the same name and unit are two
-// types, so that one sender cannot change how another sender's values are combined.
+// different types. So one sender cannot change how values of another sender are combined.
 struct SampleTypeInfo {
   std::string name, unit;
   Aggregation aggregation = Aggregation::kSum;
@@ -59,14 +61,14 @@ struct SampleTypeInfo {
   friend auto operator<=>(const SampleTypeInfo&, const SampleTypeInfo&) = default;
 };
 
-// The type of samples whose own type has no name, or exceeds the limit on types.
+// The type for samples of an undefined type, and for samples of further types above the limit on types.
 inline const SampleTypeInfo kUndefinedType{"unknown", "unknown"};
 
 inline SampleTypeInfo InfoOf(const SampleTypeRow& row) {
   return {std::string(row.name), std::string(row.unit), row.aggregation};
 }
 
-// The meaning that a source gives a type number.
+// Defines a type number of a source.
 struct SampleTypeDefinition {
   SampleType type{};
   SampleTypeInfo info;
@@ -74,8 +76,8 @@ struct SampleTypeDefinition {
 };
 constexpr size_t kSampleTypesMax = 64;  // per batch
 constexpr size_t kSampleTypeBytesMax = 64;
-// Returns true if `text` can be a name or a unit: 1 to kSampleTypeBytesMax bytes of UTF-8 that EscapeForDisplay does
-// not change. A colon is not allowed, because it separates name and unit in API requests.
+// Returns true if `text` can be a name or a unit. It must have 1 to kSampleTypeBytesMax bytes of UTF-8 that
+// EscapeForDisplay does not change. A colon is not allowed, because it separates name and unit in API requests.
 bool IsSampleTypeText(std::string_view text);
 
 }  // namespace tributary

@@ -7,13 +7,14 @@
 
 #include "profile/model.h"
 
-// The functions below are the only list of a dictionary's tables and of the references between them. Code that handles
-// all tables uses these functions.
+// The functions below list the tables of a dictionary and the references between them. All code that handles every
+// table uses these functions.
 
 namespace tributary {
 
-// Calls visit(t.strings…), visit(t.executables…), … with the same member of all `tables`. In this order, definitions
-// refer only to earlier tables or to their own.
+// Calls `visit` once for each table, with the member for this table of each object in `tables`: first with all members
+// `strings`, then `executables`, and so on. In this order, a definition refers only to earlier tables or to its own
+// table.
 template <typename Visit, typename... Tables>
 constexpr void ForEachTable(Visit&& visit, Tables&&... tables) {
   visit(tables.strings...);
@@ -27,7 +28,7 @@ constexpr void ForEachTable(Visit&& visit, Tables&&... tables) {
 template <typename Is, typename Definition>
 concept DefinitionOf = std::same_as<std::remove_const_t<Definition>, Is>;
 
-// Calls visit(ref) with every reference in a definition: StringRef, ExecutableRef, …. `visit` may change the reference
+// Calls visit(ref) for each reference in a definition (StringRef, ExecutableRef, …). `visit` may change the reference
 // if the definition is not const.
 template <typename Definition, typename Visit>
 constexpr void ForEachRef(Definition& definition, Visit&& visit) {
@@ -86,17 +87,17 @@ struct Tables {
   Each strings, executables, frames, nodes, processes, threads;
 };
 
-// Numbers of definitions in each table, including id 0. The defined ids are those below the count.
+// The number of definitions in each table, including id 0. All ids below this number are defined.
 struct DictionaryCounts {
   uint32_t strings = 1, executables = 1, frames = 1, nodes = 1, processes = 1, threads = 1;
 
-  // Returns true if no count of `part` is larger.
+  // Returns true if no count of `part` is larger than the same count of this object.
   bool Covers(const DictionaryCounts& part) const {
     bool covers = true;
     ForEachTable([&](uint32_t mine, uint32_t theirs) { covers = covers && theirs <= mine; }, *this, part);
     return covers;
   }
-  // Returns true if every id that `definition` refers to is below its table's count.
+  // Returns true if all ids in `definition` are defined.
   bool Define(const auto& definition) const {
     bool defined = true;
     ForEachRef(definition, [&](auto ref) { defined = defined && ref.value < TableOf(*this, ref); });

@@ -6,38 +6,38 @@ docs::Manual ReducerManual() {
   return {
       .section = 8,
       .description =
-          {"reducer receives the samples of all kernel-collectors, names their stacks, stores them and shows them: "
-           "on a web page, by an HTTP API for tributary(1), and as OTLP profiles for other programs (--export). Run "
-           "one for a whole fleet, or several with the collectors spread over them. It needs no privileges.",
-           "Collectors connect to --intake-listen. The page, the API and the metrics are at --http-listen. Both listen "
-           "on 127.0.0.1 only, unless the option names another address.",
+          {"reducer receives samples from kernel-collectors, stores the samples, and finds the names of the functions "
+           "in their stacks. It shows the samples on a web page, serves them by an HTTP API to tributary(1), and sends "
+           "them as OTLP profiles to other programs (--export). Run one reducer for a whole fleet, or several reducers "
+           "that each serve a part of the collectors. It needs no privileges.",
+           "Collectors connect to --intake-listen. The page, the API and the metrics are at --http-listen. By default, "
+           "both addresses are on 127.0.0.1, which only this machine can reach.",
            "The intake can require TLS, client certificates and tokens. The page and the API have neither TLS nor "
            "passwords: let only networks that you trust reach them.",
-           "Samples are kept in --data-dir, or in the place that --store names, for the time of --retention. When they "
-           "reach --store-bytes-max, the oldest samples are removed."},
-      .environment = {{"SOURCE_DATE_EPOCH",
-                       "The date of the page that --print-docs man prints, in seconds since 1970."}},
+           "Samples are stored in --data-dir, or in --store if given, for the time of --retention. When their size "
+           "reaches --store-bytes-max, the oldest samples are removed."},
+      .environment = {{"SOURCE_DATE_EPOCH", "Date in the page that --print-docs man prints, as seconds since 1970."}},
       .files = {{"/etc/tributary/reducer.yaml",
-                 "The configuration file that packages install, for --config. Its keys are the options' names with _ "
-                 "for each dash. --print-docs yaml prints it anew."},
+                 "The configuration file of packages, for --config. Its keys are option names with _ for each dash. "
+                 "reducer --print-docs yaml prints such a file, with the default of each option."},
                 {"/var/lib/tributary",
-                 "The data directory of a reducer that runs as root. For other users it is $XDG_STATE_HOME/tributary "
-                 "or, without that variable, ~/.local/state/tributary."}},
+                 "The data directory of a reducer that runs as root, if --data-dir is not given. For other users it is "
+                 "$XDG_STATE_HOME/tributary or, if this variable is not set, ~/.local/state/tributary."}},
       .signals = {{"SIGTERM, SIGINT",
-                   "Receive no more samples, store and export the samples that were received, and exit."},
+                   "Stop receiving samples, store and export the samples that have been received, and exit."},
                   {"SIGHUP",
-                   "Read the options again. Options that mention SIGHUP in their description take effect at once. The "
-                   "log names the other options that changed: they need a restart."}},
+                   "Read the options again. New values of options that mention SIGHUP in their description take effect "
+                   "at once. Other changed options take effect after a restart: the log names them."}},
       .exit_status = {{"0",
-                       "The program stopped after a signal, or printed what an option asked for. With --health-check: "
-                       "it is healthy."},
+                       "The program stopped after a signal, or printed the output of an option such as --version. With "
+                       "--health-check: the running program is healthy."},
                       {"1",
                        "The program could not start. The message on standard error says what to do. With "
-                       "--health-check: it is not healthy."},
-                      {"2", "An option is wrong."}},
+                       "--health-check: the running program is not healthy, or no program runs."},
+                      {"2", "An option is unknown, or its value is invalid."}},
       .examples = {{"Receive the samples of this machine's collector, and show them at http://127.0.0.1:4040/:",
                     "reducer --data-dir /var/lib/tributary"},
-                   {"Receive the samples of a fleet by TLS, from collectors that send a token:",
+                   {"Receive the samples of a fleet over TLS, from collectors that send a token:",
                     "reducer --intake-listen 0.0.0.0:8000 \\\n"
                     "    --tls-cert server.pem --tls-key server.key --intake-token-file tokens"},
                    {"Send all samples to an OpenTelemetry Collector:",

@@ -4,7 +4,7 @@
 
 namespace tributary {
 
-// Returns the texts of reducer's man page that its options do not contain.
+// Returns the texts of the reducer's man page, except the descriptions of options.
 docs::Manual ReducerManual();
 
 }  // namespace tributary

@@ -51,39 +51,41 @@ struct SecurityTexts {
 };
 void AddSecurity(Options& table, ReducerOptions& out, SecurityTexts& texts) {
   table.Add({.name = "tls-cert",
-             .help = "PEM file of the intake's certificate chain; collectors must then use TLS",
+             .help = "PEM file of the certificate chain for --intake-listen; if set, collectors must use TLS",
              .value_name = "FILE",
              .reloadable = true},
             &out.tls_cert, "");
-  table.Add(
-      {.name = "tls-key", .help = "PEM file of --tls-cert's private key", .value_name = "FILE", .reloadable = true},
-      &out.tls_key, "");
+  table.Add({.name = "tls-key",
+             .help = "PEM file of the private key for --tls-cert",
+             .value_name = "FILE",
+             .reloadable = true},
+            &out.tls_key, "");
   table.Add({.name = "tls-ca",
-             .help = "PEM file of the authorities that sign collectors' certificates; each collector must then send a "
-                     "certificate",
+             .help = "PEM file of the certificate authorities that sign collectors' certificates; if set, every "
+                     "collector must present such a certificate",
              .value_name = "FILE",
              .reloadable = true},
             &out.tls_ca, "");
+  table.Add({.name = "intake-token-file",
+             .help = "file of tokens, one per line: TOKEN, or TOKEN NODE-ID-PATTERN for a token that is valid only for "
+                     "these nodes; if set, every collector must send one of the tokens",
+             .value_name = "FILE",
+             .reloadable = true},
+            &out.intake_token_file, "");
+  table.Add({.name = "intake-identity",
+             .help = "check of the names in a collector's certificate, if --tls-ca is set; credential: one of the "
+                     "names must be the collector's node id, or a pattern that matches the node id; any: no check",
+             .value_name = "WHAT",
+             .reloadable = true,
+             .values = {"credential", "any"}},
+            &texts.identity, "credential");
   table.Add(
-      {.name = "intake-token-file",
-       .help = "file of tokens, one per line: TOKEN or TOKEN NODE-ID-PATTERN; each collector must send one of them",
-       .value_name = "FILE",
-       .reloadable = true},
-      &out.intake_token_file, "");
-  table.Add(
-      {.name = "intake-identity",
-       .help = "credential: with --tls-ca, a collector's certificate must contain the collector's node id or a pattern "
-               "that matches it; any: the certificate may contain any name",
-       .value_name = "WHAT",
-       .reloadable = true,
-       .values = {"credential", "any"}},
-      &texts.identity, "credential");
-  table.Add({.name = "intake-node-bytes-per-second",
-             .help = "largest rate at which a node may send, 64KiB to 1TiB; if a node sends faster, the reducer pauses "
-                     "reading from that node, and the node keeps its samples as while no reducer answers",
-             .value_name = "BYTES",
-             .check = CheckRate},
-            &texts.node_rate, "64MiB");
+      {.name = "intake-node-bytes-per-second",
+       .help = "largest number of bytes per second that a node may send, 64KiB to 1TiB; if a node sends more, the "
+               "reducer pauses reading from the node; meanwhile the node's samples wait in the node's memory or spool",
+       .value_name = "BYTES",
+       .check = CheckRate},
+      &texts.node_rate, "64MiB");
 }
 
 absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {
@@ -110,25 +112,28 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
       &out.symbols_dir, "");
   table.Add(
       {.name = "symbols-max-bytes",
-       .help = "largest size of the symbol tables: half of it is for the tables, half for their uncompressed, mapped "
-               "form; when a half is full, its least recently used files are removed",
+       .help =
+           "largest size of the symbol tables on disk: half of it is for the tables, the other half for uncompressed "
+           "copies, which queries read; when one half is full, its least recently used files are removed",
        .value_name = "BYTES",
        .check = CheckBytes},
       &texts.bytes_max, "4GiB");
   table.Add({.name = "symbol-file-max-bytes",
-             .help = "largest size of a symbol file that is uploaded, or fetched from a debuginfod server; larger "
-                     "files are refused",
+             .help = "largest size of a file with symbols that is uploaded, or fetched from a debuginfod server; "
+                     "larger files are refused",
              .value_name = "BYTES",
              .check = CheckBytes},
             &texts.file_bytes_max, "8GiB");
   table.Add(
       {.name = "symbol-memory-max-bytes",
-       .help = "largest amount of memory for reading one symbol file; half of it is for the file's debug sections",
+       .help =
+           "largest amount of memory for reading one file with symbols; half of it is for the file's debug sections",
        .value_name = "BYTES",
        .check = CheckBytes},
       &texts.memory_max, "4GiB");
   table.Add({.name = "symbol-uploads",
-             .help = "on: everyone who can reach the page may upload files with symbols; off: uploads are refused",
+             .help = "whether files with symbols may be uploaded; on: by everyone who can reach --http-listen; off: "
+                     "uploads are refused",
              .value_name = "WHETHER",
              .values = {"on", "off"}},
             &texts.uploads, "on");
@@ -136,16 +141,16 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
              .help = "directory with debug files of sampled executables, such as /usr/lib/debug; may be repeated",
              .value_name = "DIR"},
             &out.debug_dirs);
-  table.Add({.name = "source-dir",
-             .help = "directory with source files, for the text of source lines; may be repeated",
-             .value_name = "DIR"},
-            &out.source_dirs);
   table.Add(
-      {.name = "debuginfod-urls",
-       .help = "debuginfod servers to ask for debug files and source files, in this order, with spaces between them; "
-               "the servers learn the build-ids of sampled executables",
-       .value_name = "URLS"},
-      &texts.debuginfod_urls, "");
+      {.name = "source-dir",
+       .help = "directory with source files, from which the reducer shows the text of source lines; may be repeated",
+       .value_name = "DIR"},
+      &out.source_dirs);
+  table.Add({.name = "debuginfod-urls",
+             .help = "URLs of debuginfod servers, separated by spaces; the reducer requests debug files and source "
+                     "files from them, in this order; the servers thus learn the build-ids of sampled executables",
+             .value_name = "URLS"},
+            &texts.debuginfod_urls, "");
 }
 
 absl::Status TakeSymbols(const SymbolTexts& texts, ReducerOptions& out) {
@@ -160,7 +165,7 @@ absl::Status TakeSymbols(const SymbolTexts& texts, ReducerOptions& out) {
   for (std::string url; urls >> url;) {
     if (!url.starts_with("http://") && !url.starts_with("https://")) {
       return Error(absl::StatusCode::kInvalidArgument,
-                   fmt::format("--debuginfod-urls: \"{}\" does not begin with http:// or https://", url));
+                   fmt::format("--debuginfod-urls: \"{}\" must begin with http:// or https://", url));
     }
     while (url.ends_with('/')) url.pop_back();
     out.debuginfod_urls.push_back(std::move(url));
@@ -175,31 +180,34 @@ struct MetadataTexts {
 };
 void AddMetadata(Options& table, MetadataTexts& texts) {
   table.Add({.name = "metadata-keep",
-             .help = "how long a pod, container or other entity without samples is kept after its end; with samples, "
-                     "it is kept at least for --retention",
+             .help = "how long the metadata of a pod, container or other entity without samples is kept after the "
+                     "entity's end; metadata of entities with samples is kept at least for --retention",
              .value_name = "DURATION",
              .check = CheckAge},
             &texts.keep, "1h");
   table.Add({.name = "metadata-wait",
-             .help = "how long exporters hold samples of a container whose metadata has not arrived yet, 0s to 10m",
+             .help = "how long --export waits for a container's metadata before it sends the container's samples "
+                     "without this metadata, 0s to 10m",
              .value_name = "DURATION",
              .check = CheckWait},
             &texts.wait, "10s");
-  table.Add({.name = "k8s-label",
-             .help = "label of pods, or of another OBJECT, to keep as an attribute: [OBJECT:]KEY[=NAME]; KEY may be a "
-                     "regular expression; may be repeated (docs/metadata.md)",
-             .value_name = "RULE"},
-            &texts.labels);
+  table.Add(
+      {.name = "k8s-label",
+       .help =
+           "Kubernetes label that becomes an attribute of samples: [OBJECT:]KEY[=NAME]; OBJECT is pod if not given; "
+           "KEY may be a regular expression; NAME is the attribute's name; may be repeated (docs/metadata.md)",
+       .value_name = "RULE"},
+      &texts.labels);
   table.Add({.name = "k8s-annotation",
-             .help = "annotation to keep as an attribute; RULE is as for --k8s-label; may be repeated",
+             .help = "Kubernetes annotation that becomes an attribute of samples; RULE is the same as for --k8s-label; "
+                     "may be repeated",
              .value_name = "RULE"},
             &texts.annotations);
-  table.Add(
-      {.name = "resource-attribute",
-       .help = "attribute of all samples; its value outranks any value that is found for the same KEY; special bytes "
-               "are written as %XX, as in OTEL_RESOURCE_ATTRIBUTES; may be repeated",
-       .value_name = "KEY=VALUE"},
-      &texts.attributes);
+  table.Add({.name = "resource-attribute",
+             .help = "attribute of all samples; VALUE replaces any other value of the attribute KEY; write special "
+                     "bytes as %XX, as in OTEL_RESOURCE_ATTRIBUTES; may be repeated",
+             .value_name = "KEY=VALUE"},
+            &texts.attributes);
 }
 
 absl::Status TakeMetadata(const MetadataTexts& texts, ReducerOptions& out) {
@@ -240,16 +248,18 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   ReducerOptions out;
   std::string intake, http, raw_age, sum_age, bytes_max;
   int64_t shards = 1;
-  Options table("reducer", "Names, stores and shows the samples that kernel-collectors send.");
+  Options table(
+      "reducer",
+      "Receives samples from kernel-collectors, finds the names of functions, and stores and shows the samples.");
   table.SetManual(ReducerManual);
   table.Add({.name = "intake-listen",
-             .help = "address that collectors connect to; a port alone means 127.0.0.1",
+             .help = "address that collectors connect to; PORT alone means 127.0.0.1:PORT",
              .value_name = "HOST:PORT",
              .flag_aliases = {"port", "p"},
              .check = CheckListen},
             &intake, "127.0.0.1:8000");
   table.Add({.name = "http-listen",
-             .help = "address of the web page, the API and /metrics; a port alone means 127.0.0.1",
+             .help = "address of the web page, the API and /metrics; PORT alone means 127.0.0.1:PORT",
              .value_name = "HOST:PORT",
              .check = CheckListen},
             &http, "127.0.0.1:4040");
@@ -266,35 +276,36 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .check = CheckStore},
             &out.store, "");
   table.Add({.name = "shards",
-             .help = "number of event loops; each has its own store file, and nodes are spread over them",
+             .help = "number of shards; each shard has its own event loop and store file, and receives the samples of "
+                     "some of the nodes",
              .value_name = "N",
              .flag_aliases = {"num-ingest-shards"}},
             &shards, 1, 1, 256);
   table.Add({.name = "export",
-             .help = "receiver to which all stored samples are sent: otlp://HOST:4317?signal=profiles, the same with "
-                     "otlps:// for TLS, or console for standard output; may be repeated",
+             .help = "receiver to which all stored samples are sent: otlp://HOST:4317?signal=profiles; "
+                     "otlps://HOST:4317?signal=profiles for TLS; console for standard output; may be repeated",
              .value_name = "URL"},
             &out.exports);
   table.Add({.name = "retention-raw",
-             .help = "how long single samples with their time stamps are kept; their sums per minute are kept for "
-                     "--retention",
+             .help = "how long single samples with exact time stamps are kept; older samples are kept only as sums per "
+                     "minute, up to the age of --retention",
              .value_name = "DURATION",
              .check = CheckAge},
             &raw_age, "24h");
   table.Add({.name = "retention",
-             .help = "how long samples are kept, at least as sums per minute",
+             .help = "how long the sums of samples per minute are kept",
              .value_name = "DURATION",
              .check = CheckAge},
             &sum_age, "7d");
   table.Add({.name = "store-bytes-max",
-             .help = "largest size of the stored samples on disk, without symbol tables; when it is reached, the "
-                     "oldest samples are removed",
+             .help = "largest size of the stored samples on disk, without symbol tables; when this size is reached, "
+                     "the oldest samples are removed",
              .value_name = "BYTES",
              .check = CheckBytes},
             &bytes_max, "10GiB");
   table.Add({.name = "ports-file",
-             .help = "file that receives {\"intake\":N,\"http\":N}, the port numbers, as soon as both ports are open; "
-                     "useful with port 0, when the system chooses them",
+             .help = "file to which the reducer writes its port numbers as {\"intake\":N,\"http\":N} as soon as both "
+                     "ports are open; useful with port 0, for which the system chooses a free port",
              .value_name = "PATH"},
             &out.ports_file, "");
   AddHealthCheck(table, &out.health_check);

@@ -13,7 +13,8 @@
 
 namespace tributary {
 
-// The options of the reducer from flags, environment and file. `reducer --help` prints the table.
+// Values of the reducer's options, from flags, environment variables and the configuration file. `reducer --help`
+// describes them.
 struct ReducerOptions {
   HostPort intake_listen, http_listen;
   std::string data_dir;
@@ -34,7 +35,7 @@ struct ReducerOptions {
   std::vector<std::string> source_dirs;
   int64_t metadata_keep_ns = 0, metadata_wait_ns = 0;
   K8sNameRules k8s_names;
-  Attributes resource;  // attributes of everything
+  Attributes resource;  // attributes of all samples
   std::string ports_file;
   LogSetup log;
   std::vector<OptionValue> values;
@@ -45,7 +46,9 @@ struct ReducerOptions {
 absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* argv,
                                                    const Options::Environment& environment);
 
-// /var/lib/tributary for root, else $XDG_STATE_HOME/tributary, else ~/.local/state/tributary, else ./tributary-data.
+// Returns /var/lib/tributary for root. For other users, returns the first of these directories for which the variable
+// is an absolute path: $XDG_STATE_HOME/tributary, $HOME/.local/state/tributary. If neither is, returns tributary-data
+// in the current directory.
 std::string DefaultDataDirectory(bool is_root, const Options::Environment& environment);
 
 }  // namespace tributary

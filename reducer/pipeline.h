@@ -37,23 +37,25 @@
 
 namespace tributary {
 
-// The whole reducer: collectors → acceptor → shards → store → query engine → web server and exporters. The pipeline
-// builds its parts in that order and starts them. It takes them down so that everything received is stored and
-// acknowledged, and everything stored is exported, within 5 s. Use it on main's thread; every part has its own threads.
-// It opens its ports first, and then gives up every capability of the process: ports below 1024 may need a capability,
-// and nothing later does.
+// The whole reducer: collectors → acceptor → shards → store → query engine → web server and exporters. Start builds and
+// starts these components. The destructor stops them within 5 s. In this time it stores and acknowledges all received
+// data, and then exports all stored data that the receivers accept. Only the main thread may use a pipeline; each
+// component has its own threads. Start opens the ports first and then drops all capabilities of the process: a port
+// below 1024 may need a capability, and no later step needs one.
 class Pipeline : private StatusSource {
  public:
-  // `clock` and `metrics` must outlive the pipeline. The message of an error is one line for a person: what failed, and
+  // `clock` and `metrics` must outlive the pipeline. An error message is one line for the user: it says what failed and
   // what to do about it.
   static absl::StatusOr<std::unique_ptr<Pipeline>> Start(const ReducerOptions& options, const Clock& clock,
                                                          Metrics& metrics);
   ~Pipeline() override;
 
-  // Replaces the certificates and tokens of the intake with those in `options`, for future connections. Ignores all
-  // other options. An error names the option; then nothing changes. Waits for the accepting loop.
+  // Loads the certificates and tokens of the intake again, from the files in `options`. Uses them for future
+  // connections. Ignores all other options. If a file cannot be used, returns an error that names the file's option,
+  // and changes nothing. Blocks until the accept loop uses the new credentials.
   absl::Status ReplaceCredentials(const ReducerOptions& options);
-  // Returns the loops that must make progress, with readable names. The loops live as long as the pipeline.
+  // Returns the event loops and their names, for a check that none of them is stuck. The loops exist as long as the
+  // pipeline.
   std::vector<std::pair<std::string, Loop*>> loops();
 
   uint16_t intake_port() const { return acceptor_port_; }
@@ -105,8 +107,8 @@ class Pipeline : private StatusSource {
   std::unique_ptr<QueryEngine> engine_;
   std::vector<std::unique_ptr<intake::Limits>> limits_;  // the acceptor's, then one per shard
   std::vector<std::unique_ptr<ingest::Shard>> shards_;
-  // A separate loop: strangers decide the cost of handshakes and credentials, and that work must not take the shards'
-  // time.
+  // Handshakes and checks of credentials run on a loop of their own, because unknown clients decide how much CPU time
+  // they use. This work must not delay the shards.
   std::unique_ptr<Loop> accept_loop_;
   std::unique_ptr<intake::Acceptor> acceptor_;  // on accept_loop_
   std::thread accept_thread_;

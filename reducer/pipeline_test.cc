@@ -96,7 +96,7 @@ TEST(Pipeline, NamesTheOptionOfADamagedStore) {
     const absl::Status status = Pipeline::Start(options, Clock::Real(), metrics).status();
     EXPECT_THAT(std::string(status.message()),
                 ::testing::StartsWith(place == std::string("data") ? "--data-dir: " : "--store: "));
-    EXPECT_THAT(std::string(status.message()), HasSubstr("restore it from a backup"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("restore the file from a backup"));
   }
 }
 

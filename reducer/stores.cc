@@ -60,7 +60,8 @@ absl::StatusOr<Parsed> Parse(std::string_view url) {
     RETURN_IF_ERROR(scheme.check(place));
     return Parsed{&scheme, place};
   }
-  return Error(absl::StatusCode::kInvalidArgument, fmt::format("\"{}\" is not a store: give {}", url, StoreUrlForms()));
+  return Error(absl::StatusCode::kInvalidArgument,
+               fmt::format("\"{}\" is not the URL of a store: give {}", url, StoreUrlForms()));
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 
 namespace tributary {
 
-// All data that a reducer keeps over restarts, except symbols. The reducer does not start without the store of samples.
-// Each of the other three stores may be an error: the component that needs the store then reports the error and works
+// The stores for all data that a reducer keeps over restarts, except symbols. `samples` is always open. Each of the
+// other three may be an error instead of a store: the component that needs the store then reports the error and works
 // in memory only.
 struct Stores {
   std::unique_ptr<store::Store> samples;
@@ -25,16 +25,18 @@ struct Stores {
   absl::StatusOr<std::unique_ptr<ServiceStateStore>> service_states;
 };
 
-// Store URLs are SCHEME:PLACE. The table of schemes in stores.cc is the only place that names the kinds of stores.
+// A store URL has the form SCHEME:PLACE, where the scheme is a kind of store. The table in stores.cc is the only code
+// that lists the schemes.
 std::string StoreUrlForms();                             // "sqlite:DIR", for help and messages
 std::string DefaultStoreUrl(std::string_view data_dir);  // a store in that directory
 absl::Status CheckStoreUrl(std::string_view url);        // InvalidArgument with a message that shows valid URLs
 
-// Opens the stores that the URL names. The caller must not have started threads: a store may set environment variables.
+// Opens the stores that `url` names. No other thread may be running, because OpenStores may set environment variables.
 // `clock` and `metrics` must outlive the stores.
 //
-// InvalidArgument: as CheckStoreUrl. AlreadyExists: another reducer uses the store. FailedPrecondition: a newer release
-// wrote one of the stores. PermissionDenied, ResourceExhausted: as the system reports them.
+// InvalidArgument: CheckStoreUrl refuses `url`. AlreadyExists: another reducer uses the store. FailedPrecondition: a
+// newer release wrote one of the stores. PermissionDenied: a file may not be read or written. ResourceExhausted: the
+// disk is full, or no memory or file descriptors are left.
 absl::StatusOr<Stores> OpenStores(std::string_view url, const store::StoreOptions& options, const Clock& clock,
                                   Metrics& metrics);
 

@@ -19,7 +19,7 @@ TEST(Stores, AnErrorNamesTheValidForms) {
   EXPECT_TRUE(CheckStoreUrl("sqlite:data").ok());
   for (const char* url : {"", "/var/lib/tributary", "postgres://host", "SQLite:x"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(CheckStoreUrl(url))) << url;
-    EXPECT_THAT(Message(CheckStoreUrl(url)), HasSubstr("is not a store: give sqlite:DIR"));
+    EXPECT_THAT(Message(CheckStoreUrl(url)), HasSubstr("is not the URL of a store: give sqlite:DIR"));
   }
   EXPECT_THAT(Message(CheckStoreUrl("sqlite:")), HasSubstr("needs a directory"));
   Metrics metrics;

@@ -184,17 +184,18 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
 absl::StatusOr<ExecutableId> IdentityForSymbols(ElfFile& file, const ExecutableId& claimed) {
   const bool is_module = IsKernelModule(file);
   if (file.type() == kElfTypeRelocatable && !is_module) {
-    return Error(absl::StatusCode::kNotFound, "it is an object file, which does not run before it is linked");
+    return Error(absl::StatusCode::kNotFound, "it is an object file (.o): give the linked executable or library");
   }
   ASSIGN_OR_RETURN(const ExecutableId own, file.Identity());
   const ExecutableId id = claimed.known() ? claimed : own;
   if (own != id && own.kind() != ExecutableIdKind::kContentHash) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("it has the id {}, not {}", own.ToString(), id.ToString()));
+                 fmt::format("the file has the id {}, but the id {} was expected", own.ToString(), id.ToString()));
   }
   if ((is_module || IsKernel(file)) && id.kind() != ExecutableIdKind::kGnuBuildId) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 "a kernel or kernel module without a build-id: its samples cannot be distinguished from another's");
+                 "a kernel or kernel module without a build-id: its samples cannot be distinguished from samples of "
+                 "other kernels");
   }
   return id;
 }

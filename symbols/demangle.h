@@ -5,9 +5,9 @@
 
 namespace tributary {
 
-// Returns a linkage name in readable form: Itanium C++, Rust (v0, and legacy without its hash). Returns all other names
-// unchanged, and names that cannot be demangled. The input may have any length, but names over 8 KiB are returned
-// unchanged, because demanglers recurse. Thread: any.
+// Returns the demangled form of a linkage name of Itanium C++ or Rust (v0 or legacy). For legacy Rust, the hash at the
+// end is removed. Returns all other names unchanged, and names that cannot be demangled. Names above 8 KiB are returned
+// unchanged, because demanglers are recursive. Any thread may call it.
 std::string Demangle(std::string_view linkage_name);
 
 }  // namespace tributary

@@ -97,7 +97,8 @@ class Reader {
       std::string_view name = names.substr(symbol.name, SymbolTable::kNameBytesMax);
       name = name.substr(0, name.find('\0'));
       if (name.size() > name_bytes_left) {
-        return Error(absl::StatusCode::kResourceExhausted, "ELF file: too many symbols share their names");
+        return Error(absl::StatusCode::kResourceExhausted,
+                     "ELF file: too many symbols use the same bytes of the string table");
       }
       name_bytes_left -= name.size();
       if (file_.machine() == kElfMachineArm64 && IsMappingSymbol(name)) continue;
@@ -241,7 +242,7 @@ absl::StatusOr<SymbolSource> AddElfSymbols(ElfFile& file, SymbolTableBuilder& bu
   if (reader.any_static()) return SymbolSource::kSymtab;
   if (reader.any()) return SymbolSource::kDynsym;
   if (bounds) return SymbolSource::kFunctions;
-  return Error(absl::StatusCode::kNotFound, "ELF file: neither function symbols nor bounds of functions");
+  return Error(absl::StatusCode::kNotFound, "ELF file: it has neither function symbols nor bounds of functions");
 }
 
 absl::StatusOr<SymbolSource> AddOwnSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max) {

@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// Contents of a table in flat form; see flat_layout.h.
+// The contents of a symbol table in flat form (flat_layout.h).
 struct FlatContents {
   ExecutableId id;
   SymbolSource source = SymbolSource::kNone;

@@ -10,7 +10,7 @@
 
 namespace tributary::testing {
 
-// A hand-made Go program of three functions, in the form that the Go version of each table form links:
+// A handwritten Go program with three functions, in the format that Go versions with the table form `form` write:
 //   main.main, 56 bytes of code and 8 of padding:
 //     0: main.go:10   12: main.go:12   16: other.go:4, outer   20: other.go:5, outer   24: other.go:2, inner in outer
 //     32: other.go:6, outer   48: main.go:13
@@ -19,7 +19,7 @@ struct GoImage {
   GoTableForm form = GoTableForm::kGo20;
   bool module = true;         // has runtime.moduledata
   bool loaded_later = false;  // pointers are zero in the file; their values are in a table of relocations
-  bool symbols = false;       // has symbols for the module's addresses
+  bool symbols = false;       // has symbols for the addresses in GoModule
   std::string section = ".gopclntab";
   uint16_t machine = kElfMachineX86_64;
   // Data that tests change.
@@ -27,7 +27,7 @@ struct GoImage {
   std::vector<std::pair<uint32_t, int32_t>> calls = {{16, -1}, {24, 0}, {32, 1}, {48, 0}, {56, -1}};  // end, record
 
   static constexpr uint64_t kMainBytes = 64, kFunctionBytes = 32;
-  static constexpr uint32_t kTreesPlace = 16;  // of the first tree, in go:func.*
+  static constexpr uint32_t kTreesPlace = 16;  // offset of the first tree in go:func.*
 
   struct File {
     std::string bytes;
@@ -49,7 +49,7 @@ class GoImageWriter : GoImage {
   }
 
  private:
-  // Bytes, and the words among them that are pointers.
+  // Bytes of a section, and the pointers in these bytes.
   struct Part {
     std::string bytes;
     std::vector<std::pair<uint64_t, uint64_t>> pointers;
@@ -91,7 +91,7 @@ class GoImageWriter : GoImage {
     Part out;
     out.bytes.resize(kTreesPlace);
     for (const auto& [name, place] : records) {
-      const uint32_t name_place = name == 0 ? 10 : 21;  // in NameBytes
+      const uint32_t name_place = name == 0 ? 10 : 21;  // offset in NameBytes
       if (form == GoTableForm::kGo20) {
         for (uint32_t word : {0u, name_base_ + name_place, place, 7u}) out.Add(word);
       } else {
@@ -118,7 +118,7 @@ class GoImageWriter : GoImage {
     out.Add(magics[static_cast<size_t>(form)]);
     out.bytes += std::string("\0\0", 2) + static_cast<char>(quantum()) + '\x08';
     out.Add(uint64_t{3});
-    // In the first form all offsets count from the table's begin, and everything else follows the functions.
+    // In the first form, all offsets are from the start of the table, and all other data follows the functions.
     const bool first_form = form == GoTableForm::kGo2;
     size_t parts[5];  // names, units, files, steps, functions
     const size_t head = first_form ? 16 : relative() ? 72 : 64;
@@ -187,7 +187,7 @@ class GoImageWriter : GoImage {
         out.Add(word);
       }
       if (!first_form) out.Add(uint32_t{0});                 // unit
-      if (form == GoTableForm::kGo20) out.Add(uint32_t{9});  // line of its begin
+      if (form == GoTableForm::kGo20) out.Add(uint32_t{9});  // line of its start
       const uint8_t trees = first_form ? 5 : 4;
       out.Add(is_main ? uint32_t{trees} << 24 : 0u);
       if (!is_main) continue;
@@ -299,7 +299,7 @@ class GoImageWriter : GoImage {
     out->module = address_of(pointers.bytes);
   }
 
-  // Set by Table().
+  // Table() sets these members.
   uint32_t name_base_ = 0;
   size_t functions_ = 0, names_ = 0;
 };

@@ -10,21 +10,22 @@
 
 namespace tributary {
 
-// One function of Go's table. The steps give the file, the line and the inlined call for each part of the code.
+// One function of Go's table (elf/go_table.h). Its steps contain the file, the line and the inlined call for each range
+// of the function's code.
 struct GoFunction {
   uint64_t begin = 0;  // address
   uint32_t size = 0;
   uint32_t node = 0;
-  uint32_t unit = 0;  // base of its file numbers
-  uint64_t tree = 0;  // address; 0: no inlined calls
+  uint32_t unit = 0;  // added to a file number: the index in GoTableHeader::units
+  uint64_t tree = 0;  // address of its tree of inlined calls; 0: no inlined calls
   std::vector<GoStep> files, lines, calls;
 };
 
-// Makes nodes for the calls that were inlined into functions. Go's table has a tree of such calls for each function; a
-// call is a record of this tree. Each record has the called function's name and an instruction (`parentPc`). The file,
-// line and call of that instruction are the place of the call. Records lie next to the table, or in it. Before Go 1.20
-// a record has 20 bytes (with parent, file and line), since then 16 (source: `inlinedCall` of Go's runtime/symtab.go
-// and symtabinl.go).
+// Makes symbol table nodes for the calls that were inlined into Go functions. Go's table has a tree of inlined calls
+// for each function. Each call is one record of this tree. A record contains the name of the called function and the
+// address of an instruction (`parentPc`). The file, line and inlined call at this instruction are the place of the
+// call. The trees are inside Go's table, or next to it. Before Go 1.20 a record had 20 bytes, which include its parent,
+// file and line. Since Go 1.20 it has 16 bytes (source: `inlinedCall` in Go's runtime/symtab.go and symtabinl.go).
 class GoInlineCalls {
  public:
   static constexpr size_t kNestingMax = 1024;
@@ -36,12 +37,12 @@ class GoInlineCalls {
 
   GoInlineCalls(ElfFile& file, GoTableBytes& table, SymbolTableBuilder& builder);
 
-  // Sets the function for all following calls. The function must live until the next Enter().
+  // Sets the function for the next calls of Resolve(). The function must live until the next Enter().
   void Enter(const GoFunction& function);
-  // Returns the call for a record number. A record that cannot be read, or that is nested too deeply, counts as the
-  // function's own code. A record that is inlined into itself counts as inlined into the function.
+  // Returns the call with this record number. If the record cannot be read, or is nested too deeply, returns the
+  // function itself. A record that is inlined into itself counts as inlined into the function.
   Call Resolve(int32_t record);
-  // True if the current function has a malformed record.
+  // Returns true if the current function has a malformed record.
   bool malformed() const { return malformed_; }
   size_t count() const { return known_.size(); }
 
@@ -58,7 +59,7 @@ class GoInlineCalls {
   const GoFunction* function_ = nullptr;
   bool malformed_ = false;
   absl::flat_hash_map<int32_t, Call> known_;
-  std::vector<std::pair<int32_t, Record>> open_;  // from the inner call to the outer one
+  std::vector<std::pair<int32_t, Record>> open_;  // from the inner call to the outer call
 };
 
 }  // namespace tributary

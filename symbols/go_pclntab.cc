@@ -211,7 +211,7 @@ absl::StatusOr<GoPclntab> GoPclntab::Open(ElfFile& file) {
   GoPclntab out(file);
   bool found = false;
   FindGoTables(file, [&](const GoTableHeader& header) { return found = out.Take(header); });
-  if (!found) return Error(absl::StatusCode::kNotFound, "no table of Go functions");
+  if (!found) return Error(absl::StatusCode::kNotFound, "the file has no table of Go functions");
   return out;
 }
 

@@ -11,8 +11,8 @@
 
 namespace tributary {
 
-// A step of a value that changes within a function (its line, for example). The value is `value` up to `end`, an offset
-// in the function's code; -1: none.
+// Within a function's code, values change in steps, for example the line. The value is `value` from the end of the
+// previous step up to `end`, an offset in the function's code. A value of -1 means "none".
 struct GoStep {
   uint32_t end;
   int32_t value;
@@ -21,8 +21,8 @@ struct GoStep {
 // Returns the value at `offset`, or -1 after the last step.
 int32_t GoValueAt(const std::vector<GoStep>& steps, uint32_t offset);
 
-// Bytes of Go's table. Reads the strings and steps of functions from it. Offsets count from the beginning of the table.
-// An offset outside the table gives no data.
+// The bytes of Go's table. Reads strings and the steps of functions. Offsets are from the start of the table. At an
+// offset outside of the table there is no data.
 class GoTableBytes {
  public:
   GoTableBytes(const GoTableHeader& header, std::string bytes, SymbolTableBuilder& builder, uint32_t steps_max);
@@ -36,12 +36,12 @@ class GoTableBytes {
   const GoTableHeader& header() const { return header_; }
   uint64_t size() const { return bytes_.size(); }
 
-  // Return ids of the builder's strings; 0: none.
+  // These functions return ids of strings in the builder. 0: there is no string.
   uint32_t FunctionName(uint32_t place);
   uint32_t FileName(uint32_t unit, int32_t file);
 
-  // Reads steps up to `size`, the function's size. Returns false if the steps end in bytes that are not a step, or
-  // exceed the limits. `out` then has the steps before.
+  // Reads the steps of a function that has `size` bytes. Returns false if a step is malformed, or if the steps exceed
+  // the limits. `out` then has the steps before it.
   bool ReadSteps(uint32_t place, uint32_t size, std::vector<GoStep>* out);
   bool steps_used_up() const { return steps_left_ == 0; }
 

@@ -108,7 +108,8 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> ParseModuleSymbols(std::strin
   uint64_t end = size > UINT64_MAX - base ? UINT64_MAX : base + size;
   auto table = BuildRebased(std::move(symbols), base, end, id);
   if (table->function_count() == 0) {
-    return Error(absl::StatusCode::kNotFound, std::string("kallsyms: no symbol of module ").append(module_name));
+    return Error(absl::StatusCode::kNotFound,
+                 std::string("kallsyms: there is no symbol of the module ").append(module_name));
   }
   return table;
 }
@@ -117,7 +118,7 @@ absl::StatusOr<ExecutableId> BuildIdFromNotes(std::string_view notes) {
   auto note = FindNote(notes, 4, kGnuNoteName, kGnuBuildIdNoteType);
   if (!note) return Error(absl::StatusCode::kNotFound, "notes: no GNU build-id");
   auto id = ExecutableId::Make(ExecutableIdKind::kGnuBuildId, *note);
-  if (!id) return Error(absl::StatusCode::kInvalidArgument, "notes: GNU build-id of a bad length");
+  if (!id) return Error(absl::StatusCode::kInvalidArgument, "notes: the GNU build-id has an invalid length");
   return *id;
 }
 

@@ -11,10 +11,11 @@
 
 namespace tributary {
 
-// Parses `/proc/kallsyms` text: lines "address type name[\t[module]]". PermissionDenied if all addresses are 0
-// (kptr_restrict; the message says so). InvalidArgument if _stext or _etext is missing. Takes only the types t T w W.
-// Leaves out module and bpf lines. Addresses become offsets from _stext. The size of a symbol reaches to the next
-// symbol (at most to _etext). The input may have megabytes: one pass, no copy of lines.
+// Parses the text of /proc/kallsyms, which has lines "address type name[\t[module]]". Uses only lines of the types t,
+// T, w and W, and no lines of modules and BPF programs. Converts addresses to offsets from _stext. A symbol extends to
+// the next symbol, at most to _etext. PermissionDenied if all addresses are 0, because of kptr_restrict.
+// InvalidArgument if _stext or _etext is missing. The text may have megabytes: it is read once, and lines are not
+// copied.
 struct ParsedKallsyms {
   uint64_t text_begin = 0;
   uint64_t text_end = 0;
@@ -22,12 +23,13 @@ struct ParsedKallsyms {
 };
 absl::StatusOr<ParsedKallsyms> ParseKallsyms(std::string_view text, const ExecutableId& kernel_id);
 
-// The same for the lines of one module ("…\t[name]"), with offsets from `base`. NotFound if there is no such line.
+// Does the same for the lines of one module ("…\t[name]"), with offsets from `base`. NotFound if the module has no
+// lines.
 absl::StatusOr<std::shared_ptr<const SymbolTable>> ParseModuleSymbols(std::string_view kallsyms_text,
                                                                       std::string_view module_name, uint64_t base,
                                                                       uint64_t size, const ExecutableId& id);
 
-// Returns the GNU build-id in an ELF note section's bytes (/sys/kernel/notes, /sys/module/X/notes/…).
+// Returns the GNU build-id from the bytes of an ELF note section (/sys/kernel/notes, /sys/module/X/notes/…).
 absl::StatusOr<ExecutableId> BuildIdFromNotes(std::string_view notes);
 
 }  // namespace tributary

@@ -15,10 +15,10 @@ struct KallsymsLine {
   std::string_view module;  // "" for the kernel itself
 };
 
-// Returns nullopt if the line has another form.
+// Returns nullopt if the line has another format.
 std::optional<KallsymsLine> ParseKallsymsLine(std::string_view line);
 
-// Removes the first line from `text` and stores the line without its newline. Returns false at the end.
+// Removes the first line from `text` and sets `line` to it, without the newline. Returns false if `text` is empty.
 bool TakeLine(std::string_view& text, std::string_view* line);
 
 }  // namespace tributary

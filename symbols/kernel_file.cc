@@ -41,7 +41,7 @@ absl::StatusOr<AddressRange> FindText(ElfFile& file) {
     break;
   }
   if (text.begin != 0 && text.begin < text.end) return text;
-  return Error(absl::StatusCode::kNotFound, "a kernel without symbols: no addresses of _stext and _etext");
+  return Error(absl::StatusCode::kNotFound, "a kernel without the symbols _stext and _etext");
 }
 
 }  // namespace

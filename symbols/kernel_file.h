@@ -8,14 +8,15 @@
 
 namespace tributary {
 
-// Recognize the file of a kernel or of a module, or its separate debug file, by sections that programs lack.
+// Return true if the file is a kernel or a kernel module, or a separate debug file of one. They check for sections that
+// programs do not have.
 bool IsKernel(ElfFile& file);        // vmlinux
 bool IsKernelModule(ElfFile& file);  // .ko
 
-// Returns the range of the file's addresses that samples have. The addresses of samples count from its begin, because
-// kernels and modules are loaded at varying addresses. The range of a kernel is _stext to _etext. The range of any
-// relocatable file, such as a module, begins at .text (elf/module_layout.h). The range of programs and libraries has
-// all addresses, from 0. NotFound for a kernel without those symbols.
+// Returns the range of ELF addresses that samples can refer to. Addresses of samples are offsets from the begin of this
+// range, because kernels and modules are loaded at varying addresses. For a kernel, the range is _stext to _etext. For
+// any relocatable file, such as a module, it begins at .text (elf/module_layout.h). For programs and libraries, it is
+// all addresses from 0 on. NotFound if a kernel does not have these symbols.
 absl::StatusOr<AddressRange> FindSampledWindow(ElfFile& file);
 
 }  // namespace tributary

@@ -9,18 +9,19 @@
 
 namespace tributary {
 
-// A loaded module. All addresses in this file are those of the current boot.
+// A loaded kernel module. All addresses in this header file are runtime addresses of the current boot.
 struct KernelModule {
   std::string name;
   uint64_t base = 0;  // address of its .text
   uint64_t size = 0;
   ExecutableId id;
 };
-// Code that the kernel generated at run time and that is in no file: BPF programs and trampolines, ftrace's, kprobes'.
+// Code that the kernel generated at run time and that is in no file: BPF programs, and trampolines of BPF, ftrace and
+// kprobes.
 struct GeneratedCode {
   uint64_t begin = 0;
-  uint64_t end = 0;        // begin of the next code, or far enough after `begin`: kallsyms has no sizes
-  bool end_known = false;  // `end` is exact: another source than kallsyms reported it
+  uint64_t end = 0;        // begin of the next code, or a limit, because kallsyms has no sizes
+  bool end_known = false;  // true: `end` is exact, from another source than kallsyms
   std::string owner;       // "bpf", "ftrace", "kprobes"
   std::string name;        // "bpf_prog_6deef7357e7b4530_sd_fw_egress", "bpf_trampoline_6442536467", "ftrace_trampoline"
 };
@@ -34,9 +35,9 @@ struct KernelLayout {
   std::vector<GeneratedCode> generated;  // sorted by begin; 16,384 at most
 };
 
-// Returns where kernel code is. Call it at start, and again when a sample has an address outside all of this code. Only
-// generated code has names, because the collector names no other code. PermissionDenied if kallsyms shows no addresses.
-// Takes 35 ms, nearly all of it in the kernel, which writes kallsyms.
+// Returns the addresses of all kernel code. Call it at start, and again when a sample has a kernel address outside of
+// this code. Only generated code has names here, because the collector names no other code. PermissionDenied if
+// kallsyms shows no addresses. Takes 35 ms, nearly all of it in the kernel, which generates kallsyms.
 absl::StatusOr<KernelLayout> ReadKernelLayout(const std::string& proc_root = "/proc",
                                               const std::string& sys_root = "/sys");
 

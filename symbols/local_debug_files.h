@@ -6,9 +6,10 @@
 
 namespace tributary {
 
-// Opens a file's debug information where compilers and distributions put it: FILE.dwp; a .dwo under its compilation
-// directory or next to the file; the file that dwz made, by the path in the file, or by build-id under /usr/lib/debug.
-// Use only for trusted files: paths in a file can lead anywhere.
+// Opens other files with debug information for the executable `path`, where compilers and distributions store them.
+// Package: `path`.dwp. A .dwo file: in its compilation directory, or in the executable's directory. The common file
+// made by dwz: at the path that the executable contains, or under /usr/lib/debug by build-id. Use it only for trusted
+// executables, because the paths that an executable contains can be any paths.
 DebugFileSource LocalDebugFiles(std::string path);
 
 }  // namespace tributary

@@ -10,9 +10,9 @@
 
 namespace tributary {
 
-// An encoded symbol table in the form in which it is sent and stored: one zstd frame. A small table is in memory. A
-// large table that waits to be sent is in a memory file. Copies share the file. Packing a large table takes tens of
-// milliseconds, so do not pack on an event loop.
+// An encoded symbol table, compressed as one zstd frame. It is sent and stored in this form. A small table is in
+// memory. A large table that waits to be sent is in a memory file, which copies of the PackedTable share. To compress a
+// large table takes tens of milliseconds, so do not call Of() on an event loop.
 class PackedTable {
  public:
   static PackedTable Of(std::string_view encoded);
@@ -21,15 +21,15 @@ class PackedTable {
   PackedTable(MemoryFile zstd, uint64_t raw_bytes);
 
   uint64_t stored_bytes() const { return stored_bytes_; }
-  uint64_t raw_bytes() const { return raw_bytes_; }  // of the encoded table
-  // XXH3-64 of the stored bytes. If the tables of two nodes have the same key, their bytes are the same. So one node
-  // can continue an interrupted transfer of the other. 0: unknown.
+  uint64_t raw_bytes() const { return raw_bytes_; }  // size of the encoded table before compression
+  // XXH3-64 of the compressed bytes. If the tables of two nodes have the same key, their bytes are the same. So one
+  // node can continue an interrupted upload of the other node. 0: unknown.
   uint64_t key() const { return key_; }
-  void set_key(uint64_t key) { key_ = key; }  // 0: as from a sender of an earlier release
+  void set_key(uint64_t key) { key_ = key; }  // 0: like a sender of an earlier release
   static uint64_t KeyOf(std::string_view zstd);
 
   bool in_file() const { return file_ != nullptr; }
-  // Reads all of [offset, offset + size). The range must lie within the stored bytes.
+  // Returns the compressed bytes of [offset, offset + size). The range must be within stored_bytes().
   absl::StatusOr<std::string> Read(uint64_t offset, size_t size) const;
 
  private:

@@ -12,8 +12,8 @@
 
 namespace tributary {
 
-// Strings stored one after the other, each once, and identified by number. Number 0 is the empty string. A string takes
-// about 12 bytes in addition to its own bytes: the set holds numbers, and compares the stored bytes.
+// Stores each distinct string once, and identifies it by a number. Number 0 is the empty string. A string needs about
+// 12 bytes in addition to its own bytes, because the hash set contains only the numbers of the strings.
 class StringPool {
  public:
   StringPool(size_t strings_max, size_t bytes_max)
@@ -23,7 +23,7 @@ class StringPool {
   StringPool(const StringPool&) = delete;
   StringPool& operator=(const StringPool&) = delete;
 
-  // Returns 0 if the pool is full.
+  // Returns the number of `text`, and adds `text` if it is new. Returns 0 if the pool is full.
   uint32_t Intern(std::string_view text) {
     if (auto it = ids_.find(ToAbsl(text)); it != ids_.end()) return *it;
     if (size() == strings_max_ || text.size() > bytes_max_ - bytes_.size()) return 0;
@@ -38,7 +38,8 @@ class StringPool {
     return std::string_view(bytes_).substr(offsets_[id], offsets_[id + 1] - offsets_[id]);
   }
 
-  // Returns the offsets (one more than there are strings) and the bytes. Afterwards the pool may only be destroyed.
+  // Returns the offsets of the strings (one more than there are strings) and their bytes. Do not use the pool
+  // afterwards.
   std::pair<std::vector<uint32_t>, std::string> Take() {
     ids_.clear();
     return {std::move(offsets_), std::move(bytes_)};

@@ -15,7 +15,7 @@
 
 namespace tributary {
 
-// One function's code, [address, address + size).
+// The code of one function, [address, address + size).
 struct SymbolRange {
   uint64_t address = 0;
   uint64_t size = 0;
@@ -29,40 +29,41 @@ struct SymbolLine {
   uint32_t line = 0;
 };
 
-// Builds a SymbolTable from functions, inlined calls and lines, added in any order. If several functions or calls claim
-// the same code, the better layer wins, then the claim that begins later, then the deeper inlined call. Of functions
-// with the same code, the one that was added first wins. Data over the table's limits is left out and counted. Memory:
-// about 24 bytes per claim, 16 per line.
+// Builds a SymbolTable from functions, inlined calls and lines, which may be added in any order. A claim says that a
+// range of code belongs to a function or to an inlined call. If several claims cover the same code, the claim of the
+// better layer is used. If they have the same layer, the claim that begins at the higher address is used, and then the
+// more deeply inlined call. Of functions with the same code, the function that was added first is used. Data above the
+// table's limits is ignored and counted. Needs about 24 bytes of memory per claim and 16 per line.
 class SymbolTableBuilder {
  public:
-  // Source of a function's claim on code, worst first. A worse claim shows only where there is no better claim.
+  // The source of a claim, the worst source first. A claim is used only where no better claim covers the code.
   enum class Layer : uint8_t { kFunctionBounds, kSymbols, kDebugInfo };
 
-  // Ignores code outside of `window`. Addresses count from the begin of `window`.
+  // Ignores code outside of `window`. In the table, addresses are relative to the begin of `window`.
   explicit SymbolTableBuilder(AddressRange window = {0, UINT64_MAX});
 
-  // Returns 0 for "", and for a string over a limit.
+  // Returns the id of the string. Returns 0 for "", and if the string exceeds a limit.
   uint32_t AddString(std::string_view text);
-  // Adds a function (parent 0), or a call inlined into `parent` at this file (a string) and line. Returns 0 if it is
-  // over a limit.
+  // Adds a function (if `parent` is 0), or a call that was inlined into `parent` at this file and line. `name` and
+  // `call_file` are ids of strings. Returns the id of the node, or 0 if a limit is reached.
   uint32_t AddNode(uint32_t name, uint32_t parent = 0, uint32_t call_file = 0, uint32_t call_line = 0);
   void AddCode(uint64_t begin, uint64_t end, uint32_t depth, uint32_t node, Layer layer);
-  // Rows must ascend. The last row ends at `end`.
+  // Adds lines. The addresses of `rows` must ascend. The last row ends at `end`.
   void AddLines(std::span<const SymbolLine> rows, uint64_t end);
   void AddFunction(const SymbolRange& range, Layer layer);
-  // Adds a name that a linker's symbol gives to an address. An address may have several names. If a function of debug
-  // information begins at the address, and its name is not one of these names, it gets the name from AddFunction()
-  // instead. Reason: compilers omit some linkage names in debug information, and write some that no symbol has (of
-  // constructors' common part, _ZN…C4…).
+  // Adds the name of a linker's symbol at this address. An address may have several such names. If a function from
+  // debug information begins at this address and has none of these names, the function gets the name of the symbol that
+  // AddFunction() added there. This is necessary because compilers omit some linkage names in debug information, and
+  // write names that no symbol has (_ZN…C4…, for the common code of constructors).
   void AddSymbolName(uint64_t address, std::string_view name);
 
-  // Marks code as code of `kind`, even if the sampler calls it native. Returns false if the code overlaps other marked
-  // code, or if there are too many ranges.
+  // Sets the kind of a range of code that nodes report as native. Returns false if the range overlaps an earlier range,
+  // or if there are too many ranges.
   bool AddCodeKind(const AddressRange& code, FrameKind kind);
-  // Counts data that a source could not deliver.
+  // Adds to left_out(), for data that could not be added.
   void AddLeftOut(uint64_t count) { left_out_ += count; }
   uint64_t left_out() const { return left_out_; }
-  // Consumes everything that was added.
+  // Builds the table. Do not use the builder afterwards.
   std::shared_ptr<const SymbolTable> Build(const ExecutableId& id, SymbolSource source);
 
  private:
@@ -80,7 +81,7 @@ class SymbolTableBuilder {
     uint64_t begin, end;
     size_t first, count;  // indices in lines_
   };
-  struct Piece {  // from `begin` to the next piece's begin
+  struct Piece {  // from `begin` up to the begin of the next piece
     uint64_t begin;
     uint32_t node;
   };
@@ -113,7 +114,7 @@ class SymbolTableBuilder {
     uint64_t address;
     Layer layer;
   };
-  std::vector<Start> starts_;              // begins of functions' code, by node
+  std::vector<Start> starts_;              // start addresses of functions, in order of their nodes
   absl::flat_hash_set<uint64_t> spelled_;  // hashes of (address, name)
   absl::flat_hash_map<NodeKey, uint32_t> inlined_ids_;
   std::vector<Claim> claims_;
@@ -123,7 +124,7 @@ class SymbolTableBuilder {
   uint64_t left_out_ = 0;
 };
 
-// Builds a table that contains only functions.
+// Builds a table that contains only functions, without lines and inlined calls.
 std::shared_ptr<const SymbolTable> BuildSymbolTable(const ExecutableId& id, SymbolSource source,
                                                     const std::vector<SymbolRange>& ranges);
 

@@ -129,7 +129,7 @@ class Decoder {
     if (!ReadNodes()) return NotATable("bad nodes");
     if (!ReadStrings()) return NotATable("bad strings");
     if (version_ >= kCodeKindsVersion && !ReadCodeKinds()) return NotATable("bad kinds of code");
-    if (!reader_.AtEnd()) return NotATable("bytes after its end");
+    if (!reader_.AtEnd()) return NotATable("there are bytes after the end of the table");
     return absl::OkStatus();
   }
   const FlatContents& contents() const { return contents_; }
@@ -141,12 +141,13 @@ class Decoder {
     if (!reader_.ReadBytes(kMagic.size(), &magic) || magic != kMagic) return NotATable("wrong magic bytes");
     if (!reader_.Read(&version_) || version_ == 0) return NotATable("no version");
     if (version_ > kCodeKindsVersion) {
-      return Error(absl::StatusCode::kUnimplemented, "symbol table: version " + std::to_string(version_) + " is newer");
+      return Error(absl::StatusCode::kUnimplemented,
+                   "symbol table: version " + std::to_string(version_) + " is newer than this program supports");
     }
     if (version_ < kVersion) return NotATable("version " + std::to_string(version_) + " is no longer supported");
     if (!reader_.Read(&source) || !reader_.Read(&kind) || !reader_.Read(&id_bytes) ||
         !reader_.ReadBytes(id_bytes, &id)) {
-      return NotATable("header ends early");
+      return NotATable("the header is cut off");
     }
     if (source > UINT8_MAX || SymbolSourceRank(static_cast<SymbolSource>(source)) == 0)
       return NotATable("unknown source");
@@ -157,11 +158,12 @@ class Decoder {
     contents_.source = static_cast<SymbolSource>(source);
     for (uint64_t* count : {&segments_, &rows_, &nodes_, &places_, &strings_}) {
       // Each element takes at least one byte, except element 0 of nodes, places and strings.
-      if (!reader_.Read(count) || *count > reader_.remaining() + 1) return NotATable("counts exceed its bytes");
+      if (!reader_.Read(count) || *count > reader_.remaining() + 1)
+        return NotATable("a count is larger than the table's bytes allow");
     }
     if (rows_ > SymbolTable::kRowsMax || nodes_ == 0 || places_ == 0 || strings_ == 0 || strings_ > UINT32_MAX ||
         segments_ > rows_ || nodes_ > UINT32_MAX || places_ > UINT32_MAX) {
-      return NotATable("counts out of range");
+      return NotATable("a count is out of range");
     }
     return absl::OkStatus();
   }

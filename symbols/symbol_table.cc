@@ -112,10 +112,11 @@ absl::Status SymbolTable::Open(std::string_view bytes) {
   if (std::memcmp(header.magic, flat::kMagic, sizeof(header.magic)) != 0) return NotATable("wrong magic bytes");
   if (header.version > flat::kVersion) {
     return Error(absl::StatusCode::kUnimplemented,
-                 "symbol table: version " + std::to_string(header.version) + " is newer");
+                 "symbol table: version " + std::to_string(header.version) + " is newer than this program supports");
   }
   if (header.version != flat::kVersion || header.file_bytes != bytes.size()) return NotATable("wrong version or size");
-  if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint64_t) != 0) return NotATable("bytes are not aligned");
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint64_t) != 0)
+    return NotATable("the table's bytes are not aligned to 8 bytes");
   const auto id = ExecutableId::Make(
       static_cast<ExecutableIdKind>(header.id_kind),
       std::string_view(reinterpret_cast<const char*>(header.id), std::min<size_t>(header.id_bytes, sizeof(header.id))));
@@ -138,7 +139,7 @@ absl::Status SymbolTable::Open(std::string_view bytes) {
   const size_t rows = row_addresses_.size();
   if (rows > kRowsMax || row_nodes_.size() != rows || row_places_.size() != rows || nodes_.empty() || places_.empty() ||
       string_offsets_.size() < 2) {
-    return NotATable("sections contradict each other");
+    return NotATable("the sizes of the sections do not fit together");
   }
   for (const flat::Segment& segment : segments_) {
     if (segment.rows == 0 || segment.first_row > rows || segment.rows > rows - segment.first_row) {

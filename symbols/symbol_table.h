@@ -15,24 +15,25 @@
 
 namespace tributary {
 
-// Source of a table's names. A table from a better source replaces a table from a worse one; SymbolSourceRank() defines
-// which source is better. Values are stored and sent: append only.
+// The source of a table's names. A table from a better source, which is a source with a higher SymbolSourceRank(),
+// replaces a table from a worse source. The values are stored and sent: only append new values.
 enum class SymbolSource : uint8_t {
   kNone = 0,
   kDynsym = 1,     // .dynsym only
   kSymtab = 2,     // .symtab (and .dynsym)
   kKallsyms = 3,   // /proc/kallsyms
-  kFunctions = 4,  // begins and ends of functions, from .eh_frame; no names
+  kFunctions = 4,  // start and end addresses of functions from .eh_frame; no names
   kPclntab = 5,    // Go's table, with inlined calls and lines
-  kDwarf = 6,      // .debug_info and the sections it needs
+  kDwarf = 6,      // debug information: .debug_info and the sections that it refers to
 };
 std::string_view SymbolSourceName(SymbolSource source);
 int SymbolSourceRank(SymbolSource source);
 
-// Names of an executable's addresses: functions, inlined calls, files and lines. Immutable. A look-up reads the table
-// in place (mapped or in memory), without decoding it: one binary search, then a walk to the outermost function.
-// Threads may share a table. Any bytes may be opened: inconsistent data gives no name, and never an invalid access.
-// Addresses are ELF virtual addresses, or offsets from the kernel's base.
+// The functions, inlined calls, files and lines of an executable's addresses. Immutable, and thread-safe. A look-up
+// reads the table in place, in memory or in a mapped file, and does not decode it. It needs one binary search, and then
+// one step per inlined call. The bytes may be hostile: inconsistent data leads to missing or wrong names, but never to
+// an invalid memory access. Addresses are ELF virtual addresses. For kernels and modules they are offsets
+// (symbols/kernel_file.h).
 class SymbolTable {
  public:
   static constexpr size_t kRowsMax = 1u << 28;
@@ -41,33 +42,34 @@ class SymbolTable {
   static constexpr uint32_t kNoRow = UINT32_MAX;
   static constexpr size_t kCodeKindsMax = 16;
 
-  // InvalidArgument if the bytes are not a table, or if its sections are inconsistent. Unimplemented for a newer
-  // version.
+  // InvalidArgument if the bytes are not a table, or if its sections are inconsistent. Unimplemented if the table has a
+  // newer version.
   static absl::StatusOr<std::shared_ptr<const SymbolTable>> FromBytes(std::string bytes);
   static absl::StatusOr<std::shared_ptr<const SymbolTable>> Map(const std::string& path);
 
   // Returns the row that covers the address, or kNoRow if nothing is known about the address.
   uint32_t FindRow(uint64_t address) const;
-  // The same for many addresses in any order: three times as fast, and faster still if they ascend.
+  // Finds the rows of many addresses, in any order. This is three times as fast as FindRow, and even faster if the
+  // addresses ascend.
   void FindRows(std::span<const uint64_t> addresses, std::span<uint32_t> rows) const;
 
   struct Frame {
-    std::string_view name;  // linkage name; "": the function has none. Lives as long as the table
+    std::string_view name;  // linkage name; "": no name. Valid as long as the table exists
     std::string_view file;  // "": unknown
     uint32_t line = 0;      // 0: unknown
-    uint32_t node = 0;      // dense: one per function and per way it was inlined; 0: no function is known
-    bool inlined = false;   // into the next frame
+    uint32_t node = 0;      // a node per function and per inlined call of it; 0: unknown function
+    bool inlined = false;   // this frame was inlined into the next frame
   };
-  // Visits the frames from the innermost one to the function itself, until `visit(const Frame&)` returns false. A row
-  // with a line but without a function is one frame.
+  // Calls `visit(const Frame&)` for each frame of a row, from the innermost inlined call to the function, until `visit`
+  // returns false. For a row with a line but without a function, there is one frame.
   template <typename Visit>
   void ForEachFrame(uint32_t row, Visit&& visit) const;
   // Returns the innermost node of a row. Rows with the same node differ only in the file and line of the innermost
   // frame.
   uint32_t node(uint32_t row) const { return row_nodes_[row]; }
-  uint64_t StartOf(uint32_t function) const;  // begin of a function, by its node; 0: not a function
+  uint64_t StartOf(uint32_t function) const;  // start address of the function with this node; 0: not a function
 
-  // Returns the kind of the code at an address that a node calls native.
+  // Returns the kind of the code at an address. Nodes report kNative for it.
   FrameKind KindOf(uint64_t address) const {
     for (const flat::CodeKind& code : code_kinds_) {
       if (address >= code.begin && address < code.end && IsFrameKind(code.kind))
@@ -76,11 +78,11 @@ class SymbolTable {
     return FrameKind::kNative;
   }
 
-  // The function at an address, not a call inlined into it. Never the nearest function before an address that no
-  // function covers.
+  // Find returns the function that covers an address, not an inlined call. Returns nullopt if no function covers the
+  // address, even if a function ends shortly before it.
   struct Match {
     std::string_view name;  // as in Frame
-    uint64_t address;       // begin of the function
+    uint64_t address;       // start address of the function
     uint32_t node;
   };
   std::optional<Match> Find(uint64_t address) const;
@@ -123,7 +125,7 @@ class SymbolTable {
 };
 
 inline std::string_view SymbolTable::String(uint32_t index) const {
-  if (index == 0 || index >= string_offsets_.size() - 1) return {};  // it has at least two
+  if (index == 0 || index >= string_offsets_.size() - 1) return {};  // string_offsets_ has at least two elements
   const uint32_t begin = string_offsets_[index], end = string_offsets_[index + 1];
   if (begin > end || end > string_bytes_.size()) return {};
   return {string_bytes_.data() + begin, end - begin};
@@ -138,7 +140,7 @@ inline SymbolTable::Frame SymbolTable::FrameOf(uint32_t node, uint32_t place) co
   }
   const flat::Node& of = nodes_[node];
   frame.name = String(of.name);
-  frame.inlined = of.parent != 0 && of.parent < node;  // ends the walk whatever the bytes are
+  frame.inlined = of.parent != 0 && of.parent < node;  // so the walk ends, even if the bytes are hostile
   return frame;
 }
 

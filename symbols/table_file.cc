@@ -33,7 +33,7 @@ struct Header {
 static_assert(sizeof(Header) == kTableFileHeaderBytes);
 
 absl::Status Bad(std::string_view why) {
-  return Error(absl::StatusCode::kDataLoss, std::string("symbol table's file: ").append(why));
+  return Error(absl::StatusCode::kDataLoss, std::string("file of a symbol table: ").append(why));
 }
 
 }  // namespace
@@ -64,12 +64,12 @@ std::string TableFileHeader(const TableFile& file) {
 
 absl::StatusOr<TableFile> ParseTableFileHeader(std::string_view bytes) {
   Header header;
-  if (bytes.size() < sizeof(header) || !bytes.starts_with(kTableFileMagic)) return Bad("no header");
+  if (bytes.size() < sizeof(header) || !bytes.starts_with(kTableFileMagic)) return Bad("the header is missing");
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.version != kVersion) return Bad("unknown version");
   const std::span<const uint8_t> id_bytes(header.id, std::min<size_t>(header.id_bytes, sizeof(header.id)));
   const auto id = ExecutableId::Make(static_cast<ExecutableIdKind>(header.id_kind), id_bytes);
-  if (!id || !id->known()) return Bad("it names no executable");
+  if (!id || !id->known()) return Bad("the header contains no executable id");
   return TableFile{.id = *id,
                    .source = static_cast<SymbolSource>(header.source),
                    .origin = header.origin,
@@ -83,7 +83,7 @@ absl::StatusOr<TableFile> ParseTableFileHeader(std::string_view bytes) {
 absl::StatusOr<std::string> ReadTableFile(std::string_view bytes) {
   ASSIGN_OR_RETURN(const TableFile file, ParseTableFileHeader(bytes));
   if (file.raw_bytes > kEncodedSymbolsMax) {
-    return Error(absl::StatusCode::kResourceExhausted, "symbol table's file: it is too large");
+    return Error(absl::StatusCode::kResourceExhausted, "file of a symbol table: the table is too large");
   }
   absl::StatusOr<std::string> encoded = ZstdDecompress(bytes.substr(kTableFileHeaderBytes), file.raw_bytes);
   if (!encoded.ok()) return Bad(Message(encoded.status()));

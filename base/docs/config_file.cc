@@ -46,10 +46,10 @@ std::string ConfigFile(const Command& program) {
   std::string out;
   AddComment(fmt::format("Configuration of {}, read with --config FILE.", program.name), out);
   AddComment(
-      "Each option is listed with its default. To change an option, remove the # in front of it and write "
-      "another value.",
+      "Each option is listed with its default value. To change an option, remove the # at the start of its line and "
+      "write another value.",
       out);
-  AddComment("A flag outranks an environment variable, which outranks this file.", out);
+  AddComment("A flag overrides an environment variable, which overrides this file.", out);
   for (const Option& option : program.options) {
     if (option.key.empty()) continue;
     out += '\n';

@@ -2,7 +2,8 @@
 
 #include "base/docs/document.h"
 
-// A program with texts that contain every special character of the document formats.
+// Returns the options table of an imaginary program. Its texts contain all characters that are special in a document
+// format.
 
 namespace tributary::docs {
 

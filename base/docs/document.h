@@ -4,12 +4,13 @@
 #include <string_view>
 #include <vector>
 
-// The sources of documents: the options table of a program, and the texts of its manual that are not in the table. Man
-// pages, completions and configuration files are made from both. So their options are always those of the program.
+// The inputs for a program's documents: the table of its options, and further texts of its manual. Man pages,
+// completions and configuration files are generated from both. So they always contain exactly the options of the
+// program.
 
 namespace tributary::docs {
 
-// An option, or an argument without a name.
+// An option, or a positional argument.
 struct Option {
   std::vector<std::string> flags;  // "--port", "-p": the main flag first; empty: an argument
   std::string value_name;          // "HZ"; for an argument its name; "": a switch
@@ -32,7 +33,8 @@ struct Command {
   bool runs_command = false;  // the words after "--" are another program with its arguments
 };
 
-// Paragraphs are plain text. Terms are shown in bold: "SIGTERM", "/etc/tributary/reducer.yaml", "0".
+// Further texts of a program's manual. Paragraphs are plain text. The term of an Item ("SIGTERM",
+// "/etc/tributary/reducer.yaml", "0") is shown in bold.
 struct Manual {
   struct Item {
     std::string_view term, text;
@@ -57,17 +59,19 @@ struct Manual {
   std::vector<CommandText> commands;
 };
 
-// The kind of words that a shell offers for the option's value or the argument.
+// What a shell completes for the value of an option or for an argument: nothing, one of the allowed values, a file, or
+// a directory.
 enum class ValueKind { kNone, kWords, kFile, kDirectory };
 ValueKind KindOfValue(const Option& option);
 
-// Returns "--NAME" for a switch that --no-NAME turns off, else "".
+// Returns "--NAME" for a switch that --no-NAME turns off, and otherwise "".
 std::string NegatedFlag(const Option& option);
 
-// Returns the command for `name`: "symbols-push" or "symbols push". Returns nullptr if there is none.
+// Returns the command with this name: "symbols-push" or "symbols push". Returns nullptr if there is no such command.
 const Command* FindCommand(const Command& program, std::string_view name);
 
-// A command and the words that lead to the command: {} for the program itself, {"symbols", "push"}.
+// A command, and the words that a user types after the program's name for it: {"symbols", "push"}. For the program
+// itself: {}.
 struct CommandPath {
   std::vector<std::string> words;
   const Command* command;

@@ -71,7 +71,7 @@ TEST(PrintDocs, TakesTheDateOfPagesFromSourceDateEpoch) {
             *Print("man", "", OddProgram(), OddManual(), {{"SOURCE_DATE_EPOCH", ""}}));
   for (const char* bad : {"x", "1x", "99999999999999999999", "9223372036854775807"}) {
     EXPECT_THAT(Print("man", "", OddProgram(), OddManual(), {{"SOURCE_DATE_EPOCH", bad}}).status().message(),
-                HasSubstr("SOURCE_DATE_EPOCH: must be seconds"))
+                HasSubstr("SOURCE_DATE_EPOCH: must be a number of seconds"))
         << bad;
   }
 }

@@ -25,7 +25,8 @@ absl::StatusOr<std::string> Date(const std::map<std::string, std::string>& envir
   const std::optional<time_t> seconds = ParseNumber<time_t>(it->second);
   tm parts{};
   if (!seconds || gmtime_r(&*seconds, &parts) == nullptr) {
-    return Invalid("environment variable SOURCE_DATE_EPOCH: must be seconds since 1970, or unset");
+    return Invalid(
+        "environment variable SOURCE_DATE_EPOCH: must be a number of seconds since 1970, or must not be set");
   }
   return fmt::format("{:04}-{:02}-{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday);
 }
@@ -35,7 +36,8 @@ absl::StatusOr<std::string> Date(const std::map<std::string, std::string>& envir
 absl::StatusOr<std::string> Print(std::string_view format, std::string_view command, const Command& program,
                                   const Manual& manual, const std::map<std::string, std::string>& environment) {
   if (!command.empty() && format != "man") {
-    return Invalid(fmt::format("--print-docs {} covers the whole program: leave out '{}'", format, command));
+    return Invalid(
+        fmt::format("--print-docs {} prints one document for all commands: leave out '{}'", format, command));
   }
   if (format == "man") {
     ASSIGN_OR_RETURN(const std::string date, Date(environment));

@@ -9,7 +9,8 @@ namespace tributary::docs {
 // characters. A line break becomes a space.
 std::string RoffText(std::string_view text);
 
-// Does the same for a whole line. A leading dot does not become a request.
+// Escapes `text`, which must be a whole line, like RoffText. Also escapes a dot at its start, which roff would read as
+// a request.
 std::string RoffLine(std::string_view text);
 
 }  // namespace tributary::docs

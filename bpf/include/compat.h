@@ -3,16 +3,17 @@
 #define TRIBUTARY_BPF_COMPAT_H
 
 /*
- * Differences between kernel versions. The number is the version that introduced the feature. The oldest supported
- * version is 5.10, so these need no branch here:
+ * Differences between kernel versions. Each number is the version that introduced the feature. The oldest supported
+ * version is 5.10. So the programs use these features without a check:
  *   5.5   BPF_F_MMAPABLE; task_struct.start_boottime (was real_start_time); kernfs_node.id is a plain u64
  *   5.5   bpf_probe_read_kernel, bpf_probe_read_user
  *   5.8   BPF_MAP_TYPE_RINGBUF; CAP_BPF and CAP_PERFMON
  *   5.7   task_struct.self_exec_id is a u64
- * Not used, because they came later:
- *   5.11  bpf_get_current_task_btf (bpf_get_current_task and a read instead)
- *   5.11  the verifier keeps the bounds of a value spilled to the stack (CLAMP below)
- *   5.15  bpf_task_pt_regs (guarded: registers.bpf.h); bpf links of perf events (PERF_EVENT_IOC_SET_BPF instead)
+ * Features that the programs do not require, because the kernel got them later:
+ *   5.11  bpf_get_current_task_btf: programs use bpf_get_current_task and read the fields
+ *   5.11  the verifier keeps the bounds of a value that is stored on the stack: see CLAMP
+ *   5.15  bpf_task_pt_regs: used only if the kernel has it (registers.bpf.h)
+ *   5.15  bpf links of perf events: the collector uses PERF_EVENT_IOC_SET_BPF
  *   5.17  bpf_loop
  */
 
@@ -23,8 +24,8 @@
 #include "bpf/include/kernel_types.h"
 
 /*
- * Limits `value` to `max`, also where the compiler knows the bound and would remove the check. Verifiers before 5.11
- * need the check: they forget the bound of a value that passes through the stack.
+ * Limits `value` to `max`, even where the compiler knows that `value` is not larger and would remove the check.
+ * Verifiers before 5.11 need the check, because they lose the bound of a value that is stored on the stack.
  */
 #define CLAMP(value, max) \
 	do { \
@@ -35,8 +36,8 @@
 
 /*
  * The kernel's number of a cgroup controller, or -1 if this kernel was built without the controller. The numbers depend
- * on the controllers that were compiled in, so they are looked up by name. The configuration is constant when the
- * program is loaded, so the verifier removes all but one case of the switch below.
+ * on the kernel's configuration, so they are looked up by name. `controller` is a constant when the program is loaded,
+ * so the verifier removes all cases of the switch below except one.
  */
 #define TRIB_SUBSYS(name) \
 	(bpf_core_enum_value_exists(enum cgroup_subsys_id, name) ? \

@@ -3,9 +3,9 @@
 #define TRIBUTARY_BPF_CONFIG_H
 
 /*
- * The settings that the collector fixes before the programs are loaded. trib_config is the only read-only variable of
- * the object, so its section (.rodata) contains exactly this struct, and user space can fill it with one copy. BPF
- * sources define the __uN types first.
+ * The settings that the collector sets before it loads the programs, and that then never change. trib_config is the
+ * only read-only variable of the object. So the section .rodata contains exactly this struct, and the collector can set
+ * it with one copy. A BPF source must define the types __u8 to __u64 before it includes this header.
  */
 
 #ifdef __cplusplus
@@ -13,8 +13,8 @@
 #endif
 
 /*
- * The controller whose cgroup v1 hierarchy trib_sample.cgroup_v1_id refers to. These are our own numbers, because the
- * kernel's numbers of controllers vary by build.
+ * A cgroup controller. trib_sample.cgroup_v1_id is an id in this controller's cgroup v1 hierarchy. These numbers are
+ * not the kernel's numbers, which differ between builds.
  */
 enum trib_cgroup_v1 {
 	TRIB_CGROUP_V1_NONE = 0,
@@ -27,17 +27,17 @@ enum trib_cgroup_v1 {
 };
 
 struct trib_config {
-	__u64 address_mask;	/* the bits of a user address; arm64 pointer authentication may sign the bits above */
+	__u64 address_mask;	/* the bits of a user address; arm64 pointer authentication may use the bits above */
 	__u32 cgroup_v1;	/* enum trib_cgroup_v1 */
-	__u32 sample_idle;	/* 1: ticks in the idle task are samples too */
-	__u32 kernel_stack_bytes;	/* THREAD_SIZE, for kernels before 5.15 */
+	__u32 sample_idle;	/* 1: ticks in the idle task are samples, too */
+	__u32 kernel_stack_bytes;	/* the kernel's THREAD_SIZE; used on kernels before 5.15 */
 	__u32 padding;
 };
 
 /* The settings that the collector may change while the programs run: the only element of the map trib_control. */
 struct trib_control {
 	__u64 period_ns;	/* the current sampling period */
-	__u64 withdrawals;	/* grows when page entries are withdrawn: rules that CPUs remembered before are void */
+	__u64 withdrawals;	/* grows when page entries are withdrawn: then CPUs drop the rules that they cached */
 };
 
 #define TRIB_CONFIG_BYTES 24

@@ -3,8 +3,8 @@
 #define TRIBUTARY_BPF_KERNEL_TYPES_H
 
 /*
- * The kernel's types, limited to the fields that our programs read. CO-RE finds fields by name in the running kernel's
- * BTF when the object is loaded. So only names and types matter here, not the order of fields or the gaps between them.
+ * The kernel's types, with only the fields that our programs read. When the object is loaded, CO-RE finds each field by
+ * its name in the running kernel's BTF. So only the names and types of fields matter here, not their order or offsets.
  */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -60,7 +60,7 @@ struct task_struct {
 
 #pragma clang attribute pop
 
-/* When the object is loaded, the kernel's values are found by name. The values here are only placeholders. */
+/* When the object is loaded, CO-RE replaces these values by the kernel's values, which it finds by name. */
 enum cgroup_subsys_id {
 	cpuset_cgrp_id = 1,
 	cpu_cgrp_id,
@@ -71,25 +71,26 @@ enum cgroup_subsys_id {
 
 /* include/linux/sched.h */
 #define PF_KTHREAD 0x00200000	/* unchanged since 2.6.32 */
-#define PF_IO_WORKER 0x00000010	/* since 5.7; since 5.12 a thread of a user process that never leaves the kernel */
+#define PF_IO_WORKER 0x00000010	/* since 5.7; since 5.12 in a thread of a user process that runs only kernel code */
 
 /*
- * struct bpf_perf_event_data begins with the architecture's user-visible registers (user ABI, never relocated). The
- * registers are written out here, so building for another architecture needs none of its headers.
+ * struct bpf_perf_event_data begins with the user-visible registers of the architecture. This layout is user ABI, so
+ * CO-RE does not relocate it. It is written here, so that a build for another architecture does not need the headers of
+ * that architecture.
  */
 #if defined(__TARGET_ARCH_x86)
 struct trib_perf_event_context {
 	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax;
 	__u64 ip, cs, flags, sp, ss;
 };
-/* The low two bits are the privilege level; with FRED, the bits from 16 on hold other data. */
+/* The low two bits are the privilege level. With FRED, the bits from 16 on contain other data. */
 #define TRIB_IN_USER(context) (((context)->cs & 3) == 3)
 #elif defined(__TARGET_ARCH_arm64)
 struct trib_perf_event_context {
 	__u64 regs[31];
 	__u64 sp, pc, pstate;
 };
-/* The low four bits are the exception level and stack choice: 0 is EL0. */
+/* The low four bits are the exception level and the selected stack pointer: 0 is EL0. */
 #define TRIB_IN_USER(context) (((context)->pstate & 0xf) == 0)
 #else
 #error "no register layout for this architecture"

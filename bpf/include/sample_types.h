@@ -3,21 +3,21 @@
 #define TRIBUTARY_BPF_SAMPLE_TYPES_H
 
 /*
- * The sample types that our own nodes measure: X(NAME, Name, number, name, unit, aggregation). Name and unit are those
- * of OTLP and pprof. A new type is added only here. Aggregation: Sum, or Last for a gauge (profile/sample_types.h). The
- * numbers are on the wire and in the store: append only, without holes.
- *   CPU      the current sampling period; OTLP "samples/count" with period
- *   OFF_CPU  time off the CPU
+ * The sample types that nodes measure: X(NAME, Name, number, name, unit, aggregation). Name and unit are as in OTLP and
+ * pprof. The aggregation is Sum, or Last for a gauge (profile/sample_types.h). To add a type, add it only here. The
+ * numbers are part of the wire format and of the store: only append new numbers, without gaps.
+ *   CPU      the value of a sample is the sampling period; in OTLP "samples/count" with a period
+ *   OFF_CPU  the value is the time during which the thread did not run
  */
 #define TRIB_SAMPLE_TYPES(X) \
 	X(CPU, Cpu, 1, "cpu", "nanoseconds", Sum) \
 	X(OFF_CPU, OffCpu, 2, "off_cpu", "nanoseconds", Sum)
 
 #define TRIB_SAMPLE_TYPE_NUMBER(NAME, Name, number, name, unit, aggregation) TRIB_TYPE_##NAME = number,
-enum trib_sample_type { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_NUMBER) TRIB_TYPE_END };	/* one more than the last */
+enum trib_sample_type { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_NUMBER) TRIB_TYPE_END };	/* last number + 1 */
 #undef TRIB_SAMPLE_TYPE_NUMBER
 
-/* The limit of type numbers, counted from 0, for the counters and for the session that a killed collector leaves. */
+/* All type numbers are below this limit. Counters and struct trib_session have arrays of this size. */
 #define TRIB_SAMPLE_TYPES_MAX 8
 #ifdef __cplusplus
 static_assert(TRIB_TYPE_END <= TRIB_SAMPLE_TYPES_MAX);

@@ -142,8 +142,8 @@ bool Backlog::ClaimPeeked(const SpoolClaim& as) {
     if (absl::Status claimed = spool_->Claim(peeked_->segment, peeked_->index, as); !claimed.ok()) {
       if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
         LogWarning(
-            "spooled samples are sent from memory cause=\"{}\" suppressed={}: they are lost if the collector is "
-            "killed now",
+            "cannot record in the spool which samples are sent cause=\"{}\" suppressed={}: these samples may be lost "
+            "if the collector is killed now",
             Message(claimed), held);
       }
       // The claim of another session may hold for the whole file. Then the batches stay in the file.

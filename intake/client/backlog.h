@@ -16,52 +16,53 @@
 
 namespace tributary::intake {
 
-// Holds the batches that no session has taken yet, oldest first: batches in the spool, then batches in memory. Also
-// holds the losses that no batch has reported yet. The batches have no sequence number, and the accounting of each is
-// the amount that it adds to the totals. On the loop's thread.
+// Stores the batches that were not sent in any session yet, oldest first: batches in the spool, then batches in memory.
+// Also stores the losses that no batch has reported yet. The batches have no sequence number yet. The accounting of
+// each batch is the amount that the batch adds to the totals of its session. Use it only on the loop's thread.
 class Backlog {
  public:
-  // Called for each loss, for the process's totals and the log. The next batch from memory reports the loss to a
-  // reducer.
+  // Called for each loss, so that the caller can add it to the process's totals and log it. The next batch from memory
+  // reports the loss to a reducer.
   using Lost = std::function<void(LossReason, const SampleCounts&)>;
 
-  // `spool` may be null. Before the first call of Next, the caller must read from the spool all batches that an earlier
-  // process claimed. `own`: the session id that this process writes into segments.
+  // `spool` may be null. Before the first call of Next, the caller must read all batches from the spool that an earlier
+  // process claimed. `own`: the session id that this process writes into the headers of segments.
   Backlog(size_t memory_bytes_max, Spool* spool, std::array<uint8_t, 16> own, const Clock& clock, Lost lost);
 
   void Add(Batch batch);
-  // `with`: the losses and idle ticks that the lost samples' batches would have reported. `foreign`: an earlier process
-  // captured the samples.
+  // Adds a loss to report. `with`: the losses and idle ticks that the lost batches would have reported. `foreign`: true
+  // if an earlier process captured the samples.
   void AddLoss(LossReason reason, const SampleCounts& samples, const Accounting& with, bool foreign = false);
-  // Counts the samples of batches that were sent and never acknowledged as lost{in_doubt}. The losses that these
-  // batches reported change to in_doubt too: with their original reasons they would make a sum that no component can
-  // check.
+  // Counts the samples of batches that were sent and never acknowledged as lost (in_doubt). The losses that these
+  // batches reported become in_doubt, too: the reducer may have counted them already, and then the sums of their
+  // original reasons would be wrong.
   void AddDoubt(const SampleCounts& samples, const Accounting& with, bool foreign);
   enum class Reason {
     kLimit,  // memory may be over its limit
     kAway,   // no reducer takes batches
     kStop,   // the process ends
   };
-  // Moves the oldest batches to the spool until memory is within its limit, and all batches if no reducer takes them.
-  // Batches that neither memory nor the spool can hold are lost, the oldest first. While the spool takes no batch,
-  // memory keeps as many as its limit allows; at a stop, all of these are lost.
+  // Moves the oldest batches to the spool until the memory is within its limit. For kAway and kStop, moves all batches
+  // to the spool. If the spool accepts no batch, batches stay in memory up to the limit, and the oldest batches above
+  // the limit are lost. For kStop, all batches that the spool does not accept are lost. Without a spool, Spill drops
+  // only the batches above the limit.
   void Spill(Reason reason);
 
-  // Returns the oldest batch, to be sent as `as` says: session, sequence number and totals. A batch from the spool is
-  // first durably claimed for `as`. The caller fills in `pending`.
+  // Returns the oldest batch. `as`: the session, sequence number and totals with which the caller will send it. If the
+  // batch comes from the spool, it is first claimed for `as` on disk. The caller must set `pending`.
   std::optional<Outgoing> Next(const SpoolClaim& as);
-  // Returns the losses that were not reported yet, and forgets them. The caller must report them.
+  // Returns and clears the losses that were not reported yet. The caller must report them.
   Accounting TakeLosses() { return std::exchange(unreported_, {}); }
-  // A batch of `segment` is durable, or was given up.
+  // Call it once for each batch of `segment` that is durable or was given up.
   void Settled(SegmentId segment);
-  // The caller took `batch` from the spool itself; the batch is claimed and delivered elsewhere.
+  // Call it if the caller itself read `batch` from the spool and delivers it, because it is claimed.
   void TakenElsewhere(const SpooledBatch& batch) { Handed(batch.segment, batch.last_of_segment); }
-  // Returns to the backlog the first unclaimed batch that the caller took from the spool itself.
+  // Gives the backlog the first unclaimed batch that the caller itself read from the spool.
   void PutBack(SpooledBatch batch);
 
-  // Counts of batches that an earlier process wrote to the spool and did not claim. `foreign_attributed`: their samples
-  // and losses, of the batches that this process has taken or dropped. `foreign_lost`: the lost samples among these.
-  // `foreign_left`: more such batches may follow.
+  // These functions count the batches that an earlier process wrote to the spool and did not claim.
+  // `foreign_attributed`: samples and losses of those batches that this process has read or dropped. `foreign_lost`:
+  // how many of these samples were lost. `foreign_left`: the spool may have more such batches.
   const SampleCounts& foreign_attributed() const { return foreign_attributed_; }
   void CountForeign(const SampleCounts& samples, const Accounting& with) {
     foreign_attributed_ += samples + with.TotalLost();
@@ -81,7 +82,7 @@ class Backlog {
   };
   struct Open {
     uint32_t unsettled = 0;
-    bool whole = false;  // the segment's last batch was returned
+    bool whole = false;  // the last batch of the segment was returned
   };
 
   static size_t BytesOf(const Batch& batch);
@@ -103,8 +104,8 @@ class Backlog {
   uint64_t memory_samples_ = 0;
   Accounting unreported_;
   std::optional<SpooledBatch> peeked_;
-  absl::flat_hash_map<SegmentId, Open> open_;  // segments returned in part, or with batches that are not settled
-  // The claim that covers the next batch of its segment.
+  absl::flat_hash_map<SegmentId, Open> open_;  // segments of which batches were returned and not all are settled
+  // The last claim: the segment, the session, and the sequence number of the next batch that needs no new claim.
   SegmentId claimed_segment_ = 0;
   std::array<uint8_t, 16> claimed_session_{};
   uint64_t claimed_next_ = 0;

@@ -120,20 +120,21 @@ Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const
       retry_alarm(alarms.NewAlarm([this] { Connect(); })),
       connect_alarm(alarms.NewAlarm([this] {
         Disconnect(Error(absl::StatusCode::kDeadlineExceeded,
-                         fmt::format("no answer within {} ms", options.connect_timeout_ms)));
+                         fmt::format("the reducer did not answer within {} ms", options.connect_timeout_ms)));
       })),
       tick_alarm(alarms.NewAlarm([this] { OnTick(); })),
       pump_alarm(alarms.NewAlarm([this] { Pump(); })),
       symbol_alarm(alarms.NewAlarm([this] { SendSymbolChunk(); })),
-      connects(metrics.AddCounter("tributary_intake_client_connects_total", "Connections that the reducer accepted")),
+      connects(metrics.AddCounter("tributary_intake_client_connects_total", "Connections that a reducer accepted")),
       failures(metrics.AddCounter("tributary_intake_client_failures_total",
-                                  "Connections to a reducer that could not be opened, or that broke")),
-      sent_bytes(metrics.AddCounter("tributary_intake_client_sent_bytes_total", "Bytes of frames sent to reducers")),
+                                  "Connections to reducers that could not be opened, were refused, or ended early")),
+      sent_bytes(
+          metrics.AddCounter("tributary_intake_client_sent_bytes_total", "Bytes sent to reducers, before encryption")),
       sent_batches(metrics.AddCounter("tributary_intake_client_sent_batches_total",
-                                      "Batches sent to reducers, including repetitions")),
+                                      "Batches sent to reducers; a batch that is sent again counts again")),
       dropped_tables(metrics.AddCounter("tributary_intake_client_dropped_symbol_tables_total",
-                                        "Times that symbol tables were dropped before they were sent: the connection "
-                                        "broke, or too many were waiting")) {}
+                                        "Times that symbol tables were not sent, because the connection broke or too "
+                                        "many tables were waiting; the reducer requests them again")) {}
 
 void Client::Impl::Start() {
   if (std::exchange(started, true)) return;
@@ -245,8 +246,9 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
 
 absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
   if (welcome.version != 1) {
-    return Error(absl::StatusCode::kUnimplemented,
-                 fmt::format("the reducer chose the unknown protocol version {}", welcome.version));
+    return Error(
+        absl::StatusCode::kUnimplemented,
+        fmt::format("the reducer chose protocol version {}, which this program does not support", welcome.version));
   }
   granted = welcome;
   const bool kept = encoder && welcome.dictionary_kept && encoder->sent().Covers(welcome.have);
@@ -295,7 +297,7 @@ void Client::Impl::OnNeedDictionary(uint32_t of_generation) {
 void Client::Impl::OnTick() {
   const MonotonicNs now = clock.Monotonic();
   if (now.value - received_at.value >= kSilentHeartbeats * heartbeat_ns) {
-    return Disconnect(Error(absl::StatusCode::kDeadlineExceeded, "the reducer is silent"));
+    return Disconnect(Error(absl::StatusCode::kDeadlineExceeded, "the reducer has sent nothing for too long"));
   }
   // Sends a little early: a tick may be late, and the reducer watches the time too.
   if (now.value - heartbeat_at.value < heartbeat_ns - heartbeat_ns / (2 * kTicksPerHeartbeat)) return;

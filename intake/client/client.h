@@ -22,10 +22,10 @@
 
 namespace tributary::intake {
 
-// The sending end of one session with one reducer. Keeps a connection, sends Hello, and asks its feeder for batches
-// while it has credit. Keeps each batch (as samples) until the reducer acknowledges it as durable. After a disconnect
-// it connects again with exponential back-off and jitter. Re-sent batches have the same sequence number and the same
-// samples, so a duplicate changes nothing. On the loop's thread.
+// The node's end of a session with one reducer. Connects, sends Hello, and requests batches from Callbacks::next while
+// it has credit. Stores the samples of each sent batch until the reducer acknowledges the batch as durable. After a
+// disconnect it connects again with exponential back-off and jitter. If it sends a batch again, the batch has the same
+// sequence number and the same samples, so the reducer can drop duplicates. Use it only on the loop's thread.
 struct ClientOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;
@@ -34,22 +34,22 @@ struct ClientOptions {
   std::function<std::string()> token;  // called for each connection; null: no token
   int64_t backoff_min_ms = 250;
   int64_t backoff_max_ms = 15'000;
-  uint64_t window_samples_max = 262'144;  // samples taken and not yet durable: 10 MiB; one batch is always allowed
-  uint64_t seed = 0;                      // of the jitter; 0: random
+  uint64_t window_samples_max = 262'144;  // samples sent and not yet durable (10 MiB); one batch is always allowed
+  uint64_t seed = 0;                      // of the back-off's jitter; 0: random
   int64_t connect_timeout_ms = 10'000;    // until Welcome
-  int64_t symbol_chunk_period_ms = 62;    // a chunk of 64 KiB each: 1 MiB/s
-  MetadataFeed* metadata = nullptr;       // sent on every connection from the start; must outlive the client
+  int64_t symbol_chunk_period_ms = 62;    // one chunk of 64 KiB per period: 1 MiB/s
+  MetadataFeed* metadata = nullptr;       // each connection begins with a snapshot of it; must outlive the client
 };
 
 class Client {
  public:
   // Callbacks must not destroy the client.
   struct Callbacks {
-    // Returns the next batch for this session. If it returns none, call Wake when there is a batch.
+    // Returns the next batch for this session. If it returned nullopt, the owner must call Wake when there is a batch.
     std::function<std::optional<Outgoing>(uint64_t sequence)> next;
     std::function<void(const SendWindow::Entry&)> acked;  // the batch is durable
-    // The reducer refused a batch with these samples as malformed, for good. The accounting of this session already
-    // counts them as lost.
+    // The reducer refused a batch with these samples as malformed, and will never accept it. The accounting of this
+    // session already counts the samples as lost.
     std::function<void(const SampleCounts& samples)> rejected;
     std::function<void(const ExecutableId&)> need_symbols;
     std::function<void()> changed;  // ready() may have changed
@@ -66,27 +66,27 @@ class Client {
   void Stop();
   void Wake();
 
-  // Sets the sample rate that Hello sends, from the next connection on.
+  // Sets the sample rate in Hello, from the next connection on.
   void SetSampleRate(uint32_t hz);
 
-  // SendSymbols queues a table for upload (chunks of 64 KiB between batches, 1 MiB/s at most). If the reducer already
-  // has a part of the table, only the rest is sent. SendNoSymbols reports that there is no table. Tables that were not
-  // requested on this connection are dropped. Tables that were not sent completely when the connection breaks are
-  // dropped too: the reducer requests them again.
+  // SendSymbols queues a table for upload, in chunks of 64 KiB between batches, at most 1 MiB/s. If the reducer already
+  // has the beginning of the table, only the rest is sent. SendNoSymbols reports that there is no table. Both do
+  // nothing if the table was not requested on this connection. If the connection breaks, tables that were not sent
+  // completely are dropped: the reducer requests them again.
   void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
 
-  // Returns the batches of the window: the client no longer waits for their acknowledgement. Call it only while ready()
-  // is false.
+  // Removes the batches from the window and returns them. The client then no longer waits for their acknowledgement.
+  // Call it only while ready() is false.
   std::vector<SendWindow::Entry> GiveUp();
 
   bool started() const;
-  bool ready() const;                // between Welcome and the end of its connection
+  bool ready() const;                // true from Welcome until the connection ends
   MonotonicNs silent_since() const;  // when the last byte was read, or the time of Start
-  bool has_sent_metadata() const;    // a whole snapshot of the metadata was sent, on this connection or an earlier one
+  bool has_sent_metadata() const;    // true if a whole metadata snapshot was sent, on any connection
   const SendWindow& window() const;
   const ClientOptions& options() const;
-  uint64_t bytes_sent() const;  // on the wire, all frames
+  uint64_t bytes_sent() const;  // of all frames, before encryption
 
  private:
   struct Impl;

@@ -124,14 +124,15 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
         if (done) done(undelivered);
       })),
       waiting_gauge(metrics.AddGauge("tributary_intake_client_unacked_samples",
-                                     "Samples that no reducer has acknowledged yet: in memory, in the spool, or sent "
-                                     "to a reducer that became silent")),
+                                     "Samples that no reducer has acknowledged yet: they are in memory, in the spool, "
+                                     "or sent to a reducer that has not answered yet")),
       failovers(metrics.AddCounter("tributary_intake_client_failovers_total",
                                    "Changes from one reducer to another, including returns to the preferred reducer")) {
   TRIBUTARY_CHECK(!options.reducers.empty());
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
     lost_samples[i] =
-        &metrics.AddCounter("tributary_intake_client_lost_samples_total", "Samples that were lost, by reason",
+        &metrics.AddCounter("tributary_intake_client_lost_samples_total",
+                            "Samples that were lost because they could not be delivered to a reducer, by reason",
                             {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}});
   }
   const std::vector<size_t> order = PreferenceOf(options.client.session.node_id, options.reducers);
@@ -189,7 +190,7 @@ absl::Status Delivery::Impl::Take(Batch batch) {
   delta.captured = {};
   taken = std::exchange(batch.accounting, delta);
   if (samples > BatchEncoder::kSamplesPerBatchMax) {
-    status = Error(absl::StatusCode::kInvalidArgument, fmt::format("batch of {} samples, but at most {} are allowed",
+    status = Error(absl::StatusCode::kInvalidArgument, fmt::format("a batch has {} samples, but at most {} are allowed",
                                                                    samples, BatchEncoder::kSamplesPerBatchMax));
     backlog.AddLoss(LossReason::kRejected, CountSamples(batch.samples), {});
     batch.samples.clear();
@@ -330,7 +331,7 @@ void Delivery::Impl::Choose() {
       return fmt::format("{}:{}", to.host, to.port);
     };
     LogInfo("intake switches to reducer={} from={} cause={}", name(best), name(active),
-            best < active ? "\"the preferred one is back\"" : "\"no answer\"");
+            best < active ? "\"the preferred reducer answers again\"" : "\"the earlier reducer does not answer\"");
     const size_t before = std::exchange(active, best);
     ReportDurable(reducers[active]);
     reducers[before].client->Wake();  // reports that no more samples are pending
@@ -370,8 +371,10 @@ void Delivery::Impl::GiveUpDoubtful() {
       backlog.AddDoubt(entry.samples, entry.delta, entry.foreign);
       if (entry.segment != 0) backlog.Settled(entry.segment);
     }
-    LogWarning("samples lost reason=in_doubt samples={} reducer={}:{}: they were sent, but the reducer did not answer",
-               samples, client.options().host, client.options().port);
+    LogWarning(
+        "samples lost reason=in_doubt samples={} reducer={}:{}: the samples were sent, but the reducer did not "
+        "acknowledge them",
+        samples, client.options().host, client.options().port);
   }
 }
 

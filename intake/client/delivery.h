@@ -19,50 +19,52 @@
 
 namespace tributary::intake {
 
-// The account of earlier collectors of this node that were killed, or that stopped with undelivered samples. No reducer
-// has received this account yet.
+// The totals of earlier collectors of this node that were killed, or that stopped with undelivered samples. No reducer
+// has received these totals yet.
 struct EndedCollector {
   struct Session {
     std::array<uint8_t, 16> session_id{};
-    SampleCounts attributed;  // samples and losses of its durable batches
+    SampleCounts attributed;  // samples and losses in the durable batches of the session
   };
-  SampleCounts captured;          // by the kernel's counter
+  SampleCounts captured;          // captured samples of all these collectors, from the kernel's counter
   std::vector<Session> sessions;  // the most recently used session first
   LossReason reason = LossReason::kCollectorKilled;
 };
 
 struct DeliveryOptions {
   std::vector<HostPort> reducers;         // at least 1; each node has its own order of preference (rendezvous hash)
-  ClientOptions client;                   // for every session; Delivery sets host, port and session id
-  size_t memory_bytes_max = 8u << 20;     // of samples that wait; above it, the oldest batches go to the spool
-  int64_t failover_ms = 5'000;            // silence of a reducer after which the next one and the spool are used
-  int64_t in_doubt_timeout_ms = 300'000;  // how long a batch sent to a silent reducer waits for its answer
-  std::optional<EndedCollector> earlier;  // a batch of this process closes the account of the earlier collectors
+  ClientOptions client;                   // for all sessions; Delivery sets host, port and session id
+  size_t memory_bytes_max = 8u << 20;     // limit of samples in memory; above it, the oldest batches go to the spool
+  int64_t failover_ms = 5'000;            // after this silence of a reducer, the next reducer is used, or the spool
+  int64_t in_doubt_timeout_ms = 300'000;  // silence of a reducer after which its unacknowledged batches are given up
+  std::optional<EndedCollector> earlier;  // batches report these totals to a reducer
   Spool* spool = nullptr;                 // must outlive the delivery; null: batches are kept in memory only
 };
 
-// The whole sending side of the node. Delivers every batch to one reducer, once, or reports why it could not. Batches
-// wait in memory, then in the spool. The session with the preferred reducer takes them when it has credit. When that
-// reducer is silent, the next reducer in the order of preference takes over, with a session of its own. Batches that
-// were sent and not acknowledged stay with the first reducer until it answers, or until they are given up as
-// lost{in_doubt}. When the preferred reducer is back it is used again.
+// Sends the batches of a node. Delivers each batch once, to one reducer, or reports why the batch is lost. Batches wait
+// in memory, then in the spool. They are sent in the session with the preferred reducer while that session has credit.
+// If that reducer is silent, the next reducer in the order of preference is used, in a session of its own. Batches that
+// were sent and not acknowledged stay in the session with the silent reducer until it answers, or until they are given
+// up as lost (in_doubt). When the preferred reducer answers again, it is used again.
 //
-// The invariant of each session: the `captured` that a batch reports is the sum of two parts. The first part is all
-// samples and losses of the session's batches so far. The second part is the samples that the node has captured and not
-// yet put into a batch. On the loop's thread.
+// The invariant of each session: the number `captured` in a batch is the sum of two numbers. The first number is all
+// samples and losses in the session's batches up to this batch. The second number is the samples that the node has
+// captured and not yet put into a batch. Use it only on the loop's thread.
 class Delivery : public BatchSink {
  public:
   // Callbacks must not destroy this object.
   struct Callbacks {
     std::function<void(const ExecutableId&)> need_symbols;
-    // For the log and the process's own totals. The accounting of later batches already includes the loss.
+    // Called for each loss, for the log and for the process's own totals. A later batch reports the loss to the
+    // reducer.
     std::function<void(LossReason, const SampleCounts& samples)> lost;
-    // Called when a session begins, when it is about to be used (`asked` is true from then on), and when some of its
-    // batches became durable. If this process is killed, an EndedCollector is made of these values.
+    // Called when a session begins, before its first batch is sent (`asked` is true from then on), and when batches of
+    // the session became durable. The caller must store the values so that they survive a kill: the next process makes
+    // an EndedCollector of them. `reducer`: index in DeliveryOptions::reducers.
     std::function<void(size_t reducer, const EndedCollector::Session& session, bool asked)> durable;
-    // No reducer needs the account of the earlier collectors any more. `taken_over`: samples and losses that the
-    // earlier collectors left in the spool. The sessions of this process report them, in addition to what this process
-    // captured itself.
+    // A reducer has stored the totals of the earlier collectors. `taken_over`: samples and losses that the earlier
+    // collectors left in the spool. The sessions of this process report these in addition to the samples that this
+    // process captured.
     std::function<void(const SampleCounts& taken_over)> earlier_reported;
   };
 
@@ -72,26 +74,26 @@ class Delivery : public BatchSink {
   ~Delivery() override;
 
   void Start();
-  // The batch's accounting must hold the process's totals. The session that sends the batch assigns its sequence
-  // number.
+  // The accounting of the batch must be the totals of the process. The session that sends the batch assigns its
+  // sequence number.
   absl::Status Take(Batch batch) override;
 
   // The spool must be created with this function as its `dropped` callback.
   void OnSpoolDropped(LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier);
 
-  // Sets the sample rate that each reducer receives from its next connection on.
+  // Sets the sample rate in Hello, from the next connection with each reducer on.
   void SetSampleRate(uint32_t hz);
 
   void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
 
-  // Calls `done` when everything taken so far is durable at a reducer, or at the deadline. At the deadline the
-  // undelivered rest is written to the spool, if there is a spool, and nothing is sent any more.
+  // Calls `done` when all batches are durable at a reducer, or after `timeout_ms`. After `timeout_ms`, the undelivered
+  // batches are written to the spool, if there is a spool, and nothing more is sent.
   void Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done);
-  bool settled() const;  // after Flush: everything was reported before the deadline
+  bool settled() const;  // after Flush: true if all batches and totals were acknowledged in time
 
   bool connected() const;
-  uint64_t waiting_samples() const;  // not yet durable at a reducer: in memory, spooled or in doubt
+  uint64_t waiting_samples() const;  // not durable at a reducer: in memory, in the spool, or unacknowledged
   uint64_t bytes_sent() const;
 
  private:

@@ -14,29 +14,30 @@
 
 namespace tributary::intake {
 
-// Finishes the sessions of an earlier process. Batches that the earlier process claimed in its spool go to the session,
-// reducer and sequence numbers of their claims. The reducer may have stored some of them already. On the loop's thread.
+// Finishes the sessions of an earlier process. Sends the batches that the earlier process claimed in the spool, in the
+// sessions, to the reducers, and with the sequence numbers that the claims state. The reducers may have stored some of
+// these batches already. Use it only on the loop's thread.
 class Recovery {
  public:
   struct Callbacks {
     std::function<void(SegmentId)> settled;  // one batch of the segment is durable, or was given up
-    // Batches given up because their reducer was silent. Some of them may have been stored.
+    // Batches were given up because their reducer was silent. The reducer may have stored some of them.
     std::function<void(const SampleCounts& samples, const Accounting& accounting)> given_up;
-    // Samples of batches that could not be read any more. They are reported lost under the numbers of the batches.
+    // Some claimed batches could not be read. Empty batches with their sequence numbers report these samples as lost.
     std::function<void(const SampleCounts& samples)> damaged;
-    // All batches of a session are durable. `reported`: the samples and losses that they reported.
+    // All batches of a session are durable. `reported`: the samples and losses that the session's batches reported.
     std::function<void(const std::array<uint8_t, 16>& session_id, const SampleCounts& reported)> finished;
   };
 
-  // `options`: for the clients of the sessions. Session, host and port come from the claims.
+  // `options`: used for all sessions, except that session, host and port come from the claims.
   Recovery(AlarmSource& alarms, Connector& connector, ClientOptions options, const Clock& clock, Metrics& metrics,
            Callbacks callbacks);
 
   // Adds a claimed batch. The caller must add all batches before Start.
   void Add(SpooledBatch batch);
   void Start();
-  // Ends the connections of finished sessions. Gives up the batches of a session when its reducer has been silent for
-  // more than `silent_ms_max`; 0: never.
+  // Ends the connections of finished sessions. Gives up the batches of a session if its reducer has been silent for
+  // more than `silent_ms_max`. If `silent_ms_max` is 0, gives up no batches.
   void Tick(int64_t silent_ms_max);
 
   bool done() const { return sessions_.empty(); }
@@ -44,10 +45,10 @@ class Recovery {
 
  private:
   struct Session {
-    std::deque<SpooledBatch> batches;  // the client has not taken them yet
+    std::deque<SpooledBatch> batches;  // not passed to the client yet
     std::unique_ptr<Client> client;
-    SampleCounts reported;  // samples and losses up to the last batch that was taken
-    Accounting damaged;     // samples reported lost that the claims of later batches still count as samples
+    SampleCounts reported;  // samples and losses up to the last batch that was passed to the client
+    Accounting damaged;     // unreadable samples, reported lost; the totals in later claims do not count them as lost
   };
 
   std::optional<Outgoing> Next(Session& session, uint64_t sequence);

@@ -10,21 +10,20 @@
 
 namespace tributary::intake {
 
-// A batch for a session, the amount that it adds to the session's accounting, and the number of samples that the node
-// has captured and that are in no batch yet.
+// A batch to be sent in a session.
 struct Outgoing {
-  Batch batch;           // the session that takes it sets its sequence and accounting
-  Accounting delta;      // losses and idle ticks since the previous batch; `captured` is ignored
+  Batch batch;           // SendWindow sets its sequence and accounting
+  Accounting delta;      // losses and idle ticks that it adds to the session's totals; `captured` is ignored
   SampleCounts pending;  // captured by the node and not yet in any batch
-  uint64_t segment = 0;  // of the spool; 0: none
+  uint64_t segment = 0;  // the batch's segment of the spool; 0: none
   bool foreign = false;  // captured by an earlier process: not in the totals of this process
-  // The session's totals before this batch, if the session continues after batches that this process never saw.
+  // The session's totals before this batch. Set only if an earlier process sent the batches before it.
   std::optional<Accounting> base;
 };
 
-// The batches that one session has taken and that are not known to be durable, in order and without holes. A reconnect
-// sends exactly the same batches again. Keeps the session's running totals. The `captured` that a batch reports is the
-// samples and losses of all batches of the session up to it, plus `pending`. Not thread-safe.
+// The batches of one session that are not known to be durable, in order and without gaps. After a reconnect, exactly
+// the same batches are sent again. Also has the session's running totals. The number `captured` in a batch is the
+// samples and losses of all batches of the session up to this batch, plus `pending`. Not thread-safe.
 class SendWindow {
  public:
   struct Entry {
@@ -35,30 +34,30 @@ class SendWindow {
     SampleCounts pending;
     uint64_t segment = 0;
     bool foreign = false;
-    size_t wire_bytes = 0;  // on this connection
+    size_t wire_bytes = 0;  // size of its frames on this connection
   };
 
   // Continues a session after its last sequence number. `totals`: the session's totals, without pending samples.
   void Begin(uint64_t last_sequence, const Accounting& totals);
 
   uint64_t next_sequence() const { return last_sequence_ + 1; }
-  const Accounting& totals() const { return totals_; }    // of all batches taken
-  const Accounting& durable() const { return durable_; }  // of those acknowledged
+  const Accounting& totals() const { return totals_; }    // of all batches
+  const Accounting& durable() const { return durable_; }  // of the acknowledged batches
   // `pending` of the newest batch that was not given up.
   const SampleCounts& reported_pending() const { return reported_pending_; }
 
   void Add(Outgoing out);
 
-  // All batches up to `sequence` are durable. Calls `acked` for each entry that leaves the window. When this process
-  // continues the session of a killed process, the reducer may know of later batches than this process does. Numbering
-  // then continues after these batches.
+  // Call it when all batches up to `sequence` are durable. Calls `acked` for each entry that leaves the window. If this
+  // process continues the session of a killed process, the reducer may have received batches with higher numbers than
+  // this process knows. New batches then get higher numbers than these batches.
   void Ack(uint64_t sequence, const std::function<void(const Entry&)>& acked);
-  // Call it if the reducer refuses this batch for good. The batch's samples become losses, and an empty batch is sent
-  // with its sequence number. Returns the number of samples.
+  // Call it if the reducer will never accept this batch. The batch's samples become losses, and an empty batch is sent
+  // with its sequence number. Returns the number of these samples.
   SampleCounts Reject(uint64_t sequence);
-  // Call it while disconnected. Empties the window and returns its batches: their acknowledgements are no longer
-  // awaited. The totals are then as if these batches had never been added. Settle adds those batches again that the
-  // reducer later reports as durable.
+  // Call it while disconnected. Empties the window and returns its batches. The client then no longer waits for their
+  // acknowledgements. The totals change back, as if these batches had never been added. If the reducer later reports
+  // some of them as durable, Settle adds these to the totals again.
   std::vector<Entry> GiveUp();
   void Settle(uint64_t durable_sequence);
 

@@ -310,7 +310,7 @@ TEST(BatchDecoder, RefusesInconsistentBatches) {
       {"stringBytes", [](Pieces& p) { p.string_lengths = ""; }},
       {"stringLengths", [](Pieces& p) { p.string_lengths = "\x80"; }},
       {"stringBytes", [](Pieces& p) { p.string_bytes = "xy"; }},
-      {"string of 4097 bytes",
+      {"a string has 4097 bytes",
        [](Pieces& p) {
          p.string_lengths = "\x81\x20";
          p.string_bytes = std::string(4097, 's');
@@ -318,17 +318,17 @@ TEST(BatchDecoder, RefusesInconsistentBatches) {
       {"executables", [](Pieces& p) { p.executables = "\x01\x01z"; }},
       {"executables", [](Pieces& p) { p.executables = "\x01\x15" + std::string(22, '\x01'); }},
       {"string 2 is not defined", [](Pieces& p) { p.executables = "\x01\x01z\x02"; }},
-      {"not an executable id", [](Pieces& p) { p.executables = std::string("\x01\x00\x01", 3); }},
+      {"an executable id is invalid", [](Pieces& p) { p.executables = std::string("\x01\x00\x01", 3); }},
       {"executables", [](Pieces& p) { p.executables += "\x01"; }},
       {"frameExecutables", [](Pieces& p) { p.frame_kinds = std::string(2, '\0'); }},
       {"frameKinds", [](Pieces& p) { p.frame_kinds = "\x80"; }},
       {"executable 2 is not defined", [](Pieces& p) { p.frame_executables = "\x03"; }},
-      {"an unknown executable", [](Pieces& p) { p.frame_executables = std::string(1, '\0'); }},
+      {"a frame has no executable", [](Pieces& p) { p.frame_executables = std::string(1, '\0'); }},
       {"frames", [](Pieces& p) { p.frame_addresses += "\x01"; }},
       {"frameAddresses", [](Pieces& p) { p.frame_addresses = "\x80"; }},
       {"chainAttach", [](Pieces& p) { p.chain_attach = ""; }},
-      {"parent at distance 0", [](Pieces& p) { p.chain_attach = std::string(1, '\0'); }},
-      {"parent at distance 2", [](Pieces& p) { p.chain_attach = "\x02"; }},
+      {"parent node at distance 0", [](Pieces& p) { p.chain_attach = std::string(1, '\0'); }},
+      {"parent node at distance 2", [](Pieces& p) { p.chain_attach = "\x02"; }},
       {"chainLengths", [](Pieces& p) { p.chain_lengths = std::string(1, '\0'); }},
       {"nodeFrames", [](Pieces& p) { p.chain_lengths = "\x02"; }},
       {"chainAttach", [](Pieces& p) { p.chain_lengths += "\x01"; }},
@@ -354,7 +354,7 @@ TEST(BatchDecoder, RefusesInconsistentBatches) {
          p.later_column = "x";
          p.repeated_column = "x";
        }},
-      {"without an earlier generation", [](Pieces& p) { p.evicted = "\x01\x01\x01\x01\x01\x01"; }},
+      {"the earlier dictionary generation is missing", [](Pieces& p) { p.evicted = "\x01\x01\x01\x01\x01\x01"; }},
       {"loss reasons", [](Pieces& p) { p.lost = 65; }},
       {"100000 samples",
        [](Pieces& p) {
@@ -383,18 +383,19 @@ TEST(BatchDecoder, RefusesInconsistentBatches) {
       {"out of range", [&](Pieces& p) { p.cpus = "\x01" + five_bytes; }},
       {"out of range", [&](Pieces& p) { p.types = "\x01" + five_bytes; }},
       {"out of range", [&](Pieces& p) { p.counts = "\x01\xff\xff\xff\xff\x1f"; }},
-      {"time out of range",
+      {"the time of a sample is out of range",
        [](Pieces& p) {
          p.clock_ns = INT64_MAX;
          p.times = "\x10";
        }},
-      {"time out of range",
+      {"the time of a sample is out of range",
        [](Pieces& p) {
          p.clock_ns = INT64_MIN;
          p.times = "\x0f";
        }},
-      {"time out of range", [](Pieces& p) { p.times = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"; }},
-      {"time out of range", [](Pieces& p) { p.times = "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"; }},
+      {"the time of a sample is out of range", [](Pieces& p) { p.times = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"; }},
+      {"the time of a sample is out of range",
+       [](Pieces& p) { p.times = "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"; }},
   };
   for (size_t i = 0; i < std::size(cases); ++i) {
     SCOPED_TRACE(i);

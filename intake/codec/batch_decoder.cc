@@ -39,19 +39,20 @@ BatchDecoder::BatchDecoder(uint32_t generation, const DictionaryCounts& have, He
 absl::Status BatchDecoder::Continue(const GenerationInfo& info, std::string_view evicted, IncomingBatch* out) {
   out->generation = info.generation;
   if (info.derived_from == 0) {
-    if (!evicted.empty()) return Malformed("an eviction without an earlier generation");
+    if (!evicted.empty()) return Malformed("definitions are evicted, but the earlier dictionary generation is missing");
     if (info.generation == generation_) return absl::OkStatus();
   } else if (info.derived_from == generation_ && info.generation > generation_) {
     DerivedFrom& derived = out->derived.emplace();
     derived.generation = info.derived_from;
     RETURN_IF_ERROR(ReadEviction(evicted, have_, &derived.eviction));
-    if (!nodes_.Evict(derived.eviction)) return Malformed("an eviction of definitions in use");
+    if (!nodes_.Evict(derived.eviction)) return Malformed("an eviction removes definitions that are still in use");
     generation_ = info.generation;
     have_ = derived.eviction.after();
     return absl::OkStatus();
   }
-  return Error(absl::StatusCode::kFailedPrecondition, fmt::format("dictionary generation {} follows {}, but {} is held",
-                                                                  info.generation, info.derived_from, generation_));
+  return Error(absl::StatusCode::kFailedPrecondition,
+               fmt::format("dictionary generation {} continues generation {}, but the decoder has generation {}",
+                           info.generation, info.derived_from, generation_));
 }
 
 absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t sequence, std::string_view payload) {
@@ -78,7 +79,7 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
     out->clock = ReadClock(root.getClock());
     out->nodes_hash = root.getNodesHash();
     if (out->nodes_hash != nodes_.hash()) {
-      return Error(absl::StatusCode::kFailedPrecondition, "the nodes of sender and receiver differ");
+      return Error(absl::StatusCode::kFailedPrecondition, "sender and receiver have different stack nodes");
     }
     RETURN_IF_ERROR(ReadAccounting(root, out));
     RETURN_IF_ERROR(ReadCloses(root, out));
@@ -91,7 +92,7 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
     return ReadSamples(columns, out->clock.monotonic, have_, std::move(leaves), BatchEncoder::kSamplesPerBatchMax, out);
   };
 
-  absl::StatusOr<IncomingBatch> batch = Malformed("neither definitions nor a batch");
+  absl::StatusOr<IncomingBatch> batch = Malformed("the message contains neither definitions nor a batch");
   if (type == MessageType::kDefinitions) {
     batch = ReadPayload<wire::Definitions, IncomingBatch>(payload, read_definitions);
   } else if (type == MessageType::kBatch) {

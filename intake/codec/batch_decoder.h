@@ -12,35 +12,38 @@
 
 namespace tributary::intake {
 
-// The generation of a kDefinitions or kBatch payload, and the generation that it continues (0: none). GenerationOf does
-// not decode the rest of the payload.
+// `generation`: the dictionary generation of a kDefinitions or kBatch payload. `derived_from`: the earlier generation
+// that this generation continues after an eviction; 0: none. GenerationOf reads only these two numbers.
 struct GenerationInfo {
   uint32_t generation = 0, derived_from = 0;
 };
 absl::StatusOr<GenerationInfo> GenerationOf(MessageType type, std::string_view payload);
 
-// The reading end of BatchEncoder. Holds the nodes of the dictionary, the places of frames and the frames that follow
-// them (HeldNodes, some MiB at most). Of all other tables it holds only counts, because the component that stores the
-// batches holds their definitions. A failed Decode changes nothing; the session must then send NeedDictionary or close.
-// The decoder follows a generation that continues the one it holds. A generation that starts empty needs another
-// decoder. The caller must keep the decoder while the sender reconnects, because no other object has its state.
+// Decodes the frames that a BatchEncoder made. Stores the nodes and frames of the session's dictionary (HeldNodes, a
+// few MiB at most). Stores only the counts of all other tables, because the component that stores the batches has their
+// definitions. A failed Decode changes nothing. After it, the session must send NeedDictionary or close the connection.
+// If a message begins a generation that continues the current generation, the decoder changes to the new generation. If
+// a generation starts empty, the caller must create a new decoder. The caller must keep the decoder while the sender
+// reconnects, because no other object has this state.
 class BatchDecoder {
  public:
   explicit BatchDecoder(uint32_t generation, DictionaryLimits limits = {}) : generation_(generation), limits_(limits) {}
-  // Starts in the middle of a generation: `nodes` are the nodes that `have` counts.
+  // Continues a generation after the definitions that `have` counts. `nodes` must contain the nodes and frames of these
+  // definitions.
   BatchDecoder(uint32_t generation, const DictionaryCounts& have, HeldNodes nodes, DictionaryLimits limits = {});
 
-  // Decodes a kDefinitions or a kBatch payload. A kDefinitions gives an IncomingBatch with sequence 0 and no samples.
-  // InvalidArgument if malformed. FailedPrecondition: another generation, definitions that do not continue at `have`,
-  // or nodes that differ from the sender's (its hash over all nodes differs). OutOfRange: over a limit of the
-  // dictionary.
+  // Decodes a kDefinitions or a kBatch payload. The result for kDefinitions has sequence 0 and no samples.
+  // InvalidArgument if the payload is malformed. FailedPrecondition if the payload is of another generation, if its
+  // definitions do not continue at `have`, or if the sender's hash over all nodes differs. OutOfRange if a table of the
+  // dictionary would exceed its limit.
   absl::StatusOr<IncomingBatch> Decode(MessageType type, uint64_t sequence, std::string_view payload);
-  // Undoes the last Decode, if it succeeded. Call it if the same message will be decoded again.
+  // Undoes the last Decode, if that Decode succeeded. Call Undo before the same message is decoded again.
   void Undo();
 
   uint32_t generation() const { return generation_; }
   const DictionaryCounts& have() const { return have_; }
-  // Forgets everything beyond `have`. Returns false and changes nothing if `have` counts more than is held.
+  // Removes the definitions that `have` does not count. Returns false and changes nothing if `have` counts more
+  // definitions than this decoder has.
   bool Truncate(const DictionaryCounts& have);
   size_t memory_bytes() const { return nodes_.memory_bytes(); }
 
@@ -55,7 +58,7 @@ class BatchDecoder {
   DictionaryCounts have_;
   DictionaryLimits limits_;
   HeldNodes nodes_;
-  std::optional<Position> before_;  // before the last message; empty: nothing to undo
+  std::optional<Position> before_;  // state before the last message; empty: nothing to undo
 };
 
 }  // namespace tributary::intake

@@ -31,7 +31,7 @@ inline std::vector<Sample> Rounded(std::vector<Sample> samples) {
   return samples;
 }
 
-// Decodes a batch's frames into `dictionary` and returns the batch.
+// Decodes the frames of one batch, appends its definitions to `dictionary`, and returns the batch.
 inline IncomingBatch DecodeAll(const std::vector<std::string>& frames, BatchDecoder& decoder, Dictionary& dictionary) {
   IncomingBatch batch;
   for (size_t i = 0; i < frames.size(); ++i) {

@@ -15,15 +15,15 @@
 #include "intake/codec/held_nodes.h"
 #include "intake/codec/packed_columns.h"
 
-// Pieces that the batch encoder and decoder share (docs/intake-protocol.md, Columns).
+// Code that the batch encoder and the batch decoder share (docs/intake-protocol.md, "Columns").
 
 namespace tributary::intake {
 
 constexpr int64_t kWireTimeUnitNs = 100'000;
-// The largest time whose nanoseconds are still an int64.
+// The largest time, in units of kWireTimeUnitNs, that fits into an int64 when it is converted to nanoseconds.
 constexpr int64_t kWireTimeMax = INT64_MAX / kWireTimeUnitNs;
 
-// Numbers are on the wire: append only.
+// The numbers are part of the wire format: only append new columns.
 enum class DefinitionColumn : uint8_t {
   kBefore = 1,
   kEvicted = 2,
@@ -48,7 +48,7 @@ constexpr std::array<std::string_view, 18> kDefinitionColumnNames = {
     "frameKinds", "frameExecutables", "frameAddresses", "chainAttach",       "chainLengths",   "nodeFrames",
     "processes",  "threads",          "nodeFrameIds",   "processAttributes", "framePositions", "frameNames"};
 
-// Packings never change: a column that needs another packing becomes a new column.
+// The packing of a column must never change. If another packing is needed, add a new column.
 constexpr std::array<ColumnPacking, kDefinitionColumnNames.size()> kDefinitionPackings = {{
     {},
     {ColumnPacking::Layout::kNumbers, NumberKind::kWide},       // before
@@ -96,16 +96,18 @@ constexpr std::array<ColumnPacking, kSampleColumnNames.size()> kSamplePackings =
     {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},  // attributes
 }};
 
-// The numbers of columns that the first release with packed messages had. These columns are always written. A later
-// column is written only if needed, because older readers count it as unknown even if it is empty.
+// A packed message always has the columns with numbers below these limits: the first release with packed messages knew
+// them. A column with a higher number is omitted if it and all columns after it are empty, because older readers count
+// every column that they do not know, even an empty column.
 constexpr size_t kDefinitionColumnsAlways = 16, kSampleColumnsAlways = 9;
 
-// Limits the unpacked size of packed columns. Unpacking costs at most 0.2 µs per byte, and a few packed bytes must not
-// make a reader unpack millions of bytes. A sender sends columns that exceed this limit unpacked: they are very
-// uniform.
+// Returns the limit for the size of `packed` bytes after unpacking. Without this limit, a few hostile bytes could make
+// a reader unpack millions of bytes, at up to 0.2 µs per byte. Only very uniform columns exceed the limit. The sender
+// sends them unpacked.
 constexpr size_t UnpackedBytesMax(size_t packed) { return (16u << 10) + 64 * packed; }
 
-// The columns of a message: number, length and bytes of each column that is not empty, by ascending number.
+// Writes the columns of a message: number, length and bytes of each column that is not empty. The caller must put the
+// columns in ascending order of their numbers.
 class ColumnWriter {
  public:
   template <typename Column>
@@ -119,7 +121,8 @@ class ColumnWriter {
     columns_[number] = std::move(bytes);
   }
   const std::string& bytes() const { return out_; }
-  // Columns after the first `always` are written only up to the last column that is not empty.
+  // Returns the columns in packed form. Columns with numbers from `always` on are written only up to the last column
+  // that is not empty.
   std::string Packed(std::span<const ColumnPacking> packings, size_t always) {
     columns_.resize(std::clamp(columns_.size(), always, packings.size()));
     return PackColumns(packings.first(columns_.size()), columns_);
@@ -130,11 +133,11 @@ class ColumnWriter {
   std::vector<std::string> columns_;
 };
 
-// The columns of a message that may be hostile. Columns of a later release are skipped and counted.
+// Reads the columns of a message, which may be hostile. Columns with unknown numbers are skipped and counted.
 template <size_t kNames>
 class ColumnSet {
  public:
-  // Returns false if numbers are out of order, or a length goes beyond the end.
+  // Returns false if the column numbers do not ascend, or if a column extends beyond the end of `blob`.
   bool Parse(std::string_view blob, uint32_t* unknown) {
     VarintReader reader(blob);
     for (uint64_t last = 0; !reader.AtEnd();) {
@@ -152,7 +155,8 @@ class ColumnSet {
     }
     return true;
   }
-  // Returns false if the columns exceed `bytes_max` or UnpackedBytesMax, or if bytes are left over.
+  // Returns false if the unpacked columns exceed `bytes_max` or UnpackedBytesMax, or if bytes of `packed` are left
+  // over.
   bool Unpack(std::span<const ColumnPacking, kNames> packings, std::string_view packed, size_t bytes_max,
               uint32_t* unknown) {
     if (!UnpackColumns(packings, packed, std::min(bytes_max, UnpackedBytesMax(packed.size())), &unpacked_))
@@ -165,7 +169,7 @@ class ColumnSet {
   std::string_view operator[](Column column) const {
     return columns_[static_cast<size_t>(column)];
   }
-  // After Unpack: the bytes that the column took, within a byte or two.
+  // Returns how many packed bytes the column needed, with an error of at most two bytes. Call it after Unpack.
   size_t packed_bytes(size_t number) const { return unpacked_.packed_bytes[number]; }
 
  private:
@@ -175,9 +179,9 @@ class ColumnSet {
 using DefinitionColumnSet = ColumnSet<kDefinitionColumnNames.size()>;
 using SampleColumnSet = ColumnSet<kSampleColumnNames.size()>;
 
-// The coding of a column of values. The column is empty if all values are the default. Otherwise one byte names the
-// coding. Then follow the values one by one (for values that change often), or runs of (value, length ≥ 1) for values
-// that hardly change. The last run has no length and extends to the end.
+// The coding of a column of values. The column is empty if all values are the default. Otherwise its first byte is the
+// coding. kEach: the values follow one by one. kRuns: runs of equal values follow, each as a value and a length ≥ 1.
+// The last run has no length and extends to the end.
 enum class ValueCoding : uint8_t { kEach = 0, kRuns = 1 };
 
 class ValueWriter {
@@ -248,14 +252,14 @@ class ValueReader {
   bool constant_;  // the value repeats to the end
 };
 
-// How a node encodes its frame.
+// Values of the column nodeFrames, which says which frame a new node has.
 constexpr uint64_t kFrameNew = 0;       // the next frame that this message defines
-constexpr uint64_t kFrameFollower = 1;  // this number plus a rank: a follower of the parent's frame
-constexpr uint64_t kFrameById = kFrameFollower + Followers::kMax;
+constexpr uint64_t kFrameFollower = 1;  // this value plus a rank: the follower of the parent's frame with this rank
+constexpr uint64_t kFrameById = kFrameFollower + Followers::kMax;  // the frame in the column nodeFrameIds
 
-// The data from which a new frame is predicted. It comes from the first node that has this frame. `guessed`: the place
-// of the frame that followed the parent's frame most recently (if there is none, `parent` is used). `is_leaf`: the node
-// ends its chain.
+// The data from which a new frame is predicted. It describes the first node that has the frame. `parent`: the place of
+// the frame of the node's parent. `guessed`: the place of the newest follower of the parent's frame, empty if there is
+// none. `is_leaf`: the node is the last node of its chain.
 struct FrameContext {
   FramePlace guessed, parent;
   bool is_leaf = true;
@@ -263,10 +267,10 @@ struct FrameContext {
   const FramePlace& base() const { return guessed.executable != 0 ? guessed : parent; }
 };
 
-// The last address in a message, by executable.
+// The last address of each executable in one message.
 class LastAddresses {
  public:
-  // Returns the address that a frame's address is encoded relative to.
+  // Returns the address from which the difference to a new frame's address is encoded.
   uint64_t BaseOf(const FrameContext& context, uint32_t executable) const {
     if (executable != 0 && context.guessed.executable == executable) return context.guessed.address;
     const auto it = last_.find(executable);
@@ -278,12 +282,12 @@ class LastAddresses {
   absl::flat_hash_map<uint32_t, uint64_t> last_;
 };
 
-// Predicts the node of a sample with a new stack. Samples come nearly in the order in which their stacks were defined,
-// so it is mostly the last node of the message's next chain. A sample with the last node of a later chain moves the
-// cursor past that chain.
+// Predicts the node of the next sample that has a new stack: the last node of the message's next chain. The prediction
+// is mostly right, because samples come nearly in the order in which their stacks were defined. A sample with the last
+// node of a later chain moves the cursor past that chain.
 class LeafCursor {
  public:
-  // The ids of the chains' last nodes, ascending.
+  // `leaves`: the ids of the last nodes of the chains, in ascending order.
   explicit LeafCursor(std::vector<uint32_t> leaves) : leaves_(std::move(leaves)) {}
 
   // Returns the last node of the next chain, or 0 if there is no further chain.
@@ -299,8 +303,9 @@ class LeafCursor {
   size_t next_ = 0;
 };
 
-// The base of a sample's time: the time of the previous sample on its CPU, else of the previous sample on any CPU, else
-// the batch's clock. State of one message.
+// The time from which the difference to a sample's time is encoded. It is the time of the previous sample on the same
+// CPU. For the first sample of a CPU it is the time of the previous sample on any CPU, and for the first sample of the
+// message the batch's clock. Create one TimeBase per message.
 class TimeBase {
  public:
   explicit TimeBase(int64_t clock) : last_(clock) {}
@@ -315,7 +320,7 @@ class TimeBase {
   std::vector<std::optional<int64_t>> by_cpu_;
 };
 
-// Guesses a sample's thread: mostly the thread of the previous sample on the same CPU. State of one message.
+// Guesses that a sample has the same thread as the previous sample on the same CPU. Create one ThreadGuess per message.
 class ThreadGuess {
  public:
   // Returns 0 (no thread) before the CPU's first sample.

@@ -14,11 +14,12 @@
 
 namespace tributary::intake {
 
-// Writes the definitions of one message as columns, from the counts `before` on. `followers` must know the nodes below
-// `before`, and learns the new ones.
+// Writes the definitions of one message as columns. `before` counts the definitions in earlier messages. `followers`
+// must have learned the nodes that `before` counts, and learns the new nodes.
 class DefinitionColumns {
  public:
-  // Column bytes of one message; leaves room for the longest string and the message's own structure.
+  // The message is full when its columns have this size. Then the longest string and the message's structure still fit
+  // into a frame.
   static constexpr size_t kBytesMax = 3u << 20;
 
   // All borrowed objects must outlive this object.
@@ -30,15 +31,15 @@ class DefinitionColumns {
         next_frame_(before.frames),
         thread_coder_(before.processes) {}
 
-  // States that the generation continues another one without the evicted ids. Takes about a byte for each run of ids:
-  // less than 0.5 MiB for full tables.
+  // Writes which ids of the earlier generation are evicted. Call it for the first message of a generation that
+  // continues an earlier one. Needs about one byte per run of ids: less than 0.5 MiB for full tables.
   void PutEviction(const Eviction& eviction);
-  // Adds definitions, in the order in which a reader takes them, until the message is full. Returns true when none are
-  // left.
+  // Adds definitions in the order in which a reader needs them, until the message is full. Returns true if all
+  // definitions were added.
   bool Fill();
 
   const DictionaryCounts& after() const { return after_; }
-  // The last nodes of the chains, ascending.
+  // The ids of the last nodes of the chains, in ascending order.
   const std::vector<uint32_t>& leaves() const { return leaves_; }
   size_t bytes() const;
   void Write(ColumnWriter& to);

@@ -17,7 +17,7 @@ namespace {
 absl::Status Count(std::string_view table, uint32_t max, uint32_t* next) {
   if (*next >= max) {
     return Error(absl::StatusCode::kOutOfRange,
-                 fmt::format("dictionary: too many {}, at most {} are allowed", table, max));
+                 fmt::format("dictionary: too many {}: at most {} are allowed", table, max));
   }
   ++*next;
   return absl::OkStatus();
@@ -28,13 +28,13 @@ absl::Status ReadKept(VarintReader& reader, uint32_t held, KeptIds* out) {
   if (!reader.Read(&count)) return Truncated("evicted");
   if (count != held) {
     return Error(absl::StatusCode::kFailedPrecondition,
-                 fmt::format("eviction from {} ids, but {} are held", count, held));
+                 fmt::format("an eviction expects a table of {} ids, but the table has {}", count, held));
   }
   while (out->before() < held) {
     uint64_t run = 0;
     if (!reader.Read(&run)) return Truncated("evicted");
     if (run > held - out->before() || !out->AddRun(static_cast<uint32_t>(run)))
-      return Malformed("bad runs of an eviction");
+      return Malformed("an eviction has wrong run lengths");
   }
   return absl::OkStatus();
 }
@@ -51,7 +51,7 @@ absl::Status ReadEviction(std::string_view column, const DictionaryCounts& held,
       held, *out);
   RETURN_IF_ERROR(status);
   if (!reader.AtEnd()) return Truncated("evicted");
-  return DropsEnough(*out) ? absl::OkStatus() : Malformed("an eviction of too few ids");
+  return DropsEnough(*out) ? absl::OkStatus() : Malformed("an eviction removes too few ids");
 }
 
 bool DropsEnough(const Eviction& eviction) {
@@ -83,7 +83,7 @@ absl::Status DefinitionReader::ReadBefore() {
     if (!whole || !reader.AtEnd()) return Truncated("before");
   }
   if (expected != before_) {
-    return Error(absl::StatusCode::kFailedPrecondition, "definitions do not continue the dictionary");
+    return Error(absl::StatusCode::kFailedPrecondition, "the definitions do not continue the dictionary");
   }
   return absl::OkStatus();
 }
@@ -97,7 +97,8 @@ absl::Status DefinitionReader::ReadStrings() {
     if (!lengths.Read(&length)) return Truncated("stringLengths");
     RETURN_IF_ERROR(Count("strings", limits_.strings_max, &after_.strings));
     if (length > limits_.string_bytes_max) {
-      return Malformed(fmt::format("string of {} bytes, but at most {} are allowed", length, limits_.string_bytes_max));
+      return Malformed(
+          fmt::format("a string has {} bytes, but at most {} are allowed", length, limits_.string_bytes_max));
     }
     if (!bytes.ReadBytes(length, &text)) return Truncated("stringBytes");
     definitions_.strings.emplace_back(text);
@@ -123,7 +124,7 @@ absl::Status DefinitionReader::ReadExecutables() {
       continue;
     }
     auto id = ExecutableId::Make(static_cast<ExecutableIdKind>(kind), bytes);
-    if (!id) return Malformed("not an executable id");
+    if (!id) return Malformed("an executable id is invalid");
     executable.id = *id;
   }
   return absl::OkStatus();
@@ -136,12 +137,12 @@ absl::Status DefinitionReader::ReadFrame(const FrameContext& context) {
   if (!frame_executables_.Read(&executable)) return Truncated("frameExecutables");
   if (!frame_addresses_.ReadSigned(&difference)) return Truncated("frameAddresses");
   const FramePlace& base = context.base();
-  if (executable == 0 && base.executable == 0) return Malformed("a frame of an unknown executable");
+  if (executable == 0 && base.executable == 0) return Malformed("a frame has no executable");
   executable = executable == 0 ? base.executable : executable - 1;
   if (executable >= after_.executables) return BadReference("executable", executable);
   const bool same = base.executable != 0 && executable == base.executable;
   const uint64_t kind = differs >> 1 ^ (same ? base.kind : static_cast<uint8_t>(FrameKind::kNative));
-  if (kind > UINT8_MAX) return Malformed("a frame kind above 255");
+  if (kind > UINT8_MAX) return Malformed("a frame kind is above 255");
   tributary::Frame& frame = definitions_.frames.emplace_back();
   uint64_t position = 0, name = 0;
   if (!frame_positions_.Read(&position) || position > UINT32_MAX) return Truncated("framePositions");
@@ -192,7 +193,7 @@ absl::StatusOr<FrameRef> DefinitionReader::ReadFrameUnder(uint32_t parent, bool 
   }
   if (code < kFrameById) {
     const uint32_t frame = followers.At(above, static_cast<uint32_t>(code - kFrameFollower));
-    if (frame == 0) return Malformed("a frame that never followed its parent");
+    if (frame == 0) return Malformed("a node refers to a frame that never followed its parent's frame");
     return FrameRef{frame};
   }
   uint64_t distance = 0;
@@ -211,7 +212,7 @@ absl::Status DefinitionReader::ReadNodes() {
     uint64_t distance = 0, length = 0;
     if (!attach.Read(&distance)) return Truncated("chainAttach");
     if (!lengths.Read(&length) || length == 0) return Truncated("chainLengths");
-    if (distance == 0 || distance > after_.nodes) return BadReference("chain's parent at distance", distance);
+    if (distance == 0 || distance > after_.nodes) return BadReference("parent node at distance", distance);
     auto parent = static_cast<uint32_t>(after_.nodes - distance);
     for (uint64_t i = 0; i < length; ++i) {
       ASSIGN_OR_RETURN(const FrameRef frame, ReadFrameUnder(parent, i + 1 == length));

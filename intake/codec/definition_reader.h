@@ -14,16 +14,16 @@
 
 namespace tributary::intake {
 
-// Reads the evicted column. FailedPrecondition if the column is for tables of other sizes than `held`. InvalidArgument
-// if malformed.
+// Reads the column `evicted`. FailedPrecondition if the column is for tables with other counts than `held`.
+// InvalidArgument if the column is malformed.
 absl::Status ReadEviction(std::string_view column, const DictionaryCounts& held, Eviction* out);
-// Returns true if at least a sixteenth of all ids is dropped. A smaller eviction costs more than it saves: applying an
-// eviction takes time for every id that is kept.
+// Returns true if the eviction drops at least a sixteenth of all ids. A smaller eviction costs more than it saves,
+// because the receiver needs time for every id that is kept.
 bool DropsEnough(const Eviction& eviction);
 
 // Reads the definitions of one message. Checks every reference against the definitions before it, in the order strings,
-// executables, frames, nodes, processes, threads. Appends nodes to those held while reading, even if the message then
-// fails.
+// executables, frames, nodes, processes, threads. Appends the new nodes to `nodes` while it reads. If Read returns an
+// error, some nodes may already be appended.
 class DefinitionReader {
  public:
   // All borrowed objects must outlive this object.
@@ -44,12 +44,12 @@ class DefinitionReader {
         frame_positions_(columns[DefinitionColumn::kFramePositions], 0),
         frame_names_(columns[DefinitionColumn::kFrameNames], 0) {}
 
-  // FailedPrecondition if the definitions do not continue those held. OutOfRange if a table is over its limit.
-  // InvalidArgument if malformed.
+  // FailedPrecondition if the definitions do not continue at `before`. OutOfRange if a table would exceed its limit.
+  // InvalidArgument if the message is malformed.
   absl::Status Read();
 
   const DictionaryCounts& after() const { return after_; }
-  // The last nodes of the chains, ascending.
+  // Returns the ids of the last nodes of the chains, in ascending order.
   std::vector<uint32_t> TakeLeaves() { return std::move(leaves_); }
 
  private:

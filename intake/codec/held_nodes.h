@@ -9,17 +9,18 @@
 
 namespace tributary::intake {
 
-// For each frame, the frames that new nodes below it had most recently. The next new node below it probably has one of
-// them. Both ends hold one such table. It depends only on the nodes in the generation's dictionary, in their order. A
-// table that is built again from the nodes is always the same, even after evictions and repeated messages. Takes 4
-// bytes a frame and 8 bytes for each pair of frames.
+// Stores the followers of each frame. The followers of a frame F are the frames of the last new nodes that have a
+// parent with frame F. The next such node probably has one of these frames, too. The encoder and the decoder each have
+// one Followers table. It depends only on the nodes of the generation's dictionary and on their order. So both tables
+// stay equal, and each end can build its table again from the nodes, even after evictions and repeated messages. Uses 4
+// bytes per frame and 8 bytes per follower.
 class Followers {
  public:
-  static constexpr uint32_t kMax = 8;  // followers of one frame; a new one replaces the one that was used longest ago
+  static constexpr uint32_t kMax = 8;  // followers per frame; a new follower replaces the least recently used one
 
-  // Returns the frame that followed `parent` most recently (rank 0), or earlier (rank 1 and up); 0 if there is none.
+  // Returns the follower of `parent` that has this rank, or 0 if there is none. The most recent follower has rank 0.
   uint32_t At(FrameRef parent, uint32_t rank) const;
-  // Returns kMax if `frame` is not among the followers.
+  // Returns kMax if `frame` is not a follower of `parent`.
   uint32_t RankOf(FrameRef parent, FrameRef frame) const;
   void Learn(FrameRef parent, FrameRef frame);
   size_t memory_bytes() const { return first_.capacity() * sizeof(uint32_t) + links_.capacity() * sizeof(Link); }
@@ -32,12 +33,12 @@ class Followers {
   std::vector<Link> links_{Link{}};  // newest first
 };
 
-// The place of a frame, from which the place of a neighbouring new frame is encoded. Empty for an address beyond 4 GiB:
-// such an address is not in a file.
+// Executable, address and kind of a frame, from which those of a new frame are predicted. A FramePlace is empty (all 0)
+// if the frame has no executable, or if its address is 4 GiB or more.
 struct FramePlace {
   uint32_t address = 0;
-  uint32_t executable = 0;  // 0: unknown, or the address cannot be used
-  uint8_t kind = 0;         // a FrameKind as on the wire: this release may not know it
+  uint32_t executable = 0;  // 0: the place is empty
+  uint8_t kind = 0;         // a FrameKind as received: this release may not know it
 
   static FramePlace Of(const tributary::Frame& frame) { return Of(frame, static_cast<uint8_t>(frame.kind)); }
   static FramePlace Of(const tributary::Frame& frame, uint8_t kind) {
@@ -46,9 +47,9 @@ struct FramePlace {
   }
 };
 
-// The nodes and frames of one generation, as the reading end of a connection needs them: to find the parent of a chain,
-// to guess frames, and to hash. Takes 8 bytes a node, 12 bytes a frame, and Followers. The changes of a message can be
-// undone.
+// The nodes and frames of one generation, for the decoder. It needs them to find the parent of a chain, to predict
+// frames, and to compute the hash over all nodes. Uses 8 bytes per node and 12 bytes per frame, plus the memory of
+// Followers. The changes made for one message can be undone.
 class HeldNodes {
  public:
   uint32_t count() const { return static_cast<uint32_t>(nodes_.size()); }
@@ -64,7 +65,7 @@ class HeldNodes {
   const FramePlace& PlaceOf(FrameRef frame) const { return places_[frame.value]; }
 
   void AppendFrame(const tributary::Frame& frame, uint8_t kind) { places_.push_back(FramePlace::Of(frame, kind)); }
-  // The node's parent and frame must be held.
+  // The node's parent and frame must have been appended before.
   void Append(Node node);
   // Returns false and changes nothing if a kept node refers to a node or frame that is not kept, or if a kept frame
   // refers to an executable that is not kept.
@@ -73,7 +74,7 @@ class HeldNodes {
   // Rollback undoes every change after the last Begin.
   void Begin();
   void Rollback();
-  // Forgets nodes and frames from these counts on, and calls Begin. Costs 20 ns for each node that stays.
+  // Removes nodes and frames with ids from these counts on, and calls Begin. Takes 20 ns per remaining node.
   void Truncate(uint32_t nodes, uint32_t frames);
 
  private:

@@ -9,21 +9,24 @@
 
 namespace tributary::intake {
 
-// How the numbers of a column are distributed. It never changes for a column: both ends must use the same model.
+// How the numbers of a column are distributed. The kind of a column must never change, because both ends must use the
+// same model.
 enum class NumberKind : uint8_t {
-  kSmall,  // mostly near 0: the width in bits is coded as that many "yes" decisions and a "no"
+  kSmall,  // mostly near 0: the width, w bits, is coded as w "yes" decisions and a "no"
   kWide,   // of any size: the width is coded by a tree of seven decisions
-  kExact,  // few different numbers, of any size: as kWide, and below 4,096 every bit is learned
+  kExact,  // few different numbers, of any size: like kWide, but all bits of numbers below 4,096 are learned
 };
 
-// Learns how many bits a column's numbers have. Also learns the bits after the leading bit: all of them for numbers
-// below 16 (kExact: below 4,096), else the first two. The other bits are coded with even odds. Codes any 64-bit number.
+// Codes 64-bit numbers. Learns how many bits the numbers of a column have. Learns the bits after the leading bit as
+// well: all bits of numbers below 16 (kExact: below 4,096), and the first two bits of larger numbers. The other bits
+// are coded as if 0 and 1 were equally likely.
 class NumberModel {
  public:
   static constexpr size_t SizeOf(NumberKind kind) {
     return kExactMantissas + (kind == NumberKind::kExact ? kExactMost : 0);
   }
-  // Stores the learned state in `models`. The caller must provide SizeOf(kind) of them, all zero at first.
+  // Stores the learned state in `models`, which must outlive this object. `models` must have SizeOf(kind) elements, all
+  // zero at first.
   NumberModel(NumberKind kind, std::span<BitModel> models) : kind_(kind), models_(models.data()) {}
 
   void Put(RangeEncoder& to, uint64_t value) {
@@ -64,7 +67,8 @@ class NumberModel {
  private:
   static constexpr unsigned kWidths = 65, kTreeBits = 7, kMantissas = 1u << kTreeBits;
   static constexpr unsigned kLearnedWidth = 4, kExactWidth = 12, kExactMost = 1u << kExactWidth;
-  // Where the models of a width's bits are: 8 for each width with all bits learned, 4 for each other width.
+  // Offsets of the models for the bits after the leading bit: 8 models for each width of which all bits are learned, 4
+  // models for each larger width.
   static constexpr unsigned kLongMantissas = kMantissas + 8 * (kLearnedWidth + 1);
   static constexpr unsigned kExactMantissas = kLongMantissas + 4 * (kWidths - kLearnedWidth - 1);
 
@@ -92,13 +96,13 @@ class NumberModel {
     return std::min(node - kMantissas, kWidths - 1);
   }
 
-  // Returns how many of the bits after the leading bit are learned.
+  // Returns how many of the bits after the leading bit are learned, for numbers of this width.
   unsigned Learned(unsigned width) const {
     if (width < 2) return 0;
     if (width <= (kind_ == NumberKind::kExact ? kExactWidth : kLearnedWidth)) return width - 1;
     return 2;
   }
-  // `node`: the bits so far, including the leading bit.
+  // `node`: the bits coded so far, including the leading bit.
   BitModel& Mantissa(unsigned width, uint32_t node) {
     if (kind_ == NumberKind::kExact && width <= kExactWidth) {
       return models_[kExactMantissas + (1u << (width - 1)) + node - 1];

@@ -10,33 +10,34 @@
 
 namespace tributary::intake {
 
-// How a column is packed. It never changes for a column of a given number.
+// How a column is packed. The packing of a column number must never change.
 struct ColumnPacking {
   enum class Layout : uint8_t {
-    kBytes,    // any bytes; the other three layouts are LEB128 numbers
+    kBytes,    // any bytes; columns with the other three layouts contain LEB128 numbers
     kNumbers,  // one model for all numbers
     kAfter,    // the model depends on the previous number: 0, 1, 2, 3 to 15, or more
-    kRecords,  // a model for each of `fields` numbers that come in turn
+    kRecords,  // records of `fields` numbers each: one model for each field
   };
   Layout layout = Layout::kBytes;
   NumberKind kind = NumberKind::kSmall;
   uint8_t fields = 1;
 };
 
-// Packs the columns of a message as one range code. For each column it contains the count of numbers (or bytes), then
-// the numbers, coded with the column's models. All models start anew with every message. Number columns must be
-// canonical LEB128 (CHECKed): unpacking returns the same bytes. Column 0 does not exist.
+// Packs the columns of a message as one range code. For each column, the code contains the count of numbers (kBytes: of
+// bytes), then the numbers, coded with the column's models. Each message starts with new models. All numbers must have
+// their shortest LEB128 form (CHECKed), so that unpacking returns the same bytes. `packings` and `columns` are indexed
+// by column number. Element 0 is not used.
 std::string PackColumns(std::span<const ColumnPacking> packings, std::span<const std::string> columns);
 
 struct UnpackedColumns {
   std::vector<std::string> columns;
-  std::vector<size_t> packed_bytes;  // the bytes that each column took, within a byte or two
-  uint32_t unknown = 0;              // columns of a later release
+  std::vector<size_t> packed_bytes;  // packed bytes of each column, with an error of at most two bytes
+  uint32_t unknown = 0;              // number of skipped columns, which only a later release knows
 };
 
-// Returns false if the columns unpack to more than `bytes_max` bytes in all, or if bytes are left over. Columns of a
-// later release come after the known ones. They are skipped and counted. Takes no more memory than `bytes_max` and the
-// models' 20 KiB, and at most 0.2 µs for each byte of `bytes_max`.
+// Returns false if the unpacked columns together exceed `bytes_max` bytes, or if bytes of `packed` are left over.
+// Columns that only a later release knows come after the known columns. They are skipped and counted. Uses at most
+// `bytes_max` bytes of memory and 20 KiB for the models. Takes at most 0.2 µs per byte of `bytes_max`.
 bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view packed, size_t bytes_max,
                    UnpackedColumns* out);
 

@@ -10,8 +10,8 @@
 
 namespace tributary::intake {
 
-// Encodes the process definitions of a message as differences from the previous process, and from the previous process
-// that had the same comm. Both ends hold one such object for each message.
+// Encodes and decodes the process definitions of one message, as differences from the previous process and from the
+// last process with the same comm. Each end creates one ProcessCoder per message.
 class ProcessCoder {
  public:
   static constexpr unsigned kFields = 10;
@@ -33,7 +33,8 @@ class ProcessCoder {
     Learn(process);
   }
 
-  // Reads a record. Checks only that references and ids fit their types. Returns false if malformed.
+  // Reads one process. Checks that each number fits its type. Does not check that references are defined. Returns false
+  // if the input is malformed.
   bool Read(VarintReader& from, Process* out) {
     int64_t pid = 0, units = 0, rest = 0;
     uint64_t exec = 0, parent = 0, comm = 0;
@@ -81,13 +82,13 @@ class ProcessCoder {
   absl::flat_hash_map<uint32_t, Process> by_comm_;
 };
 
-// Encodes thread definitions in little space: the first thread of a process mostly has the pid and the comm of the
-// process.
+// Encodes and decodes the thread definitions of one message. They need little space: the tid of a process's first
+// thread is mostly the pid, and its name is mostly the comm.
 class ThreadCoder {
  public:
   explicit ThreadCoder(uint32_t processes_before) : last_process_(processes_before - 1) {}
 
-  // `of`: the thread's process if this message defines it, else null.
+  // `of`: the thread's process if this message defines that process, else null.
   void Write(const Thread& thread, const Process* of, std::string& to) {
     AppendSignedVarint(to, int64_t{thread.process.value} - last_process_ - 1);
     last_process_ = thread.process.value;
@@ -95,7 +96,8 @@ class ThreadCoder {
     last_tid_ = thread.tid.value;
     AppendVarint(to, of != nullptr && thread.name == of->comm ? 0 : uint64_t{thread.name.value} + 1);
   }
-  // Reads the process. The caller looks it up before ReadRest. Returns false if malformed.
+  // Reads the reference to the thread's process. The caller then looks up the process and passes it to ReadRest.
+  // Returns false if the input is malformed.
   bool ReadProcess(VarintReader& from, uint32_t processes, ProcessRef* out) {
     int64_t step = 0;
     if (!from.ReadSigned(&step)) return false;

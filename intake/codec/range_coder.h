@@ -9,12 +9,13 @@
 
 namespace tributary::intake {
 
-// An adaptive binary range code. A decision that nearly always has the same result takes nearly no space. The code
-// learns how likely each result is from the decisions before. Both ends begin with the same models and stay equal. The
-// specification is docs/intake-protocol.md, "Packed columns". About 4 ns a decision on either side.
+// An adaptive binary range code. It codes decisions, and learns from earlier decisions how likely "yes" and "no" are. A
+// decision that nearly always has the same result needs nearly no space. The models of encoder and decoder are equal at
+// first, and stay equal because both learn the same decisions. The specification is docs/intake-protocol.md, "Packed
+// columns". Encoding or decoding one decision takes about 4 ns.
 
-// The probability that a decision is "no". Learns fast at first, slowly later. A model of all zero bytes has even odds
-// and has seen no decision.
+// The probability that a decision is "no". Learns fast at first, slowly later. A model of all zero bytes has learned no
+// decision: its probability is one half.
 class BitModel {
  public:
   static constexpr unsigned kScaleBits = 16;
@@ -30,7 +31,8 @@ class BitModel {
 
  private:
   static constexpr uint32_t kHalf = 1u << (kScaleBits - 1), kLeast = 64, kMost = (1u << kScaleBits) - kLeast;
-  // Moves 1/2, 1/3, … 1/40 of the way.
+  // The first decision moves the probability by 1/2 of the distance to its result, the second by 1/3, and so on down to
+  // 1/40.
   static constexpr std::array<uint32_t, 39> kRates = [] {
     std::array<uint32_t, 39> rates{};
     for (uint32_t i = 0; i < rates.size(); ++i) rates[i] = 65'536 / (i + 2);
@@ -54,14 +56,14 @@ class RangeEncoder {
     model.Learn(yes);
     Normalize();
   }
-  // Puts the low `bits` ≤ 16 of `value`, with even odds.
+  // Codes the lowest `bits` ≤ 16 bits of `value` without a model.
   void PutEven(uint32_t value, unsigned bits) {
     range_ >>= bits;
     low_ += uint64_t{value} * range_;
     Normalize();
   }
   size_t bytes() const { return out_.size() + held_; }
-  // Leaves out zero bytes at the end: the decoder reads zeros past the end.
+  // Returns the code without the zero bytes at its end: the decoder reads zeros past the end.
   std::string Finish() &&;
 
  private:
@@ -77,13 +79,14 @@ class RangeEncoder {
   std::string out_;
   uint64_t low_ = 0;  // 33 bits: the highest bit is a carry into the bytes held back
   uint32_t range_ = UINT32_MAX;
-  // A byte, and the 0xff bytes after it, that a carry may still change. The first such byte is never sent, because it
-  // stays 0.
+  // Bytes that are held back, because a carry may still change them: `first_held_`, then 0xff bytes, `held_` bytes in
+  // total. The first byte of all is always 0 and is not part of the code.
   uint8_t first_held_ = 0;
   size_t held_ = 1;
 };
 
-// The bytes may be hostile: any bytes decode to something, without end. The caller limits how much it asks for.
+// Decodes bytes that may be hostile. Any bytes decode to an endless series of decisions, so the caller must limit how
+// many decisions it reads.
 class RangeDecoder {
  public:
   explicit RangeDecoder(std::string_view bytes) : bytes_(bytes) {
@@ -111,7 +114,7 @@ class RangeDecoder {
     return value;
   }
   size_t bytes_read() const { return at_; }
-  // True if all bytes were read. Also true if bytes were missing.
+  // Returns true if all bytes were read, even if the decoder then also read past the end.
   bool AtEnd() const { return at_ >= bytes_.size(); }
 
  private:

@@ -45,7 +45,8 @@ class SampleReader {
     if (!values_.Read(&value)) return Truncated("values");
     if (!counts_.Read(&repeats)) return Truncated("counts");
     if (!attributes_.Read(&attributes)) return Truncated("attributes");
-    if (cpu > UINT16_MAX || type > UINT8_MAX || repeats > UINT32_MAX) return Malformed("sample field out of range");
+    if (cpu > UINT16_MAX || type > UINT8_MAX || repeats > UINT32_MAX)
+      return Malformed("a field of a sample is out of range");
     if (attributes >= after_.strings) return BadReference("string", attributes);
     int64_t time = 0;
     RETURN_IF_ERROR(ReadTime(static_cast<uint16_t>(cpu), &time));
@@ -72,7 +73,7 @@ class SampleReader {
   absl::Status Finish() const {
     const bool ended = threads_.AtEnd() && nodes_.AtEnd() && cpus_.AtEnd() && types_.AtEnd() && endings_.AtEnd() &&
                        values_.AtEnd() && counts_.AtEnd() && attributes_.AtEnd();
-    return ended ? absl::OkStatus() : Malformed("sample columns differ in length");
+    return ended ? absl::OkStatus() : Malformed("the columns of the samples differ in length");
   }
 
  private:
@@ -89,9 +90,10 @@ class SampleReader {
     if (first ? !times_.ReadSigned(&difference) : !times_.Read(&later)) return Truncated("times");
     // Up to 2⁶⁴ more than a time that is at most kWireTimeMax from 0.
     const __int128 time = __int128{base_.On(cpu)} + (first ? __int128{difference} : __int128{later});
-    if (time < -kWireTimeMax || time > kWireTimeMax) return Malformed("time out of range");
+    if (time < -kWireTimeMax || time > kWireTimeMax) return Malformed("the time of a sample is out of range");
     *out = static_cast<int64_t>(time);
-    if (!first && *out < ToWireTime(out_.samples.back().time)) return Malformed("samples out of order");
+    if (!first && *out < ToWireTime(out_.samples.back().time))
+      return Malformed("the samples are not in the order of their times");
     base_.Saw(cpu, *out);
     return absl::OkStatus();
   }
@@ -208,7 +210,7 @@ absl::Status ReadSamples(const SampleColumnSet& columns, MonotonicNs clock, cons
   SampleReader reader(columns, clock, after, std::move(leaves), out);
   while (!reader.AtEnd()) {
     if (out->samples.size() == samples_max) {
-      return Malformed(fmt::format("more than {} samples", samples_max));
+      return Malformed(fmt::format("the batch has more than {} samples", samples_max));
     }
     RETURN_IF_ERROR(reader.ReadNext());
   }

@@ -12,23 +12,23 @@
 
 namespace tributary::intake {
 
-// A batch's samples as columns, in order of time.
+// Writes and reads the samples of a batch as columns. The samples are in order of time.
 
-// The most bytes that a sample takes: nodes 5, threads 4, times 7, values 10, counts 5, cpus 3, attributes 3, types and
-// endings 2 each.
+// The most bytes that one sample needs in all columns together: nodes 5, threads 4, times 7, values 10, counts 5, cpus
+// 3, attributes 3, types and endings 2 each.
 constexpr size_t kSampleBytesMax = 41;
 
 int64_t ToWireTime(MonotonicNs time);
 
-// The threads of the latest samples of a message: the next sample mostly has one of these threads. The most recent
-// thread has rank 0.
+// The most recent threads of the samples of one message. The next sample mostly has one of these threads. The most
+// recent thread has rank 0.
 class RecentThreads {
  public:
   static constexpr uint32_t kMax = 64;
 
   uint32_t size() const { return static_cast<uint32_t>(threads_.size()); }
   uint32_t at(uint32_t rank) const { return threads_[threads_.size() - 1 - rank]; }
-  // Returns size() if `thread` is not among them.
+  // Returns size() if `thread` is not one of the recent threads.
   uint32_t RankOf(uint32_t thread) const;
   void Name(uint32_t thread, uint32_t rank);  // `rank`: the result of RankOf
 
@@ -38,7 +38,8 @@ class RecentThreads {
 
 class SampleColumns {
  public:
-  // `after`: the definitions including this message's; `leaves`: the last nodes of its chains, ascending.
+  // `after`: the counts of definitions after this message. `leaves`: the ids of the last nodes of this message's
+  // chains, in ascending order.
   SampleColumns(MonotonicNs clock, const DictionaryCounts& after, std::vector<uint32_t> leaves)
       : after_(after), leaves_(std::move(leaves)), base_(ToWireTime(clock)) {}
 
@@ -57,7 +58,8 @@ class SampleColumns {
       endings_{static_cast<uint64_t>(Ending::kComplete)}, values_{0}, counts_{1}, attributes_{0};
 };
 
-// InvalidArgument if malformed, or if there are more than `samples_max` samples.
+// Reads the samples into `out`. InvalidArgument if the columns are malformed, or if they have more than `samples_max`
+// samples.
 absl::Status ReadSamples(const SampleColumnSet& columns, MonotonicNs clock, const DictionaryCounts& after,
                          std::vector<uint32_t> leaves, size_t samples_max, IncomingBatch* out);
 

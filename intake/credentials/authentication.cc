@@ -78,14 +78,15 @@ absl::StatusOr<std::vector<TokenFile::Entry>> TokenFile::Read() const {
     const std::string_view line = TakeLine(rest);
     if (line.empty() || line.front() == '#') continue;
     if (entries.size() == kLinesMax) {
-      return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: has more than {} tokens", path_, kLinesMax));
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("{}: the file contains more than {} tokens", path_, kLinesMax));
     }
     ASSIGN_OR_RETURN(Entry entry, ParseLine(line, number));
     entries.push_back(std::move(entry));
   }
   OPENSSL_cleanse(text.data(), text.size());
   // Without tokens no node could connect. This is probably a mistake, or a file that is still being written.
-  if (entries.empty()) return Error(absl::StatusCode::kInvalidArgument, path_ + ": no token in it");
+  if (entries.empty()) return Error(absl::StatusCode::kInvalidArgument, path_ + ": the file contains no token");
   return entries;
 }
 
@@ -96,7 +97,7 @@ absl::Status TokenFile::Check(std::string_view token, std::string_view node_id) 
       entries_ = *std::move(fresh);
       LogInfo("intake tokens read again file={} tokens={}", path_, entries_.size());
     } else {
-      LogWarning("cannot use the changed intake token file, the old tokens stay in force cause=\"{}\"",
+      LogWarning("cannot use the changed intake token file, the old tokens stay valid cause=\"{}\"",
                  Message(fresh.status()));
     }
   }
@@ -111,7 +112,7 @@ absl::Status TokenFile::Check(std::string_view token, std::string_view node_id) 
     allowed |= same && GlobMatches(entry.pattern, node_id);
   }
   if (allowed) return absl::OkStatus();
-  if (known) return Error(absl::StatusCode::kPermissionDenied, "the token is not for this node id");
+  if (known) return Error(absl::StatusCode::kPermissionDenied, "the token is not valid for this node id");
   return Error(absl::StatusCode::kUnauthenticated, "the token is not known");
 }
 
@@ -126,7 +127,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
     if (!status.ok()) return WithContext(status, path);
     return std::string(token);
   }
-  return Error(absl::StatusCode::kInvalidArgument, path + ": no token in it");
+  return Error(absl::StatusCode::kInvalidArgument, path + ": the file contains no token");
 }
 
 absl::Status Security::CheckNames(const std::vector<std::string>& names, std::string_view node_id) {

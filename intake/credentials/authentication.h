@@ -18,20 +18,21 @@ namespace tributary::intake {
 // Bearer tokens that the reducer accepts, from a file:
 //
 //   # comments and empty lines
-//   3b0c…e1             any node may use this one
-//   91aa…07  web-*      only nodes with such ids; a token may have several lines
+//   3b0c…e1             any node may use this token
+//   91aa…07  web-*      only nodes whose id matches web-*
 //
-// A token has 16 to 4,096 printable characters without spaces. The file must not be accessible to all users
-// (ReadSecretFile). Check reads the file again if it has changed, and looks for changes at most once every 2 s. If the
-// changed file cannot be used, the old tokens stay in force and one warning is logged per change. Only digests of
-// tokens are kept, and they are compared in constant time. Not thread-safe.
+// A token has 16 to 4,096 printable characters, and no spaces. It may have several lines, one for each pattern of node
+// ids. The file must not be accessible to all users (ReadSecretFile). Check reads the file again if it has changed, and
+// looks for changes at most once every 2 s. If the changed file cannot be used, the old tokens stay valid and one
+// warning is logged per change. Only digests of the tokens are stored. They are compared in constant time. Not
+// thread-safe.
 class TokenFile {
  public:
   static constexpr size_t kBytesMax = 4u << 20;
   static constexpr size_t kLinesMax = 10'000;
   static constexpr size_t kTokenBytesMin = 16;
 
-  // InvalidArgument: the message names the file and the line, never a token.
+  // InvalidArgument if a line is not valid. The message names the file and the line, but never the token.
   static absl::StatusOr<std::unique_ptr<TokenFile>> Load(std::string path, const Clock& clock,
                                                          int64_t look_period_ns = FileWatch::kPeriodNs);
 
@@ -56,19 +57,20 @@ class TokenFile {
   std::vector<Entry> entries_;
 };
 
-// For the program that sends the token: returns the first word of the file. Errors are those of ReadSecretFile;
-// InvalidArgument if the file is empty or its first word is not a token.
+// Returns the first word of the file, for the program that sends the token. Returns the errors of ReadSecretFile, and
+// InvalidArgument if the file is empty or its first word is not a valid token.
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
-// The credentials that a peer must show before its session begins. A credential with a null member is not required.
+// The credentials that a peer must present before its session begins. `tls` null: plain TCP. `tokens` null: no token is
+// required.
 struct Security {
   std::unique_ptr<TlsContext> tls;
   std::unique_ptr<TokenFile> tokens;
-  // Applies if client certificates are required: one of the certificate's names must be the node's id, or a glob that
-  // matches the id.
+  // Used only if client certificates are required. If true, one name in the certificate must be the node's id, or a
+  // glob that matches the id.
   bool certificate_names_node = true;
 
-  // PermissionDenied if none of these names (TlsStream::peer_identity) matches the node id.
+  // PermissionDenied if none of `names` matches the node id. `names`: the result of TlsStream::peer_identity.
   static absl::Status CheckNames(const std::vector<std::string>& names, std::string_view node_id);
 };
 

@@ -58,7 +58,8 @@ std::string IntakeCredentials::Token() {
     token_ = *std::move(token);
     complained_ = false;
   } else if (!std::exchange(complained_, true)) {
-    LogWarning("cannot read the intake token again, the last token is used cause=\"{}\"", Message(token.status()));
+    LogWarning("cannot read the intake token again, the earlier token is still used cause=\"{}\"",
+               Message(token.status()));
   }
   return token_;
 }

@@ -15,31 +15,30 @@ namespace tributary {
 // How the collector authenticates itself to the reducer, and checks the reducer's identity.
 struct IntakeCredentialOptions {
   bool tls = false;
-  std::string tls_ca;    // the authorities that sign reducers' certificates; "": the system's authorities
-  std::string tls_cert;  // shown if the reducer asks; "": none
+  std::string tls_ca;    // file of the authorities that sign reducers' certificates; "": the system's
+  std::string tls_cert;  // file of the certificate for reducers that require one; "": none
   std::string tls_key;
   std::string tls_server_name;  // name that the reducer's certificate must have; "": the host
   std::string token_file;       // "": no token
 };
 
-// On the collector's loop.
+// Loads the credentials and opens connections with them. Use it only on the collector's loop.
 class IntakeCredentials {
  public:
-  // `tcp` and all other borrowed objects must outlive the credentials and all connections. An error, such as
-  // InvalidArgument, if a file cannot be used; the message names option and file.
+  // `tcp` and all other borrowed objects must outlive the credentials and all connections. Returns an error, such as
+  // InvalidArgument, if a file cannot be used. The message names the option and the file.
   static absl::StatusOr<std::unique_ptr<IntakeCredentials>> Load(IntakeCredentialOptions options, Connector& tcp,
                                                                  AlarmSource& alarms, const Clock& clock,
                                                                  Metrics& metrics);
 
-  // Uses other options, and the present contents of the files, for later connections. Errors are those of Load; after
-  // an error nothing changes.
+  // Reads the files again, and uses `options` for later connections. Returns the same errors as Load. After an error
+  // nothing changes.
   absl::Status Change(IntakeCredentialOptions options);
 
-  // Connects by TCP, or by TLS over TCP, according to the options at that time. Must outlive everything that it
-  // connects.
+  // Returns a connector that uses TCP or TLS, as the current options say. It must outlive its connections.
   Connector& connector() { return connector_; }
-  // The token for Hello. Reads the file at each call, so that a new token is used at the next connection. If the file
-  // cannot be read, returns the last good token. The failure is logged once until the file can be read again.
+  // Returns the token for Hello. Reads the file at each call, so that the next connection uses a new token. If the file
+  // cannot be read, returns the last token that was read. The failure is logged once until the file can be read again.
   std::string Token();
 
  private:
@@ -63,7 +62,7 @@ class IntakeCredentials {
   Metrics& metrics_;
   Switch connector_;
   IntakeCredentialOptions options_;
-  std::unique_ptr<TlsContext> context_;  // never replaced once made: attempts to connect may be using it
+  std::unique_ptr<TlsContext> context_;  // created once and never replaced, because open attempts to connect may use it
   std::unique_ptr<TlsConnector> tls_;
   std::string token_;
   bool complained_ = false;

@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint
     });
     if (reducer.host.empty() || reducer.port == 0 || known || reducers.size() == kReducersMax) {
       return Error(absl::StatusCode::kInvalidArgument,
-                   "must be HOST or HOST:PORT, or up to 8 different ones with commas between them");
+                   "must be HOST or HOST:PORT, or up to 8 different reducers in this form, separated by commas");
     }
     reducers.push_back(std::move(reducer));
     if (comma == std::string_view::npos) return reducers;
@@ -42,25 +42,29 @@ void AddCredentials(Options& table, IntakeCredentialOptions& out) {
              .reloadable = true},
             &out.tls, false);
   table.Add({.name = "tls-ca",
-             .help = "PEM file of the authorities that sign reducers' certificates; if empty, the system's authorities",
+             .help = "PEM file of the certificate authorities that sign reducers' certificates; if empty, the system's "
+                     "authorities are trusted",
              .value_name = "FILE",
              .reloadable = true},
             &out.tls_ca, "");
   table.Add({.name = "tls-cert",
-             .help = "PEM file of this program's certificate chain, for reducers that ask for a certificate",
+             .help = "PEM file of this program's own certificate chain, for reducers that require a client certificate",
              .value_name = "FILE",
              .reloadable = true},
             &out.tls_cert, "");
-  table.Add(
-      {.name = "tls-key", .help = "PEM file of --tls-cert's private key", .value_name = "FILE", .reloadable = true},
-      &out.tls_key, "");
+  table.Add({.name = "tls-key",
+             .help = "PEM file of the private key for --tls-cert",
+             .value_name = "FILE",
+             .reloadable = true},
+            &out.tls_key, "");
   table.Add({.name = "tls-server-name",
-             .help = "name that the reducer's certificate must contain; if empty, the host of --intake-host",
+             .help = "name that each reducer's certificate must contain; if empty, the reducer's host in --intake-host",
              .value_name = "NAME",
              .reloadable = true},
             &out.tls_server_name, "");
   table.Add({.name = "intake-token-file",
-             .help = "file with the token that is sent to reducers; the file is read again for every connection",
+             .help = "file with the token that this program sends to reducers; the program reads the file again for "
+                     "every connection",
              .value_name = "FILE",
              .reloadable = true},
             &out.token_file, "");

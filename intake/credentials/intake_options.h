@@ -9,17 +9,17 @@
 #include "base/parse.h"
 #include "intake/credentials/credentials.h"
 
-// The options that all programs that send to reducers have.
+// Options of all programs that send data to reducers.
 
 namespace tributary::intake {
 
-// Parses "HOST" (with `port`), "HOST:PORT", "[V6]:PORT", or up to 8 different ones with commas between them. Otherwise
-// InvalidArgument.
+// Parses 1 to 8 different addresses of reducers, separated by commas. An address is "HOST", "HOST:PORT" or
+// "[IPV6]:PORT". If an address has no port, its port is `port`. InvalidArgument if `value` is anything else.
 absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint16_t port);
 
-// The options that say how the program checks the reducer's identity and proves its own (docs/security.md). After the
-// table's Parse, the caller must call TakeCredentials, which completes `out`. `out` must outlive `table`.
-// InvalidArgument if options do not go together.
+// Adds the options for TLS and for the token (docs/security.md) to `table`. `out` must outlive `table`. After
+// table.Parse, the caller must call TakeCredentials, which completes `out`. It returns InvalidArgument if only one of
+// --tls-cert and --tls-key is set.
 void AddCredentials(Options& table, IntakeCredentialOptions& out);
 absl::Status TakeCredentials(IntakeCredentialOptions& out);
 

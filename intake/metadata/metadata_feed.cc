@@ -17,11 +17,11 @@ MetadataFeed::MetadataFeed(Options options, const Clock& clock, Metrics& metrics
     : options_(options),
       clock_(clock),
       turned_away_(metrics.AddCounter("tributary_intake_client_metadata_turned_away_total",
-                                      "Hosts, containers, pods and other entities that are not sent, because the "
-                                      "memory for them was full")),
+                                      "Entities (hosts, containers, pods and others) that were not sent, because the "
+                                      "memory for entities was full")),
       cut_(metrics.AddCounter("tributary_intake_client_metadata_cut_total",
-                              "Hosts, containers, pods and other entities that were too long and are sent only in "
-                              "part")) {}
+                              "Entities (hosts, containers, pods and others) of which only some attributes were sent, "
+                              "because they had too many or too long attributes")) {}
 
 MetadataFeed::~MetadataFeed() = default;
 

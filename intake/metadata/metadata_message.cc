@@ -24,13 +24,14 @@ absl::Status ReadAttributes(wire::Entity::Reader from, Entity* out) {
   size_t bytes = 0;
   for (const auto& attribute : attributes) {
     const std::string_view key = ViewOf(attribute.getKey()), value = ViewOf(attribute.getValue());
-    if (key.size() > kAttributeKeyBytesMax) return TooMany("bytes of a key", key.size(), kAttributeKeyBytesMax);
+    if (key.size() > kAttributeKeyBytesMax)
+      return TooMany("bytes in an attribute's key", key.size(), kAttributeKeyBytesMax);
     if (value.size() > kAttributeValueBytesMax)
-      return TooMany("bytes of a value", value.size(), kAttributeValueBytesMax);
+      return TooMany("bytes in an attribute's value", value.size(), kAttributeValueBytesMax);
     bytes += key.size() + value.size();
-    if (bytes > kEntityBytesMax) return TooMany("bytes of an entity", bytes, kEntityBytesMax);
+    if (bytes > kEntityBytesMax) return TooMany("bytes in an entity", bytes, kEntityBytesMax);
     if (key.empty() || (!out->attributes.empty() && key <= out->attributes.back().key)) {
-      return Malformed("Metadata: a key is empty, or keys do not ascend");
+      return Malformed("Metadata: an attribute's key is empty, or the keys are not in ascending order");
     }
     out->attributes.push_back({std::string(key), std::string(value)});
   }
@@ -39,7 +40,7 @@ absl::Status ReadAttributes(wire::Entity::Reader from, Entity* out) {
 
 absl::Status ReadEntity(wire::Entity::Reader from, Entity* out) {
   const std::string_view id = ViewOf(from.getId());
-  if (id.size() > kEntityIdBytesMax) return TooMany("bytes of an id", id.size(), kEntityIdBytesMax);
+  if (id.size() > kEntityIdBytesMax) return TooMany("bytes in an entity's id", id.size(), kEntityIdBytesMax);
   out->kind = static_cast<EntityKind>(from.getKind());
   out->id = id;
   out->from = UnixNs{from.getFromUnixNs()};

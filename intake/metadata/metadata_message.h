@@ -7,19 +7,21 @@
 #include "absl/status/statusor.h"
 #include "profile/metadata.h"
 
-// Metadata as a message (schemas/intake/intake.capnp), like the messages of intake/wire/messages.h.
+// Encodes and decodes the message Metadata (schemas/intake/intake.capnp). See intake/wire/messages.h for the other
+// messages.
 
 namespace tributary::intake {
 
-// Bytes of an entity's keys, values and id, as counted by its limits and by those of a message.
+// Returns the bytes of an entity's keys, values and id. The limits for an entity and for a message count these bytes.
 size_t BytesOf(const Entity& entity);
-// Cuts an entity to the limits of profile/metadata.h: shortens a too long id or value, removes attributes with an empty
-// or too long key, then removes attributes with the longest values. Returns false if something was cut.
+// Cuts an entity to the limits of profile/metadata.h. Shortens an id or a value that is too long, and removes
+// attributes with an empty or too long key. If there are still too many attributes or bytes, removes the attributes
+// with the longest values. Returns false if anything was cut.
 bool CutToLimits(Entity& entity);
 
-// The update must be within those limits.
+// The entities must be within the limits of profile/metadata.h.
 std::string EncodeMetadata(const MetadataUpdate& update);
-// Entities of unknown kinds are skipped and counted in `unknown_values`.
+// Skips entities of unknown kinds and counts them in `unknown_values`.
 absl::StatusOr<MetadataUpdate> DecodeMetadata(std::string_view payload, uint32_t* unknown_values);
 
 }  // namespace tributary::intake

@@ -11,8 +11,8 @@
 
 namespace tributary::intake {
 
-// A cache of frames that many sessions send. A frame is made when it is first needed, and kept as long as it fits into
-// the memory limit. The least recently used frames are evicted first. Not thread-safe.
+// A cache of frames that many sessions send. A frame is made when it is first needed, and stays in the cache until the
+// memory limit is exceeded. The least recently used frame is evicted first. Not thread-safe.
 class FrameCache {
  public:
   using Key = std::pair<uint64_t, uint32_t>;  // sequence, generation
@@ -20,7 +20,8 @@ class FrameCache {
 
   explicit FrameCache(size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // Returns the frame stored under `key`, else the frame that `make` returns.
+  // Returns the frame stored under `key`. If there is none, calls `make`, and stores and returns the frame that it
+  // made.
   template <typename Make>
   absl::StatusOr<Bytes> Get(const Key& key, Make&& make) {
     if (auto it = by_key_.find(key); it != by_key_.end()) {

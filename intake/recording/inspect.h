@@ -10,12 +10,12 @@
 
 namespace tributary::intake {
 
-// Prints a recording as JSON lines (docs/recording.md): one object a message, and a summary as the last line. `write`
-// gets whole lines; an error that it returns ends the work and is returned. The file may be hostile. Prints all whole
-// messages, then the summary. If bytes are left that are not a whole message, returns an error with the offset at which
-// they begin.
+// Prints a recording as JSON lines (docs/recording.md): one JSON object per message, and a summary as the last line.
+// Calls `write` for each line. If `write` returns an error, stops and returns this error. The file may be hostile. If a
+// message is incomplete or damaged, prints all messages before it, then the summary, and returns an error with the
+// offset of this message in the file.
 //
-// Control bytes and ill-formed UTF-8 in text from outside (names, paths, reasons) are escaped as \xNN.
+// Control bytes and malformed UTF-8 in the file's texts (names, paths, reasons) are escaped as \xNN.
 absl::Status Inspect(RecordingReader& reader, const std::function<absl::Status(std::string_view line)>& write);
 
 }  // namespace tributary::intake

@@ -129,7 +129,8 @@ TEST(Inspect, RefusesARecordingOfANewerRelease) {
   for (const std::string& bytes : {frame, EncodeFrame(MessageType::kHello, 0, 0, EncodeHello(hello))}) {
     const Printed printed = Print(bytes);
     EXPECT_TRUE(absl::IsFailedPrecondition(printed.status)) << printed.status;
-    EXPECT_EQ(Message(printed.status), "file was written by a newer release: read it with that release's tributary");
+    EXPECT_EQ(Message(printed.status),
+              "file was written by a newer release: read it with the tributary command of that release");
   }
   frame[0] = 'X';
   EXPECT_TRUE(Has(Message(Print(frame).status), "file is not a recording, or its first message is damaged"));

@@ -15,9 +15,9 @@ struct ColumnSize {
   uint64_t bytes = 0;
 };
 
-// Returns the bytes on the wire of every column of a kDefinitions or kBatch payload, in the columns' order. For a
-// packed column this is the size that it took in the range code, within a byte or two. InvalidArgument if the payload
-// is not such a message.
+// Returns how many bytes each column of a kDefinitions or kBatch payload has in the message, in the columns' order. For
+// a packed column, this is its size in the range code, with an error of at most two bytes. InvalidArgument if the
+// payload is not a message of this type.
 absl::StatusOr<std::vector<ColumnSize>> ColumnSizes(MessageType type, std::string_view payload);
 
 }  // namespace tributary::intake

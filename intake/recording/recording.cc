@@ -26,7 +26,7 @@ absl::StatusOr<std::unique_ptr<RecordingSink>> RecordingSink::Open(RecordingOpti
   struct stat about = {};
   if (fstat(file.get(), &about) != 0) return ErrnoStatus("fstat", options.path, errno);
   if (!S_ISREG(about.st_mode)) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} is not a file", options.path));
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} is not a regular file", options.path));
   }
   std::unique_ptr<RecordingSink> sink(new RecordingSink(std::move(options), std::move(file), next, metrics));
   Hello hello;
@@ -40,12 +40,12 @@ RecordingSink::RecordingSink(RecordingOptions options, Fd file, BatchSink& next,
     : options_(std::move(options)),
       file_(std::move(file)),
       next_(next),
-      recorded_bytes_(metrics.AddCounter("tributary_intake_recorded_bytes_total",
-                                         "Bytes written to the recording of this session")),
-      recorded_(metrics.AddCounter("tributary_intake_recorded_samples_total", "Samples written to the recording")),
-      unrecorded_(metrics.AddCounter("tributary_intake_unrecorded_samples_total",
-                                     "Samples that are not in the recording, because it is full or cannot be "
-                                     "written")) {}
+      recorded_bytes_(
+          metrics.AddCounter("tributary_intake_recorded_bytes_total", "Bytes written to the recording file")),
+      recorded_(metrics.AddCounter("tributary_intake_recorded_samples_total", "Samples written to the recording file")),
+      unrecorded_(metrics.AddCounter(
+          "tributary_intake_unrecorded_samples_total",
+          "Samples that were not written to the recording file, because the file was full or could not be written")) {}
 
 absl::Status RecordingSink::Take(Batch batch) {
   if (recording()) RecordMetadata();
@@ -90,8 +90,8 @@ void RecordingSink::RecordMetadata() {
 bool RecordingSink::Append(std::string_view bytes) {
   absl::Status status;
   if (written_ + bytes.size() > options_.bytes_max) {
-    status =
-        Error(absl::StatusCode::kOutOfRange, fmt::format("it has reached its limit of {} bytes", options_.bytes_max));
+    status = Error(absl::StatusCode::kOutOfRange,
+                   fmt::format("the recording has reached its limit of {} bytes", options_.bytes_max));
   } else {
     status = Write(bytes);
   }

@@ -19,18 +19,17 @@ namespace tributary::intake {
 struct RecordingOptions {
   std::string path;
   uint64_t bytes_max = 1u << 30;
-  MetadataFeed* metadata = nullptr;  // its changes are recorded too, before each batch; must outlive the sink
+  MetadataFeed* metadata = nullptr;  // not null: its changes are recorded before each batch; must outlive the sink
 };
 
-// Writes every batch to a file, then passes the batch to the next sink. The file contains a session as it would go over
-// the wire: a Hello, then the other intake frames, one after the other. `tributary inspect` and `tributary replay` read
-// it (docs/recording.md). The file has its own dictionary and sequence numbers, so it does not depend on connections
-// and reconnects. The file always ends at the end of a frame, unless the process or the machine died in the middle of a
-// write.
+// Writes every batch to a file, then passes the batch to the next sink. The file contains the frames that the client of
+// an intake session would send: Hello, then the other frames. `tributary inspect` and `tributary replay` read the file
+// (docs/recording.md). The file has its own dictionary generations and sequence numbers, so reconnects do not affect
+// it. Its last frame is complete, unless the process or the machine stopped during a write.
 //
-// Recording never disturbs sending. When the file reaches its cap or cannot be written, recording ends with one log
-// line, and batches that are not in the file are counted. Costs one more encoding and one write() a batch. On the
-// loop's thread.
+// Recording does not prevent sending. If the file reaches `bytes_max` or cannot be written, recording ends with one log
+// message. Batches after this are passed on, and counted as not recorded. Recording costs one more encoding and one
+// write() per batch. Use it only on the loop's thread.
 class RecordingSink : public BatchSink {
  public:
   // Creates the file, readable only by its owner, and replaces an existing file. Returns an error if the file cannot be
@@ -46,9 +45,9 @@ class RecordingSink : public BatchSink {
   RecordingSink(RecordingOptions options, Fd file, BatchSink& next, Metrics& metrics);
   void Record(Batch& batch);
   void RecordMetadata();
-  // Writes at the end of the file, if the cap allows it. Returns false if recording has ended.
+  // Writes to the end of the file, if the file then stays within bytes_max. Returns false if recording has ended.
   bool Append(std::string_view bytes);
-  // Writes all bytes or nothing, as far as the disk allows.
+  // Writes all bytes. After an error, removes the bytes that were written, if that is possible.
   absl::Status Write(std::string_view bytes);
   void End(const absl::Status& why);
 

@@ -37,8 +37,9 @@ std::string RecordingReader::At(std::string_view what) const {
 }
 
 absl::Status RecordingReader::IsOfANewerRelease() const {
-  return Error(absl::StatusCode::kFailedPrecondition,
-               fmt::format("{} was written by a newer release: read it with that release's tributary", path_));
+  return Error(
+      absl::StatusCode::kFailedPrecondition,
+      fmt::format("{} was written by a newer release: read it with the tributary command of that release", path_));
 }
 
 absl::Status RecordingReader::Refusal(const absl::Status& why) const {
@@ -74,7 +75,8 @@ absl::StatusOr<bool> RecordingReader::Next(RecordedFrame* frame) {
     if (more) continue;
     if (decoder_.buffered_bytes() == 0) return false;
     return Error(absl::StatusCode::kDataLoss,
-                 At(fmt::format("the file ends within a frame, {} bytes after its start", decoder_.buffered_bytes())));
+                 At(fmt::format("the file ends in the middle of a message, {} bytes after the start of the message",
+                                decoder_.buffered_bytes())));
   }
 }
 
@@ -89,11 +91,12 @@ absl::StatusOr<IncomingBatch> RecordedSession::Take(const Frame& frame) {
   ASSIGN_OR_RETURN(IncomingBatch batch, decoder_->Decode(frame.type, frame.sequence, frame.payload));
   if (batch.derived) {
     std::shared_ptr<Dictionary> kept = EvictedFrom(dictionary_, batch.derived->eviction);
-    if (kept == nullptr) return Error(absl::StatusCode::kInvalidArgument, "an eviction of definitions in use");
+    if (kept == nullptr)
+      return Error(absl::StatusCode::kInvalidArgument, "an eviction removes definitions that are still in use");
     dictionary_ = std::move(kept);
   }
   if (!dictionary_->Append(batch.definitions)) {
-    return Error(absl::StatusCode::kOutOfRange, "more definitions than a dictionary can hold");
+    return Error(absl::StatusCode::kOutOfRange, "there are more definitions than a dictionary can contain");
   }
   return batch;
 }

@@ -18,23 +18,24 @@ namespace tributary::intake {
 
 struct RecordedFrame {
   uint64_t offset = 0;        // of the frame's header in the file
-  uint32_t stored_bytes = 0;  // of the payload as it is stored
+  uint32_t stored_bytes = 0;  // size of the payload in the file
   Frame frame;
 };
 
-// Reads the frames of a recording, in order. Reads 64 KiB at a time; the file may be hostile.
+// Reads the frames of a recording, in order. Reads 64 KiB at a time. The file may be hostile.
 class RecordingReader {
  public:
   static absl::StatusOr<std::unique_ptr<RecordingReader>> Open(const std::string& path);
-  // `file` is open; `path` is for messages.
+  // `file`: the open file. `path` is only used in error messages.
   RecordingReader(std::string path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
 
-  // Returns false at the end. DataLoss if the file ends within a frame, which happens when a collector was killed while
-  // it wrote. InvalidArgument if the bytes at this place are not a frame; nothing after them can be read.
-  // FailedPrecondition if a newer release wrote the file. Messages name the offset, and what to do.
+  // Returns true and sets `frame`, or returns false at the end of the file. DataLoss if the file ends within a frame,
+  // because a collector was killed while it wrote the frame. InvalidArgument if the bytes at offset() are not a frame.
+  // Then nothing after these bytes can be read. FailedPrecondition if a newer release wrote the file. The messages
+  // contain the offset, and say what to do.
   absl::StatusOr<bool> Next(RecordedFrame* frame);
 
-  uint64_t offset() const { return offset_; }  // after the last whole frame
+  uint64_t offset() const { return offset_; }  // position after the last complete frame
   const std::string& path() const { return path_; }
 
  private:
@@ -50,12 +51,12 @@ class RecordingReader {
   uint64_t offset_ = 0;
 };
 
-// Follows a recorded session message by message and holds the current dictionary.
+// Decodes the messages of a recorded session, and stores the current dictionary.
 class RecordedSession {
  public:
   RecordedSession();
 
-  // Decodes a kDefinitions or kBatch frame. Any error means that the recording is inconsistent.
+  // Decodes a kDefinitions or kBatch frame. Returns an error if the recording is inconsistent.
   absl::StatusOr<IncomingBatch> Take(const Frame& frame);
 
   const Dictionary& dictionary() const { return *dictionary_; }

@@ -120,8 +120,9 @@ absl::Status ReplayNode::Handle(const Frame& frame) {
 
 absl::Status ReplayNode::OnWelcome(const Welcome& welcome) {
   if (welcome.version != 1) {
-    return Error(absl::StatusCode::kUnimplemented,
-                 fmt::format("the reducer chose the unknown protocol version {}", welcome.version));
+    return Error(
+        absl::StatusCode::kUnimplemented,
+        fmt::format("the reducer chose protocol version {}, which this program does not support", welcome.version));
   }
   granted_ = welcome;
   granted_.heartbeat_ms = std::clamp(welcome.heartbeat_ms, kHeartbeatMinMs, kHeartbeatMaxMs);
@@ -220,7 +221,8 @@ void ReplayNode::Tick(uint32_t ms) {
   if (state_ != State::kReady && state_ != State::kConnecting) return;
   silent_ms_ += ms;
   const uint64_t silent_max = state_ == State::kReady ? kSilentPeriodsMax * granted_.heartbeat_ms : kWelcomeMs;
-  if (silent_ms_ > silent_max) return Disconnect(Error(absl::StatusCode::kDeadlineExceeded, "the reducer is silent"));
+  if (silent_ms_ > silent_max)
+    return Disconnect(Error(absl::StatusCode::kDeadlineExceeded, "the reducer has sent nothing for too long"));
   if (state_ != State::kReady) return;
   if (heartbeat_in_ms_ > ms) {
     heartbeat_in_ms_ -= ms;
@@ -252,7 +254,7 @@ void ReplayNode::Disconnect(const absl::Status& why) {
 
 void ReplayNode::Finish() {
   if (over()) return;
-  Write(MessageType::kGoodbye, EncodeGoodbye({.reason = "the replay is over"}));
+  Write(MessageType::kGoodbye, EncodeGoodbye({.reason = "the replay is finished"}));
   stream_.reset();
   state_ = State::kFinished;
   replay_.OnOver(*this, absl::OkStatus());

@@ -19,7 +19,7 @@ namespace tributary::intake {
 
 class Replay;
 
-// One of a replay's sessions (docs/intake-protocol.md, the client's side). On the loop's thread.
+// One session of a replay. Does what docs/intake-protocol.md requires of a client. Use it only on the loop's thread.
 class ReplayNode {
  public:
   enum class State { kNew, kConnecting, kReady, kWaiting, kFinished, kFailed };
@@ -28,11 +28,11 @@ class ReplayNode {
   ReplayNode(Replay& replay, std::string suffix);
 
   void Connect();
-  void Pump();             // sends the batches that are due, as far as credit and socket allow
-  void Tick(uint32_t ms);  // `ms` milliseconds have passed
-  void SendSymbolChunk();  // sends the next chunk, if one waits
+  void Pump();             // sends the batches that are due, until the credit is used up or the socket is full
+  void Tick(uint32_t ms);  // call it regularly; `ms`: milliseconds since the last call
+  void SendSymbolChunk();  // sends the next chunk, if there is one
   State state() const { return state_; }
-  // Returns true once: the node no longer counts as connecting.
+  // Records that the node has connected. Returns true only at the first call.
   bool MarkFirstConnected() { return !std::exchange(has_connected_, true); }
   bool over() const { return state_ == State::kFinished || state_ == State::kFailed; }
 
@@ -43,8 +43,8 @@ class ReplayNode {
   absl::Status OnWelcome(const Welcome& welcome);
   absl::Status OnGoodbye(const Goodbye& goodbye);
   void OnAck(uint64_t sequence);
-  // Sends again from the beginning of the generation of the next unacknowledged batch, under generation numbers above
-  // all used ones.
+  // Continues with the first batch in the generation of the oldest unacknowledged batch. The batches are then sent
+  // under new generation numbers, above all numbers that this session has used.
   void Rewind();
   uint32_t GenerationOf(uint64_t sequence) const;
   void Disconnect(const absl::Status& why);
@@ -62,9 +62,9 @@ class ReplayNode {
   Welcome granted_;
   uint64_t next_ = 1;  // sequence
   uint64_t acked_ = 0;
-  uint64_t counted_ = 0;                          // sequences up to here are in samples_sent
-  uint32_t base_ = 0;                             // generations in use are above it
-  uint32_t generation_ = 0;                       // the last one used
+  uint64_t counted_ = 0;                          // batches up to this number are included in samples_sent
+  uint32_t base_ = 0;                             // all current generation numbers are above it
+  uint32_t generation_ = 0;                       // the last generation that was used
   std::deque<std::pair<uint64_t, size_t>> wire_;  // sent and not acknowledged: sequence, bytes
   size_t wire_bytes_ = 0;
   SymbolSender symbols_;

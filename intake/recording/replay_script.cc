@@ -93,13 +93,14 @@ absl::StatusOr<ReplayScript> ReplayScript::Load(const std::string& path) {
   RecordedFrame first;
   ASSIGN_OR_RETURN(const bool any, reader->Next(&first));
   if (!any || first.frame.type != MessageType::kHello) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: a recording must begin with a Hello", path));
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("{}: a recording must begin with a Hello message", path));
   }
   ASSIGN_OR_RETURN(Hello hello, DecodeHello(first.frame.payload));
   script.session_ = std::move(hello.session);
   RETURN_IF_ERROR(script.AddFrames(*reader));
   if (script.steps_.empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: there is no batch in this recording", path));
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: this recording contains no batch", path));
   }
   return script;
 }
@@ -138,9 +139,10 @@ absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
     step.samples_before += std::exchange(step.samples, {});
     for (const Sample& sample : batch->samples) step.samples.Add(sample.type, sample.count);
     if ((step.samples_before + step.samples).parts().size() > kSampleTypesMax) {
-      return Error(absl::StatusCode::kInvalidArgument,
-                   fmt::format("{}: offset {}: samples of more than {} types cannot be replayed in one session", path_,
-                               recorded.offset, kSampleTypesMax));
+      return Error(
+          absl::StatusCode::kInvalidArgument,
+          fmt::format("{}: offset {}: the recording has samples of more than {} types, which one session cannot send",
+                      path_, recorded.offset, kSampleTypesMax));
     }
     for (SampleTypeDefinition& defined : batch->sample_types) {
       const auto same = [&defined](const SampleTypeDefinition& other) { return other.type == defined.type; };

@@ -74,7 +74,7 @@ void Acceptor::Impl::MakeRoom() {
   if (!oldest.refused) {
     metrics.Refuse(Refusal::kTooManyConnections);
     Log(oldest.stream->peer(), Refusal::kTooManyConnections,
-        "the connection had sent no Hello, and was closed to make room for a new connection");
+        "the connection was closed to make room for a new connection, because it had sent no Hello message");
   }
   waiting_list.pop_front();
 }
@@ -148,16 +148,16 @@ void Acceptor::Impl::OnClose(Waiting& waiting, const absl::Status& status) {
 
 void Acceptor::Impl::OnHello(Waiting& waiting, const Frame& frame) {
   if (frame.type != MessageType::kHello) {
-    return Refuse(waiting, Refusal::kBadMessage, {.reason = "the first message must be Hello"});
+    return Refuse(waiting, Refusal::kBadMessage, {.reason = "the first message must be a Hello message"});
   }
   absl::StatusOr<Hello> hello = DecodeHello(frame.payload);
   if (!hello.ok()) return Refuse(waiting, Refusal::kBadMessage, {.reason = Message(hello.status())});
   if (hello->version_min > kProtocolVersion || hello->version_max < kProtocolVersion) {
-    return Refuse(
-        waiting, Refusal::kVersion,
-        {.reason = fmt::format("protocol versions {} to {}, but the reducer supports {}: upgrade the older side",
-                               hello->version_min, hello->version_max, kProtocolVersion),
-         .retry = false});
+    return Refuse(waiting, Refusal::kVersion,
+                  {.reason = fmt::format("the collector supports protocol versions {} to {}, but the reducer supports "
+                                         "version {}: upgrade the older program",
+                                         hello->version_min, hello->version_max, kProtocolVersion),
+                   .retry = false});
   }
   Refusal refusal{};
   absl::Status allowed = CheckIdentity(waiting, *hello, &refusal);
@@ -191,7 +191,8 @@ void Acceptor::Impl::OnDeadline(Waiting& waiting) {
   if (waiting.refused) {
     waiting_list.erase(waiting.self);
   } else {
-    Refuse(waiting, Refusal::kTimeout, {.reason = fmt::format("no Hello within {} ms", options.hello_timeout_ms)});
+    Refuse(waiting, Refusal::kTimeout,
+           {.reason = fmt::format("no Hello message arrived within {} ms", options.hello_timeout_ms)});
   }
 }
 

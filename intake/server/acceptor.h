@@ -19,12 +19,12 @@ namespace tributary::intake {
 struct PendingSession {
   std::unique_ptr<DetachedStream> stream;
   Hello hello;
-  std::string rest;  // bytes that came after Hello
+  std::string rest;  // bytes received after Hello
 };
 
-// Accepts the reducer's connections on one loop, and reads Hello there. Hello must come within a deadline and have at
-// most 64 KiB. Calls `hand_over` on that loop. `hand_over` posts the connection to the loop of its shard, where a
-// ServerSession continues.
+// Accepts the connections of the reducer, and reads their first message, Hello. Hello must arrive within
+// `hello_timeout_ms` and have at most 64 KiB. The acceptor then calls `hand_over`. `hand_over` must post the connection
+// to the loop of its shard, where a ServerSession continues. All of this happens on `loop`.
 class Acceptor {
  public:
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(Loop& loop, const ServerOptions& options, const Clock& clock,
@@ -32,8 +32,8 @@ class Acceptor {
                                                           std::function<void(PendingSession)> hand_over);
   ~Acceptor();
   uint16_t port() const;
-  // Sets the security of later connections. Connections that have not sent Hello yet keep the security that they began
-  // with. On the accepting loop.
+  // Sets the security of later connections. Open connections keep the security that was set when they began. Call it on
+  // the acceptor's loop.
   void SetSecurity(std::shared_ptr<Security> security);
 
  private:

@@ -48,8 +48,8 @@ bool BatchReceiver::InOrder(const Frame& frame) {
     arrived_ = std::max(arrived_, frame.sequence);
     return true;
   }
-  session_.Refuse(Refusal::kOutOfOrder,
-                  {.reason = fmt::format("batch {} after batch {} is out of order", frame.sequence, arrived_)});
+  session_.Refuse(Refusal::kOutOfOrder, {.reason = fmt::format("batch {} arrived after batch {}, which is out of order",
+                                                               frame.sequence, arrived_)});
   return false;
 }
 
@@ -149,8 +149,9 @@ void BatchReceiver::Hold(IncomingBatch batch) {
   if (!held_) held_.emplace(batch.generation, std::move(batch.derived), batch.before);
   held_->Add(std::move(batch.definitions));
   if (held_->bytes() > kHeldBytesMax) {
-    session_.Refuse(Refusal::kOversized,
-                    {.reason = fmt::format("more than {} bytes of definitions before their batch", kHeldBytesMax)});
+    session_.Refuse(
+        Refusal::kOversized,
+        {.reason = fmt::format("more than {} bytes of definitions arrived before their batch", kHeldBytesMax)});
   }
 }
 

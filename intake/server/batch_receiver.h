@@ -13,19 +13,20 @@
 
 namespace tributary::intake {
 
-// Takes the definitions and batches of one session. Decodes them, follows the generations of the session's dictionary,
-// checks the order of batches, drops duplicates, and passes each new batch to the owner once. Definitions that come
-// ahead of their batch wait here for it. On the session's loop.
+// Receives the definitions and batches of one session. Decodes them, changes to new generations of the session's
+// dictionary, checks the order of batches, drops duplicates, and passes each new batch to the owner once. Stores
+// definitions from messages before their batch until the batch arrives. Runs on the session's loop.
 class BatchReceiver {
  public:
-  // The services that the receiver needs from its session.
+  // The methods of the session that the receiver calls.
   class Session {
    public:
     virtual ~Session() = default;
     virtual bool open() const = 0;
     virtual void SendAck(uint64_t durable_sequence) = 0;
     virtual void SendNeedDictionary(uint32_t generation) = 0;
-    // The owner cannot take a batch now. The session must give the frame to Take again later, before all later frames.
+    // Called if the owner cannot accept a batch now. The session must pass the frame to Take again, before all later
+    // frames.
     virtual void Stall(Frame frame) = 0;
     virtual void Refuse(Refusal refusal, const Goodbye& goodbye) = 0;
   };
@@ -34,17 +35,17 @@ class BatchReceiver {
   BatchReceiver(const Hello& hello, SessionOwner& owner, ServerMetrics& metrics, Session& session)
       : hello_(hello), owner_(owner), metrics_(metrics), session_(session) {}
 
-  // Continues from the state of the session that the owner knows. Returns false if the session must begin with another
-  // generation than Hello's.
+  // Continues from the state of the session that the owner has stored. Returns false if that state does not include the
+  // dictionary generation of Hello. The collector must then begin a new generation.
   bool Start(SessionOwner::Known known);
-  // Takes a kDefinitions or a kBatch.
+  // Processes a kDefinitions or a kBatch frame.
   void Take(Frame frame);
-  // Call it if the owner does not know the generation, or does not know it any more.
+  // Call it if the owner does not have the current generation (any more).
   void NeedDictionary();
-  // Returns false if this sequence number was known.
+  // Records that all batches up to this one are durable. Returns false if this was recorded before.
   bool Ack(uint64_t durable_sequence);
   void DropHeld() { held_.reset(); }
-  // Returns the decoder, which holds the state of the dictionary. The receiver takes nothing afterwards.
+  // Returns the decoder, which has the state of the dictionary. Pass no frames to the receiver afterwards.
   std::optional<BatchDecoder> TakeDecoder();
 
   size_t held_bytes() const { return held_ ? held_->bytes() : 0; }
@@ -62,9 +63,9 @@ class BatchReceiver {
   ServerMetrics& metrics_;
   Session& session_;
   std::optional<BatchDecoder> decoder_;
-  uint32_t given_up_ = 0;  // generations up to here are not accepted any more
-  uint64_t seen_ = 0;      // the last batch passed to the owner, or covered by such a batch
-  uint64_t arrived_ = 0;   // the last batch that came, accepted or not
+  uint32_t given_up_ = 0;  // generations up to this one are not accepted any more
+  uint64_t seen_ = 0;      // the last batch that was passed to the owner, or that the owner had before
+  uint64_t arrived_ = 0;   // the last batch that was received, accepted or not
   uint64_t durable_ = 0;
   std::optional<HeldDefinitions> held_;
 };

@@ -9,18 +9,19 @@
 
 namespace tributary::intake {
 
-// Definitions of one dictionary generation that came ahead of their batch and wait for it.
+// Stores definitions of one dictionary generation that were received in messages before their batch, until the batch is
+// received.
 class HeldDefinitions {
  public:
-  // Takes the generation fields of the first message, and the counts at which its definitions continue.
+  // `generation` and `derived` are from the first message. `before`: the counts at which its definitions continue.
   HeldDefinitions(uint32_t generation, std::optional<DerivedFrom> derived, const DictionaryCounts& before)
       : generation_(generation), derived_(std::move(derived)), before_(before) {}
 
   void Add(Definitions definitions);
-  // Returns a copy of all definitions, without a batch. It is a copy because the owner may refuse the definitions, and
-  // then gets them again.
+  // Returns a copy of all definitions, without samples. The owner may refuse this copy. Then it gets the definitions
+  // again.
   IncomingBatch Alone() const;
-  // Copies all definitions to the front of the batch that follows them.
+  // Copies all definitions into `batch`, before its own definitions.
   void PutBefore(IncomingBatch* batch) const;
 
   size_t bytes() const { return bytes_; }

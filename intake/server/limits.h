@@ -13,21 +13,21 @@
 
 namespace tributary::intake {
 
-// Limits the resources that the connections of one loop take together, and the connections of one node. So many peers
-// together cannot use up the memory, even if each is within its own limits, and a busy peer cannot use all of its
-// shard's time. On the loop's thread.
+// Limits the memory that all connections of one loop use together, and the connections and the data rate of each node.
+// So many peers cannot use up the memory, even if each of them is within its own limits. And no peer can use all the
+// time of its shard. Use it only on the loop's thread.
 //
-// Memory means the memory of incomplete data: parts of frames, definitions that wait for their batch, parts of symbol
-// tables. When the limit is exceeded, the connection with the highest product of held bytes and holding time (bytes ×
-// (time + 1 s)) is closed. This is hardly ever the connection of a healthy node, because its frames are complete within
-// moments.
+// The limit counts only the memory of incomplete data: incomplete frames, definitions before their batch, incomplete
+// symbol tables. If the limit is exceeded, the connection with the highest value of bytes × (time + 1 s) is closed.
+// `time` is how long the connection has had incomplete data. It is rarely the connection of a healthy node, because a
+// healthy node completes its frames within a short time.
 class Limits {
  public:
   struct Options {
     size_t memory_bytes_max = 256u << 20;
     size_t node_connections_max = 8;
-    int64_t node_bytes_per_second = 64 << 20;  // on average; twice that at once
-    size_t credit_bytes_max = 512u << 20;      // bytes in flight of all peers together: in socket buffers
+    int64_t node_bytes_per_second = 64 << 20;  // on average; short bursts may have twice as many bytes
+    size_t credit_bytes_max = 512u << 20;      // sent and unacknowledged bytes of all peers together
   };
   Limits(Options options, const Clock& clock) : options_(options), clock_(clock) {}
 
@@ -38,8 +38,8 @@ class Limits {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // Sets how much memory the connection holds now. If the limit is exceeded, calls `evict` of this share or of
-    // others.
+    // Sets how much memory the connection uses for incomplete data now. If the limit is exceeded, calls `evict` of this
+    // share or of other shares.
     void Hold(size_t bytes);
     // Counts received bytes. Returns for how many milliseconds the connection must not read; 0: it may read.
     int64_t Receive(size_t bytes);
@@ -54,17 +54,19 @@ class Limits {
     MonotonicNs since_;  // when bytes_ became other than 0
   };
 
-  // `evict` must free everything that the connection holds; it must not destroy the share. ResourceExhausted if the
-  // node already has as many connections as it may. With an empty node id only memory is limited.
+  // Adds a connection. `evict` must free all incomplete data of the connection, and must not destroy the share.
+  // ResourceExhausted if the node already has `node_connections_max` connections. If `node_id` is empty, only the
+  // memory is limited.
   absl::StatusOr<std::unique_ptr<Share>> Join(const std::string& node_id, std::function<void()> evict);
 
   size_t memory_bytes() const { return memory_bytes_; }
 
-  // Returns how many bytes one more connection may have in flight: an equal part, within bounds.
+  // Returns the credit for a connection's Welcome: `credit_bytes_max` divided by the number of connections, but at
+  // least 256 KiB and at most 16 MiB.
   uint32_t CreditBytes() const;
 
-  // Returns whether one of the loop's sessions may log that it was refused, and how many such logs were suppressed
-  // since the last. Peers that reconnect at once must not fill the log.
+  // Returns true if a session of this loop may log that it was refused. `suppressed`: how many of these log messages
+  // were suppressed since the last one. The limit prevents that peers that reconnect at once fill the log.
   bool MayLog(uint64_t* suppressed) { return log_limit_.Allow(clock_.Monotonic(), suppressed); }
 
  private:

@@ -8,8 +8,8 @@
 
 namespace tributary::intake {
 
-// Finds peers that are silent, and peers that only seem to take part: they send parts of a frame that never ends, or
-// never read their answers. The session calls Tick three times in the time after which a peer counts as silent.
+// Detects three kinds of bad peers: silent peers, peers that never complete a frame, and peers that do not read the
+// answers. The session must call Tick kIdleTicks times within `idle_timeout_ms`, at equal intervals.
 class PeerWatch {
  public:
   static constexpr int kIdleTicks = 3;
@@ -18,23 +18,23 @@ class PeerWatch {
 
   void Received() { received_ = true; }
   void FrameDone() { frame_since_.reset(); }
-  // Call it after all whole frames were taken. `partial`: a part of a frame is left.
+  // Call it after all complete frames were processed. `partial`: the buffer still contains an incomplete frame.
   void FrameLeft(bool partial);
 
   enum class Verdict {
     kFine,
-    kUnread,       // answers wait for the peer, and it has read none for kIdleTicks
-    kFrameTooOld,  // a frame is not whole after frame_timeout_ms
-    kSilent,       // no byte in kIdleTicks
+    kUnread,       // answers are unread, and the peer has read none of them for kIdleTicks
+    kFrameTooOld,  // a frame is still incomplete after frame_timeout_ms
+    kSilent,       // no byte was received for kIdleTicks
   };
-  // `unread_bytes`: bytes of answers that the peer has not read. `reading` is false if the session does not read from
-  // the peer: the peer is then not blamed for silence or for an incomplete frame.
+  // `unread_bytes`: bytes of answers that the peer has not read. `reading`: whether the session reads from the peer. If
+  // it does not, Tick never returns kFrameTooOld or kSilent.
   Verdict Tick(size_t unread_bytes, bool reading);
 
  private:
   const Clock& clock_;
   const int64_t frame_timeout_ms_;
-  std::optional<MonotonicNs> frame_since_;  // when the frame began that is not yet whole
+  std::optional<MonotonicNs> frame_since_;  // when the first byte of the incomplete frame came
   size_t unread_bytes_ = 0;                 // at the last tick
   int unread_ticks_ = 0;
   bool received_ = false;

@@ -107,7 +107,7 @@ TEST_F(RefusalTest, OtherProtocolsAreNamed) {
 TEST_F(RefusalTest, SilenceAndTruncatedHelloEndAtTheDeadline) {
   server_options_.hello_timeout_ms = 20;
   StartBoth();
-  EXPECT_THAT(ExpectRefused("", "timeout"), HasSubstr("no Hello within 20 ms"));
+  EXPECT_THAT(ExpectRefused("", "timeout"), HasSubstr("no Hello message arrived within 20 ms"));
   EXPECT_THAT(ExpectRefused(HelloFrame().substr(0, 40), "timeout"), HasSubstr("no Hello"));
 }
 
@@ -117,7 +117,7 @@ TEST_F(RefusalTest, SilenceAfterHelloEndsAtTheIdleLimit) {
   RawClient raw(loop_, server_options_.port, HelloFrame());
   RunUntil([&] { return raw.closed(); }, "closed by the server");
   EXPECT_EQ(Refused("timeout"), before + 1);
-  EXPECT_THAT(raw.goodbye()->reason, HasSubstr("silent for 600 ms"));
+  EXPECT_THAT(raw.goodbye()->reason, HasSubstr("the collector sent nothing for 600 ms"));
   RunUntil([&] { return bad_store_.closed.size() == 1; }, "told");
   ExpectHealthy();
 }
@@ -167,8 +167,8 @@ TEST_F(RefusalTest, RefusesDamageInsideASession) {
   long_frame.replace(20, 4, "\xff\xff\xff\xff");
   EXPECT_THAT(ExpectRefused(HelloFrame() + first + damaged, "bad_checksum"), HasSubstr("checksum"));
   EXPECT_THAT(ExpectRefused(HelloFrame() + first + long_frame, "oversized"), HasSubstr("4294967295"));
-  EXPECT_THAT(ExpectRefused(HelloFrame() + first + third, "out_of_order"), HasSubstr("batch 3 after batch 1"));
-  EXPECT_THAT(ExpectRefused(HelloFrame() + second, "out_of_order"), HasSubstr("batch 2 after batch 0"));
+  EXPECT_THAT(ExpectRefused(HelloFrame() + first + third, "out_of_order"), HasSubstr("batch 3 arrived after batch 1"));
+  EXPECT_THAT(ExpectRefused(HelloFrame() + second, "out_of_order"), HasSubstr("batch 2 arrived after batch 0"));
   ExpectRefused(HelloFrame() + first + "garbage", "bad_magic");
   ExpectRefused(HelloFrame() + HelloFrame(), "bad_message");
   ExpectRefused(HelloFrame() + EncodeFrame(MessageType::kAck, 0, 0, EncodeAck(1)), "bad_message");

@@ -341,7 +341,7 @@ TEST_F(SecurityTest, FrameMustBecomeWhole) {
   drip.StartEvery(10);
   RunUntil([&] { return slow.goodbye().has_value(); }, "given up");
   ASSERT_TRUE(slow.goodbye());
-  EXPECT_THAT(slow.goodbye()->reason, HasSubstr("a frame was not complete after 100 ms"));
+  EXPECT_THAT(slow.goodbye()->reason, HasSubstr("a message was not complete after 100 ms"));
   EXPECT_EQ(Refused("timeout"), 1u);
 }
 

@@ -11,24 +11,26 @@ ServerMetrics::ServerMetrics(Metrics& metrics)
                                  "Batches received from collectors, before they are stored")),
       samples(metrics.AddCounter("tributary_intake_samples_total",
                                  "Samples received from collectors, before they are stored")),
-      duplicates(metrics.AddCounter("tributary_intake_duplicate_batches_total",
-                                    "Batches that a collector sent again and that were dropped, because they had "
-                                    "arrived before")),
+      duplicates(metrics.AddCounter(
+          "tributary_intake_duplicate_batches_total",
+          "Batches that a collector sent again, and that the reducer dropped because they had arrived before")),
       stale_batches(metrics.AddCounter("tributary_intake_stale_batches_total",
-                                       "Frames dropped because their dictionary generation was given up; collectors "
-                                       "send them again")),
-      need_dictionary(metrics.AddCounter("tributary_intake_need_dictionary_total",
-                                         "Dictionary generations given up; the collector then sends its definitions "
-                                         "anew")),
+                                       "Messages that were dropped, because the reducer had already discarded their "
+                                       "dictionary; collectors send them again")),
+      need_dictionary(metrics.AddCounter(
+          "tributary_intake_need_dictionary_total",
+          "Times that the reducer discarded a collector's dictionary; the collector then sends its definitions again")),
       stalls(metrics.AddCounter("tributary_intake_stalls_total",
-                                "Times that reading from a collector paused because a queue was full")),
-      throttles(metrics.AddCounter("tributary_intake_throttles_total",
-                                   "Times that reading from a node paused because it had exceeded "
-                                   "--intake-node-bytes-per-second")),
+                                "Times that reading from a collector paused, because the queue of the store writer, or "
+                                "the node's share of this queue, was full")),
+      throttles(metrics.AddCounter(
+          "tributary_intake_throttles_total",
+          "Times that reading from a node paused, because the node had exceeded --intake-node-bytes-per-second")),
       unknown_values(metrics.AddCounter("tributary_intake_unknown_values_total",
-                                        "Enum values that only a later release knows; they were read as unknown")),
+                                        "Values that this release does not know, such as a new kind of stack ending, "
+                                        "because a later release sent them")),
       unknown_frames(metrics.AddCounter("tributary_intake_unknown_frames_total",
-                                        "Frames of a type that only a later release knows; they were skipped")) {
+                                        "Messages of a type that only a later release knows; they were skipped")) {
   for (size_t i = 0; i < kRefusalCount; ++i) {
     refusals[i] = &metrics.AddCounter("tributary_intake_refusals_total",
                                       "Connections and messages that the intake refused, by reason",

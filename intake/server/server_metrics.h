@@ -9,29 +9,29 @@
 
 namespace tributary::intake {
 
-// The reasons for which a reducer refuses a connection, a session or a message: label values of
+// Why a reducer refuses a connection, a session or a message. RefusalName is the label of
 // tributary_intake_refusals_total.
 enum class Refusal : uint8_t {
   kBadMagic,            // another protocol: HTTP, or arbitrary bytes
-  kVersion,             // frame format or protocol version
+  kVersion,             // an unknown version of the frame format, or no common protocol version
   kBadFlags,            // a frame flag of a later release
-  kOversized,           // a length over its limit
-  kBadChecksum,         // damaged in transit
-  kBadPayload,          // lengths or compression that contradict each other
-  kBadMessage,          // an inconsistent message or batch, or one in the wrong place
-  kOutOfOrder,          // a batch that came without the batch before it
-  kTimeout,             // no Hello in time, or silent for three heartbeats
-  kTooManyConnections,  // connections_max
+  kOversized,           // a frame with a length over the limit
+  kBadChecksum,         // a frame with a wrong checksum: it was damaged on the way
+  kBadPayload,          // a payload with contradictory lengths, or that cannot be decompressed
+  kBadMessage,          // a malformed message or batch, or a message at a wrong time
+  kOutOfOrder,          // a batch was received, but the batch before it was not
+  kTimeout,             // no Hello in time, a frame incomplete for too long, or no data for idle_timeout_ms
+  kTooManyConnections,  // more connections than connections_max
   kRefusedByOwner,      // the store or the shard refused the session or the batch
   kUnread,              // the peer does not read the answers that it gets
-  kUnaskedSymbols,      // symbol chunks that were not requested; the session continues
-  kTooManySymbols,      // symbol tables not requested: too many were awaited already; the session continues
-  kTlsMismatch,         // TLS on a plain port, plain text on a TLS port
-  kTlsFailed,           // a failed handshake, or inconsistent TLS
-  kBadCertificate,      // missing, expired, or of an unknown authority
-  kBadToken,            // missing or unknown
-  kForgedIdentity,      // the credential is good, but belongs to another node
-  kOverLimit,           // connections of one node, or memory of all
+  kUnaskedSymbols,      // a chunk of a table that was not requested; the session continues
+  kTooManySymbols,      // a symbol table is not requested, because too many requests are open; the session continues
+  kTlsMismatch,         // TLS data without --tls-cert, or plain text with it
+  kTlsFailed,           // the handshake failed, or later TLS data was not valid
+  kBadCertificate,      // the client certificate is missing, expired, or of an unknown authority
+  kBadToken,            // the token is missing or unknown
+  kForgedIdentity,      // the certificate or token is valid, but belongs to another node
+  kOverLimit,           // too many connections of this node, or too much memory for incomplete data
 };
 constexpr size_t kRefusalCount = 20;
 
@@ -63,13 +63,13 @@ inline Refusal RefusalOf(FrameFault fault) {
   return Refusal::kBadPayload;
 }
 
-// The metrics of Acceptor and ServerSession. All instances of this struct count in the same series. Thread-safe.
+// The metrics of Acceptor and ServerSession. All instances of this struct share the same counters. Thread-safe.
 struct ServerMetrics {
   explicit ServerMetrics(Metrics& metrics);
   void Refuse(Refusal refusal) { refusals[static_cast<size_t>(refusal)]->Add(); }
 
   std::array<Counter*, kRefusalCount> refusals;
-  Gauge& sessions;  // the acceptor counts it towards connections_max
+  Gauge& sessions;  // sessions of all shards; the acceptor adds its own connections to check connections_max
   Counter& received_bytes;
   Counter& batches;
   Counter& samples;

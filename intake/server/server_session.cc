@@ -202,7 +202,7 @@ void ServerSession::Impl::Handle(Frame frame) {
       return metrics.unknown_frames.Add();
   }
   Refuse(Refusal::kBadMessage,
-         {.reason = fmt::format("message of type {} is malformed or unexpected", static_cast<int>(frame.type))});
+         {.reason = fmt::format("a message of type {} is malformed or unexpected", static_cast<int>(frame.type))});
 }
 
 void ServerSession::Impl::HandleSymbolChunk(const Frame& frame) {
@@ -273,9 +273,10 @@ void ServerSession::Impl::OnTick() {
       return FinishUnread();
     case PeerWatch::Verdict::kFrameTooOld:
       return Refuse(Refusal::kTimeout,
-                    {.reason = fmt::format("a frame was not complete after {} ms", options.frame_timeout_ms)});
+                    {.reason = fmt::format("a message was not complete after {} ms", options.frame_timeout_ms)});
     case PeerWatch::Verdict::kSilent:
-      return Refuse(Refusal::kTimeout, {.reason = fmt::format("silent for {} ms", options.idle_timeout_ms)});
+      return Refuse(Refusal::kTimeout,
+                    {.reason = fmt::format("the collector sent nothing for {} ms", options.idle_timeout_ms)});
   }
 }
 
@@ -287,7 +288,7 @@ void ServerSession::Impl::Write(MessageType type, std::string_view payload) {
 
 void ServerSession::Impl::FinishUnread() {
   metrics.Refuse(Refusal::kUnread);
-  Finish(Error(absl::StatusCode::kResourceExhausted, "the collector does not read"));
+  Finish(Error(absl::StatusCode::kResourceExhausted, "the collector does not read the reducer's answers"));
 }
 
 void ServerSession::Impl::Refuse(Refusal refusal, const Goodbye& goodbye) {

@@ -17,18 +17,19 @@
 
 namespace tributary::intake {
 
-// One session of a collector. It lives on its shard's loop from Hello to close, and the shard owns it. The owner may
-// destroy it inside OnClosed, which is called once and last, but not inside the other methods of SessionOwner.
-// Definitions that come ahead of their batch are passed to the owner with the batch. The definitions of a batch always
-// continue those of the previous batch, or start a new generation. A new generation begins empty, or as the previous
-// one after an eviction.
+// One session of a collector, from Hello until the connection is closed. The shard owns it, and uses it only on the
+// shard's loop. The owner may destroy it inside OnClosed, which is called once, as the last method. It must not destroy
+// the session inside the other methods of SessionOwner. Definitions from messages before a batch are passed to the
+// owner with the batch. The definitions of a batch always continue those of the previous batch, or begin a new
+// generation. A new generation is empty at first, or contains the definitions of the previous generation that an
+// eviction kept.
 class ServerSession {
  public:
   // A connection with a valid Hello.
   struct Arrival {
     std::unique_ptr<Stream> stream;
     Hello hello;
-    std::string rest;  // bytes that came after Hello
+    std::string rest;  // bytes received after Hello
   };
 
   // All borrowed objects must outlive the session.
@@ -36,16 +37,17 @@ class ServerSession {
                 Metrics& metrics, SessionOwner& owner);
   ~ServerSession();
 
-  void Start();                         // answers Welcome, or Goodbye
+  void Start();                         // sends Welcome, or Goodbye
   void Ack(uint64_t durable_sequence);  // call it after the commit
-  // Requests symbol tables. If a part of a table is here already, only the rest is requested.
+  // Requests symbol tables. If the reducer has the beginning of a table from an interrupted upload, requests only the
+  // rest.
   void NeedSymbols(const std::vector<ExecutableId>& ids);
-  void NeedDictionary();  // call it if the store does not know this generation
-  void Resume();          // the owner can take batches again after ResourceExhausted
+  void NeedDictionary();  // call it if the store does not have this dictionary generation
+  void Resume();          // call it when the owner can accept batches again after ResourceExhausted
   void Close(const Goodbye& goodbye);
 
-  // Returns the decoder with its state of the dictionary, for the session's next connection. The session reads nothing
-  // afterwards.
+  // Returns the decoder, which has the state of the dictionary, for the session's next connection. Afterwards this
+  // object reads no more data.
   std::optional<BatchDecoder> TakeDecoder();
 
   const Hello& hello() const;

@@ -12,34 +12,34 @@
 
 namespace tributary::intake {
 
-// The services that a session needs from its shard. Called on the shard's loop.
+// The methods of the shard that a session calls. All calls are on the shard's loop.
 class SessionOwner {
  public:
   virtual ~SessionOwner() = default;
 
-  // What the shard knows about this session: the last durable batch, and whether the shard still holds the session's
-  // dictionary generation.
+  // The shard's state of this session: its last durable batch, and its dictionary if the shard still has the dictionary
+  // generation of Hello.
   struct Known {
     uint64_t durable_sequence = 0;
     bool dictionary_kept = false;
     DictionaryCounts have;
-    std::optional<BatchDecoder> decoder;  // of that generation, with at least `have`; if empty, nothing is kept
+    std::optional<BatchDecoder> decoder;  // for this generation, with at least `have`; empty: there is no dictionary
   };
   virtual absl::StatusOr<Known> OnHello(const Hello& hello) = 0;
 
-  // Returns whether OnBatch would accept a batch now. Called before the work of decoding the batch. False has the same
-  // effect as ResourceExhausted below.
+  // Returns true if OnBatch would accept a batch now. Called before a batch is decoded, because decoding is expensive.
+  // False has the same effect as ResourceExhausted from OnBatch.
   virtual bool HasRoom(const SessionInfo&) { return true; }
 
-  // Takes a decoded batch, new and in order (duplicates never get here), with the session's id. With sequence 0, takes
-  // definitions alone, without a batch. ResourceExhausted: the queue is full; the session stops reading, and tries
-  // again when its `Resume` is called.
+  // Called for each decoded batch, in order and without duplicates. If the sequence is 0, `batch` has only definitions.
+  // ResourceExhausted: the queue is full. The session then stops reading, and calls OnBatch again after its `Resume`.
   virtual absl::Status OnBatch(const SessionInfo& session, IncomingBatch batch) = 0;
-  // Called with a received table, or with an error. NotFound: the node has no table. ResourceExhausted: the table is
-  // over a limit. DataLoss: the part from an earlier upload cannot be used; the table can be requested again.
+  // Called with a received symbol table, or with an error. NotFound: the node has no table. ResourceExhausted: the
+  // table is over a limit. DataLoss: the part from an earlier upload cannot be used. The owner may then request the
+  // table again.
   virtual void OnSymbols(const SessionInfo& session, const ExecutableId& id,
                          absl::StatusOr<std::string> encoded_table) = 0;
-  // Called when a part of a table has come.
+  // Called after a chunk of a symbol table was received.
   virtual void OnSymbolProgress(const SessionInfo&) {}
   virtual void OnMetadata(const SessionInfo&, MetadataUpdate) {}
   virtual void OnClosed(const SessionInfo& session, const absl::Status& why) = 0;

@@ -7,18 +7,19 @@
 
 namespace tributary::intake {
 
-// An accounting in the form in which segments store it (docs/spool.md): LEB128 numbers, first the sums over all sample
-// types. If there are samples of other types than CPU, the numbers of each such type follow.
+// Writes and reads an Accounting in the format of segments (docs/spool.md). It consists of LEB128 numbers: first the
+// sums over all sample types, then the numbers of each sample type other than CPU.
 
 void AppendAccounting(std::string& out, const Accounting& accounting);
-// Returns false if malformed. A reason of a later release counts as kBadRecord.
+// Returns false if the bytes are malformed. Samples that were lost for an unknown reason of a later release count as
+// kBadRecord.
 bool ReadAccounting(VarintReader& reader, Accounting* out);
 
 bool HasTypes(const Accounting& accounting, const SampleCounts& samples);
-// `samples`: of the batch with this accounting.
+// `samples`: the samples of the batch with this accounting.
 void AppendTypes(std::string& out, const Accounting& accounting, const SampleCounts& samples);
-// Reads the numbers by type. Splits the sums that ReadAccounting read, and the record's number of samples, by type.
-// Returns false if malformed, or if a type has more than the sum of all types.
+// Reads the numbers of each type. Divides the sums in `accounting`, which ReadAccounting read, and the record's number
+// of samples by type. Returns false if the bytes are malformed, or if a type has more samples than all types together.
 bool ReadTypes(VarintReader& reader, Accounting* accounting, SampleCounts* samples);
 
 }  // namespace tributary::intake

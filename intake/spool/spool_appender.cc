@@ -44,7 +44,7 @@ absl::Status SpoolAppender::Append(const Batch& batch, const std::optional<Spool
   TRIBUTARY_CHECK(batch.dictionary != nullptr);
   if (batch.samples.size() > BatchEncoder::kSamplesPerBatchMax) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("batch of {} samples: too many", batch.samples.size()));
+                 fmt::format("spool: a batch of {} samples is too large", batch.samples.size()));
   }
   if (claim) RETURN_IF_ERROR(EncodeClaimSlot({{0, *claim}}, 1).status());
   if (open_ && (!open_->Continues(claim) || IsOld())) Close();
@@ -118,9 +118,11 @@ uint64_t SpoolAppender::DroppableBytes() const {
 
 absl::Status SpoolAppender::MakeRoom(uint64_t bytes_needed) {
   if (!CanHold(bytes_needed)) {
-    return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("spool: no room for {} bytes, because {} of {} are being sent to a reducer", bytes_needed,
-                             inventory_.bytes() - DroppableBytes(), options_.bytes_max));
+    return Error(
+        absl::StatusCode::kResourceExhausted,
+        fmt::format(
+            "spool: no room for {} bytes, because {} of the {} bytes allowed are used by batches that are being sent",
+            bytes_needed, inventory_.bytes() - DroppableBytes(), options_.bytes_max));
   }
   std::deque<SpooledSegment>& segments = inventory_.segments();
   for (auto segment = segments.begin(); inventory_.bytes() + bytes_needed > options_.bytes_max;) {

@@ -13,25 +13,25 @@
 
 namespace tributary::intake {
 
-// Appends batches to the segment being written, begins and closes segments, and drops the oldest segments if the spool
-// is full.
+// Appends batches to the open segment, which is the one that is being written. Begins and closes segments. Drops the
+// oldest segments if the spool is full.
 class SpoolAppender {
  public:
-  // `session`: of this process. All borrowed objects must outlive the appender.
+  // `session` describes this process. All borrowed objects must outlive the appender.
   SpoolAppender(const SpoolOptions& options, SpoolInventory& inventory, SpoolStorage& storage,
                 const SessionInfo& session, const Clock& clock);
   ~SpoolAppender();  // closes the open segment
 
   // See Spool::Append.
   absl::Status Append(const Batch& batch, const std::optional<SpoolClaim>& claim);
-  // Closes the segment `id` if it is open. It is then durable and does not grow any more.
+  // Closes the segment `id` if it is open. Afterwards the segment is on disk and nothing is appended to it.
   void Close(SegmentId id);
-  // If the segment `id` is open, stops writing to it. The caller removes its file.
+  // Stops writing to the segment `id` if it is open. The caller then removes the file.
   void Forget(SegmentId id);
-  void CloseOld();  // by age
+  void CloseOld();  // closes the open segment if it has reached segment_age_ns
 
  private:
-  // The segment being written. It is the inventory's last one once its first batch is on disk.
+  // The segment that is being written. After its first batch was written, it is the last segment of the inventory.
   struct Open {
     SegmentId id = 0;
     std::optional<SpoolClaim> claim;
@@ -40,7 +40,7 @@ class SpoolAppender {
     uint32_t batches = 0;
     Accounting totals;  // the claim's base plus the amounts that the batches added
 
-    // Returns whether a batch with this claim may be the next one.
+    // Returns true if a batch with this claim may be appended to this segment.
     bool Continues(const std::optional<SpoolClaim>& next) const;
   };
 

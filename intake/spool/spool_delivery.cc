@@ -70,9 +70,9 @@ absl::Status SpoolDelivery::Position(const SpooledSegment& segment) {
 absl::Status SpoolDelivery::LookAhead(const SpooledSegment& segment) {
   ASSIGN_OR_RETURN(reading_->ahead, reading_->reader->Next());
   if (!reading_->ahead) {
-    return Error(
-        absl::StatusCode::kInvalidArgument,
-        fmt::format("segment ends after {} batches of {}", reading_->reader->read().batches, segment.totals.batches));
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("the segment ends after {} of its {} batches", reading_->reader->read().batches,
+                             segment.totals.batches));
   }
   return absl::OkStatus();
 }
@@ -116,7 +116,7 @@ void SpoolDelivery::DropRest(SpoolInventory::Iterator segment, const SpoolTotals
 absl::Status SpoolDelivery::Claim(SegmentId id, uint32_t index, const SpoolClaim& claim) {
   auto segment = inventory_.Find(id);
   if (segment == inventory_.segments().end() || index >= segment->totals.batches) {
-    return Error(absl::StatusCode::kNotFound, "spool: no such batch");
+    return Error(absl::StatusCode::kNotFound, "spool: the batch does not exist");
   }
   appender_.Close(id);
   FoundClaims next = segment->claims;

@@ -13,14 +13,14 @@
 
 namespace tributary::intake {
 
-// Reads batches back from segments, oldest first, claims them for a session, and releases them.
+// Reads batches from segments, oldest first, claims them for a session, and removes delivered segments.
 class SpoolDelivery {
  public:
   // All borrowed objects must outlive the delivery.
   SpoolDelivery(SpoolInventory& inventory, SpoolAppender& appender, SpoolStorage& storage)
       : inventory_(inventory), appender_(appender), storage_(storage) {}
 
-  // See Spool's methods of these names.
+  // See the methods of Spool with the same names.
   std::optional<SpooledBatch> Next();
   absl::Status Claim(SegmentId id, uint32_t index, const SpoolClaim& claim);
   void Release(SegmentId id);
@@ -29,8 +29,9 @@ class SpoolDelivery {
   struct Reading {
     SegmentId id = 0;
     std::unique_ptr<SegmentReader> reader;
-    // The batch that the next call of Next returns. It is decoded before Next returns the batch in front of it: if it
-    // is damaged, the batch in front of it is the last of its segment.
+    // The batch that the next call of Next will return. The current call already decodes it, because it must set
+    // `last_of_segment` of the batch that it returns now: if the batch ahead is damaged and not claimed, no batch
+    // follows.
     std::optional<Batch> ahead;
   };
 

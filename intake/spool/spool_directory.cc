@@ -51,7 +51,8 @@ class SpoolDirectory : public SpoolStorage {
     ASSIGN_OR_RETURN(const Fd fd, OpenFile(name, O_RDONLY | O_NONBLOCK));
     struct stat info{};
     if (fstat(fd.get(), &info) != 0) return ErrnoStatus("stat", PathOf(name), errno);
-    if (!S_ISREG(info.st_mode)) return Error(absl::StatusCode::kInvalidArgument, PathOf(name) + " is not a file");
+    if (!S_ISREG(info.st_mode))
+      return Error(absl::StatusCode::kInvalidArgument, PathOf(name) + " is not a regular file");
     if (static_cast<uint64_t>(info.st_size) > kSpoolFileBytesMax) {
       return Error(absl::StatusCode::kOutOfRange, fmt::format("{} has {} bytes, but at most {} are allowed",
                                                               PathOf(name), info.st_size, kSpoolFileBytesMax));
@@ -136,9 +137,10 @@ absl::Status CheckDirectory(int fd, const std::string& path) {
   struct stat info{};
   if (fstat(fd, &info) != 0) return ErrnoStatus("stat", path, errno);
   if (info.st_uid != geteuid()) {
-    return Error(absl::StatusCode::kPermissionDenied,
-                 fmt::format("spool directory {} belongs to user {}: give it to user {} or choose another --spool-dir",
-                             path, info.st_uid, geteuid()));
+    return Error(
+        absl::StatusCode::kPermissionDenied,
+        fmt::format("spool directory {} belongs to user {}: change its owner to user {} or choose another --spool-dir",
+                    path, info.st_uid, geteuid()));
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return Error(absl::StatusCode::kPermissionDenied,

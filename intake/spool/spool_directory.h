@@ -8,9 +8,9 @@
 
 namespace tributary::intake {
 
-// Makes the directory if it does not exist, accessible only to its owner. FailedPrecondition: another process holds its
-// lock. PermissionDenied, InvalidArgument: the directory cannot be used; the message says what to do. The spool owns
-// the files `DIR/segment-….trs`.
+// Opens the directory of a spool, and locks it. Creates it if it does not exist, accessible only to its owner.
+// FailedPrecondition: another process has locked the directory. PermissionDenied or InvalidArgument: the directory
+// cannot be used, and the message says what to do. The spool uses only the files `DIR/segment-….trs` and `DIR/LOCK`.
 absl::StatusOr<std::unique_ptr<SpoolStorage>> OpenSpoolDirectory(const std::string& path);
 
 }  // namespace tributary::intake

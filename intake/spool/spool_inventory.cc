@@ -15,9 +15,10 @@ namespace {
 
 absl::Status WhyDamaged(const absl::StatusOr<SegmentHeader>& header, SegmentId id, const SegmentScan& scan) {
   if (!header.ok()) return header.status();
-  if (header->id != id) return Error(absl::StatusCode::kInvalidArgument, "segment header belongs to another segment");
-  return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} batches are whole, {} were found after the damage",
-                                                               scan.whole.batches, scan.rest.batches));
+  if (header->id != id) return Error(absl::StatusCode::kInvalidArgument, "the header belongs to another segment");
+  return Error(absl::StatusCode::kInvalidArgument,
+               fmt::format("{} batches before the damage are whole, {} batches were found after the damage",
+                           scan.whole.batches, scan.rest.batches));
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ void SpoolInventory::RemoveAgain() {
 void SpoolInventory::Failed(SpoolOperation operation, const absl::Status& status) {
   metrics_.failures[static_cast<size_t>(operation)]->Add();
   if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("spool failed: {} suppressed={}", Message(status), held);
+    LogWarning("spool operation failed: {} suppressed={}", Message(status), held);
   }
 }
 

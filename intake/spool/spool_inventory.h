@@ -17,13 +17,13 @@
 
 namespace tributary::intake {
 
-// The segments of a spool, their sums, and their losses. Finds the segments of an earlier process. SpoolAppender adds
-// segments and drops old ones to make room. SpoolDelivery removes delivered segments.
+// The list of a spool's segments, with their sums and losses. Finds the segments of an earlier process. SpoolAppender
+// adds segments, and drops old segments if the spool is full. SpoolDelivery removes delivered segments.
 class SpoolInventory {
  public:
   using Iterator = std::deque<SpooledSegment>::iterator;
 
-  // `session`: of this process. All borrowed objects must outlive the inventory.
+  // `session` describes this process. All borrowed objects must outlive the inventory.
   SpoolInventory(SpoolStorage& storage, const SessionInfo& session, const Clock& clock, Metrics& metrics,
                  Spool::Dropped dropped)
       : storage_(storage), session_(session), clock_(clock), metrics_(metrics), dropped_(std::move(dropped)) {}
@@ -39,29 +39,29 @@ class SpoolInventory {
     return std::find_if(segments_.begin(), segments_.end(), [id](const SpooledSegment& s) { return s.id == id; });
   }
   uint64_t bytes() const { return bytes_; }      // of all segments
-  uint64_t samples() const { return samples_; }  // of all segments, returned or not
+  uint64_t samples() const { return samples_; }  // of all segments, returned by Next or not
 
   // Counts a record that was appended to the segment's file.
   void Grow(SpooledSegment& segment, uint64_t record_bytes, const SpoolTotals& record);
-  // The batches of the segment that were not returned will not be read.
+  // Removes the batches that Next has not returned from the segment's totals: they will not be read.
   void CutToReturned(SpooledSegment& segment);
-  // Call it when the segment's file was cut to this length.
+  // Call it after the segment's file was cut to this length.
   void Shrink(SpooledSegment& segment, uint64_t bytes);
-  // Removes the segment from the inventory. Its file stays as it is.
+  // Removes the segment from the inventory, but not its file.
   void Forget(Iterator segment);
-  // Removes the file. If this fails, RemoveAgain tries again.
+  // Removes the segment's file. If this fails, RemoveAgain tries again.
   void RemoveFile(SegmentId id);
   void RemoveAgain();
 
   // Counts and logs a failed operation of the storage.
   void Failed(SpoolOperation operation, const absl::Status& status);
-  // Counts and logs that a segment cannot be read to its end.
+  // Counts and logs that a segment is damaged and cannot be read to its end.
   void FoundDamage(SegmentId id, const absl::Status& why);
-  // Counts the samples of damaged batches that are claimed. Report is not called for them.
+  // Counts the samples of damaged batches that are claimed. Do not call Report for these samples.
   void CountClaimedDamage(uint64_t samples) { metrics_.dropped_damaged.Add(samples); }
   // Counts samples that will never be delivered, and calls `dropped`.
   void Report(LossReason reason, const SpoolTotals& lost, bool earlier);
-  // Reports the damage that Load found, once.
+  // Calls Report for the samples that Load found damaged. Does nothing when it is called again.
   void ReportFound();
 
  private:
@@ -78,8 +78,8 @@ class SpoolInventory {
   uint64_t bytes_ = 0;
   uint64_t samples_ = 0;
   SegmentId next_id_ = 1;
-  std::vector<SegmentId> unremoved_;  // no longer needed, and still on disk
-  SpoolTotals found_damaged_;         // by Load, not yet reported
+  std::vector<SegmentId> unremoved_;  // not needed any more, but removing their files failed
+  SpoolTotals found_damaged_;         // found by Load and not reported yet
   LogLimit log_limit_{kNsPerMinute};
 };
 

@@ -4,7 +4,9 @@ namespace tributary::intake {
 namespace {
 
 Counter& Dropped(Metrics& metrics, const char* reason) {
-  return metrics.AddCounter("tributary_spool_dropped_samples_total", "Spooled samples that will never be delivered.",
+  return metrics.AddCounter("tributary_spool_dropped_samples_total",
+                            "Spooled samples that were lost before a reducer received them; spool_overflow: the spool "
+                            "was full; spool_damaged: they could not be read.",
                             {{"reason", reason}});
 }
 
@@ -13,16 +15,18 @@ Counter& Dropped(Metrics& metrics, const char* reason) {
 SpoolMetrics::SpoolMetrics(Metrics& metrics)
     : segments(metrics.AddGauge("tributary_spool_segments", "Segment files in the spool directory.")),
       bytes(metrics.AddGauge("tributary_spool_bytes", "Bytes of all segment files in the spool directory.")),
-      samples(metrics.AddGauge("tributary_spool_samples",
-                               "Samples in the spool's files; the files of delivered samples are removed later.")),
+      samples(metrics.AddGauge(
+          "tributary_spool_samples",
+          "Samples in the spool's files. A file is removed when a reducer has acknowledged all its samples.")),
       dropped_overflow(Dropped(metrics, "spool_overflow")),
       dropped_damaged(Dropped(metrics, "spool_damaged")),
       damaged_segments(metrics.AddCounter("tributary_spool_damaged_segments_total",
-                                          "Spool segments that could not be read to their end.")) {
+                                          "Segment files of the spool that could not be read to their end.")) {
   constexpr const char* kOperations[] = {"read", "append", "sync", "claim", "remove"};
   for (size_t i = 0; i < std::size(kOperations); ++i) {
-    failures[i] = &metrics.AddCounter("tributary_spool_failures_total", "Operations on spool files that failed.",
-                                      {{"operation", kOperations[i]}});
+    failures[i] =
+        &metrics.AddCounter("tributary_spool_failures_total", "Failed operations on spool files, by operation.",
+                            {{"operation", kOperations[i]}});
   }
 }
 

@@ -6,10 +6,10 @@
 
 namespace tributary::intake {
 
-// The operation of a spool that failed because of its storage.
+// The operations of a spool's storage, for the counters of failures.
 enum class SpoolOperation : uint8_t { kRead, kAppend, kSync, kClaim, kRemove };
 
-// The metrics of a spool. docs/metrics.md says how to react to them.
+// The metrics of a spool (docs/metrics.md).
 struct SpoolMetrics {
   explicit SpoolMetrics(Metrics& metrics);
 

@@ -39,16 +39,17 @@ absl::StatusOr<Batch> SegmentReader::Decode(const SpoolRecord& record) {
   while (true) {
     tributary::intake::Frame frame;
     ASSIGN_OR_RETURN(const bool whole, frames.Next(&frame));
-    if (!whole) return Damaged("a batch without its last frame");
+    if (!whole) return Damaged("the last message of a batch is missing");
     const bool last = frame.type == MessageType::kBatch;
-    if (last && frame.sequence != record.ordinal) return Damaged("a batch with a wrong number");
+    if (last && frame.sequence != record.ordinal) return Damaged("a batch has a wrong number");
     ASSIGN_OR_RETURN(IncomingBatch incoming, decoder_.Decode(frame.type, frame.sequence, frame.payload));
-    if (incoming.derived) return Damaged("a dictionary that continues another segment");
-    if (!dictionary_->Append(incoming.definitions)) return Damaged("definitions that do not fit");
+    if (incoming.derived) return Damaged("a dictionary continues the dictionary of another segment");
+    if (!dictionary_->Append(incoming.definitions))
+      return Damaged("the definitions of a batch do not fit into the dictionary");
     if (!last) continue;
-    if (frames.buffered_bytes() != 0) return Damaged("bytes after a batch");
+    if (frames.buffered_bytes() != 0) return Damaged("unexpected bytes follow a batch");
     if (incoming.samples.size() != record.totals.samples.total())
-      return Damaged("a batch with a wrong number of samples");
+      return Damaged("a batch has a wrong number of samples");
     Batch batch;
     batch.sequence = record.ordinal;
     batch.clock = incoming.clock;

@@ -14,20 +14,22 @@
 
 namespace tributary::intake {
 
-// Decodes one segment, batch by batch. All batches share one dictionary, which grows. The file is not trusted. For a
-// damaged or foreign file, the memory is at most the size of the file, of one frame and of one full dictionary.
+// Decodes one segment, batch by batch. All batches have the same Dictionary object, which grows with each batch. The
+// file may be damaged or hostile. Even then, this class uses no more memory than the file, one frame and one full
+// dictionary need.
 class SegmentReader {
  public:
-  // `file` is the whole file. InvalidArgument if its header is damaged, or belongs to another segment.
+  // `file`: the content of the whole file. InvalidArgument if its header is damaged, or is the header of another
+  // segment.
   static absl::StatusOr<std::unique_ptr<SegmentReader>> Open(std::string file, SegmentId segment);
 
-  // Returns the next batch, with sequence 1, 2, …. Returns nullopt at the end, or at a torn tail. InvalidArgument if
-  // the file is damaged from here on.
+  // Returns the next batch. The batches have the sequence numbers 1, 2, …. Returns nullopt at the end of the file, or
+  // if the next record is incomplete. InvalidArgument if the next record is damaged.
   absl::StatusOr<std::optional<Batch>> Next();
 
   const SegmentHeader& header() const { return header_; }
   const SpoolTotals& read() const { return read_; }
-  uint64_t read_bytes() const { return offset_; }  // up to the end of the batch that Next returned last
+  uint64_t read_bytes() const { return offset_; }  // up to the end of the last batch that Next returned
 
  private:
   SegmentReader(std::string file, SegmentHeader header);

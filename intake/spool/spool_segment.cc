@@ -131,21 +131,21 @@ std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<S
 
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file) {
   auto damaged = [](std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); };
-  if (file.size() < kSegmentHeaderBytes) return damaged("segment is shorter than its header");
-  if (LoadLittleEndian<uint32_t>(&file[0]) != kSegmentMagic) return damaged("not a segment");
+  if (file.size() < kSegmentHeaderBytes) return damaged("the file is shorter than a segment header");
+  if (LoadLittleEndian<uint32_t>(&file[0]) != kSegmentMagic) return damaged("the file is not a spool segment");
   const uint32_t version = LoadLittleEndian<uint32_t>(&file[4]);
   const size_t size = LoadLittleEndian<uint32_t>(&file[8]);
-  if (size > kClaimSlotsOffset - kHeaderFixedBytes) return damaged("segment header is too long");
+  if (size > kClaimSlotsOffset - kHeaderFixedBytes) return damaged("the segment header is too long");
   const std::string_view body = file.substr(kHeaderFixedBytes, size);
   const bool intact = WriterChecksum(body, version) == LoadLittleEndian<uint64_t>(&file[12]);
   if (intact && version > kSegmentVersion) {
     return Error(
         absl::StatusCode::kFailedPrecondition,
-        fmt::format("a newer release wrote it (version {}, this release reads {}): run the newer release until it "
-                    "has delivered its spool, or move the file away, which loses its samples",
+        fmt::format("a newer release wrote this file (format version {}, but this release reads version {}): run the "
+                    "newer release until it has delivered the spool, or move the file away and lose its samples",
                     version, kSegmentVersion));
   }
-  if (!intact || version != kSegmentVersion) return damaged("segment header is damaged");
+  if (!intact || version != kSegmentVersion) return damaged("the segment header is damaged");
   VarintReader reader(body);
   SegmentHeader header;
   SessionInfo& session = header.session;
@@ -158,7 +158,7 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file) {
     ok = ok && ReadText(reader, text);
   }
   ok = ok && reader.Read(&cpus) && reader.Read(&rate) && cpus <= UINT32_MAX && rate <= UINT32_MAX && reader.AtEnd();
-  if (!ok) return damaged("segment header is malformed");
+  if (!ok) return damaged("the segment header is malformed");
   std::memcpy(session.session_id.data(), session_id.data(), session_id.size());
   session.cpu_count = static_cast<uint32_t>(cpus);
   session.sample_rate_hz = static_cast<uint32_t>(rate);

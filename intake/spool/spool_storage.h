@@ -10,26 +10,29 @@
 
 namespace tributary::intake {
 
-// The limit for a file of a spool: a segment and one more batch are a few MiB.
+// The limit for the size of a spool's file. Segments are much smaller: a segment and one more batch have a few MiB.
 constexpr uint64_t kSpoolFileBytesMax = 128u << 20;
 
-// The files of one directory, as a spool needs them. Tests use an implementation that simulates partial writes, a full
-// disk and crashes (fake_spool_storage_testing.h). ResourceExhausted: the disk is full. NotFound: no such file.
+// The operations on files that a spool needs, in one directory. Tests use an implementation that simulates partial
+// writes, a full disk and crashes (fake_spool_storage_testing.h). ResourceExhausted: the disk is full. NotFound: there
+// is no such file.
 class SpoolStorage {
  public:
   virtual ~SpoolStorage() = default;
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
-  // OutOfRange if longer than kSpoolFileBytesMax.
+  // OutOfRange if the file is longer than kSpoolFileBytesMax.
   virtual absl::StatusOr<std::string> Read(const std::string& name) = 0;
-  // Appends to the end of the file, and creates the file if it does not exist. After an error any part of `bytes`, but
-  // not all of it, may have been written.
+  // Appends to the end of the file, and creates the file if it does not exist. After an error the file may have a part
+  // of `bytes`, but not all of them.
   virtual absl::Status Append(const std::string& name, std::string_view bytes) = 0;
-  // Overwrites bytes that the file already has. Needs no more space on the disk. After an error any part may have been
-  // written.
+  // Overwrites bytes that the file already has. Needs no more space on the disk. After an error any part of `bytes` may
+  // have been written.
   virtual absl::Status Overwrite(const std::string& name, uint64_t offset, std::string_view bytes) = 0;
-  virtual absl::Status Sync(const std::string& name) = 0;  // the file's bytes and its name survive power loss
+  virtual absl::Status Sync(
+      const std::string& name) = 0;  // afterwards the file's bytes and its name survive power loss
   virtual absl::Status Truncate(const std::string& name, uint64_t bytes) = 0;
-  virtual absl::Status Remove(const std::string& name) = 0;  // survives power loss; OK if there is no such file
+  virtual absl::Status Remove(
+      const std::string& name) = 0;  // the removal survives power loss; OK if there is no such file
 };
 
 }  // namespace tributary::intake

@@ -304,9 +304,11 @@ TEST_F(SpoolTest, RefusesASegmentOfANewerReleaseAndKeepsIt) {
                                           })
                                   .status();
   ASSERT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_EQ(status.message(), "spool segment " + name +
-                                  ": a newer release wrote it (version 2, this release reads 1): run the newer release "
-                                  "until it has delivered its spool, or move the file away, which loses its samples");
+  EXPECT_EQ(status.message(),
+            "spool segment " + name +
+                ": a newer release wrote this file (format version 2, but this release reads version "
+                "1): run the newer release until it has delivered the spool, or move the file away and "
+                "lose its samples");
   EXPECT_EQ(storage_.bytes(name), before);
 }
 

@@ -13,21 +13,21 @@
 
 namespace tributary::intake {
 
-// Turns batches into the records of one segment. Interns the definitions that their samples use, and no others, into
-// the segment's own dictionary, so that the segment can be read without any other data. Known ids of a batch's
-// dictionary are looked up in an array: a sample of a known stack costs a few loads.
+// Encodes batches as records of one segment. Adds only the definitions that their samples use to the segment's own
+// dictionary. So the segment can be read without any other data. An array maps ids of the batch's dictionary that were
+// used before. So a sample with a known stack costs only a few memory reads.
 class SegmentWriter {
  public:
   explicit SegmentWriter(SegmentId segment, DictionaryLimits limits = {})
       : segment_(segment), dictionary_(std::make_shared<Dictionary>(limits)), encoder_(1) {}
 
-  // Returns the next record. Returns nullopt if the definitions of the batch do not fit into the dictionary: this
-  // segment is then finished. The caller must write every record to the file before it calls Encode again, because
-  // later records use the definitions in this one.
+  // Returns the next record. Returns nullopt if the definitions of the batch do not fit into the segment's dictionary.
+  // The caller must then begin another segment. The caller must write each record to the file before it calls Encode
+  // again, because later records use the definitions in earlier records.
   std::optional<std::string> Encode(const Batch& batch);
 
  private:
-  // The segment's ids by the ids of `source`; 0: not looked at yet, or none.
+  // Maps ids of the dictionary `source` to ids of the segment's dictionary. 0: not mapped yet, or no definition.
   struct Memo : Tables<std::vector<uint32_t>> {
     std::weak_ptr<const Dictionary> source;
   };
@@ -44,7 +44,7 @@ class SegmentWriter {
   std::shared_ptr<Dictionary> dictionary_;
   BatchEncoder encoder_;
   Memo memo_;
-  std::vector<NodeRef> path_;  // of the current stack, leaf first
+  std::vector<NodeRef> path_;  // the nodes of the current stack, leaf first
 };
 
 }  // namespace tributary::intake

@@ -11,7 +11,7 @@
 
 namespace tributary::intake {
 
-// The state of one segment on disk, and how much of it was returned.
+// The state of one segment on disk, and how many of its batches Next (Spool::Next) has returned.
 struct SpooledSegment {
   SegmentId id = 0;
   bool earlier = false;  // an earlier process wrote it
@@ -19,23 +19,25 @@ struct SpooledSegment {
   SpoolTotals totals;    // of the readable batches
   SpoolTotals returned;  // of the batches that Next has returned
   FoundClaims claims;
-  Accounting since_claim;     // sum over the returned batches since the newest claim that covers them
-  size_t earlier_claims = 0;  // the number of `claims`, from the first on, that this process did not make with Claim
-  // Set only if there are earlier claims: the writer of the segment, all known records, and the batches that cannot be
-  // read. Next returns these batches last.
+  Accounting since_claim;     // sum over the batches that were returned since the newest claim that covers them
+  size_t earlier_claims = 0;  // the first claims of `claims`: this process did not make them with Claim
+  // These three members are set only if there are earlier claims: the session that wrote the segment, all known
+  // records, and the claimed batches that cannot be read. Next returns the unreadable batches last, with
+  // damaged_samples.
   SessionInfo writer;
   std::vector<SpoolRecord> records;
   std::deque<SpooledBatch> damaged;
 
   bool readable() const { return returned.batches < totals.batches; }
   bool unread() const { return readable() || !damaged.empty(); }
-  // Returns true if no batch was claimed or returned: nothing reads the segment, so it may be dropped.
+  // Returns true if the segment may be dropped, because no batch was claimed or returned.
   bool droppable() const { return claims.claims.empty() && returned.batches == 0; }
 
-  // Returns the claim of an earlier process on the batch that Next returns next, advanced to that batch.
+  // Returns the claim on the next batch of this segment, if an earlier process made it. The sequence number and totals
+  // in the returned claim are for this batch.
   std::optional<SpoolClaim> ClaimOfNext() const;
-  // Returns the batches from `from` on that an earlier process claimed, in the form in which Next returns batches that
-  // cannot be read.
+  // Returns the batches with index `from` and higher that an earlier process claimed, as unreadable batches: without
+  // samples, but with damaged_samples.
   std::deque<SpooledBatch> DamagedFrom(uint32_t from) const;
 };
 

@@ -8,13 +8,13 @@ namespace tributary::intake {
 SymbolParts::SymbolParts(Options options, Metrics& metrics)
     : options_(options),
       kept_(metrics.AddCounter("tributary_intake_symbol_parts_kept_total",
-                               "Parts of symbol tables kept in memory because their upload was interrupted, so that it "
-                               "can be resumed")),
+                               "Interrupted uploads of symbol tables whose received bytes were kept in memory, so that "
+                               "the node can continue the upload")),
       evicted_(metrics.AddCounter("tributary_intake_symbol_parts_evicted_total",
-                                  "Parts of interrupted symbol table uploads that were dropped to make room; such a "
-                                  "table is uploaded from its start again")),
+                                  "Interrupted uploads of symbol tables whose kept bytes were dropped to make room; "
+                                  "these uploads start again from the first byte")),
       bytes_gauge_(metrics.AddGauge("tributary_intake_symbol_part_bytes",
-                                    "Bytes of memory that parts of interrupted symbol table uploads take")) {}
+                                    "Memory of the kept bytes of interrupted symbol table uploads, in bytes")) {}
 
 void SymbolParts::Keep(const ExecutableId& id, Part part) {
   if (part.key == 0 || part.bytes.empty() || part.bytes.size() >= part.total_bytes) return;

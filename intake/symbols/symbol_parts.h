@@ -11,10 +11,11 @@
 
 namespace tributary::intake {
 
-// Holds the beginnings of symbol tables whose upload was interrupted. Any node that has the same bytes can continue the
-// upload: the same node on its next connection, or another node. There is one object for a whole reducer; it holds the
-// parts in memory only. Above its limits it evicts the part whose last Keep or Offer was longest ago. The table of an
-// evicted part is uploaded from its start. Thread-safe: a lock is held for a short time.
+// Stores the beginnings of symbol tables for which an upload was interrupted. Any node that has the same table can
+// continue the upload: the same node on its next connection, or another node. A reducer has one SymbolParts object,
+// which stores the parts only in memory. Above its limits it evicts the part that Keep and Offer have not used for the
+// longest time. After an eviction, the table must be uploaded from its start. Thread-safe. Its lock is held only for a
+// short time.
 class SymbolParts {
  public:
   struct Options {
@@ -31,15 +32,15 @@ class SymbolParts {
 
   SymbolParts(Options options, Metrics& metrics);
 
-  // Keeps a part, in place of an earlier part for this id. Drops the part if no upload can continue it (no key, or no
-  // bytes), or if a part of the same table is held that is at least as long.
+  // Stores a part, and replaces an earlier part for this id. Drops the new part if no upload can continue it (no key,
+  // no bytes, or all bytes), or if the stored part of the same table is at least as long.
   void Keep(const ExecutableId& id, Part part);
-  // Returns the part that a node need not send when the table is requested from it. The part stays here until Take is
-  // called.
+  // Returns a description of the stored part, for the request to a node: the node need not send this part. Returns an
+  // empty description if there is none. The part stays stored until Take is called.
   SymbolPart Offer(const ExecutableId& id);
-  // Returns the part that was offered, or nullopt if it is not held any more.
+  // Removes and returns the part that Offer described, or returns nullopt if this part is not stored any more.
   std::optional<Part> Take(const ExecutableId& id, const SymbolPart& offered);
-  void Drop(const ExecutableId& id);  // call it when the whole table is here
+  void Drop(const ExecutableId& id);  // call it when the whole table was received
 
   size_t bytes() const;
 

@@ -13,7 +13,9 @@ namespace {
 
 Counter& Event(Metrics& metrics, std::string_view event) {
   return metrics.AddCounter("tributary_intake_symbol_uploads_total",
-                            "Events of symbol table uploads, by kind: begun, resumed, whole, spoiled or lost",
+                            "Uploads of symbol tables by nodes, by event; begun: the first byte arrived; resumed: an "
+                            "interrupted upload continued; whole: the table is complete; spoiled: its bytes are wrong; "
+                            "lost: a node continued an upload whose earlier bytes the reducer had dropped",
                             {{"event", std::string(event)}});
 }
 
@@ -48,14 +50,15 @@ absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Take(Symbol
   } else if (chunk.id != current_) {
     ASSIGN_OR_RETURN(const bool here, GoOn(chunk));
     if (!here)
-      return Table{chunk.id, Error(absl::StatusCode::kDataLoss,
-                                   "the reducer no longer has the part of the table that the node continued")};
+      return Table{chunk.id,
+                   Error(absl::StatusCode::kDataLoss,
+                         "the node continued an upload, but the reducer no longer has the earlier bytes of the table")};
   }
   if (!Continues(chunk)) {
     // Keeps the bytes that other connections brought: this error is not their fault.
     part_.bytes.resize(resumed_bytes_);
     Park();
-    return Error(absl::StatusCode::kInvalidArgument, "symbol chunk does not continue the chunk before it");
+    return Error(absl::StatusCode::kInvalidArgument, "a symbol chunk does not continue the chunk before it");
   }
   part_.bytes += chunk.bytes;
   metrics_.bytes.Add(chunk.bytes.size());
@@ -80,8 +83,8 @@ std::optional<SymbolReceiver::Table> SymbolReceiver::Begin(const SymbolChunk& ch
     return Table{
         chunk.id,
         Error(absl::StatusCode::kResourceExhausted,
-              fmt::format("symbol table of {} bytes ({} compressed), but at most {} ({}) are allowed", chunk.raw_bytes,
-                          chunk.total_bytes, options_.raw_bytes_max, options_.stored_bytes_max))};
+              fmt::format("the symbol table has {} bytes ({} compressed), but at most {} ({} compressed) are allowed",
+                          chunk.raw_bytes, chunk.total_bytes, options_.raw_bytes_max, options_.stored_bytes_max))};
   }
   metrics_.begun.Add();
   return std::nullopt;
@@ -92,7 +95,8 @@ absl::StatusOr<bool> SymbolReceiver::GoOn(const SymbolChunk& chunk) {
   const auto expected = expected_.find(chunk.id);
   const SymbolPart offer = expected->second;
   if (SymbolPart{chunk.offset, chunk.total_bytes, chunk.raw_bytes, chunk.key} != offer) {
-    return Error(absl::StatusCode::kInvalidArgument, "symbol chunk continues a part that was not offered");
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "a symbol chunk continues an upload that the reducer did not offer to continue");
   }
   std::optional<SymbolParts::Part> part = options_.parts->Take(chunk.id, offer);
   if (!part) {
@@ -112,7 +116,8 @@ absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Finish() {
   const ExecutableId id = std::exchange(current_, {});
   const SymbolParts::Part part = std::exchange(part_, {});
   expected_.erase(id);
-  absl::StatusOr<std::string> raw = Error(absl::StatusCode::kInvalidArgument, "its bytes do not match its key");
+  absl::StatusOr<std::string> raw =
+      Error(absl::StatusCode::kInvalidArgument, "the bytes of the table do not match its key");
   if (part.key == 0 || PackedTable::KeyOf(part.bytes) == part.key) raw = ZstdDecompress(part.bytes, part.raw_bytes);
   if (raw.ok()) {
     metrics_.whole.Add();

@@ -11,50 +11,53 @@
 
 namespace tributary::intake {
 
-// Counts uploads of symbol tables, by event. All instances count in the same series. Thread-safe.
+// Counts events of symbol table uploads. All instances share the same counters. Thread-safe.
 struct SymbolUploadMetrics {
   explicit SymbolUploadMetrics(Metrics& metrics);
 
   Counter& begun;    // uploads that began at the first byte
-  Counter& resumed;  // uploads that continue a held part
-  Counter& whole;    // complete tables with the announced size and key
+  Counter& resumed;  // uploads that continued a part from an interrupted upload
+  Counter& whole;    // complete tables with the size and key that their chunks state
   Counter& spoiled;  // complete tables with another size or key
-  Counter& lost;     // uploads of the rest of a part that is no longer held
-  Counter& bytes;    // of accepted chunks
+  Counter& lost;     // uploads that could not continue, because their part is not stored any more
+  Counter& bytes;    // compressed bytes of accepted chunks
 };
 
-// The receiving end of symbol tables. Accepts only requested tables, one table at a time, in order, within its limits.
-// If a table is incomplete when the connection ends, its received part is kept in `parts`.
+// Receives the symbol tables of one connection. Accepts only requested tables within its limits, one table at a time.
+// The chunks of a table must come in order. If a table is incomplete when the connection ends, its received part is
+// stored in `parts`.
 class SymbolReceiver {
  public:
   struct Options {
     size_t stored_bytes_max = 0, raw_bytes_max = 0;  // of one table
-    SymbolParts* parts = nullptr;                    // must outlive this; null: interrupted uploads are forgotten
+    SymbolParts* parts = nullptr;                    // must outlive this object; null: incomplete tables are dropped
   };
   SymbolReceiver(Options options, Metrics& metrics) : options_(options), metrics_(metrics) {}
   ~SymbolReceiver() { Park(); }
   SymbolReceiver(const SymbolReceiver&) = delete;
   SymbolReceiver& operator=(const SymbolReceiver&) = delete;
 
-  // Limit for tables that were requested and not yet answered.
+  // The limit for requested tables that the node has not answered yet.
   static constexpr size_t kExpectedMax = 65'536;
 
-  // Returns the request for a table, or nullopt if too many tables are awaited already.
+  // Returns the request for a table, or nullopt if kExpectedMax tables were requested and not answered yet.
   std::optional<SymbolRequest> Expect(const ExecutableId& id);
 
   struct Table {
     ExecutableId id;
-    // NotFound: the node has no table. ResourceExhausted: over a limit. DataLoss: the part that the node continued has
-    // wrong bytes, or is not held any more. This is not the node's fault, and the table can be requested again.
+    // NotFound: the node has no table. ResourceExhausted: the table is over a limit. DataLoss: the part that the node
+    // continued has wrong bytes, or is not stored any more. This is not the node's fault, and the table can be
+    // requested again.
     absl::StatusOr<std::string> encoded;
   };
-  // Returns a table once it is whole or refused. NotFound: the table was not requested (skip the chunk).
-  // InvalidArgument: the chunk does not continue the one before it, or the bytes are not the announced table and this
-  // sender sent all of them.
+  // Returns a table when it is complete or has failed (Table::encoded). Returns nullopt if more chunks are needed.
+  // NotFound: the table was not requested. The caller must skip the chunk. InvalidArgument: the chunk does not continue
+  // the chunk before it. Or the complete table does not match its size or key, and all its bytes came from this
+  // connection.
   absl::StatusOr<std::optional<Table>> Take(SymbolChunk chunk);
-  // Keeps a table that is not whole, so that a later upload can continue it.
+  // Stores an incomplete table in `parts`, so that a later upload can continue it.
   void Park();
-  size_t memory_bytes() const { return part_.bytes.empty() ? 0 : part_.bytes.capacity(); }  // of an unfinished table
+  size_t memory_bytes() const { return part_.bytes.empty() ? 0 : part_.bytes.capacity(); }  // of an incomplete table
 
  private:
   std::optional<Table> Begin(const SymbolChunk& chunk);
@@ -64,10 +67,10 @@ class SymbolReceiver {
 
   const Options options_;
   SymbolUploadMetrics metrics_;
-  absl::flat_hash_map<ExecutableId, SymbolPart> expected_;  // with the offered part
+  absl::flat_hash_map<ExecutableId, SymbolPart> expected_;  // and the parts that the requests described
   ExecutableId current_;                                    // the table of part_
   SymbolParts::Part part_;
-  size_t resumed_bytes_ = 0;  // of part_, from other connections
+  size_t resumed_bytes_ = 0;  // how many bytes of part_ came from other connections
 };
 
 }  // namespace tributary::intake

@@ -11,15 +11,15 @@
 
 namespace tributary::intake {
 
-// The sending end of symbol tables. Cuts tables into chunks on demand, one table after the other.
+// Sends symbol tables: queues them, and divides one table after the other into chunks when Next is called.
 class SymbolSender {
  public:
-  // Limits for compressed bytes that wait, and for waiting tables that have a descriptor.
+  // Limits for the queue: compressed bytes, and tables that have an open file.
   static constexpr size_t kQueuedBytesMax = 128u << 20;
   static constexpr size_t kQueuedFilesMax = 64;
 
-  // Queues a table. Sends only the rest if `part` is a part of this table. Returns false and drops the table if too
-  // much is waiting already; the reducer requests the table again on the next connection.
+  // Queues a table. If `part` is the beginning of this table, only the rest is sent. Returns false and drops the table
+  // if the queue is full. The reducer then requests the table again on the next connection.
   bool Add(const ExecutableId& id, PackedTable table, const SymbolPart& part = {});
   void AddUnavailable(const ExecutableId& id, std::string why);
   std::optional<SymbolChunk> Next();

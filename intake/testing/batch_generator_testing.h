@@ -9,7 +9,8 @@
 #include "profile/batch.h"
 #include "profile/dictionary.h"
 
-// For tests: a small seeded machine with programs that run in loops. Its stacks repeat, grow and branch like real ones.
+// For tests: generates batches of a simulated machine with a few programs, from a random seed. Stacks repeat, grow and
+// branch as on a real machine.
 
 namespace tributary::intake {
 
@@ -17,7 +18,7 @@ class BatchGenerator {
  public:
   explicit BatchGenerator(uint64_t seed) : random_(seed), dictionary_(std::make_shared<Dictionary>()) {}
 
-  // Starts a new dictionary: ids start again.
+  // Starts a new, empty dictionary.
   void NewDictionary() { dictionary_ = std::make_shared<Dictionary>(); }
   // Evicts the newest quarter of the nodes.
   void Evict() { dictionary_ = WithoutNewestNodes(dictionary_); }
@@ -80,7 +81,7 @@ class BatchGenerator {
     sample.thread = dictionary_->InternThread(
         Thread{process, Tid{static_cast<int32_t>(1000 + program + Below(3) * 100)}, StringRef{}});
     NodeRef node;
-    // Outer frames have few choices; the leaf has many.
+    // Outer frames vary little, and the leaf varies much.
     const uint64_t depth = 3 + Below(20);
     uint64_t function = program;
     for (uint64_t i = 0; i < depth; ++i) {

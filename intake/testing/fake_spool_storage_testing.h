@@ -13,8 +13,9 @@
 #include "base/status.h"
 #include "intake/spool/spool_storage.h"
 
-// For tests: a disk in memory with a seed. It fills up, fails, and stops in the middle of an operation like a killed
-// process. Like a machine without power, it forgets and tears bytes that were not synced.
+// For tests: simulates the disk of a spool in memory, with a random seed. The disk can be full, and operations can
+// fail. A kill of the process can stop an operation in the middle. A loss of power loses or damages bytes that were not
+// synced.
 
 namespace tributary::intake {
 
@@ -22,12 +23,12 @@ class FakeSpoolStorage : public SpoolStorage {
  public:
   explicit FakeSpoolStorage(uint64_t seed) : random_(seed) {}
 
-  // Limits the bytes of all files; above the limit the disk is full.
+  // Sets the size of the disk. If all files together have more bytes, the disk is full.
   void set_capacity(uint64_t bytes) { capacity_ = bytes; }
-  // The operation after `operations` more operations fails (EIO), possibly after a part of it was done. Later
-  // operations work again.
+  // The next `operations` operations succeed, and the operation after them fails (EIO). A part of it may be done. Later
+  // operations succeed again.
   void FailAfter(uint64_t operations) { fail_at_ = operations_ + operations + 1; }
-  // Like FailAfter, and after that nothing works until Restart: the process was killed in the middle of the operation.
+  // Like FailAfter, but all later operations fail, too, until Restart: the process was killed during the operation.
   void KillAfter(uint64_t operations) { kill_at_ = operations_ + operations + 1; }
   // Kills the process now, between two operations.
   void Kill() { dead_ = true; }
@@ -35,12 +36,12 @@ class FakeSpoolStorage : public SpoolStorage {
   bool dead() const { return dead_; }
   uint64_t operations() const { return operations_; }
 
-  // Starts a new process: it finds everything that the old process had written.
+  // Starts a new process. The files have all bytes that the old process wrote.
   void Restart() {
     dead_ = false;
     NoFaults();
   }
-  // Starts a new boot: it finds everything that was synced, and any part of the rest.
+  // Simulates a loss of power and a new boot. The files have all synced bytes, and any part of the other bytes.
   void LosePower() {
     for (auto it = files_.begin(); it != files_.end();) {
       File& file = it->second;
@@ -56,7 +57,7 @@ class FakeSpoolStorage : public SpoolStorage {
     Restart();
   }
 
-  // For tests that inspect and damage files.
+  // The next functions are for tests that inspect or damage files.
   std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (const auto& [name, file] : files_) out.push_back(name);
@@ -120,7 +121,8 @@ class FakeSpoolStorage : public SpoolStorage {
   }
   absl::Status Remove(const std::string& name) override {
     const Fault fault = Begin();
-    // A process killed during the operation cannot know the result. A process that got an error still has the file.
+    // If the process was killed during the operation, the file may be removed or not. If the operation returned an
+    // error, the file still exists.
     if (fault == Fault::kNone || (fault == Fault::kPart && dead_)) files_.erase(name);
     return fault == Fault::kNone ? absl::OkStatus() : Eio("remove");
   }
@@ -147,8 +149,8 @@ class FakeSpoolStorage : public SpoolStorage {
     return Below(3) == 0 ? Fault::kNothing : Fault::kPart;
   }
 
-  // Each sector that both versions have is old, new or torn, independent of the others. The added bytes are there up to
-  // some byte, and zeros may follow.
+  // Returns a possible content after a loss of power. Each sector of the synced content is old, new, or partly new,
+  // independently of other sectors. Of the added bytes, the first ones exist, and zeros may follow.
   std::string Torn(const std::string& synced, const std::string& bytes) {
     if (bytes.size() < synced.size()) return Below(2) == 0 ? synced : bytes;
     std::string out = synced;

@@ -8,7 +8,8 @@
 
 #include "intake/wire/frame.h"
 
-// For fuzz targets: corrects checksums, because a changed frame would never pass its checksum.
+// For fuzz targets: corrects the checksums of changed frames, because decoders would reject all of these frames
+// otherwise.
 
 namespace tributary::intake {
 

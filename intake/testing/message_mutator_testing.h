@@ -9,29 +9,30 @@
 #include "intake/codec/packed_columns.h"
 #include "intake/wire/frame.h"
 
-// libFuzzer's own mutation of bytes. The runner of the committed corpus has a version that changes nothing.
+// A function of libFuzzer that changes some bytes. The program that runs the committed corpus without libFuzzer defines
+// it as a function that changes nothing.
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t size_max);
 
 namespace tributary::intake {
 
-// For fuzz targets: changes one thing in a message, or in a stream of frames. Then corrects all lengths and counts that
-// depend on it, but not checksums: MendChecksums corrects them. A single changed byte nearly always breaks a length, so
-// code after the outermost reader would never be reached. In a message, changes one field, found by the schema. In
-// columns, changes one number and packs the columns again.
+// For fuzz targets: changes one value in a message, or in a stream of frames. Then corrects all lengths and counts that
+// depend on this value. MendChecksums corrects the checksums. This class is needed because a random changed byte nearly
+// always makes a length wrong, so the decoder would reject the message at once. In a message, changes one field of the
+// schema. In columns, changes one number and packs the columns again.
 class MessageMutator {
  public:
   explicit MessageMutator(uint32_t seed) : random_(seed) {}
 
   std::string Message(MessageType type, std::string_view payload, size_t bytes_max);
-  // Frames may be cut off, and any bytes may follow them.
+  // The last frame may be incomplete, and any bytes may follow the frames.
   std::string Frames(std::string_view stream, size_t bytes_max);
   std::string Bytes(std::string_view bytes, size_t bytes_max);
-  // Changes numbers that follow each other; if the column is not such numbers, changes its bytes.
+  // Changes numbers in a column of LEB128 numbers. If the column is not valid LEB128, changes its bytes.
   std::string Varints(std::string_view column, size_t bytes_max);
 
   uint64_t Below(uint64_t n) { return std::uniform_int_distribution<uint64_t>(0, n - 1)(random_); }
   bool OneIn(uint64_t n) { return Below(n) == 0; }
-  // Returns a number of few bits or many, or near a power of two, or near `old`.
+  // Returns a random number: with few or many bits, or near a power of two, or near `old`.
   uint64_t Number(uint64_t old);
 
  private:

@@ -21,11 +21,12 @@
 #include "intake/server/server_session.h"
 #include "intake/testing/batch_generator_testing.h"
 
-// For tests: a reducer with one shard that stores everything in memory, and both ends on one loop.
+// For tests: a reducer with one shard, which stores everything in memory. The reducer and the client run on the same
+// loop.
 
 namespace tributary::intake {
 
-// The state that would be on disk: it outlives the server that writes it.
+// A store in memory, which acts as the disk of a reducer: it outlives the TestServer that writes into it.
 struct FakeOwner : SessionOwner {
   struct Stored {
     std::vector<Sample> samples;
@@ -84,8 +85,8 @@ struct FakeOwner : SessionOwner {
     if (on_closed) on_closed(session);
   }
 
-  // Node ids have another meaning in every generation. Tests compare samples by a hash of the addresses of their
-  // stacks, and by their thread ids.
+  // Replaces each node id by a hash of the addresses of its stack, and each thread id by the tid. Tests compare these
+  // values, because ids have another meaning in every generation.
   std::vector<Sample> Resolve(std::vector<Sample> samples) const { return ResolveIn(*dictionary, std::move(samples)); }
   static std::vector<Sample> ResolveIn(const Dictionary& in, std::vector<Sample> samples) {
     for (Sample& sample : samples) {
@@ -124,10 +125,10 @@ struct FakeOwner : SessionOwner {
   std::function<void(const SessionInfo&)> on_closed;
 };
 
-// Acceptor and sessions. Destroying it simulates the death of the reducer.
+// The acceptor and the sessions of a reducer. To simulate the death of the reducer, destroy this object.
 class TestServer {
  public:
-  // `owner_of` returns the owner of the session of a Hello.
+  // `owner_of`: returns the owner for the session that sent this Hello.
   TestServer(Loop& loop, ServerOptions options, Metrics& metrics, std::function<SessionOwner&(const Hello&)> owner_of) {
     auto acceptor = Acceptor::Listen(
         loop, options, Clock::Real(), metrics,
@@ -163,7 +164,7 @@ class IntakeTest : public testing::Test {
   void StartServer() {
     server_ = std::make_unique<TestServer>(loop_, server_options_, metrics_,
                                            [this](const Hello&) -> SessionOwner& { return store_; });
-    server_options_.port = server_->port();  // the same port when it is started again
+    server_options_.port = server_->port();  // so that the next server listens on the same port
   }
   void StartClient() {
     client_options_.session.node_id = "node";
@@ -179,7 +180,7 @@ class IntakeTest : public testing::Test {
                             .earlier_reported = {}});
     client_->Start();
   }
-  // Takes one batch and remembers the samples that must arrive at the other end.
+  // Sends one batch, and adds the samples that the reducer must store to sent_.
   void Send(size_t samples) {
     Batch batch = generator_.Next(samples);
     std::vector<Sample> expected = FakeOwner::ResolveIn(*batch.dictionary, batch.samples);
@@ -192,7 +193,7 @@ class IntakeTest : public testing::Test {
     store_.durable = store_.newest;
     if (ServerSession* session = server_->live()) session->Ack(store_.durable);
   }
-  // Runs the loop until `done` holds; fails after 20 s.
+  // Runs the loop until `done` returns true. The test fails after 20 s.
   void RunUntil(const std::function<bool()>& done, const char* event) {
     ASSERT_TRUE(RunLoopUntil(loop_, done, 20'000)) << "never: " << event;
   }
@@ -208,7 +209,7 @@ class IntakeTest : public testing::Test {
     for (const auto& [reason, samples] : lost_) n += samples;
     return n;
   }
-  // Expects captured = stored + lost, for each type, in the session's account of the newest batch.
+  // Expects captured = stored + lost, for each sample type, in the accounting of the newest batch.
   void ExpectAccountIsExact() {
     const Accounting& accounting = store_.stored.rbegin()->second.accounting;
     EXPECT_EQ(accounting.captured.total(), captured_);

@@ -14,16 +14,16 @@
 #include "intake/wire/frame.h"
 #include "intake/wire/messages.h"
 
-// For tests: a relay between collectors and a reducer. Counts the parts of symbol tables that pass, and cuts
-// connections.
+// For tests: a relay between collectors and a reducer. Counts the chunks of symbol tables that it passes on, and can
+// cut connections.
 
 namespace tributary::intake {
 
 class TestRelay {
  public:
   struct Carried {
-    uint64_t begun = 0, ended = 0;  // chunks at offset 0; last chunks
-    uint64_t bytes = 0;             // in all chunks
+    uint64_t begun = 0, ended = 0;  // number of chunks at offset 0, and of last chunks
+    uint64_t bytes = 0;             // of all chunks
     uint64_t first_offset = 0;      // of the first chunk
   };
 
@@ -34,7 +34,7 @@ class TestRelay {
   }
   uint16_t port() const { return listener_->port(); }
 
-  // Returns whether to cut the connection in the middle of this chunk's frame.
+  // If it returns true, the relay cuts the connection in the middle of this chunk's frame.
   std::function<bool(const SymbolChunk&)> cut_in;
 
   const std::map<ExecutableId, Carried>& carried() const { return carried_; }
@@ -43,7 +43,7 @@ class TestRelay {
     return it == carried_.end() ? Carried{} : it->second;
   }
   void Forget() { carried_.clear(); }
-  // Cuts the n-th open connection, if there are so many.
+  // Cuts open connection number `n`, from 0. Does nothing if there are fewer connections.
   void Cut(size_t n) {
     Sweep();
     if (n < pairs_.size()) Close(*std::next(pairs_.begin(), static_cast<std::ptrdiff_t>(n)));
@@ -53,7 +53,7 @@ class TestRelay {
  private:
   struct Pair {
     std::unique_ptr<TcpStream> near, far;
-    std::string unsent;  // of the frame that is not whole yet
+    std::string unsent;  // bytes of the incomplete frame
     bool open = true;
   };
 
@@ -72,7 +72,7 @@ class TestRelay {
     });
   }
 
-  // Passes bytes on frame by frame.
+  // Passes on complete frames.
   void Carry(Pair& pair, std::string_view bytes) {
     pair.unsent += bytes;
     while (pair.open && pair.unsent.size() >= kHeaderBytes) {

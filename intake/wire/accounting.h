@@ -2,19 +2,19 @@
 
 #include "intake/wire/wire.h"
 
-// Converts a batch's accounting, and its records of ended sessions, to messages and back.
+// Converts the accounting of a batch, and its list of ended sessions (ClosedSession), to Cap'n Proto and back.
 
 namespace tributary::intake {
 
 using LossList = capnp::List<uint64_t, capnp::Kind::PRIMITIVE>;
 using TypeCountsList = capnp::List<wire::TypeCounts, capnp::Kind::STRUCT>;
 
-// The limit for the samples of a batch, of a closed session, and of one loss reason. It is more than any node takes in
-// its life, and small enough that the sum over all reasons of a message stays within kSampleCountMax.
+// The limit for each number of samples in a message: captured samples of a session, and samples lost for one reason. No
+// node takes that many samples in its life. The sum over all loss reasons of a message stays within kSampleCountMax.
 constexpr uint64_t kSamplesOfMessageMax = uint64_t{1} << 48;
 static_assert(kSamplesOfMessageMax <= kSampleCountMax / kLossReasonsMax);
 
-// Writes the values up to the last one that is not 0.
+// Writes `lost` without the zeros at its end. `init(size)` allocates the list. It is not called if all values are 0.
 template <typename InitLost>
 void WriteLost(const uint64_t (&lost)[kLossReasonCount], InitLost&& init) {
   unsigned used = kLossReasonCount;
@@ -48,11 +48,12 @@ inline void WriteAccounting(const Accounting& accounting, wire::Batch::Builder t
   }
 }
 
-// A loss for a reason of a later release counts as kBadRecord, so that captured = stored + lost still holds.
+// Samples that were lost for a reason that only a later release knows count as kBadRecord. So captured = stored + lost
+// still holds.
 inline absl::Status ReadLost(LossList::Reader from, uint64_t (&lost)[kLossReasonCount], IncomingBatch* out) {
-  if (from.size() > kLossReasonsMax) return Malformed("too many loss reasons");
+  if (from.size() > kLossReasonsMax) return Malformed("there are too many loss reasons");
   for (unsigned i = 0; i < from.size(); ++i) {
-    if (from[i] > kSamplesOfMessageMax) return Malformed("more lost samples than a node can take");
+    if (from[i] > kSamplesOfMessageMax) return Malformed("the number of lost samples is too large");
     const bool known = i < kLossReasonCount;
     if (!known && from[i] != 0) ++out->unknown_values;
     lost[known ? i : static_cast<unsigned>(LossReason::kBadRecord)] += from[i];
@@ -60,15 +61,17 @@ inline absl::Status ReadLost(LossList::Reader from, uint64_t (&lost)[kLossReason
   return absl::OkStatus();
 }
 
-// Calls `split` with each type's number and counts.
+// Calls `split(type, counts)` for each sample type. InvalidArgument if there are too many types, if a type appears
+// twice, or if a type is 0 or CPU: the counts of CPU samples follow from the totals.
 template <typename Split>
 absl::Status ReadTypeCounts(TypeCountsList::Reader from, Split&& split) {
-  if (from.size() > kSampleTypesMax) return Malformed("counts of too many sample types");
+  if (from.size() > kSampleTypesMax) return Malformed("there are counts for too many sample types");
   std::bitset<256> seen;
   for (const auto counts : from) {
     const uint8_t number = counts.getNumber();
-    if (number <= static_cast<uint8_t>(SampleType::kCpu)) return Malformed("counts of a sample type that has none");
-    if (seen.test(number)) return Malformed("a sample type is counted twice");
+    if (number <= static_cast<uint8_t>(SampleType::kCpu))
+      return Malformed("there are counts for a sample type that is never counted separately");
+    if (seen.test(number)) return Malformed("there are two counts for one sample type");
     seen.set(number);
     RETURN_IF_ERROR(split(static_cast<SampleType>(number), counts));
   }
@@ -77,7 +80,7 @@ absl::Status ReadTypeCounts(TypeCountsList::Reader from, Split&& split) {
 
 inline absl::Status ReadAccounting(wire::Batch::Reader from, IncomingBatch* out) {
   Accounting& accounting = out->accounting;
-  if (from.getCaptured() > kSamplesOfMessageMax) return Malformed("more samples than a node can take");
+  if (from.getCaptured() > kSamplesOfMessageMax) return Malformed("the number of captured samples is too large");
   accounting.captured = from.getCaptured();
   accounting.idle = from.getIdle();
   uint64_t lost[kLossReasonCount] = {};
@@ -111,11 +114,11 @@ inline void WriteCloses(const std::vector<ClosedSession>& closes, wire::Batch::B
 
 inline absl::Status ReadCloses(wire::Batch::Reader from, IncomingBatch* out) {
   const auto list = from.getCloses();
-  if (list.size() > kClosedSessionsMax) return Malformed("too many closed sessions");
+  if (list.size() > kClosedSessionsMax) return Malformed("there are too many closed sessions");
   for (const auto closed : list) {
     ClosedSession& session = out->closes.emplace_back();
     RETURN_IF_ERROR(ReadSessionId(closed.getSessionId(), &session.session_id));
-    if (closed.getCaptured() > kSamplesOfMessageMax) return Malformed("more samples than a node can take");
+    if (closed.getCaptured() > kSamplesOfMessageMax) return Malformed("the number of captured samples is too large");
     session.captured = closed.getCaptured();
     RETURN_IF_ERROR(ReadTypeCounts(closed.getTypeCounts(), [&](SampleType type, wire::TypeCounts::Reader counts) {
       return session.captured.Split(type, counts.getCaptured())

@@ -35,7 +35,7 @@ uint64_t Checksum(std::string_view header, std::string_view payload) {
 std::string NameProtocol(std::string_view start) {
   for (std::string_view verb : {"GET ", "POST", "HEAD", "PUT ", "OPTI", "DELE", "PATC", "CONN", "PRI "}) {
     if (start.starts_with(verb)) {
-      return "an HTTP request: this is the intake port, for kernel-collectors; pages and the API are on the HTTP port";
+      return "an HTTP request: collectors connect to this intake port; the page and the API are on the HTTP port";
     }
   }
   if (start.starts_with("HTTP")) return "an HTTP answer: this address is a web server, not a reducer's intake port";
@@ -96,20 +96,24 @@ absl::StatusOr<FrameDecoder::Header> FrameDecoder::CheckHeader(std::string_view 
   header.stored_bytes = LoadLittleEndian<uint32_t>(&bytes[20]);
   header.checksum = LoadLittleEndian<uint64_t>(&bytes[kChecksumOffset]);
   if (uint8_t version = LoadLittleEndian<uint8_t>(&bytes[4]); version != kFrameVersion) {
-    return Fail(FrameFault::kBadVersion,
-                fmt::format("frame version {}, but {} is supported: upgrade the older side", version, kFrameVersion));
+    return Fail(
+        FrameFault::kBadVersion,
+        fmt::format("a message has frame version {}, but this program supports version {}: upgrade the older program",
+                    version, kFrameVersion));
   }
   if ((header.flags & ~kFlagZstd) != 0) {
-    return Fail(FrameFault::kBadFlags, fmt::format("unknown frame flags {:#04x}", header.flags));
+    return Fail(FrameFault::kBadFlags, fmt::format("a message has unknown frame flags {:#04x}", header.flags));
   }
   if (header.raw_bytes > payload_bytes_max_ || header.stored_bytes > payload_bytes_max_) {
-    return Fail(FrameFault::kOversized, fmt::format("frame of {} bytes ({} stored), but at most {} are allowed",
-                                                    header.raw_bytes, header.stored_bytes, payload_bytes_max_));
+    return Fail(FrameFault::kOversized,
+                fmt::format("a message has {} bytes ({} in compressed form), but at most {} bytes are allowed",
+                            header.raw_bytes, header.stored_bytes, payload_bytes_max_));
   }
   const bool compressed = (header.flags & kFlagZstd) != 0;
   if (compressed ? header.stored_bytes >= header.raw_bytes : header.stored_bytes != header.raw_bytes) {
-    return Fail(FrameFault::kBadPayload, fmt::format("frame lengths contradict its flags: {} raw, {} stored",
-                                                     header.raw_bytes, header.stored_bytes));
+    return Fail(FrameFault::kBadPayload,
+                fmt::format("the two lengths of a message contradict its flags: {} bytes uncompressed, {} bytes stored",
+                            header.raw_bytes, header.stored_bytes));
   }
   return header;
 }
@@ -125,11 +129,11 @@ absl::StatusOr<bool> FrameDecoder::Next(Frame* frame) {
   if (bytes.size() - kHeaderBytes < header.stored_bytes) return false;
   const std::string_view stored = bytes.substr(kHeaderBytes, header.stored_bytes);
   if (Checksum(bytes, stored) != header.checksum) {
-    return Fail(FrameFault::kBadChecksum, fmt::format("wrong checksum on a frame of type {}", header.type));
+    return Fail(FrameFault::kBadChecksum, fmt::format("a message of type {} has a wrong checksum", header.type));
   }
   if ((header.flags & kFlagZstd) != 0) {
     absl::StatusOr<std::string> raw = ZstdDecompress(stored, header.raw_bytes);
-    if (!raw.ok()) return Fail(FrameFault::kBadPayload, Message(WithContext(raw.status(), "frame payload")));
+    if (!raw.ok()) return Fail(FrameFault::kBadPayload, Message(WithContext(raw.status(), "payload of a message")));
     frame->payload = *std::move(raw);
   } else {
     frame->payload.assign(stored);

@@ -9,9 +9,10 @@
 
 namespace tributary::intake {
 
-// The unit of the intake protocol (docs/intake-protocol.md): a header of 32 bytes, all little-endian, then the payload.
-// The payload is one Cap'n Proto message. If kFlagZstd is set, it is compressed as one zstd frame (level 1). The sender
-// sets the flag if compression makes the payload smaller.
+// A frame is the unit of the intake protocol (docs/intake-protocol.md). It consists of a header of 32 bytes and the
+// payload. The numbers in the header are little-endian. The payload is one Cap'n Proto message. If kFlagZstd is set,
+// the payload is compressed as one zstd frame (level 1). The sender compresses a payload of 64 bytes or more if this
+// makes it smaller.
 //
 //   offset size
 //        0    4  magic "TRBY"
@@ -19,12 +20,13 @@ namespace tributary::intake {
 //        5    1  type, MessageType
 //        6    1  flags
 //        7    1  channel: 0 control and samples, 1 symbol uploads
-//        8    8  sequence: of a batch, from 1; 0 for other messages
-//       16    4  raw length: of the Cap'n Proto message, ≤ 4 MiB
-//       20    4  stored length: of the bytes after the header, ≤ 4 MiB
-//       24    8  XXH3-64 of bytes 0–23 and the stored payload
+//        8    8  sequence: the number of a batch, from 1; 0 for other messages
+//       16    4  raw length: bytes of the Cap'n Proto message, ≤ 4 MiB
+//       20    4  stored length: bytes of the payload as sent, ≤ 4 MiB
+//       24    8  XXH3-64 of bytes 0–23 and the payload as sent
 //
-// This header and Hello are the same in all releases. Hello negotiates everything else.
+// All releases use the same header and the same message Hello. The versions in Hello and Welcome negotiate everything
+// else.
 constexpr uint32_t kMagic = 0x59425254;  // "TRBY"
 constexpr uint8_t kFrameVersion = 1;
 constexpr size_t kHeaderBytes = 32;
@@ -33,13 +35,13 @@ constexpr uint8_t kFlagZstd = 1;
 
 enum class MessageType : uint8_t {
   kHello = 1,        // collector → reducer, first
-  kWelcome = 2,      // reducer → collector, its answer
-  kDefinitions = 3,  // more definitions than one batch may hold; precedes the batch that needs them
+  kWelcome = 2,      // reducer → collector, the answer to Hello
+  kDefinitions = 3,  // definitions that do not fit into the batch that follows
   kBatch = 4,
   kAck = 5,             // all batches up to this sequence are durable
-  kNeedDictionary = 6,  // the reducer cannot follow: start a new dictionary generation
+  kNeedDictionary = 6,  // the reducer cannot use this dictionary generation: start a new one
   kNeedSymbols = 7,
-  kSymbolChunk = 8,  // channel 1; 64 KiB of an encoded symbol table
+  kSymbolChunk = 8,  // channel 1; at most 64 KiB of a compressed symbol table
   kHeartbeat = 9,
   kGoodbye = 10,   // last message: why the sender is about to close, and whether the peer should retry
   kMetadata = 11,  // of hosts, containers, pods
@@ -51,35 +53,36 @@ struct Frame {
   MessageType type{};
   uint8_t channel = 0;
   uint64_t sequence = 0;
-  std::string payload;  // raw: decompressed
+  std::string payload;  // decompressed
 };
 
-// One frame, ready for the wire. `payload` ≤ kPayloadBytesMax (CHECKed: senders split).
+// Returns the bytes of one frame. `payload` must not be longer than kPayloadBytesMax (CHECKed).
 std::string EncodeFrame(MessageType type, uint8_t channel, uint64_t sequence, std::string_view payload);
 
-// The reason for which a FrameDecoder stopped; the Status describes it in words.
+// The kind of error that stopped a FrameDecoder. The Status of FrameDecoder::Next has the details.
 enum class FrameFault : uint8_t { kNone, kBadMagic, kBadVersion, kBadFlags, kOversized, kBadChecksum, kBadPayload };
 
-// Cuts a byte stream into frames. Checks everything before it allocates memory for it. After an error the decoder
-// cannot find the next frame, and the connection must be closed. Not thread-safe.
+// Divides a byte stream into frames. Checks a header before it allocates memory for the decompressed payload. After an
+// error the decoder cannot find the next frame. The caller must then close the connection. Not thread-safe.
 class FrameDecoder {
  public:
-  // The limit may be lower for a peer that has not sent Hello yet.
+  // `payload_bytes_max`: the limit for both lengths of a header. The caller may use a lower limit until the peer has
+  // sent Hello.
   explicit FrameDecoder(uint32_t payload_bytes_max = kPayloadBytesMax) : payload_bytes_max_(payload_bytes_max) {}
 
   void Append(std::string_view bytes) { buffer_.append(bytes); }
 
-  // Returns true and a frame, or false if more bytes are needed. InvalidArgument: not our protocol (the message says if
-  // it is HTTP or TLS), a length over its limit, a wrong checksum, or an unknown version. A frame of unknown type is
-  // returned as it is: the caller counts and skips it.
+  // Returns true and sets `frame`, or returns false if more bytes are needed. InvalidArgument if the bytes are not a
+  // valid frame of this version: see FrameFault. For HTTP and TLS, the message names the protocol. A frame of unknown
+  // type is returned like any other frame: the caller must count and skip it.
   absl::StatusOr<bool> Next(Frame* frame);
 
   FrameFault fault() const { return fault_; }
 
-  // Returns the bytes that were appended and not yet returned, to pass the stream to another decoder.
+  // Removes the bytes after the last returned frame and returns them. The caller can append them to another decoder.
   std::string TakeRest();
   size_t buffered_bytes() const { return buffer_.size() - consumed_; }
-  // Memory of a frame that is not whole.
+  // Returns the memory that the buffer uses while it contains an incomplete frame; 0 if the buffer is empty.
   size_t memory_bytes() const { return buffered_bytes() == 0 ? 0 : buffer_.capacity(); }
 
  private:

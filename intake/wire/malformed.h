@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "base/status.h"
 
-// The errors of decoders for malformed messages.
+// Errors (InvalidArgument) that decoders return for malformed messages.
 
 namespace tributary::intake {
 

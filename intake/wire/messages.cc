@@ -30,7 +30,7 @@ void WriteId(wire::ExecutableId::Builder to, const ExecutableId& id) {
 
 absl::Status ReadId(wire::ExecutableId::Reader from, ExecutableId* out) {
   auto id = ExecutableId::Make(static_cast<ExecutableIdKind>(from.getKind()), ViewOf(from.getBytes()));
-  if (!id || !id->known()) return Malformed("not an executable id");
+  if (!id || !id->known()) return Malformed("an executable id is invalid");
   *out = *id;
   return absl::OkStatus();
 }
@@ -85,14 +85,16 @@ absl::StatusOr<Hello> DecodeHello(std::string_view payload) {
   return ReadPayload<wire::Hello, Hello>(payload, [](wire::Hello::Reader root, Hello* hello) -> absl::Status {
     hello->version_min = root.getVersionMin();
     hello->version_max = root.getVersionMax();
-    if (hello->version_min > hello->version_max) return Malformed("Hello: version range ends before it begins");
+    if (hello->version_min > hello->version_max)
+      return Malformed("Hello: the lowest protocol version is above the highest");
     hello->features = root.getFeatures();
     hello->role = static_cast<Role>(root.getRole());
     RETURN_IF_ERROR(ReadSession(root, &hello->session));
     hello->dictionary_generation = root.getDictionaryGeneration();
     hello->sent = ReadCounts(root.getSent());
     hello->next_sequence = root.getNextSequence();
-    if (hello->next_sequence == 0) return Malformed("Hello: sequences start at 1");
+    if (hello->next_sequence == 0)
+      return Malformed("Hello: the next sequence number is 0, but sequence numbers start at 1");
     hello->clock = ReadClock(root.getClock());
     return ReadText(root.getToken(), "token", kTokenBytesMax, &hello->token);
   });
@@ -184,7 +186,7 @@ absl::StatusOr<std::vector<SymbolRequest>> DecodeNeedSymbols(std::string_view pa
         const auto parts = root.getParts();
         if (parts.size() == 0) return absl::OkStatus();
         if (parts.size() != ids.size()) {
-          return Malformed(fmt::format("NeedSymbols: {} parts for {} tables", parts.size(), ids.size()));
+          return Malformed(fmt::format("NeedSymbols: {} parts are listed for {} tables", parts.size(), ids.size()));
         }
         for (unsigned i = 0; i < parts.size(); ++i) {
           (*requests)[i].part = {parts[i].getOffset(), parts[i].getTotalBytes(), parts[i].getRawBytes(),
@@ -231,7 +233,7 @@ absl::StatusOr<SymbolChunk> DecodeSymbolChunk(std::string_view payload) {
               fmt::format("SymbolChunk: {} bytes, but 1 to {} are allowed", bytes.size(), kSymbolChunkBytes));
         }
         if (chunk->offset > chunk->total_bytes || bytes.size() > chunk->total_bytes - chunk->offset) {
-          return Malformed("SymbolChunk: bytes past the table's end");
+          return Malformed("SymbolChunk: there are bytes after the end of the table");
         }
         chunk->bytes.assign(bytes);
         return absl::OkStatus();

@@ -92,8 +92,8 @@ TEST(Hello, RefusesNonsense) {
   const Case cases[] = {
       {"16 bytes", [](wire::Hello::Builder root) { root.initSessionId(15); }},
       {"node id", [](wire::Hello::Builder root) { root.setNodeId(""); }},
-      {"version range", [](wire::Hello::Builder root) { root.setVersionMin(9); }},
-      {"sequences start", [](wire::Hello::Builder root) { root.setNextSequence(0); }},
+      {"lowest protocol version", [](wire::Hello::Builder root) { root.setVersionMin(9); }},
+      {"sequence numbers start", [](wire::Hello::Builder root) { root.setNextSequence(0); }},
   };
   for (const Case& c : cases) {
     capnp::MallocMessageBuilder message;

@@ -3,8 +3,9 @@
 #include <kj/string.h>
 
 #ifdef __clang__
-// In C++20 kj 0.9 relies on the compiler to reverse `const char* == StringPtr`. clang does not do this if a type has an
-// operator!= too (P2468R2), and Cap'n Proto's own headers need it.
+// The headers of Cap'n Proto compare `const char* == StringPtr`, but kj 0.9 defines only `StringPtr == const char*`. It
+// relies on the C++20 compiler to swap the operands. clang does not swap them if the type also has an operator!=
+// (P2468R2).
 namespace kj {
 inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(a); }
 }  // namespace kj
@@ -29,8 +30,9 @@ inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(
 #include "intake/wire/messages.h"
 #include "schemas/intake/intake.capnp.h"
 
-// Reads and writes Cap'n Proto messages. Include it only in .cc files of intake/. The input may be hostile. Errors are
-// returned as absl::Status, and no exception leaves these functions.
+// Reads and writes Cap'n Proto messages. Only .cc files of intake/ may include this header, directly or through
+// accounting.h. The messages that are read may be hostile. Errors are returned as absl::Status, and no exception leaves
+// these functions.
 
 namespace tributary::intake {
 
@@ -40,12 +42,13 @@ inline std::string ToPayload(capnp::MessageBuilder& message) {
   return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
 }
 
-// Returns the T that `read(root, &t)` fills. Reads at most four times the message's words, even if hostile pointers
-// loop or overlap. Structures may be nested at most 8 deep. InvalidArgument if the message exceeds one of these limits.
+// Calls `read(root, &t)` and returns `t`. Reads at most four times as many words as the message has, even if hostile
+// pointers loop or overlap. Structures may be nested at most 8 deep. InvalidArgument if the message exceeds one of
+// these limits.
 template <typename Root, typename T, typename Read>
 absl::StatusOr<T> ReadPayload(std::string_view payload, Read&& read) {
   if (payload.empty() || payload.size() % sizeof(capnp::word) != 0) {
-    return Error(absl::StatusCode::kInvalidArgument, "message is not a whole number of words");
+    return Error(absl::StatusCode::kInvalidArgument, "a message is empty, or its size is not a multiple of 8 bytes");
   }
   const size_t words = payload.size() / sizeof(capnp::word);
   kj::Array<capnp::word> aligned;
@@ -107,8 +110,9 @@ inline ClockPair ReadClock(wire::ClockPair::Reader from) {
   return {MonotonicNs{from.getMonotonicNs()}, UnixNs{from.getUnixNs()}};
 }
 
-// Write and read a batch's sample types. Reading returns InvalidArgument if there are more than kSampleTypesMax, if a
-// number is not free or appears twice, or if an aggregation, name or unit is not valid.
+// These two functions write and read the sample types that a batch defines. ReadSampleTypes returns InvalidArgument if
+// there are more than kSampleTypesMax types, if a number is reserved or appears twice, or if an aggregation, name or
+// unit is not valid.
 inline void WriteSampleTypes(const std::vector<SampleTypeDefinition>& types, wire::Batch::Builder to) {
   if (types.empty()) return;
   auto list = to.initSampleTypes(static_cast<unsigned>(types.size()));
@@ -122,11 +126,11 @@ inline void WriteSampleTypes(const std::vector<SampleTypeDefinition>& types, wir
 
 inline absl::Status ReadSampleTypes(wire::Batch::Reader from, IncomingBatch* out) {
   const auto list = from.getSampleTypes();
-  if (list.size() > kSampleTypesMax) return Malformed("too many sample types");
+  if (list.size() > kSampleTypesMax) return Malformed("there are too many sample types");
   std::bitset<256> seen;
   for (const auto& definition : list) {
     const uint8_t number = definition.getNumber();
-    if (number <= kSampleTypesUndefinedMax) return Malformed("a sample type with a reserved number");
+    if (number <= kSampleTypesUndefinedMax) return Malformed("a sample type has a reserved number");
     if (seen.test(number)) return Malformed("a sample type is defined twice");
     seen.set(number);
     SampleTypeDefinition& type = out->sample_types.emplace_back();

@@ -4,8 +4,8 @@
 
 namespace tributary {
 
-// The two parts of "containerd://0123…". `runtime` is "" if the text has none. `id` is "" if the text cannot be a
-// container's id.
+// The two parts of a Kubernetes container id such as "containerd://0123…". `runtime` is "" if the text names no
+// runtime. `id` is "" if the text is not a valid container id.
 struct ContainerReference {
   std::string_view runtime, id;
 };

@@ -9,14 +9,14 @@
 
 namespace tributary {
 
-// Items by name. A list reports all items again from time to time. EndList() removes the items that the list did not
-// mention.
+// A table of items by name. From time to time, a list with all existing items arrives. The caller must call BeginList,
+// Put for each item of the list, and EndList. EndList removes the items that were not in the list.
 template <typename T>
 class MarkedTable {
  public:
   void BeginList() { ++list_; }
 
-  // Adds or finds an item, and marks it as mentioned.
+  // Returns the item, which is added if it is new. Marks it as an item of the current list.
   T& Put(std::string_view key, bool* is_new = nullptr) {
     auto found = entries_.find(ToAbsl(key));
     if (is_new != nullptr) *is_new = found == entries_.end();
@@ -31,7 +31,7 @@ class MarkedTable {
   void Erase(std::string_view key) {
     if (const auto found = entries_.find(ToAbsl(key)); found != entries_.end()) entries_.erase(found);
   }
-  // Calls `gone(key, value)` for each removed item.
+  // Removes the items without a mark, and calls `gone(key, value)` for each.
   template <typename Gone>
   void EndList(Gone gone) {
     for (auto it = entries_.begin(); it != entries_.end();) {

@@ -61,15 +61,16 @@ PodResolver::PodResolver(Options options, intake::MetadataFeed& feed, const Cloc
       pods_gauge_(metrics.AddGauge("tributary_k8s_pods", "Pods that exist in the cluster.")),
       owners_gauge_(metrics.AddGauge("tributary_k8s_owners", "ReplicaSets and Jobs that exist in the cluster.")),
       left_out_(metrics.AddCounter("tributary_k8s_attributes_left_out_total",
-                                   "Labels, annotations and container ids that were left out, because they were over a "
-                                   "limit or unusable.")),
-      turned_away_(metrics.AddCounter("tributary_k8s_turned_away_total",
-                                      "Pods, containers, owners and workloads that were left out, because their number "
-                                      "was at its limit.")),
+                                   "Labels, annotations and container ids that were left out, because they exceeded a "
+                                   "limit or were malformed.")),
+      turned_away_(metrics.AddCounter(
+          "tributary_k8s_turned_away_total",
+          "Pods, containers, owners and workloads that were ignored, because there were too many of them.")),
       unusable_(metrics.AddCounter("tributary_k8s_unusable_objects_total",
                                    "Objects that the API server sent without a name or a uid.")),
-      duplicates_(metrics.AddCounter("tributary_k8s_duplicate_containers_total",
-                                     "Container ids that a pod named although another pod had already named them.")),
+      duplicates_(metrics.AddCounter(
+          "tributary_k8s_duplicate_containers_total",
+          "Container ids that two pods claimed; the container then belongs to the first of these pods.")),
       rollouts_total_(
           metrics.AddCounter("tributary_k8s_rollouts_total", "Rollouts of workloads that k8s-collector noticed.")),
       rollouts_(turned_away_) {

@@ -19,10 +19,10 @@
 
 namespace tributary {
 
-// Turns the events of a cluster's watch into entities for reducers: pods with their owners, containers, workloads,
-// namespaces, nodes, the cluster and rollouts. Pods do not wait for their owners: a pod is sent at once, and again when
-// the owner's own owner becomes known. Only the feed stores the entities of pods. The resolver itself stores only the
-// data that it needs to follow a pod: some 300 bytes per pod. On its owner's thread.
+// Converts the events of a ClusterWatch into entities for reducers: pods with their owners, containers, workloads,
+// namespaces, nodes, the cluster and rollouts. Passes the entities to a MetadataFeed, which stores them. A pod does not
+// wait for its owner: it is passed at once, and again when its owner's owner becomes known. The resolver itself keeps
+// only the data that it needs to update a pod: about 300 bytes per pod. Use it on the thread of its owner.
 class PodResolver : public WatchEvents {
  public:
   struct Options {
@@ -41,11 +41,11 @@ class PodResolver : public WatchEvents {
   void OnObject(ResourceKind kind, const KubeObject& object) override;
   void OnDeleted(ResourceKind kind, const KubeObject& last) override;
   void OnListEnd(ResourceKind kind) override;
-  // Call it when every kind that can be listed has been listed. From then on, a change of version counts as a rollout,
-  // and the feed is complete.
+  // Call it when every kind that can be listed has been listed. Marks the feed as complete. From then on, rollouts are
+  // reported.
   void OnComplete();
 
-  // Returns the uid of the namespace kube-system, or "" until it is known.
+  // Returns the uid of the namespace kube-system, which identifies the cluster. "": not known yet.
   const std::string& cluster_uid() const { return cluster_uid_; }
   size_t pods() const { return pods_.size(); }
 
@@ -61,10 +61,10 @@ class PodResolver : public WatchEvents {
     std::string path;  // "NAMESPACE/NAME"
     int64_t revision = 0;
   };
-  // Pods that were sent without their owner's owner, by uid.
+  // Pods that were passed to the feed without their owner's owner, by uid.
   using Waiting = std::map<std::string, RolloutTracker::Sighting>;
 
-  // Returns the place of the object's uid, or null if there are too many objects.
+  // Returns the stored uid of the object at `path`, for changing it. Returns nullptr if there are too many objects.
   std::string* PutNamed(ResourceKind kind, const std::string& path);
   void PutPod(const KubeObject& object);
   OwnerChain ChainOf(const KubeObject& pod);
@@ -94,7 +94,7 @@ class PodResolver : public WatchEvents {
   std::array<MarkedTable<std::string>, kResourceKindCount>
       named_;                                          // uids of the other kinds, by "NAMESPACE/NAME" or "NAME"
   absl::flat_hash_map<std::string, Waiting> waiting_;  // by the owner's uid
-  // Hash of a container's id → hash of the uid of the pod that first reported the container.
+  // Key: hash of a container's id. Value: hash of the uid of the pod that first reported the container.
   absl::flat_hash_map<size_t, size_t> container_pods_;
   RolloutTracker rollouts_;
   std::deque<std::string> reported_rollouts_;  // ids of the rollouts in the feed

@@ -13,7 +13,7 @@
 
 namespace tributary {
 
-// The program that a pod runs. Two pods of one version run the same program.
+// The version of the program that a pod runs.
 struct PodVersion {
   std::string hash;    // of its template: pod-template-hash, controller-revision-hash; else of the fields below
   std::string images;  // of its containers, sorted, separated by commas
@@ -23,12 +23,12 @@ struct PodVersion {
 };
 PodVersion VersionOf(const KubeObject& pod);
 
-// Detects rollouts: a workload begins to run another version, as its pods show. The first version seen of a workload is
-// not a rollout. A return to an earlier version is a rollout.
+// Detects rollouts from the versions of pods: a workload begins to run another version. The first version that is seen
+// of a workload is not a rollout. A return to an earlier version is a rollout.
 //
-// The newer of two versions is found as follows. A Deployment's controller numbers its ReplicaSets, and gives an old
-// one a new number when it is used again. For other workloads, the version of the pod that was created last is newer.
-// Thread: one.
+// It decides as follows which of two versions is newer. For a Deployment, it compares the numbers (revisions) that the
+// Deployment's controller gives to ReplicaSets. An old ReplicaSet that is used again gets a new number. For other
+// workloads, the version of the pod that was created last is newer. Not thread-safe.
 class RolloutTracker {
  public:
   static constexpr size_t kWorkloadsMax = 50'000;
@@ -42,17 +42,19 @@ class RolloutTracker {
     int64_t revision = 0;  // of its ReplicaSet; 0: unknown
   };
 
-  // `turned_away` counts sightings and workloads over the limits.
+  // `turned_away` counts sightings that were ignored because a limit was reached.
   explicit RolloutTracker(Counter& turned_away) : turned_away_(turned_away) {}
 
-  // Until the first Settle(), and after each Hold(), sightings wait for Settle(), because lists are in the order of
-  // names.
+  // Until the first Settle, and again after each Hold, See only stores sightings. Settle then processes them in order
+  // of time. This is needed for lists of pods, which are in the order of their names.
   void Hold() { holding_ = true; }
   std::vector<Entity> Settle();
 
-  // Returns an entity if a rollout begins. Its `from` is `since`.
+  // Processes a sighting. Returns a rollout's entity if the sighting shows that a rollout has begun at
+  // `sighting.since`.
   std::optional<Entity> See(Sighting sighting);
-  // Forgets a deleted workload. The next version seen under its name counts as a first version.
+  // Call it when a workload was deleted. If a workload with the same name is seen later, its first version is not a
+  // rollout.
   void Forget(std::string_view kind, std::string_view name_space, std::string_view name);
 
   size_t workloads() const { return workloads_.size(); }

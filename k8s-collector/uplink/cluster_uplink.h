@@ -16,21 +16,23 @@
 
 namespace tributary {
 
-// Sends the feed's content to every reducer, each over its own session, because a node may connect to any reducer. On
-// the loop's thread.
+// Sends the contents of the feed to all reducers, with a session for each, because nodes of the cluster may send
+// samples to any of them. Use it on the loop's thread.
 class ClusterUplink {
  public:
-  // An error names the option with the unusable file. The references must outlive the uplink.
+  // Reads the credentials. The message of an error names the option with the unusable file. All objects passed by
+  // reference must outlive the uplink.
   static absl::StatusOr<std::unique_ptr<ClusterUplink>> Open(Loop& loop, std::vector<HostPort> reducers,
                                                              IntakeCredentialOptions credentials,
                                                              intake::MetadataFeed& feed, const Clock& clock,
                                                              Metrics& metrics);
 
-  // Connects as the node with that id. Call it once. Internal if there is no source of randomness.
+  // Starts the sessions, with `node_id` as the node id of this k8s-collector. Call it once. Returns an error if the
+  // system returns no random bytes for the session ids.
   absl::Status Start(const std::string& node_id);
   IntakeCredentials& credentials() { return *credentials_; }
   bool started() const { return !clients_.empty(); }
-  // Returns true if at least one reducer has been sent a whole snapshot of the feed since the start.
+  // Returns true if a whole snapshot of the feed has been sent to at least one reducer since the start.
   bool has_sent_all() const;
 
  private:

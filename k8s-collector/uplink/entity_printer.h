@@ -7,9 +7,9 @@
 
 namespace tributary {
 
-// Writes the data that a reducer would receive, as JSON lines: {"kind": …, "id": …, "from": …, "attributes": {…}}, with
-// "gone": true for an entity that ended at `from`, and {"complete": true} at the end of a snapshot. On the feed's
-// thread.
+// Prints the entities that a reducer would receive, each as a line with a JSON object: {"kind": …, "id": …, "from": …,
+// "attributes": {…}}. An entity that ended at `from` also has "gone": true. The end of a snapshot is the line
+// {"complete": true}. Use it on the thread of the feed.
 class EntityPrinter {
  public:
   EntityPrinter(intake::MetadataFeed& feed, std::FILE* out) : feed_(feed), out_(out) {}

@@ -32,8 +32,10 @@ absl::StatusOr<ApiAccess> InClusterAccess(const std::map<std::string, std::strin
   access.ca_file = fmt::format("{}{}/ca.crt", root, kServiceAccount);
   for (const std::string& file : {access.token_file, access.ca_file}) {
     if (::access(file.c_str(), R_OK) != 0) {
-      return Error(absl::StatusCode::kFailedPrecondition,
-                   fmt::format("{} cannot be read: give the pod a service account, with its token mounted", file));
+      return Error(
+          absl::StatusCode::kFailedPrecondition,
+          fmt::format("{} cannot be read: run the pod with a service account, and mount the service account's token",
+                      file));
     }
   }
   return access;

@@ -7,8 +7,9 @@
 
 namespace tributary {
 
-// The address of an API server, and the credentials of both sides. Of each pair the file takes precedence. Files are
-// read again for every request, so new tokens and certificates take effect as soon as they exist.
+// The address of an API server, and the credentials for connecting to it. If both a file and a text (`ca_file` and
+// `ca_pem`, for example) are set, the file is used. Files are read again for every request, so a new token or
+// certificate takes effect with the next request.
 struct ApiAccess {
   std::string server;           // "https://10.0.0.1:6443", no "/" at the end
   std::string ca_file, ca_pem;  // both "": the system's authorities
@@ -18,14 +19,14 @@ struct ApiAccess {
   bool insecure = false;  // the server's certificate is not checked
 };
 
-// Returns the access that every pod has: the service account's files below `root` +
-// /var/run/secrets/kubernetes.io/serviceaccount, and the address in the environment. NotFound if this is not a pod.
-// FailedPrecondition if the service account's token or certificate authority cannot be read.
+// Returns the access that Kubernetes gives to every pod. The address is in `environment`. The files of the service
+// account are in `root` + /var/run/secrets/kubernetes.io/serviceaccount. Returns NotFound if this process does not run
+// in a pod, and FailedPrecondition if the service account's token or certificate authority cannot be read.
 absl::StatusOr<ApiAccess> InClusterAccess(const std::map<std::string, std::string>& environment,
                                           const std::string& root);
 
-// Returns the URL "http://host:port" or "https://…", without any "/" at its end. InvalidArgument if it is not such a
-// URL.
+// Returns `url` without any "/" at its end. Returns InvalidArgument if `url` is not an http or https URL, or if it has
+// a query, a fragment or a user name.
 absl::StatusOr<std::string> CheckServerUrl(std::string_view url);
 
 }  // namespace tributary

@@ -52,8 +52,8 @@ TEST_F(ApiAccessTest, KubeconfigErrorsNameTheProblem) {
   const auto message = [](const absl::StatusOr<ApiAccess>& access) {
     return access.ok() ? "ok" : Message(access.status());
   };
-  EXPECT_THAT(message(Read("server: 'https://h'", "exec: {command: aws}")), HasSubstr("running a program"));
-  EXPECT_THAT(message(Read("server: 'https://h'", "auth-provider: {name: gcp}")), HasSubstr("running a program"));
+  EXPECT_THAT(message(Read("server: 'https://h'", "exec: {command: aws}")), HasSubstr("from a program"));
+  EXPECT_THAT(message(Read("server: 'https://h'", "auth-provider: {name: gcp}")), HasSubstr("from a program"));
   EXPECT_THAT(message(Read("server: 'https://h'", "username: u, password: p")), HasSubstr("username"));
   EXPECT_THAT(message(Read("server: 'https://h'", "client-certificate: c")), HasSubstr("one is missing"));
   EXPECT_THAT(message(Read("server: 'https://h', proxy-url: 'http://p'", "token: t")), HasSubstr("proxy-url"));

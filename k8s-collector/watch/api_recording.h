@@ -9,8 +9,8 @@
 #include "base/types.h"
 #include "k8s-collector/watch/resource_kind.h"
 
-// Recorded answers of an API server: a directory with one file per kind ("pods.jsonl"). Each line of a file is a JSON
-// object of one event (docs/k8s-collector.md).
+// A recording of an API server's answers is a directory with one file per kind of objects ("pods.jsonl"). Each line of
+// a file is a JSON object that describes one step (docs/k8s-collector.md).
 
 namespace tributary {
 
@@ -24,12 +24,12 @@ struct RecordedStep {
 };
 
 std::string RecordingFileName(ResourceKind kind);
-// Returns the kind of objects that a request asks for, from its path.
+// Returns the kind of objects that a request with this target lists or watches. Returns nullopt for any other target.
 std::optional<ResourceKind> KindOfTarget(std::string_view target);
 
-// Returns one line, including "\n".
+// Returns the line of the file for `step`, including "\n".
 std::string EncodeStep(const RecordedStep& step);
-// InvalidArgument if the line has another form.
+// Decodes a line of the file, without "\n". Returns InvalidArgument if the line is malformed.
 absl::StatusOr<RecordedStep> DecodeStep(std::string_view line);
 
 }  // namespace tributary

@@ -96,7 +96,7 @@ absl::Status ApiReplay::Replay(Source& source) {
   const RecordedStep& step = source.step;
   if ((step.type == RecordedStep::Type::kRequest) == source.under_way) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 "a request before the end of the previous one, or an answer without a request");
+                 "the recording has a request before the end of the previous request, or an answer without a request");
   }
   switch (step.type) {
     case RecordedStep::Type::kRequest: {
@@ -105,7 +105,8 @@ absl::Status ApiReplay::Replay(Source& source) {
       const bool is_watch = step.text.find(kWatch) != std::string::npos;
       if (is_watch != (request.target.find(kWatch) != std::string::npos)) {
         return Error(absl::StatusCode::kFailedPrecondition,
-                     fmt::format("the recording requests {}, but this version requests {}", step.text, request.target));
+                     fmt::format("the recording contains the request {}, but this version of k8s-collector requests {}",
+                                 step.text, request.target));
       }
       source.under_way = true;
       break;

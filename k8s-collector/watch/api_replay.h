@@ -13,20 +13,22 @@
 
 namespace tributary {
 
-// Reports a recorded API server's answers as if they came now: all kinds in the order of the recorded times, with a
-// clock that shows these times. Does not wait.
+// Replays a recording of an API server's answers (api_recording.h). Processes the steps of all kinds in the order of
+// their recorded times, and passes the resulting objects to WatchEvents. Sets clock() to these times, and does not wait
+// between steps.
 class ApiReplay {
  public:
-  // Opens the files that exist. NotFound if there are none. InvalidArgument names file and line. Reads a file one line
-  // at a time.
+  // Opens the files of the recording in `directory`. Returns NotFound if there are none. Returns InvalidArgument, with
+  // the file and line in the message, if a first line is malformed. Later lines are read during Run.
   static absl::StatusOr<std::unique_ptr<ApiReplay>> Open(const std::string& directory);
   ~ApiReplay();
 
-  // The time of the current step. Before Run() it is the time of the first step.
+  // A clock with the time of the current step. Before Run, it has the time of the first step.
   const Clock& clock() const { return clock_; }
 
-  // Calls `after_step` after each step. FailedPrecondition if the recording contains a request that this version does
-  // not make.
+  // Replays the whole recording. Calls `complete` once, when every recorded kind has been listed or was refused. Calls
+  // `after_step` after each step. Returns InvalidArgument if a line is malformed, and FailedPrecondition if the
+  // recording contains a request that this version of k8s-collector does not make.
   absl::Status Run(WatchEvents& events, Metrics& metrics, const std::function<void()>& complete,
                    const std::function<void()>& after_step);
 

@@ -33,7 +33,7 @@ void ClusterWatch::Tick() {
       if (now >= kind.watch->due()) Begin(kind);
     } else if (now.value - kind.received_at.value >= kind.silence_ns) {
       kind.request.reset();
-      End(kind, Error(absl::StatusCode::kDeadlineExceeded, "the API server stopped sending"));
+      End(kind, Error(absl::StatusCode::kDeadlineExceeded, "the API server sent no data for too long"));
     }
   }
 }

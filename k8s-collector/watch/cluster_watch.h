@@ -13,11 +13,12 @@
 
 namespace tributary {
 
-// Follows all kinds at the same time: passes each ResourceWatch its answers, ends silent requests, and logs each
-// problem once. A refused or slow kind does not delay the others. On its owner's thread.
+// Watches all kinds of objects at the same time, with a ResourceWatch for each kind. Passes each ResourceWatch the
+// answers to its requests, cancels requests that receive no data for too long, and logs each problem once. A kind that
+// is refused or slow does not delay the others. Use it on the thread of its owner.
 class ClusterWatch {
  public:
-  // All of them must outlive the watch.
+  // All these objects must outlive the watch.
   struct Dependencies {
     ApiTransport& transport;
     AlarmSource& alarms;
@@ -25,7 +26,7 @@ class ClusterWatch {
     const Clock& clock;
     Metrics& metrics;
   };
-  // Calls `complete` once, when each kind has been listed or was refused.
+  // Calls `complete` once, when every kind has been listed or was refused.
   ClusterWatch(const Dependencies& dependencies, ResourceWatch::Options options, std::function<void()> complete);
   ~ClusterWatch();
 

@@ -8,13 +8,13 @@ typedef void CURL;
 
 namespace tributary {
 
-// Runs libcurl's transfers on a Loop: polls their sockets and runs their timers there. On the loop's thread.
+// Runs libcurl's transfers on a Loop: polls their sockets and runs their timers. Use it on the loop's thread.
 class CurlLoop {
  public:
-  // Receives the end of a transfer.
+  // Is called when a transfer has ended.
   class Transfer {
    public:
-    // `curl_code` is a CURLcode. OnDone() may remove the transfer, and add others.
+    // `curl_code` is a CURLcode. OnDone may call Remove for this transfer, and Add for others.
     virtual void OnDone(int curl_code) = 0;
 
    protected:
@@ -25,7 +25,8 @@ class CurlLoop {
   ~CurlLoop();                    // call after the last transfer's removal
 
   void Add(CURL* easy, Transfer& transfer);
-  // Also allowed for a transfer that has ended, or was never added. Not allowed inside of libcurl's own callbacks.
+  // Cancels a transfer: OnDone is not called. Does nothing if the transfer has ended or was not added. Do not call it
+  // inside libcurl's own callbacks.
   void Remove(CURL* easy);
 
  private:

@@ -45,7 +45,8 @@ struct HttpTransport::Impl {
       : loop(on),
         access(std::move(how)),
         curl(on),
-        bytes(metrics.AddCounter("tributary_k8s_received_bytes_total", "Bytes of the API server's answers.")) {}
+        bytes(metrics.AddCounter("tributary_k8s_received_bytes_total",
+                                 "Bytes of the answers that the API server sent.")) {}
 
   Loop& loop;
   const ApiAccess access;
@@ -79,7 +80,7 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
   void OnDone(int curl_code) override {
     absl::Status status;
     if (no_more_wanted_) {
-      status = Error(absl::StatusCode::kCancelled, "no more wanted");
+      status = Error(absl::StatusCode::kCancelled, "no more data is needed");
     } else if (curl_code != CURLE_OK) {
       const char* detail = error_[0] != '\0' ? error_ : curl_easy_strerror(static_cast<CURLcode>(curl_code));
       status = Error(absl::StatusCode::kUnavailable, detail);

@@ -11,14 +11,14 @@
 
 namespace tributary {
 
-// An API server over HTTP/1.1, by libcurl on a Loop. Each request in progress has its own connection, which is kept for
-// the next request. Errors of requests, passed to on_end:
-//   Unavailable         no connection, or a broken one; a server with a certificate that is not accepted
-//   FailedPrecondition  a file of the access cannot be used
+// Sends requests to an API server over HTTP/1.1, with libcurl on a Loop. Each request in progress has a connection of
+// its own. Later requests use the connection again. Error codes that on_end gets:
+//   Unavailable         no connection, or a broken one; the server's certificate is not accepted
+//   FailedPrecondition  a file of `access` cannot be used
 //   Cancelled           on_bytes returned false
 class HttpTransport : public ApiTransport {
  public:
-  // The loop must outlive the transport. The transport must outlive its requests.
+  // `loop` must outlive the transport. The transport must outlive its requests.
   HttpTransport(Loop& loop, ApiAccess access, Metrics& metrics);
   ~HttpTransport() override;
 

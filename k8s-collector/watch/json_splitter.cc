@@ -67,7 +67,8 @@ absl::Status JsonSplitter::FeedOutside(char c) {
   if (depth_ == 0 && (begun_ ? !IsSpace(c) : c != '{' && !IsSpace(c))) {
     return Error(absl::StatusCode::kInvalidArgument, begun_ ? "more than one JSON object" : "not a JSON object");
   }
-  if (rest_.size() >= kRestBytesMax) return Error(absl::StatusCode::kInvalidArgument, "too much data around the items");
+  if (rest_.size() >= kRestBytesMax)
+    return Error(absl::StatusCode::kInvalidArgument, "too much data before or after the list of items");
   KeepRest(c);
   return absl::OkStatus();
 }

@@ -10,8 +10,9 @@
 
 namespace tributary {
 
-// Splits an API server's answer into its objects while it arrives. Keeps one object at a time, however long the answer
-// is. Looks only at quotes and brackets: the parser of an object decides whether it is JSON.
+// Splits an API server's answer into its objects while the answer arrives. Keeps only one object at a time in memory,
+// even if the answer is long. Finds the ends of objects only by quotes and brackets. So the caller's parser must check
+// that an object is valid JSON.
 class JsonSplitter {
  public:
   enum class Shape {
@@ -23,8 +24,9 @@ class JsonSplitter {
 
   JsonSplitter(Shape shape, size_t object_bytes_max) : shape_(shape), object_bytes_max_(object_bytes_max) {}
 
-  // Calls `take` for each complete object until `take` returns false. Skips objects over `object_bytes_max`.
-  // InvalidArgument if this is not such an answer; the message shows its first bytes.
+  // Processes the next bytes of the answer. Calls `take` for each complete object, until `take` returns false. Skips
+  // objects larger than `object_bytes_max`. Returns InvalidArgument if the answer does not have the form of `shape`.
+  // The message contains the bytes where this was found.
   absl::Status Feed(std::string_view bytes, const Take& take);
 
   bool whole() const { return depth_ == 0 && begun_; }  // the answer could end here
@@ -32,7 +34,7 @@ class JsonSplitter {
   uint64_t too_large() const { return too_large_; }
 
  private:
-  // Depth at which wanted objects begin.
+  // Returns the nesting depth at which the objects for `take` begin.
   size_t outside() const { return shape_ == Shape::kObjects ? 0 : 2; }
   bool at_items() const;
   absl::Status FeedOutside(char c);

@@ -8,7 +8,8 @@
 
 namespace tributary {
 
-// The parts of a Kubernetes object that attributes are made of. All sizes are limited, whatever the API server sends.
+// The parts of a Kubernetes object that become attributes. All sizes are limited, because the API server may send large
+// objects.
 struct KubeObject {
   static constexpr size_t kLabelsMax = 256;      // and as many annotations
   static constexpr size_t kTextBytesMax = 4096;  // of one label, annotation, image, …
@@ -21,7 +22,8 @@ struct KubeObject {
     std::string kind, name, uid;
     bool controller = false;
   };
-  // From the pod's specification. All kinds of containers share one space of names.
+  // A container of the pod's specification. No two containers of a pod have the same name, even if one is an init
+  // container.
   struct Container {
     std::string name, image;
     bool is_main = false;  // neither an init nor an ephemeral container
@@ -45,7 +47,7 @@ struct KubeObject {
 
   size_t left_out = 0;  // labels and the like beyond the limits above
 
-  // `texts` may be sorted or not. Returns "" if there is no such key.
+  // Returns the value of `key`, or "" if `texts` does not contain it.
   static std::string_view Find(const Texts& texts, std::string_view key) {
     for (const auto& [name, value] : texts) {
       if (name == key) return value;

@@ -85,7 +85,7 @@ class KubeconfigReader {
   absl::Status TakeUser(const YAML::Node& user, ApiAccess& access) const {
     if (user["exec"] || user["auth-provider"]) {
       return Invalid(
-          "its user gets credentials by running a program (exec or auth-provider), and k8s-collector runs none: use a "
+          "its user gets credentials from a program (exec or auth-provider), and k8s-collector runs no programs: use a "
           "token, a tokenFile or a client certificate, for example of a service account (docs/k8s-collector.md)");
     }
     for (const char* key : {"username", "password", "as", "as-uid"}) {

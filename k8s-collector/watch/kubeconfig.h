@@ -7,9 +7,10 @@
 
 namespace tributary {
 
-// Reads a file of kubectl (client.authentication.k8s.io and kubeconfig v1): the named context, or the current one if
-// `context` is "". InvalidArgument if the file is not a kubeconfig, or if it needs features that are not supported
-// here: programs that get credentials, passwords, proxies.
+// Reads an API server's address and credentials from kubectl's configuration file (kubeconfig v1). Uses the context
+// with the name `context`, or the file's current context if `context` is "". Returns InvalidArgument if the file is not
+// a kubeconfig, or if it needs a feature that is not supported here, such as programs that get credentials, passwords,
+// or proxies.
 absl::StatusOr<ApiAccess> ReadKubeconfig(const std::string& path, const std::string& context);
 
 }  // namespace tributary

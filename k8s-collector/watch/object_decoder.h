@@ -23,14 +23,15 @@ struct WatchEvent {
   ApiError error;     // of kError
 };
 
-// The parts of a list around its items.
+// The members of a list other than its items.
 struct ListEnd {
   std::string resource_version;
   std::string more;  // token of the next page; "" after the last
 };
 
-// Decodes JSON of the Kubernetes API to structs. Every byte of it may be wrong. Errors are InvalidArgument: not JSON,
-// or not the expected object. Thread: one. Keeps its memory for the next object, unless the object was large.
+// Decodes JSON of the Kubernetes API to structs. The JSON may be malformed or hostile. Returns InvalidArgument if the
+// text is not JSON or not the expected object. Not thread-safe. Reuses its memory for the next object, unless an object
+// was large.
 class ObjectDecoder {
  public:
   ObjectDecoder();
@@ -39,7 +40,7 @@ class ObjectDecoder {
   absl::StatusOr<KubeObject> DecodeObject(std::string_view json);
   absl::StatusOr<WatchEvent> DecodeEvent(std::string_view json);
   absl::StatusOr<ListEnd> DecodeListEnd(std::string_view json);
-  // Decodes a body that may be anything. A body that is not a Status gives a code of 0 and no message.
+  // Decodes the body of an error answer. If the body is not a Status, returns code 0 and no message.
   ApiError DecodeError(std::string_view json);
 
  private:

@@ -11,14 +11,15 @@
 
 namespace tributary {
 
-// Writes the requests and answers of another transport into a directory, one file per kind, in the form of
-// api_recording.h. Never writes data that identifies the client. The recording ends if a file cannot be written to, or
-// after one GiB in total. The end is logged once, and requests continue.
+// Passes requests to another transport, and records the requests and answers in a directory (api_recording.h). Does not
+// record the client's credentials. Stops recording if a file cannot be written, or when the recording has reached 1
+// GiB. This is logged once, and requests continue.
 class RecordingTransport : public ApiTransport {
  public:
   static constexpr uint64_t kBytesMax = 1u << 30;
 
-  // Creates the directory if it does not exist. AlreadyExists if it contains a recording. Other errors come from errno.
+  // Creates the directory if it does not exist. Returns AlreadyExists if it already contains a recording, and otherwise
+  // the errors of ErrnoStatus.
   static absl::StatusOr<std::unique_ptr<RecordingTransport>> Open(const std::string& directory, ApiTransport& below,
                                                                   const Clock& clock);
   ~RecordingTransport() override;

@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// The watched kinds of Kubernetes objects, owners before the objects that they own.
+// The kinds of Kubernetes objects that k8s-collector watches. A kind comes before the kinds that its objects own.
 enum class ResourceKind : uint8_t {
   kNamespaces,
   kNodes,

@@ -144,7 +144,8 @@ void ResourceWatch::OnEnd(const absl::Status& transport, MonotonicNs now) {
 void ResourceWatch::EndList(MonotonicNs now) {
   absl::StatusOr<ListEnd> end = decoder_.DecodeListEnd(splitter_->rest());
   if (!end.ok() || !splitter_->whole()) {
-    Fail(WatchFailure::kMalformed, fmt::format("list: {}", end.ok() ? "answer cut off" : Message(end.status())), now);
+    Fail(WatchFailure::kMalformed, fmt::format("list: {}", end.ok() ? "the answer was cut off" : Message(end.status())),
+         now);
     return;
   }
   Settle();

@@ -17,9 +17,9 @@
 
 namespace tributary {
 
-// Receives the objects of a cluster. Between OnListBegin and OnListEnd it receives all objects of a kind. A known
-// object that is not among them has been deleted. A list may begin again before its end. An object may be received
-// twice.
+// Receives the objects of a cluster. Between OnListBegin and OnListEnd, OnObject is called for every object of the
+// kind. If an earlier object is not among them, it has been deleted. OnListBegin may be called again before OnListEnd:
+// the list then starts again. OnObject may be called twice for the same state of an object.
 class WatchEvents {
  public:
   virtual ~WatchEvents() = default;
@@ -29,11 +29,11 @@ class WatchEvents {
   virtual void OnListEnd(ResourceKind kind) = 0;
 };
 
-// Follows all objects of one kind, by the API's rules ("Efficient detection of changes", Kubernetes API concepts).
-// Lists them page by page and watches from there on. After an interruption it continues where it stopped. It lists
-// again when the server no longer has that state (410 Gone), and after answers that it could not use. This class says
-// what to request and when, and receives the answers. The caller provides time, network and credentials. On its owner's
-// thread.
+// Keeps up with all objects of one kind, as Kubernetes documents it ("Efficient detection of changes", Kubernetes API
+// concepts). Lists the objects page by page, and then watches their changes. If a watch ends, the next watch continues
+// from the last received change. If the server no longer has this change (410 Gone), or if an answer was unusable, it
+// lists the objects again. This class decides what to request and when, and processes the answers. The caller makes the
+// requests and provides the time. Use it on the thread of its owner.
 class ResourceWatch {
  public:
   struct Options {
@@ -58,8 +58,8 @@ class ResourceWatch {
     std::string_view accept;  // media types
     int64_t silence_ns = 0;   // end an answer without a byte for this long, as DeadlineExceeded
   };
-  // Time of the next request. Begin() starts the request. Then its answer comes in: OnAnswer() once or never,
-  // OnBytes(), and OnEnd() once, in any case.
+  // The time of the next request. At this time, the caller must call Begin and send the request that it returns. Then
+  // the caller must call OnAnswer (unless there is no answer), OnBytes for the bytes of the answer, and always OnEnd.
   MonotonicNs due() const { return due_; }
   Request Begin(MonotonicNs now);
   void OnAnswer(int status, int64_t retry_after_s, MonotonicNs now);
@@ -68,10 +68,10 @@ class ResourceWatch {
 
   const ResourceInfo& info() const { return info_; }
   bool listed() const { return listed_; }  // at least once
-  // True after repeated refusals (not allowed, or not found): do not wait for this kind. Fewer than kRefusalsMax
-  // refusals in a row do not count: an API server that has just started does not know its own rules yet.
+  // Returns true after kRefusalsMax refusals (403 or 404) in a row: the caller should not wait for this kind. A few
+  // refusals do not count, because an API server that has just started refuses requests until it has loaded its rules.
   bool refused() const { return refusals_ >= kRefusalsMax; }
-  // The current problem, for people; "" if there is none.
+  // A description of the current problem, for logs. "": there is none.
   const std::string& trouble() const { return trouble_; }
 
  private:

@@ -93,7 +93,7 @@ class ModelServer {
       wanted = watch.OnBytes(body.substr(i, piece), now);
       i += piece;
     }
-    watch.OnEnd(wanted ? end : Error(absl::StatusCode::kCancelled, "no more wanted"), now);
+    watch.OnEnd(wanted ? end : Error(absl::StatusCode::kCancelled, "no more data is needed"), now);
   }
 
   std::mt19937_64 random_;

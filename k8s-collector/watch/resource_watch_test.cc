@@ -24,7 +24,7 @@ class ResourceWatchTest : public testing::Test {
   std::string Begin() { return Begin(watch_); }
   void Answer(int status, std::string_view body, int64_t retry_after_s = 0, absl::Status end = absl::OkStatus()) {
     watch_.OnAnswer(status, retry_after_s, now_);
-    if (!watch_.OnBytes(body, now_)) end = Error(absl::StatusCode::kCancelled, "no more wanted");
+    if (!watch_.OnBytes(body, now_)) end = Error(absl::StatusCode::kCancelled, "no more data is needed");
     watch_.OnEnd(end, now_);
   }
   void ListNothing() {

@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// Why a request failed.
+// The reason why a request failed.
 enum class WatchFailure : uint8_t {
   kConnection,    // no connection, or a broken one
   kSilent,        // no byte for too long
@@ -21,7 +21,7 @@ enum class WatchFailure : uint8_t {
 };
 constexpr size_t kWatchFailureCount = 9;
 
-// Counters of all kinds' watches together.
+// Counters over the watches of all kinds.
 struct WatchMetrics {
   explicit WatchMetrics(Metrics& metrics);
 

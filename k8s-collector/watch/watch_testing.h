@@ -10,11 +10,11 @@
 
 #include "k8s-collector/watch/resource_watch.h"
 
-// For tests: a log of a watch's events, and texts as an API server sends them.
+// For tests: a log of WatchEvents calls, and JSON texts as an API server sends them.
 
 namespace tributary {
 
-// The events of a watch, as a log, and the current objects by uid.
+// Logs the calls that it receives, and keeps the current objects by uid.
 class WatchLog : public WatchEvents {
  public:
   void OnListBegin(ResourceKind) override {

@@ -26,22 +26,26 @@ CpuBudget::CpuBudget(const Options& options, const Clock& clock, Metrics& metric
       clock_(clock),
       callbacks_(std::move(callbacks)),
       shown_(std::make_shared<Shown>()),
-      lowered_(metrics.AddCounter("tributary_collector_rate_changes_total",
-                                  "Changes of the sampling rate, by direction", {{"direction", "lowered"}})),
-      raised_(metrics.AddCounter("tributary_collector_rate_changes_total", "Changes of the sampling rate, by direction",
-                                 {{"direction", "raised"}})),
+      lowered_(
+          metrics.AddCounter("tributary_collector_rate_changes_total",
+                             "How often the sampling rate was lowered or raised to keep the CPU budget, by direction",
+                             {{"direction", "lowered"}})),
+      raised_(
+          metrics.AddCounter("tributary_collector_rate_changes_total",
+                             "How often the sampling rate was lowered or raised to keep the CPU budget, by direction",
+                             {{"direction", "raised"}})),
       governor_({.budget = options.budget, .period_ns = options.period_ns}),
       period_ns_(options.period_ns) {
   shown_->period_ns = period_ns_;
   metrics.AddCallback("tributary_collector_sample_rate_hz",
-                      "Sampling rate in force, which the CPU budget may have lowered, in samples per second and CPU",
+                      "Current sampling rate in samples per second and CPU; --cpu-budget may have lowered it",
                       /*is_counter=*/false, {}, [shown = shown_] { return Hz(shown->period_ns); });
   metrics.AddCallback("tributary_collector_cpu_share",
-                      "Share of the node's CPU time that the collector used in the newest complete measurement; 0 "
-                      "before the first",
+                      "Share of the node's CPU time that the collector used during the last complete measurement; 0 "
+                      "before the first measurement",
                       /*is_counter=*/false, {}, [shown = shown_] { return shown->share.load(); });
   metrics.AddCallback(
-      "tributary_collector_process_cpu_seconds_total", "CPU time of the collector's process and its children",
+      "tributary_collector_process_cpu_seconds_total", "CPU time of the collector's process and its child processes",
       /*is_counter=*/true, {}, [shown = shown_] { return static_cast<double>(shown->process_ns) / kNsPerSecond; });
 }
 

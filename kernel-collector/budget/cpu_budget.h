@@ -15,8 +15,8 @@ namespace tributary {
 
 int OnlineCpuCount();
 
-// Measures the collector's cost, reports it as metrics, and changes the sampling period when the governor says so. Runs
-// on the thread that calls Tick. Costs a few system calls per second.
+// Measures the collector's CPU time, reports it as metrics, and sets the sampling period that the CpuGovernor chooses.
+// Use it on one thread. Costs a few system calls per second.
 class CpuBudget {
  public:
   struct Options {
@@ -41,7 +41,7 @@ class CpuBudget {
   int64_t period_ns() const { return period_ns_; }  // the period in force
 
  private:
-  // The values of the metrics, which may be read after this object is gone.
+  // The values of the metrics. They are shared, because metrics may be read after this object was destroyed.
   struct Shown;
 
   void Change();

@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// The collector's cost so far. Totals only grow; a total that shrinks counts as unchanged.
+// The CPU time that the collector has used so far. A total that is smaller than in the call before counts as unchanged.
 struct CpuUse {
   MonotonicNs time;
   int64_t process_ns = 0;  // CPU time of the process and its children, user and system
@@ -17,24 +17,26 @@ struct CpuUse {
   int online_cpus = 1;
 };
 
-// Chooses the sampling period that keeps the collector within its share of the node's CPU time.
+// Chooses the sampling period that keeps the collector's CPU time within its budget, a share of the node's CPU time.
 //
-// The share holds on average over about a minute, not at every instant. Unused time is saved, up to a minute's worth. A
-// burst (the first scan of all processes, a storm of new ones) takes time from the savings without a change of the
-// rate. The governor starts with full savings. It judges the use in windows of 5 s:
-//  - The savings are gone and the cost is still over budget: lowers the rate, by at least one step. It takes as many
-//    steps as the recent mean needs if all cost came from samples.
-//  - The savings are a quarter of a minute, and the recent mean would stay under 4/5 of the budget at a higher rate
-//    even if all cost came from samples: raises the rate to the highest such rate.
-//  - Part of the cost does not come from samples. So a higher rate may fit into the budget although the rule above
-//    never chooses it. If the mean is under 4/5 of the budget, the rate is raised by one step as an attempt, after a
-//    minute. If that step had to be undone, the next attempt comes after twice the wait, up to 16 minutes.
-// So under a steady load, the rate settles. After that it changes only by one step for such an attempt, more and more
-// rarely. After every change the rate stays for at least three windows and 20 periods, unless the budget is exceeded.
-// The reason: each change discards the elapsed part of a period on every CPU, half a period on average. The samples' ns
-// do not count this time.
+// The budget holds on average over about a minute, not at every instant. Unused budget is saved, up to the budget of
+// one minute. A burst of work, such as the first scan of all processes, uses up savings, and does not change the
+// sampling rate at once. The governor starts with full savings. It applies these rules after each window of 5 s:
+//  - If there are no savings left and the window's cost was over budget, it lowers the rate by at least one step. It
+//    lowers the rate so far that the recent mean cost would fall to 9/10 of the budget, if the cost were proportional
+//    to the rate.
+//  - If the savings are at least the budget of 15 s, it may raise the rate. It chooses the highest rate at which the
+//    recent mean cost would stay within 4/5 of the budget, if the cost were proportional to the rate.
+//  - Part of the cost does not depend on the rate. So a higher rate may fit into the budget although the rule above
+//    does not choose it. With the same savings, and a mean cost within 4/5 of the budget, the governor raises the rate
+//    by one step as an attempt, at the earliest one minute after the last change. If the governor has to lower the rate
+//    again, the wait before the next attempt doubles, up to 16 minutes.
+// So under a steady load, the rate settles. After that, it changes only for such attempts, which become rare. After a
+// change, the governor does not raise the rate for at least three windows and 20 periods. The reason: each change
+// discards the elapsed part of the current period on every CPU, half a period on average. The values of the samples
+// (ns) do not contain this time.
 //
-// Pure: no clock, no system call. Use it on any one thread.
+// Reads no clock and makes no system calls. Not thread-safe.
 class CpuGovernor {
  public:
   static constexpr int64_t kWindowNs = 5 * kNsPerSecond;
@@ -50,15 +52,17 @@ class CpuGovernor {
   explicit CpuGovernor(const Options& options);
 
   // Call it about every second; the first call begins the first window. Returns true if period_ns() has changed; the
-  // caller must then set it.
+  // caller must then apply the new period.
   bool Feed(const CpuUse& use);
 
-  // Sets another configured period, in force at once. The savings stay, so frequent changes gain nothing.
+  // Sets another configured period, and chooses it at once. Keeps the savings as they are, so frequent calls do not get
+  // more CPU time.
   void SetConfiguredPeriod(int64_t period_ns);
 
   int64_t period_ns() const { return ladder_.period_ns(step_); }
   bool at_lowest_rate() const { return step_ + 1 == ladder_.size(); }
-  // Returns the share of the node in the last complete window; nullopt before the first one.
+  // Returns the share of the node's CPU time that the collector used in the last complete window; nullopt if no window
+  // is complete.
   std::optional<double> share() const { return share_; }
 
  private:

@@ -67,7 +67,7 @@ absl::StatusOr<Attributes> AskCloud(Cloud cloud, const HttpAsk& ask) {
     case Cloud::kAzure:
       return AskAzure(ask);
   }
-  return Error(absl::StatusCode::kInvalidArgument, "no cloud to ask");
+  return Error(absl::StatusCode::kInvalidArgument, "no cloud provider is chosen");
 }
 
 }  // namespace tributary

@@ -36,7 +36,8 @@ absl::StatusOr<Attributes> AskAws(const HttpAsk& ask) {
       ask,
       {.method = "PUT", .path = std::string(kTokenPath), .headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "60"}}});
   if (token.status().code() == absl::StatusCode::kDeadlineExceeded) {
-    return WithContext(token.status(), "in a container, the instance's metadata hop limit may be too low");
+    return WithContext(token.status(),
+                       "if the collector runs in a container, the instance's metadata hop limit may be too low");
   }
   RETURN_IF_ERROR(token.status());
   if (!IsToken(token->body)) return Error(absl::StatusCode::kInvalidArgument, "the answer is not a token");

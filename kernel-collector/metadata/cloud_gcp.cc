@@ -40,7 +40,7 @@ absl::StatusOr<Attributes> AskGcp(const HttpAsk& ask) {
   SetIdentifier(out, "host.id", id);
   SetIdentifier(out, "host.type", LastPart(type));
   if (FindAttribute(out, "host.id").empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, "the metadata server gives no instance id");
+    return Error(absl::StatusCode::kInvalidArgument, "the metadata server's answer has no instance id");
   }
   SetIdentifier(out, "cloud.resource_id",
                 fmt::format("//compute.googleapis.com/projects/{}/zones/{}/instances/{}", project, zone, id));

@@ -16,9 +16,9 @@
 
 namespace tributary {
 
-// Asks the cloud's instance service once, when the collector starts. If the service does not answer, asks again with
-// growing pauses. There are five attempts in all, with pauses of 30 s in total. One line in the log reports the result.
-// Loop thread. Requests run on `executor` and take at most `timeout_ns` each, so the loop never waits for them.
+// Requests the machine's attributes from the cloud's instance service when the collector starts. If an attempt fails,
+// tries again after a pause. There are at most five attempts, with growing pauses of 30 s in total. Logs the result in
+// one line. Loop thread only. Each attempt runs on `executor` and takes at most `timeout_ns`.
 class CloudMetadata {
  public:
   struct Options {
@@ -26,8 +26,8 @@ class CloudMetadata {
     HttpEndpoint endpoint;
     int64_t timeout_ns = kNsPerSecond;
   };
-  // `done` is called once, with the service's attributes, or with none after the last failed attempt. For kNone it is
-  // called from inside Start.
+  // `done` is called once: with the service's attributes, or without attributes if the last attempt failed. If there is
+  // no cloud (kNone), Start calls `done` without attributes.
   CloudMetadata(Options options, Executor& executor, AlarmSource& alarms, Metrics& metrics,
                 std::function<void(const Attributes&)> done);
 

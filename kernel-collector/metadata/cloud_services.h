@@ -6,7 +6,7 @@
 #include "kernel-collector/metadata/http_client.h"
 #include "profile/attributes.h"
 
-// The individual instance services; cloud.h selects one. Errors as for AskCloud.
+// Requests to the instance service of each cloud. AskCloud in cloud.h selects one of them, and describes the errors.
 
 namespace tributary {
 
@@ -15,7 +15,8 @@ absl::StatusOr<Attributes> AskAws(const HttpAsk& ask);
 absl::StatusOr<Attributes> AskGcp(const HttpAsk& ask);
 absl::StatusOr<Attributes> AskAzure(const HttpAsk& ask);
 
-// Returns the answer if its status is 200. NotFound: status 404. Unavailable: another status.
+// Sends `request` and returns the answer if its HTTP status is 200. NotFound: the status is 404. Unavailable: it is
+// another status.
 absl::StatusOr<HttpResponse> AskOk(const HttpAsk& ask, const HttpRequest& request);
 
 // Sets the attribute if the value can be an identifier: 1 to 255 bytes, printable ASCII.

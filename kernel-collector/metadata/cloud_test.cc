@@ -108,7 +108,7 @@ TEST(AskCloud, RefusesAwsTokensThatCouldForgeAHeader) {
 
 TEST(AskCloud, AMissingAwsTokenNamesTheHopLimit) {
   auto attributes = AskCloud(Cloud::kAws, [](const HttpRequest&) -> absl::StatusOr<HttpResponse> {
-    return Error(absl::StatusCode::kDeadlineExceeded, "no answer in time");
+    return Error(absl::StatusCode::kDeadlineExceeded, "no answer within the time limit");
   });
   EXPECT_NE(Message(attributes.status()).find("hop limit"), std::string::npos) << attributes.status();
 }

@@ -14,22 +14,22 @@ namespace tributary {
 // Returns whether `id` can be a Docker container id: 64 hexadecimal digits.
 bool IsDockerContainerId(std::string_view id);
 
-// Asks Docker's API (Engine API, any version; podman has the same). Keeps the data of at most kImagesMax images.
-// Blocks; one thread at a time.
+// Sends requests to Docker's Engine API (any version; podman has the same API). Caches the data of at most kImagesMax
+// images. Calls block. Only one thread at a time may use this object.
 //
 // Errors of all functions: Unavailable or DeadlineExceeded: Docker does not answer now, but may answer later.
-// FailedPrecondition: there is no Docker. InvalidArgument, ResourceExhausted: the answer is unusable, and a second
-// attempt would not help.
+// FailedPrecondition: Docker's socket does not exist. InvalidArgument, ResourceExhausted: the answer is unusable, and a
+// second attempt would not help.
 class DockerClient {
  public:
   static constexpr size_t kImagesMax = 256;
   static constexpr size_t kBodyBytesMax = 4u << 20;
 
-  // `ask` must reach Docker, and must have a timeout.
+  // `ask` must send requests to Docker, and must have a timeout.
   explicit DockerClient(HttpAsk ask, std::string namespace_label = "")
       : ask_(std::move(ask)), namespace_label_(std::move(namespace_label)) {}
 
-  // Returns Docker's data of a container, with its image. NotFound: Docker has no container with this id.
+  // Returns Docker's data about a container and its image. NotFound: Docker has no container with this id.
   absl::StatusOr<DockerContainer> Inspect(const std::string& id);
   // Returns the ids of all running containers.
   absl::StatusOr<std::vector<std::string>> ListRunning();
@@ -43,8 +43,8 @@ class DockerClient {
   std::map<std::string, Attributes> images_;
 };
 
-// Returns an HttpAsk over the socket at `path`. Uses `host_dir`/path if that exists at the time of the request. The
-// timeout is two seconds per answer.
+// Returns an HttpAsk that sends requests to the Unix socket `path`. If `host_dir`/path exists at the time of the
+// request, it uses that socket. Each request has a timeout of two seconds.
 HttpAsk DockerSocket(std::string path, std::string host_dir);
 
 }  // namespace tributary

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "profile/attributes.h"
 
-// The attributes of one container from Docker's API. Labels and names are hostile: users choose them freely.
+// Parses the attributes of one container from Docker's answers. Users can put any text into labels and names.
 
 namespace tributary {
 
@@ -18,15 +18,16 @@ struct DockerContainer {
   size_t labels_left_out = 0;
 };
 
-// Parses the answer to GET /containers/ID/json: container.name, container.image.*, container.runtime.name,
-// container.label.*, and Kubernetes' and ECS's labels as k8s.* and aws.ecs.*. If `namespace_label` is not empty, that
-// label's value becomes service.namespace. Never returns the container's environment or arguments. InvalidArgument: not
-// such a document, or another container's.
+// Parses the answer to GET /containers/ID/json. Returns the attributes container.name, container.image.*,
+// container.runtime.name and container.label.*. Labels of Kubernetes and ECS become attributes k8s.* and aws.ecs.*. If
+// `namespace_label` is not empty, the value of this label becomes service.namespace. Never returns the container's
+// environment or arguments. InvalidArgument: `json` is not such an answer, or is about another container than `id`.
 absl::StatusOr<DockerContainer> ParseDockerContainer(std::string_view json, std::string_view id,
                                                      std::string_view namespace_label);
 
-// Parses the answer to GET /images/ID/json: container.image.repo_digests (separated by commas). Also returns the name
-// and tag, for a container that was created from an image's id. InvalidArgument: not such a document.
+// Parses the answer to GET /images/ID/json. Returns container.image.repo_digests (separated by commas), and the image's
+// name and tag. The answer about a container lacks this name and tag if the container was created from an image id.
+// InvalidArgument: `json` is not such an answer.
 absl::StatusOr<Attributes> ParseDockerImage(std::string_view json);
 
 }  // namespace tributary

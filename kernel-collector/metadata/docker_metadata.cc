@@ -19,7 +19,8 @@ constexpr size_t kWaitingWithoutDockerMax = 256;
 
 Counter& Requests(Metrics& metrics, const char* result) {
   return metrics.AddCounter("tributary_collector_docker_containers_total",
-                            "Containers that Docker was asked about, by result", {{"result", result}});
+                            "Containers for which the collector needed metadata from Docker, by result",
+                            {{"result", result}});
 }
 
 }  // namespace
@@ -37,10 +38,9 @@ DockerMetadata::DockerMetadata(std::shared_ptr<DockerClient> client, Executor& e
       not_found_(Requests(metrics, "not_found")),
       failed_(Requests(metrics, "failed")),
       refused_(Requests(metrics, "refused")),
-      labels_left_out_(
-          metrics.AddCounter("tributary_collector_docker_labels_left_out_total",
-                             "Labels that were left out of containers' metadata: beyond the 64 of one container, or "
-                             "too long")),
+      labels_left_out_(metrics.AddCounter("tributary_collector_docker_labels_left_out_total",
+                                          "Labels of containers that were left out, because a container had more than "
+                                          "64 labels or a label was too long")),
       next_(alarms.NewAlarm([this] {
         pausing_ = false;
         AskNext();
@@ -109,7 +109,7 @@ void DockerMetadata::PauseAfter(const absl::Status& failure) {
 
 void DockerMetadata::Log(const absl::Status& failure) {
   if (uint64_t held; log_limit_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("cannot read containers from docker cause=\"{}\" waiting={} suppressed={}", Message(failure),
+    LogWarning("cannot get metadata of containers from Docker cause=\"{}\" waiting={} suppressed={}", Message(failure),
                waiting_.size(), held);
   }
 }

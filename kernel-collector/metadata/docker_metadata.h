@@ -20,23 +20,22 @@
 
 namespace tributary {
 
-// Reports Docker's data of sampled containers. Docker is asked once for each container, when the container is first
-// seen; a failed request is repeated. So the cost depends on the number of sampled containers, not on the number of
-// running ones. Once a minute one list of the running containers shows which containers have ended. Sends one request
-// at a time, at most 50 per second. While Docker does not answer, it pauses for up to a minute between requests. At
-// most kContainersMax containers are known or waiting. Containers above the limit are counted and not requested. Loop
-// thread; requests run on `executor`.
+// Reports Docker's data about sampled containers. Requests the data of a container once, when a process of the
+// container is first sampled. If Docker does not answer, the request is repeated. So the cost depends on the number of
+// sampled containers, not on the number of running containers. Once a minute, requests the list of running containers
+// to find out which containers have ended. Sends one request at a time, at most 50 per second. While Docker does not
+// answer, it pauses for up to a minute between requests. Stores at most kContainersMax containers. Containers above the
+// limit are counted and not requested. Loop thread only; requests run on `executor`.
 class DockerMetadata {
  public:
   static constexpr size_t kContainersMax = 4096;
   static constexpr int kAttemptsMax = 5;
 
-  // `client` is used on the executor and is kept alive by this object. `executor`, `feed` and `clock` must outlive this
-  // object.
+  // `client` is used only on `executor`. The borrowed objects must outlive this object.
   DockerMetadata(std::shared_ptr<DockerClient> client, Executor& executor, AlarmSource& alarms, const Clock& clock,
                  intake::MetadataFeed& feed, Metrics& metrics);
 
-  // Accepts any id, any number of times.
+  // Requests the container's data if `id` is new. Ignores ids that Docker does not use.
   void OnContainerSeen(std::string_view id);
 
  private:

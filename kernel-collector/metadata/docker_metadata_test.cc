@@ -29,7 +29,7 @@ class DockerMetadataTest : public ::testing::Test {
       return HttpResponse{.status = 200, .body = "[" + list + "]"};
     }
     const std::string id = request.path.substr(std::string("/containers/").size(), 64);
-    if (id == hangs_) return Error(absl::StatusCode::kDeadlineExceeded, "no answer in time");
+    if (id == hangs_) return Error(absl::StatusCode::kDeadlineExceeded, "no answer within the time limit");
     if (!running_.contains(id)) return HttpResponse{.status = 404};
     return HttpResponse{.status = 200, .body = fmt::format(R"({{"Id":"{}","Name":"/web"}})", id)};
   }

@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// Alarms that a test rings.
+// Alarms that ring when the test calls Ring.
 class FakeAlarms final : public AlarmSource {
  public:
   std::unique_ptr<Alarm> NewAlarm(std::function<void()> callback) override {
@@ -18,7 +18,7 @@ class FakeAlarms final : public AlarmSource {
     return std::make_unique<FakeAlarm>(state);
   }
 
-  // Returns the delay or period of an alarm, by the order of their creation; nullopt: not set.
+  // Returns the delay or period of alarm number `which`, in order of creation; nullopt if it is not set.
   std::optional<uint64_t> delay_ms(size_t which) const { return states_.at(which)->delay_ms; }
   // Returns false if the alarm is not set.
   bool Ring(size_t which) {

@@ -19,8 +19,9 @@
 
 namespace tributary {
 
-// A service with answers from a test, right or wrong. `serve` gets the request and writes any bytes to the socket,
-// until the peer has gone (then Write returns false). One connection at a time, on its own thread.
+// A service that sends the answers of a test, well-formed or not. `serve` gets the request and writes any bytes to the
+// socket. Write returns false if the peer has closed the connection. The server runs on its own thread, and serves one
+// connection at a time.
 class FakeHttpServer {
  public:
   using Serve = std::function<void(const std::string& request, int socket)>;
@@ -61,7 +62,7 @@ class FakeHttpServer {
     }
     return true;
   }
-  // Sends nothing until the peer has gone.
+  // Sends nothing, and returns when the peer has closed the connection.
   static void Hang(int socket) {
     char ignored[64];
     while (recv(socket, ignored, sizeof ignored, 0) > 0) {

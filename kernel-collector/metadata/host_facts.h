@@ -8,19 +8,20 @@
 
 namespace tributary {
 
-// Returns the permanent id of this machine: the content of /etc/machine-id, else D-Bus's copy of this id, else the
-// firmware's UUID (only root may read the UUID). Returns "" if there is none.
+// Returns the permanent id of this machine from the first source that has one: /etc/machine-id, D-Bus's copy of it, the
+// firmware's UUID (which only root may read). Returns "" if no source has an id.
 std::string ReadHostId(const HostFiles& files, const std::string& sys_root);
 
-// Returns the host's name: the name that the kernel reports. If this process has another UTS namespace than process 1
-// (in a container), the host's /etc/hostname is read first.
+// Returns the host's name, as the kernel reports it. If this process has another UTS namespace than process 1 (it runs
+// in a container), returns the name in the host's /etc/hostname, if that file can be read.
 std::string ReadHostName(const HostFiles& files, const std::string& proc_root);
 
-// Returns os.type, os.name, os.version, os.description and os.build_id (OpenTelemetry's conventions), from
-// /etc/os-release.
+// Returns os.type, os.name, os.version, os.description and os.build_id (OpenTelemetry's conventions), from the host's
+// os-release(5) file.
 Attributes ReadOs(const HostFiles& files);
 
-// Returns the value of one variable of an os-release(5) text, "" if it is not set.
+// Returns the value of the variable `name` in `text`, the content of an os-release(5) file. Returns "" if it is not
+// set.
 std::string OsReleaseValue(std::string_view text, std::string_view name);
 
 }  // namespace tributary

@@ -14,7 +14,7 @@ absl::StatusOr<std::string> HostFiles::Read(const std::string& path, size_t byte
     auto file = OpenRegularFileIn(root, path);
     if (file.ok()) return ReadWholeFile(file->get(), bytes_max, path);
   }
-  return Error(absl::StatusCode::kNotFound, fmt::format("read {}: not on this host", path));
+  return Error(absl::StatusCode::kNotFound, fmt::format("read {}: this host has no such file", path));
 }
 
 std::string HostFiles::FirstLine(const std::string& path) const {

@@ -58,7 +58,7 @@ absl::StatusOr<SocketAddress> MakeAddress(const HttpEndpoint& endpoint) {
 absl::Status Await(const Fd& socket, short events, MonotonicNs deadline) {
   while (true) {
     const int64_t left_ns = deadline.value - Clock::Real().Monotonic().value;
-    if (left_ns <= 0) return Error(absl::StatusCode::kDeadlineExceeded, "no answer in time");
+    if (left_ns <= 0) return Error(absl::StatusCode::kDeadlineExceeded, "no answer within the time limit");
     pollfd polled{.fd = socket.get(), .events = events, .revents = 0};
     const int ready = poll(&polled, 1, static_cast<int>(std::min<int64_t>(left_ns / kNsPerMs + 1, 60'000)));
     if (ready > 0) return absl::OkStatus();

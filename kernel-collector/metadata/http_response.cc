@@ -40,7 +40,7 @@ absl::Status HttpResponseReader::Feed(std::string_view bytes) {
 
 absl::Status HttpResponseReader::End() {
   if (part_ == Part::kBodyToEnd) part_ = Part::kDone;
-  return done() ? absl::OkStatus() : Bad("the connection ended before the end of the answer");
+  return done() ? absl::OkStatus() : Bad("the connection was closed before the answer was complete");
 }
 
 // `more`: whether the rest of the buffer may hold another step.
@@ -99,11 +99,12 @@ absl::Status HttpResponseReader::ParseHead(std::string_view head) {
 absl::Status HttpResponseReader::ChooseBody() {
   const std::string coding = LowerCase(response_.Header("transfer-encoding"));
   const std::string_view length = response_.Header("content-length");
-  if (response_.status < 200) return Bad("an unexpected interim answer");
+  if (response_.status < 200) return Bad("an unexpected informational answer (status 1xx)");
   if (response_.status == 204 || response_.status == 304) {
     part_ = Part::kDone;
   } else if (!coding.empty()) {
-    if (coding != "chunked" || !length.empty()) return Bad("a transfer coding other than chunked alone");
+    if (coding != "chunked" || !length.empty())
+      return Bad("a Transfer-Encoding other than chunked, or one together with a Content-Length");
     part_ = Part::kChunkSize;
   } else if (!length.empty()) {
     const std::optional<uint64_t> bytes = ParseNumber<uint64_t>(length);

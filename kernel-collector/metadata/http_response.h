@@ -15,15 +15,15 @@ struct HttpResponse {
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
 
-  // Returns "" if there is no such header. `name` must be in lower case.
+  // Returns the value of a header, or "" if the response does not have the header. `name` must be in lower case.
   std::string_view Header(std::string_view name) const;
 };
 
-// Reads one HTTP/1.1 response (RFC 9112) piece by piece. The body has a stated length, comes in chunks, or ends with
-// the connection. The peer is not trusted: the head is limited to kHeadBytesMax, the body to the owner's limit.
+// Parses one HTTP/1.1 response (RFC 9112) as its bytes arrive. The body may have a Content-Length, be chunked, or end
+// with the connection. The peer is not trusted: the head is limited to kHeadBytesMax, and the body to `body_bytes_max`.
 //
-// InvalidArgument: the bytes are not HTTP. ResourceExhausted: more bytes than allowed. The caller must not call Feed
-// after an error, or after the end of the response. Not thread-safe.
+// InvalidArgument: the bytes are not HTTP. ResourceExhausted: the head or the body is above its limit. The caller must
+// not call Feed after an error, or after the end of the response. Not thread-safe.
 class HttpResponseReader {
  public:
   static constexpr size_t kHeadBytesMax = 16u << 10;
@@ -31,7 +31,7 @@ class HttpResponseReader {
   explicit HttpResponseReader(size_t body_bytes_max) : body_bytes_max_(body_bytes_max) {}
 
   absl::Status Feed(std::string_view bytes);
-  // Call it when the peer has closed. InvalidArgument if the response is not complete.
+  // Call it when the peer has closed the connection. InvalidArgument if the response is not complete.
   absl::Status End();
   bool done() const { return part_ == Part::kDone; }
   HttpResponse Take() && { return std::move(response_); }

@@ -33,7 +33,7 @@ constexpr Label kLabels[] = {
 
 absl::Status CheckLabel(std::string_view value) {
   if (value.size() <= kAttributeValueBytesMax && IsUtf8(value)) return absl::OkStatus();
-  return Invalid(fmt::format("must be text of {} bytes at most", kAttributeValueBytesMax));
+  return Invalid(fmt::format("must be UTF-8 text of at most {} bytes", kAttributeValueBytesMax));
 }
 
 // Checks the whole text: a part that DecodeAttributes would skip is an error here.
@@ -43,7 +43,7 @@ absl::Status CheckAttributes(std::string_view text) {
     const Attributes attributes = DecodeAttributes(pair);
     if (attributes.empty() || attributes[0].key.size() > kAttributeKeyBytesMax || !IsUtf8(attributes[0].key) ||
         !CheckLabel(attributes[0].value).ok()) {
-      return Invalid("must be KEY=VALUE, or several of them with commas between them");
+      return Invalid("must be KEY=VALUE, or several pairs KEY=VALUE, separated by commas");
     }
     if (pair.size() == rest.size()) return absl::OkStatus();
     rest.remove_prefix(pair.size() + 1);
@@ -60,15 +60,16 @@ absl::Status CheckTimeout(std::string_view value) {
 
 void MetadataOptionTable::AddTo(Options& table) {
   static_assert(std::size(kLabels) == kLabelCount);
-  table.Add({.name = "host-dir",
-             .help = "directory where /etc, /sys/fs/cgroup, /var/run, /proc and /sys of the host are mounted; a file "
-                     "that is missing in this directory is read below /proc/1/root or /",
-             .value_name = "DIR"},
-            &out_.host_dir, "/hostfs");
+  table.Add(
+      {.name = "host-dir",
+       .help = "if the collector runs in a container: directory below which /etc, /sys/fs/cgroup, /var/run, /proc and "
+               "/sys of the host are mounted; files in /etc that are missing there are read below /proc/1/root or /",
+       .value_name = "DIR"},
+      &out_.host_dir, "/hostfs");
   for (size_t i = 0; i < std::size(kLabels); ++i) {
     const Label& label = kLabels[i];
     Options::Spec spec{.name = fmt::format("labels-{}", label.name),
-                       .help = fmt::format("value of {} for all samples of this node", label.attribute),
+                       .help = fmt::format("value of the attribute {} for all samples of this node", label.attribute),
                        .value_name = "NAME",
                        .check = CheckLabel};
     if (label.in_environment) {
@@ -79,37 +80,39 @@ void MetadataOptionTable::AddTo(Options& table) {
     table.Add(std::move(spec), &labels_[i], "");
   }
   table.Add({.name = "resource-attribute",
-             .help = "attribute of all samples of this node; its value outranks any value that is found for the same "
-                     "KEY; special bytes are written as %XX, as in OTEL_RESOURCE_ATTRIBUTES",
+             .help = "attribute of all samples of this node; VALUE replaces any other value of the attribute KEY; "
+                     "write special bytes as %XX, as in OTEL_RESOURCE_ATTRIBUTES; may be repeated",
              .value_name = "KEY=VALUE",
              .check = CheckAttributes},
             &attributes_);
   table.Add({.name = "cloud-metadata",
-             .help = "cloud whose instance metadata service is asked about this machine: aws, gcp or azure; off: no "
-                     "cloud; auto: the cloud that the machine's firmware names, if any",
+             .help = "cloud from which the collector requests metadata of this machine: aws, gcp or azure; auto: the "
+                     "cloud that the machine's firmware names, if any; off: no requests",
              .value_name = "WHOSE",
              .values = {"auto", "off", "aws", "gcp", "azure"}},
             &cloud_, "auto");
   table.Add({.name = "cloud-metadata-timeout",
-             .help = "how long the cloud's instance metadata service may take for all its answers, 1ms to 1m",
+             .help = "time limit for all requests of one attempt to get the cloud's metadata, 1ms to 1m",
              .value_name = "DURATION",
              .check = CheckTimeout},
             &timeout_, "1s");
   table.Add({.name = "cloud-metadata-timeout-ms",
-             .help = "replaces --cloud-metadata-timeout, for configurations of opentelemetry-network's collectors; in "
-                     "microseconds, despite the option's name; 0: --cloud-metadata-timeout is used",
+             .help = "old form of --cloud-metadata-timeout, in microseconds despite the option's name; for "
+                     "configurations of opentelemetry-network's collectors; 0: --cloud-metadata-timeout is used",
              .value_name = "US"},
             &old_timeout_us_, 0, 0, 60'000'000);
   table.Add({.name = "cloud-metadata-endpoint",
-             .help = "URL of the cloud's instance metadata service, for tests; if empty, the cloud's own address",
+             .help = "URL of the cloud's instance metadata service, for tests; if empty, the service's usual address, "
+                     "169.254.169.254",
              .value_name = "URL",
              .check = [](std::string_view v) { return v.empty() ? absl::OkStatus() : ParseHttpEndpoint(v).status(); }},
             &out_.cloud_endpoint, "");
-  table.Add({.name = "docker-socket",
-             .help = "path of Docker's socket; the collector asks Docker for images and labels of containers; if the "
-                     "path exists below --host-dir, that socket is used; if empty, Docker is not asked",
-             .value_name = "PATH"},
-            &out_.docker_socket, "/var/run/docker.sock");
+  table.Add(
+      {.name = "docker-socket",
+       .help = "path of Docker's socket, from which the collector gets images and labels of containers; if the path "
+               "exists below --host-dir, the socket there is used; if empty, the collector does not use Docker",
+       .value_name = "PATH"},
+      &out_.docker_socket, "/var/run/docker.sock");
   table.Add({.name = "docker-ns-label",
              .help = "container label whose value becomes the container's service.namespace",
              .value_name = "LABEL",

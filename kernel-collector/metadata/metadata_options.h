@@ -10,7 +10,7 @@
 
 namespace tributary {
 
-// The attributes that the operator sets for a node, and the sources of further attributes.
+// The options for a node's metadata: attributes that the operator sets, and the sources of further attributes.
 struct MetadataOptions {
   std::string host_dir;      // where parts of the host's file system are mounted
   Attributes resource;       // labels; --resource-attribute takes precedence over them
@@ -22,7 +22,8 @@ struct MetadataOptions {
   std::string docker_namespace_label;
 };
 
-// Adds the options of MetadataOptions to a binary's table. The object must outlive Parse; call Take afterwards.
+// Adds the options for MetadataOptions to a binary's table of options. This object must exist until Options::Parse has
+// returned. The caller must then call Take.
 class MetadataOptionTable {
  public:
   explicit MetadataOptionTable(MetadataOptions& out) : out_(out) {}

@@ -16,10 +16,10 @@
 
 namespace tributary {
 
-// Reports a node's data about itself and its containers to its reducers (docs/metadata.md). The host is reported at
-// once, and again after its cloud has answered. A container is reported when Docker has answered for it. If two sources
-// have the same attribute, the operator's value takes precedence over the cloud's value, and the cloud's value over the
-// system's. Loop thread; blocking calls run on `executor`.
+// Reports the metadata of the node and of its containers to the reducers (docs/metadata.md). The host is reported at
+// start, and again when the request to its cloud has succeeded or failed. A container is reported when Docker has
+// returned its data. If two sources have the same attribute, the operator's value takes precedence over the cloud's
+// value, and the cloud's value over the system's. Loop thread only; blocking calls run on `executor`.
 class NodeMetadata {
  public:
   struct Options {

@@ -11,7 +11,7 @@
 
 namespace tributary {
 
-// The maps of the kernel's walk in plain memory, for tests. 4 MiB, and 8 MiB per chunk.
+// Fake UnwindMaps in ordinary memory, for tests. They take 4 MiB, and 8 MiB per chunk.
 class FakeUnwindMaps : public UnwindMaps {
  public:
   std::span<uint64_t> rules() override { return rules_; }
@@ -38,12 +38,13 @@ class FakeUnwindMaps : public UnwindMaps {
     return absl::OkStatus();
   }
 
-  // Returns row number `row`, as the walk reads it.
+  // Returns row number `row`, as the walk in the kernel reads it.
   uint32_t Row(uint32_t row) const {
     uint64_t pair = (*chunks.at(row / TRIB_CHUNK_ROWS))[row % TRIB_CHUNK_ROWS / 2];
     return static_cast<uint32_t>(row % 2 == 0 ? pair : pair >> 32);
   }
-  // Returns the rule that the walk would apply at `offset` of a page with the entry `page`. The page must be loaded.
+  // Returns the rule that the walk in the kernel would use at `offset` of a page with the entry `page`. The page must
+  // be loaded.
   uint64_t Rule(uint64_t page, uint32_t offset) const {
     uint32_t first = static_cast<uint32_t>(page);
     auto count = static_cast<uint32_t>(page >> TRIB_PAGE_ROWS_SHIFT & TRIB_PAGE_ROWS_MASK);

@@ -8,20 +8,21 @@
 
 namespace tributary {
 
-// The kernel side's counters (map trib_counters). Owns the map: the counters stay readable after the programs are gone.
-// Every method is thread-safe: reads are system calls (about 1 µs per counter, type and context).
+// Reads the counters of the BPF programs (map trib_counters). Owns the map, so the counters can be read after the
+// programs were unloaded. Thread-safe. Reads are system calls: about 1 µs per counter, sample type and context.
 class KernelCounters {
  public:
-  // `map` is a BPF_MAP_TYPE_PERCPU_ARRAY of u64, TRIB_COUNTER_SLOTS(contexts) elements.
+  // `map` is a BPF_MAP_TYPE_PERCPU_ARRAY of u64 with TRIB_COUNTER_SLOTS(contexts) elements.
   KernelCounters(Fd map, uint32_t contexts);
-  // Returns the number of contexts of a map with `elements` elements; 0 if it is not a map of counters.
+  // Returns the number of contexts for which a map with `elements` elements has counters; 0 if no number of contexts
+  // fits.
   static uint32_t ContextsOf(uint32_t elements);
 
   // Summed over CPUs.
   uint64_t Read(trib_counter counter) const { return ReadTypes(counter).total(); }
   uint64_t Read(trib_counter counter, trib_context context) const;
   SampleCounts ReadTypes(trib_counter counter) const;
-  // Returns captured, idle, and the losses that the kernel side counts.
+  // Returns the captured samples, the idle ticks, and the losses that the BPF programs count.
   Accounting ReadAccounting() const;
 
   uint32_t contexts() const { return contexts_; }

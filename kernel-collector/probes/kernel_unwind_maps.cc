@@ -68,7 +68,7 @@ absl::StatusOr<std::span<uint64_t>> KernelUnwindMaps::AddChunk() {
   auto slot = static_cast<uint32_t>(chunks_.size());
   if (slot >= TRIB_CHUNKS_MAX) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("the limit of {} chunks of unwind rows is reached", TRIB_CHUNKS_MAX));
+                 fmt::format("the limit of {} memory chunks for unwind rows is reached", TRIB_CHUNKS_MAX));
   }
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
   Fd chunk(bpf_map_create(BPF_MAP_TYPE_ARRAY, "trib_rows", sizeof(uint32_t), sizeof(uint64_t), TRIB_CHUNK_ELEMENTS,
@@ -86,8 +86,9 @@ absl::StatusOr<std::span<uint64_t>> KernelUnwindMaps::AddChunk() {
 absl::Status KernelUnwindMaps::SetProcess(Pid pid, const trib_process& process) {
   if (bpf_map_update_elem(processes_fd_, &pid.value, &process, BPF_ANY) == 0) return absl::OkStatus();
   if (errno == E2BIG) {
-    return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("the limit of {} walked processes is reached", TRIB_PROCESSES_MAX));
+    return Error(
+        absl::StatusCode::kResourceExhausted,
+        fmt::format("the limit of {} processes in the kernel's map trib_processes is reached", TRIB_PROCESSES_MAX));
   }
   return ErrnoStatus("update", "map trib_processes", errno);
 }

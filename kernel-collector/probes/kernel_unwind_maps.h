@@ -12,7 +12,7 @@ struct bpf_object;
 
 namespace tributary {
 
-// The elements of a BPF array, shared with the kernel. Keeps the map alive.
+// A BPF array that is mapped into the memory of this process. Keeps the BPF map alive.
 class SharedArray {
  public:
   // `map_fd` is a BPF_F_MMAPABLE array of `bytes` bytes.
@@ -35,8 +35,8 @@ class SharedArray {
   size_t bytes_;
 };
 
-// The maps of the loaded sampling program. They use 6.6 MiB of kernel memory from the start, and 8 MiB more for each
-// chunk. This memory shows as shared memory of this process.
+// The UnwindMaps of the loaded sampling program. They use 6.6 MiB of kernel memory from the start, and 8 MiB more for
+// each chunk of unwind rows. The kernel counts this memory as shared memory of this process.
 class KernelUnwindMaps : public UnwindMaps {
  public:
   // Borrows the maps of `object`, which must outlive the result.

@@ -4,9 +4,9 @@
 
 namespace tributary {
 
-// While a LibbpfLog lives, libbpf's messages on this thread go to our debug log and are kept for an error message. At
-// other times, they go only to the debug log. libbpf's printer is a process-wide function pointer, so the state behind
-// it is per thread. LibbpfLogs may not be nested.
+// While a LibbpfLog exists, it collects libbpf's messages on this thread for use in an error message. The collector's
+// debug log always gets libbpf's messages. libbpf has one print function per process, so this function finds the
+// LibbpfLog of its thread in a thread-local variable. A thread may have only one LibbpfLog at a time.
 class LibbpfLog {
  public:
   LibbpfLog();

@@ -92,7 +92,7 @@ absl::StatusOr<int64_t> ReadEnabledNs(const Fd& event) {
 }
 
 void DisableEvent(const Fd& event) {
-  if (ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0) != 0) LogWarning("perf event not disabled errno={}", errno);
+  if (ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0) != 0) LogWarning("cannot disable a perf event errno={}", errno);
 }
 
 }  // namespace tributary

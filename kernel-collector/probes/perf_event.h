@@ -8,29 +8,27 @@
 
 namespace tributary {
 
-// perf_event_open(2) for the two events of every CPU. NotFound: the CPU is not online. PermissionDenied, Unimplemented:
-// see ExplainPerfEventError.
+// Functions for the two perf events of every CPU (perf_event_open(2)). NotFound: the CPU is not online.
+// PermissionDenied, Unimplemented: see ExplainPerfEventError.
 
-// Opens cpu-clock for all tasks on `cpu`, with one event every `period_ns` and with `program_fd` attached. The event is
-// created disabled.
+// Opens a cpu-clock perf event for all tasks on `cpu`. It runs `program_fd` every `period_ns`. It is created disabled.
 absl::StatusOr<Fd> OpenSamplingEvent(int cpu, uint64_t period_ns, int program_fd);
 
-// Opens the dummy event. Its ring reports executable mappings, comm, fork and exit of all tasks on `cpu`, new cgroups,
-// and kernel code that is added or removed. The event is created enabled. Its records end in the sample_id fields that
-// kSampleIdBytes of sideband_record.h describes. InvalidArgument if `build_id` is true and the kernel is older than
-// 5.12.
+// Opens the sideband's event, a perf event of type dummy. Its ring gets a record for each executable mapping, new
+// thread name (comm), fork and exit of all tasks on `cpu`, for each new cgroup, and for kernel code that is added or
+// removed. The event is created enabled. Each record ends with the fields that are described at kSampleIdBytes in
+// sideband_record.h. InvalidArgument if `build_id` is true and the kernel is older than 5.12.
 absl::StatusOr<Fd> OpenSidebandEvent(int cpu, bool build_id);
 
-// Starts the event with a new period.
+// Enables the event. A new period begins.
 absl::Status EnableEvent(const Fd& event);
-// Starts a new period now. This period and all later ones are `period_ns` long. Works for running and for stopped
-// events.
+// Starts a new period now. This period and all later ones are `period_ns` long. The event may be enabled or disabled.
 absl::Status SetEventPeriod(const Fd& event, uint64_t period_ns);
-// Returns how long `event` has been enabled, by the kernel's scheduler clock. `event` comes from OpenSidebandEvent. The
-// kernel stops the event when its CPU goes offline, and never starts it again. Costs a system call and an interrupt of
-// that CPU.
+// Returns how long `event` has been enabled, by the kernel's scheduler clock. `event` comes from OpenSidebandEvent.
+// When the event's CPU goes offline, the kernel stops the event and never starts it again, so the time no longer grows.
+// Costs a system call and an interrupt of that CPU.
 absl::StatusOr<int64_t> ReadEnabledNs(const Fd& event);
-// Stops the event. After the return, its program neither runs nor will run.
+// Disables the event. After the return, its program does not run any more.
 void DisableEvent(const Fd& event);
 
 }  // namespace tributary

@@ -8,9 +8,10 @@
 
 namespace tributary {
 
-// Reads one perf ring in memory that the kernel writes. The ring is a power-of-two buffer of records, one after
-// another; a record may wrap in its middle. Each Refresh takes a snapshot, so a busy writer cannot keep the reader
-// forever. One thread. Source: perf_event_open(2), struct perf_event_mmap_page.
+// Reads one perf ring, a buffer to which the kernel writes records. The size of the buffer is a power of two. A record
+// may begin at the end of the buffer and continue at its start. Only records that were written before the last Refresh
+// are visible, so the reader comes to an end even if the kernel writes fast. Not thread-safe. Source:
+// perf_event_open(2), struct perf_event_mmap_page.
 class PerfRing {
  public:
   // Borrows `page` and `data`, which must outlive the ring. The size of `data` in bytes is a power of two.
@@ -25,7 +26,7 @@ class PerfRing {
   // Returns the space of popped records to the kernel.
   void Commit();
 
-  // How often a record's size or the head made no sense and the rest of the snapshot was skipped.
+  // How often the rest of a snapshot was skipped, because a record's size or the ring's head was invalid.
   uint64_t corruptions() const { return corruptions_; }
 
  private:

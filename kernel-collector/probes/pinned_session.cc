@@ -71,8 +71,10 @@ PinnedSession::PinnedSession(Options options, int counters_fd, std::shared_ptr<c
   if (options.pid.value == 0) options.pid = Pid{getpid()};
   if (absl::Status status = Pin(options, counters_fd); !status.ok()) {
     map_.Reset();
-    LogWarning("counters not pinned: if this collector is killed, its lost samples are not counted cause=\"{}\"",
-               Message(status));
+    LogWarning(
+        "cannot pin the counters of samples cause=\"{}\": if this collector is killed, its lost samples are not "
+        "counted",
+        Message(status));
   }
 }
 
@@ -84,7 +86,9 @@ absl::Status PinnedSession::Pin(const Options& options, int counters_fd) {
   RETURN_IF_ERROR(MakeFolder(folder_));
   auto counters = MapInfo(counters_fd);
   auto start_ticks = ProcessStartTicks(options.proc_root, options.pid);
-  if (!counters || !start_ticks) return Error(absl::StatusCode::kInternal, "map id or process start time unknown");
+  if (!counters || !start_ticks)
+    return Error(absl::StatusCode::kInternal,
+                 "the id of the counters' map or the start time of this process is unknown");
   ReadEarlier(options);
   record_.version = TRIB_SESSION_VERSION;
   record_.pid = static_cast<uint32_t>(options.pid.value);
@@ -115,7 +119,7 @@ void PinnedSession::ReadEarlier(const Options& options) {
   predecessor_ = ToPredecessor(record_.ended);
   if (!predecessor_) return;
   LogInfo("an earlier collector {} captured={} unattributed={} sessions={}",
-          predecessor_->stopped ? "could not deliver everything" : "was killed",
+          predecessor_->stopped ? "could not deliver all samples" : "was killed",
           predecessor_->accounting.captured.total(), predecessor_->unattributed().total(), predecessor_->shares.size());
 }
 

@@ -15,20 +15,22 @@
 
 namespace tributary {
 
-// This collector's pins in a bpffs: its counters, and for each of its sessions the number of samples that reducers have
-// acknowledged. From these pins, the next collector finds out what a killed collector lost. The pins of earlier
-// collectors are read at the start, before they are replaced. If another collector still runs, its pins are replaced
-// too, but it is not reported as killed. When it stops, it does not remove our pins.
+// The BPF maps that this collector pins in a bpffs, where they outlive the process. They contain its counters, and for
+// each of its sessions the number of samples that reducers have acknowledged. If the collector is killed, the next
+// collector finds out from these pins how many samples were lost. The pins of earlier collectors are read at the start,
+// before they are replaced. If another collector still runs, its pins are replaced too, but it is not reported as
+// killed. When that collector stops, it does not remove the pins of this collector.
 //
-// A kill at any instruction leaves either the old or the new state. An update is one system call. New pins take effect
-// one after the other by renaming, and the first of them contains the earlier collectors' sums. One thread. A
-// default-constructed object pins nothing. Without a writable bpffs, nothing is pinned either, and this is logged once.
+// If this process is killed during an update, the pins contain either the old or the new data, because an update is one
+// system call. New pins replace old pins by renaming, one after the other. The first of them already contains the sums
+// of the earlier collectors. Not thread-safe. A default-constructed object pins nothing. Without a writable bpffs,
+// nothing is pinned either, and this is logged once.
 class PinnedSession {
  public:
   struct Options {
     std::string folder;  // in a bpffs, created if missing; "" pins nothing
     std::string proc_root = "/proc";
-    // The owner's pid in /proc; 0 = this process. For tests.
+    // The collector's pid in `proc_root`; 0: the pid of this process. Only tests set it.
     Pid pid;
   };
   static constexpr size_t kSlots = TRIB_SESSION_SHARES_MAX;
@@ -42,22 +44,22 @@ class PinnedSession {
 
   bool pinned() const { return map_.valid(); }
 
-  // Earlier collectors that are not yet reported to a reducer, until ForgetPredecessor.
+  // The data of earlier collectors that is not yet reported to a reducer. ForgetPredecessor clears it.
   const std::optional<Predecessor>& predecessor() const { return predecessor_; }
-  // Call it when the report about the predecessor is durable at a reducer. `taken_over`: samples and losses that the
-  // predecessor captured and this collector's sessions have reported. If this collector is killed, they count as
-  // captured by it, since its sessions account for them.
+  // Call it when the report about the predecessor is durable at a reducer. `taken_over`: the samples and losses of the
+  // predecessor that this collector's sessions have reported. If this collector is killed, they count as captured by
+  // this collector, because its sessions account for them.
   void ForgetPredecessor(const SampleCounts& taken_over);
 
   // Stores a session in one of kSlots slots. `share`: the samples and losses that its acknowledged batches have
-  // reported so far. `asked`: whether anything was sent in the session. The caller must set `asked` before the first
-  // send, since a reducer may store a batch without an acknowledgement. Called with every acknowledgement. One system
-  // call, about 1 µs.
+  // reported so far. `asked`: whether anything was sent in the session. Call it with `asked` = true before the first
+  // send, because a reducer may store a batch although its acknowledgement never arrives. Call it after every
+  // acknowledgement. Costs one system call, about 1 µs.
   void Set(size_t slot, const Predecessor::Share& share, bool asked);
 
-  // Call it when sampling has ended. If everything captured was delivered or is in the spool, the pins are removed. If
-  // `undelivered` is true or a predecessor was not reported, they stay for the next collector. Later calls of any
-  // method do nothing.
+  // Call it when sampling has ended. `undelivered`: whether a captured sample was neither delivered nor stored in the
+  // spool. If `undelivered` is true or a predecessor was not reported, the pins stay for the next collector. Otherwise
+  // they are removed. Later calls of any method do nothing.
   void Finish(bool undelivered);
 
  private:

@@ -137,7 +137,7 @@ std::string LastComplaint(std::string_view libbpf_log) {
     if (!text.empty()) text += " | ";
     text += EscapeForDisplay(lines[i].substr(0, kLineBytesMax));
   }
-  return text.empty() ? "no reason given" : text;
+  return text.empty() ? "libbpf gave no reason" : text;
 }
 
 }  // namespace tributary

@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// The features of a machine that kernel-collector needs. They are checked first, so an error at start names the missing
-// feature and not a failed system call.
+// The features of a machine that kernel-collector needs. They are checked first at start, so the error names the
+// missing feature and not a failed system call.
 struct Machine {
   std::string kernel_release;         // uname -r
   CapabilitySet capabilities;         // effective capabilities
@@ -20,15 +20,17 @@ struct Machine {
 // Reads the features of the running machine. Never fails: a feature that cannot be read is reported as absent.
 Machine ReadMachine();
 
-// Unimplemented: kernel before 5.10. PermissionDenied: capabilities are missing. FailedPrecondition: no BTF, or a
-// private pid namespace. Each message is one sentence.
+// Returns an error if a feature is missing. Unimplemented: the kernel is older than 5.10. PermissionDenied: a
+// capability is missing. FailedPrecondition: the kernel has no BTF, or this process has its own pid namespace. Each
+// message is one sentence.
 absl::Status CheckMachine(const Machine& machine);
 
-// Explains why perf_event_open(2) or bpf(2) refused, and what to do. `paranoid` is kernel.perf_event_paranoid.
+// These functions return an error that explains why perf_event_open(2) or bpf(2) failed, and what to do. `error` is the
+// errno. `paranoid` is the value of the sysctl kernel.perf_event_paranoid.
 absl::Status ExplainPerfEventError(int error, int paranoid);
 absl::Status ExplainBpfLoadError(int error, std::string_view libbpf_log);
 
-// Returns the complaint of the verifier or of libbpf: at most three lines of the log, joined by " | ".
+// Returns the error text of the verifier or of libbpf: at most three lines of the log, joined by " | ".
 std::string LastComplaint(std::string_view libbpf_log);
 
 }  // namespace tributary

@@ -78,7 +78,7 @@ TEST(Preflight, ExplainsRefusedSystemCalls) {
 }
 
 TEST(Preflight, QuotesTheEndOfTheVerifiersLog) {
-  EXPECT_EQ(LastComplaint(""), "no reason given");
+  EXPECT_EQ(LastComplaint(""), "libbpf gave no reason");
   std::string log =
       "libbpf: prog 'p': BPF program load failed: Permission denied\n"
       "libbpf: prog 'p': -- BEGIN PROG LOAD LOG --\n"

@@ -120,9 +120,8 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
     metrics.AddCallback(name, help, /*is_counter=*/true, std::move(labels),
                         [counters, counter] { return static_cast<double>(counters->Read(counter)); });
   };
-  add("tributary_collector_captured_samples_total",
-      "Captured samples, which are sampling ticks on busy CPUs, as the sampling program counts them", TRIB_CAPTURED);
-  add("tributary_collector_idle_ticks_total", "Sampling ticks on idle CPUs, which are not samples", TRIB_IDLE);
+  add("tributary_collector_captured_samples_total", "Captured samples: sampling ticks on busy CPUs", TRIB_CAPTURED);
+  add("tributary_collector_idle_ticks_total", "Sampling ticks on idle CPUs; they do not count as samples", TRIB_IDLE);
   constexpr std::string_view kLost = "tributary_collector_lost_samples_total";
   constexpr std::string_view kLostHelp = "Samples lost after capture, by reason";
   add(kLost, kLostHelp, TRIB_LOST_RING_FULL, {{"reason", std::string(LossReasonName(LossReason::kRingFull))}});
@@ -130,17 +129,23 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
   metrics.AddCallback(kLost, kLostHelp, /*is_counter=*/true,
                       {{"reason", std::string(LossReasonName(LossReason::kBadRecord))}},
                       [bad = sampler_->bad_record_counter()] { return static_cast<double>(bad->value()); });
-  add("tributary_collector_stack_copies_total", "Samples that came with a copy of their stack", TRIB_COPIES);
+  add("tributary_collector_stack_copies_total",
+      "Samples that arrived with a copy of their stack's memory, because the kernel could not walk the whole stack",
+      TRIB_COPIES);
   add("tributary_collector_stack_copies_refused_total",
-      "Samples kept without a copy of their stack, because the ring of stack copies was full", TRIB_COPY_RING_FULL);
+      "Samples that have no copy of their stack, because the ring buffer of stack copies was full; the samples are not "
+      "lost",
+      TRIB_COPY_RING_FULL);
   for (uint32_t i = 0; i < counters->contexts(); ++i) {
     const auto context = static_cast<trib_context>(i);
-    metrics.AddCallback(
-        "tributary_collector_sampling_seconds_total", "Time spent in sampling programs, on all CPUs, by context",
-        /*is_counter=*/true, {{"context", std::string(ContextName(context))}},
-        [counters, context] { return static_cast<double>(counters->Read(TRIB_RUN_NS, context)) / kNsPerSecond; });
+    metrics.AddCallback("tributary_collector_sampling_seconds_total",
+                        "Time that BPF sampling programs ran, on all CPUs, by the context in which they ran",
+                        /*is_counter=*/true, {{"context", std::string(ContextName(context))}}, [counters, context] {
+                          return static_cast<double>(counters->Read(TRIB_RUN_NS, context)) / kNsPerSecond;
+                        });
   }
-  add("tributary_collector_kernel_stack_failed_samples_total", "Samples kept without their kernel stack",
+  add("tributary_collector_kernel_stack_failed_samples_total",
+      "Samples that have no kernel stack, because reading it failed; the samples are not lost",
       TRIB_KERNEL_STACK_FAILED);
 }
 

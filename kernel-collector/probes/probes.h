@@ -18,9 +18,9 @@
 
 namespace tributary {
 
-// Events of processes and of kernel code, from the perf sideband (a dummy event per CPU with mmap2, comm, task, ksymbol
-// and, from Linux 5.12 on, build_id; clock CLOCK_MONOTONIC). Views are valid during the callback only. Source:
-// perf_event_open(2), include/uapi/linux/perf_event.h.
+// Events about processes and kernel code. They come from the perf sideband: one perf event of type dummy per CPU, with
+// mmap2, comm, task, ksymbol, cgroup and, from Linux 5.12 on, build_id. Times are of CLOCK_MONOTONIC. String views in
+// an event are valid only during the callback. Source: perf_event_open(2), include/uapi/linux/perf_event.h.
 struct MmapEvent {
   MonotonicNs time;
   Pid pid;
@@ -50,8 +50,8 @@ struct ExitEvent {
   Pid pid;
   Tid tid;
 };
-// Kernel code without a file was added or removed: a BPF program or trampoline, or code of ftrace or kprobes (Linux
-// 5.9). New code is reported before it can run. Removed code may run for a moment longer.
+// Kernel code without a file was added or removed: a BPF program or trampoline, or code of ftrace or kprobes (from
+// Linux 5.9 on). New code is reported before it can run. Removed code may run for a moment longer.
 struct KernelCodeEvent {
   MonotonicNs time;
   uint64_t start = 0, length = 0;
@@ -59,8 +59,8 @@ struct KernelCodeEvent {
   bool gone = false;
   std::string_view name;  // "bpf_prog_6deef7357e7b4530_sd_fw_egress", "ftrace_trampoline"
 };
-// A cgroup was created (Linux 5.7), in the hierarchy with the controller perf_event. This is the unified hierarchy,
-// unless a v1 hierarchy has the controller.
+// A cgroup was created in the hierarchy that has the controller perf_event. This is the unified hierarchy, unless a v1
+// hierarchy has the controller. Needs Linux 5.7.
 struct CgroupEvent {
   MonotonicNs time;
   uint64_t id = 0;  // as samples carry it
@@ -84,61 +84,65 @@ class SidebandVisitor {
 
 struct ProbeOptions {
   uint32_t sample_rate_hz = 19;
-  // Seconds of samples that the ring can hold if user space does not read it: size = next power of two of rate × CPUs ×
-  // 1 KiB × this.
+  // How many seconds of samples the ring has space for. Its size is rate × CPUs × ring_seconds × 1 KiB, rounded up to a
+  // power of two (probes/ring_size.h).
   uint32_t ring_seconds = 2;
-  // Size of the ring of stack copies; 0 = 128 KiB per CPU, at least 512 KiB: seven copies of the largest kind.
+  // Size of the ring of stack copies. 0: 128 KiB per CPU, but at least 512 KiB, which is enough for seven copies of the
+  // largest size.
   uint32_t copies_bytes = 0;
   uint32_t contexts = 1;         // number of contexts that programs run in: the first ones of enum trib_context
   bool idle = false;             // for tests: ticks in the idle task are samples too
   std::string_view object = {};  // another sampling program, for tests; empty = the built-in one. Borrowed during Open
 };
 
-// The BPF programs, their perf events, the ring buffer and the sideband. Owned by the collector's loop thread. Only
-// StartSampling, SetPeriod and some methods of UnwindMaps wait, as their comments say. The caller must read the samples
-// first, then the sideband. The event of a mapping is written before its code can run, so the sideband then holds all
-// events that the samples need.
+// The BPF programs, their perf events, the ring buffers and the sideband. Use it on the collector's loop thread. Only
+// StartSampling, SetPeriod and some methods of UnwindMaps block; their comments say for how long. The caller must drain
+// the samples first, then the sideband. The kernel writes the event of a mapping before code in the mapping can run. So
+// the sideband then contains all events that these samples need.
 class Probes {
  public:
-  // FailedPrecondition / PermissionDenied / Unimplemented: one sentence each that says what is missing (privilege, BTF,
-  // kernel version, perf_event) and what to do.
+  // FailedPrecondition, PermissionDenied, Unimplemented: the message is one sentence that says what is missing (a
+  // privilege, BTF, the kernel version, perf_event) and what to do.
   static absl::StatusOr<std::unique_ptr<Probes>> Open(const ProbeOptions& options, Metrics& metrics);
-  // Opens and closes an event, as for a CPU that comes online. PermissionDenied if the calling thread may not open it.
+  // Opens and closes a perf event, to find out whether events can be opened for CPUs that come online later.
+  // PermissionDenied if the calling thread may not open it.
   static absl::Status TryEvent();
   virtual ~Probes() = default;
 
-  // The sideband runs from Open on. Starts sampling on every online CPU, with the phases spread over one period. Takes
-  // one period, or a few on a busy machine. Call it once.
+  // Starts sampling on every online CPU. The CPUs start one after the other, spread over one period. Blocks for one
+  // period, or for a few periods on a busy machine. Call it once. The sideband already runs since Open.
   virtual absl::Status StartSampling() = 0;
-  // After the return, no program is entered any more. The records in the ring stay readable. The sideband continues.
+  // After the return, no sampling program runs any more. The records in the rings stay readable. The sideband
+  // continues.
   virtual void StopSampling() = 0;
 
-  // Passes every record now in the rings to `visit`: samples, then samples with a copy of the stack, each oldest first
-  // per CPU. `record` is whole and checked against its size. Other records count as lost{bad_record}. Returns the
-  // number of records.
+  // Passes every record that is now in the rings to `visit`: first samples without a copy of the stack, then samples
+  // with a copy. In each ring, the records of one CPU are in order of time. Malformed records are not passed, but count
+  // as lost{bad_record}. Returns the number of records that were passed.
   virtual size_t DrainSamples(const std::function<void(const SampleRecord& record)>& visit) = 0;
   // Passes every readable sideband record of all CPUs to `visitor`, in order of time.
   virtual void DrainSideband(SidebandVisitor& visitor) = 0;
-  // Opens the events of CPUs that came online since the last call, and closes those of CPUs that went offline. Called
+  // Opens the events of CPUs that came online since the last call, and closes those of CPUs that went offline. Call it
   // every few seconds.
   virtual void FollowHotplug() = 0;
 
-  // Totals since Open, summed over CPUs: captured, idle, the losses that the kernel side counts, and bad_record.
+  // Returns the totals since Open, summed over CPUs: captured samples, idle ticks, the losses that the BPF programs
+  // count, and bad_record.
   virtual Accounting ReadAccounting() = 0;
   virtual bool has_build_ids() const = 0;
 
-  // The data of processes and their code for the walk in the kernel.
+  // The data about processes and their code that the stack walk in the kernel uses.
   virtual UnwindMaps& unwind_maps() = 0;
-  // The data that outlives this process if it is killed, and the data that earlier processes left. Lives as long as
-  // this object. Finish should be called before this object is destroyed.
+  // The counts that outlive this process if it is killed, and the counts that earlier collectors left. The result is
+  // valid as long as this object. The caller should call PinnedSession::Finish before this object is destroyed.
   virtual PinnedSession& pinned_session() = 0;
-  // Returns a descriptor for epoll. It is readable when a ring fills faster than the timer empties it. The caller
-  // should then drain samples and sideband soon: after that it is no longer readable.
+  // Returns a descriptor for epoll. It becomes readable when a ring fills faster than the poll timer drains it. The
+  // caller should then drain samples and sideband soon. After that, the descriptor is no longer readable.
   virtual int wakeup_fd() const = 0;
-  // Sets another sampling period. Every CPU begins a new period. Samples contain the period that they were taken with.
-  // Makes a few system calls per CPU, and spreads them over at most 2 ms.
+  // Sets another sampling period. Every CPU begins a new period. Each sample contains the period with which it was
+  // taken. Makes a few system calls per CPU, spread over at most 2 ms, and blocks for this time.
   virtual absl::Status SetPeriod(uint64_t period_ns) = 0;
-  // Returns the time spent in the sampling program since Open, on all CPUs.
+  // Returns the time that the sampling program has run since Open, summed over CPUs.
   virtual uint64_t ReadRunNs() = 0;
 };
 

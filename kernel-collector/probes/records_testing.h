@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-// Perf records as the kernel would write them, for tests.
+// Builds perf records as the kernel writes them, for tests.
 
 namespace tributary {
 
@@ -54,7 +54,7 @@ struct MmapSpec {
   std::string path = "/usr/lib/libx.so";
 };
 
-// With the build-id 01 02 03 … of `size` bytes.
+// The record has the build-id 01 02 03 … of `size` bytes.
 inline std::vector<uint8_t> MmapRecordWithBuildId(const MmapSpec& spec, uint8_t size, int64_t time_ns) {
   RecordBuilder builder(PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER | PERF_RECORD_MISC_MMAP_BUILD_ID);
   builder.Add<uint32_t>(42).Add<uint32_t>(43).Add(spec.start).Add(spec.length).Add(spec.file_offset);

@@ -5,23 +5,23 @@
 
 // The size of the ring of samples, and how often it must be read.
 //
-// The ring is sized once, at start, for two seconds of samples at the rate of that time. A larger ring would cost
-// memory on every node, and at 19 Hz the additional memory would never be used. A reload may raise the rate: the same
-// ring then fills sooner and is read sooner. At the rate at start, about a tenth of the ring or less is full when it is
-// read. At a higher rate, at most a fifth is full, so a read may be late by four poll periods. Both counts assume 1 KiB
-// per sample, about twice the average. The highest rate is the rate that fills the ring in 50 ms, since a busy machine
-// may keep a thread from running for that long. For a higher rate, restart the collector: it then chooses a larger
-// ring.
+// The size of the ring is chosen once, at start: two seconds of samples at the sampling rate at start. A larger ring
+// would cost memory on every node, and at 19 Hz the additional memory would never be used. A reload may raise the rate:
+// the same ring then fills faster and is read more often. At the rate at start, about a tenth of the ring or less is
+// full when it is read. At a higher rate, at most a fifth is full, so a read may be late by four poll periods. Both
+// numbers assume 1 KiB per sample, about twice the average. The highest rate fills the ring in 50 ms, because a busy
+// machine may delay the reading thread by so much. To use a higher rate, restart the collector: it then chooses a
+// larger ring.
 
 namespace tributary {
 
-// Returns a power of two, as the kernel requires.
+// Returns the size of the ring in bytes: a power of two, as the kernel requires.
 uint32_t SampleRingBytes(uint32_t rate_hz, size_t cpus, uint32_t seconds);
 
 // Returns the time between two reads of a ring of `ring_bytes`.
 uint64_t SampleRingPollMs(uint64_t ring_bytes, int64_t period_ns, size_t cpus);
 
-// Returns the highest rate that a ring of `ring_bytes` takes without losses.
+// Returns the highest sampling rate for a ring of `ring_bytes`.
 uint32_t SampleRingRateMaxHz(uint64_t ring_bytes, size_t cpus);
 
 }  // namespace tributary

@@ -10,8 +10,8 @@
 
 namespace tributary {
 
-// A checked sample of either ring (bpf/include/records.h): everything that its header announces lies within the record.
-// All members borrow the record's bytes, which are aligned to 8.
+// A sample from one of the two rings (bpf/include/records.h), after a check: all data that its header declares is
+// within the record. All members borrow the record's bytes, which must be aligned to 8 bytes.
 struct SampleRecord {
   const trib_sample* sample = nullptr;
   std::span<const uint64_t> frames;     // kernel_frames, then user_frames
@@ -22,21 +22,22 @@ struct SampleRecord {
   std::span<const uint64_t> kernel() const { return frames.first(sample->kernel_frames); }
   std::span<const uint64_t> user() const { return frames.subspan(sample->kernel_frames); }
   SampleType type() const { return static_cast<SampleType>(sample->type); }
-  // Returns nullopt if the sample has no word for that bit.
+  // Returns the word of the tail that belongs to `bit` of sample->tail; nullopt if the bit is not set.
   std::optional<uint64_t> TailWord(unsigned bit) const {
     if ((sample->tail >> bit & 1) == 0) return std::nullopt;
     return tail[std::popcount(sample->tail & ((1u << bit) - 1))];
   }
 
-  // Reads a record of the ring trib_samples. Returns nullopt unless frames and tail fill `bytes` exactly.
+  // Reads a record of the ring trib_samples. Returns nullopt if it is malformed: header, frames and tail must fill
+  // `bytes` exactly.
   static std::optional<SampleRecord> FromSample(std::span<const uint8_t> bytes) {
     std::optional<SampleRecord> record = Header(bytes);
     if (!record || bytes.size() != TRIB_SAMPLE_HEADER_BYTES + record->frames.size_bytes() + record->tail.size_bytes())
       return std::nullopt;
     return record->sample->stack_bytes == 0 ? record : std::nullopt;
   }
-  // Reads a record of the ring trib_copies. Returns nullopt if no tier has its size, or if its stack is longer than the
-  // tier.
+  // Reads a record of the ring trib_copies. Returns nullopt if it is malformed: it must have one of the three sizes of
+  // a copy, and its stack must fit in it.
   static std::optional<SampleRecord> FromCopy(std::span<const uint8_t> bytes) {
     if (bytes.size() < TRIB_COPY_HEADER_BYTES) return std::nullopt;
     size_t room = bytes.size() - TRIB_COPY_HEADER_BYTES;
@@ -50,7 +51,7 @@ struct SampleRecord {
     return record;
   }
 
-  // Returns the type in the header of a bad record; CPU if the type is unknown.
+  // Returns the sample type in the header of a malformed record; kCpu if the type is unknown.
   static SampleType TypeOf(std::span<const uint8_t> bytes) {
     if (bytes.size() < TRIB_SAMPLE_HEADER_BYTES) return SampleType::kCpu;
     const auto type = static_cast<SampleType>(reinterpret_cast<const trib_sample*>(bytes.data())->type);

@@ -53,10 +53,10 @@ absl::Status Sampler::Configure(const Options& options) {
                  "the sampling program lacks its section .rodata, map trib_samples or map trib_copies");
   }
   if (int error = bpf_map__set_max_entries(samples, options.ring_bytes); error != 0) {
-    return ErrnoStatus("set the size of", "the sample ring", -error);
+    return ErrnoStatus("set the size of", "the ring buffer of samples", -error);
   }
   if (int error = bpf_map__set_max_entries(copies, options.copies_bytes); error != 0) {
-    return ErrnoStatus("set the size of", "the ring of stack copies", -error);
+    return ErrnoStatus("set the size of", "the ring buffer of stack copies", -error);
   }
   bpf_map* states = bpf_object__find_map_by_name(object_, "trib_states");
   bpf_map* counters = bpf_object__find_map_by_name(object_, "trib_counters");
@@ -165,7 +165,7 @@ size_t Sampler::Drain(const std::function<void(const SampleRecord&)>& visit) {
     drained_ = &drained;
     int result = ring_buffer__consume(ring.buffer);
     drained_ = nullptr;
-    if (result < 0 && result != -ECANCELED) LogDebug("ring not read result={}", result);
+    if (result < 0 && result != -ECANCELED) LogDebug("cannot read a ring buffer result={}", result);
     good += drained.good;
   }
   return good;

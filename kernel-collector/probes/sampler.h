@@ -21,8 +21,8 @@ struct ring_buffer;
 
 namespace tributary {
 
-// The sampling program in the kernel, its rings, its counters and the maps of its walk. The caller owns the events that
-// the program is attached to. One thread, unless UnwindMaps says otherwise.
+// The BPF program that takes samples, its rings, its counters, and the maps for its stack walk. The caller owns the
+// perf events that run the program. Use it on one thread; UnwindMaps documents the exceptions.
 class Sampler {
  public:
   struct Options {
@@ -35,20 +35,22 @@ class Sampler {
     std::string_view object;            // ELF; borrowed during Load
   };
 
-  // Internal, PermissionDenied, Unimplemented: one sentence with the end of the verifier's log.
+  // Loads the BPF program. Internal, PermissionDenied, Unimplemented: the message is one sentence with the end of the
+  // verifier's log.
   static absl::StatusOr<std::unique_ptr<Sampler>> Load(const Options& options);
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
   int program_fd() const;
-  // Passes every record that the rings held when the call began to `visit`, samples before copies. It reads no more
-  // than one lap of each ring. Returns the number of good records.
+  // Passes every record that was in the rings when the call began to `visit`: first samples without a copy of the
+  // stack, then samples with a copy. From each ring, reads at most as many bytes as the ring can contain. Returns the
+  // number of well-formed records.
   size_t Drain(const std::function<void(const SampleRecord&)>& visit);
 
-  // Sets the period that samples contain from now on.
+  // Sets the sampling period that the BPF program writes into samples from now on.
   void SetPeriod(uint64_t period_ns);
-  // Readable when copies fill their ring.
+  // Returns a descriptor that becomes readable when more than a quarter of the ring of stack copies is full.
   int copies_fd() const;
   UnwindMaps& unwind_maps() { return *unwind_maps_; }
 
@@ -57,7 +59,7 @@ class Sampler {
   // The results of counters and bad_record_counter may outlive the sampler: metrics are read at any time, from any
   // thread.
   std::shared_ptr<const KernelCounters> counters() const { return counters_; }
-  // Captured samples with a malformed record. They are counted under the type in the record's header.
+  // The number of captured samples with a malformed record, by the type in the record's header.
   const SampleCounts& bad_records() const { return bad_records_; }
   std::shared_ptr<const Counter> bad_record_counter() const { return bad_record_counter_; }
 

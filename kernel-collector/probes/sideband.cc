@@ -45,11 +45,11 @@ struct Sideband::Ring {
 
 Sideband::Sideband(Metrics& metrics, int wakeups)
     : wakeups_(wakeups),
-      lost_(
-          metrics.AddCounter("tributary_collector_sideband_lost_events_total",
-                             "Process events lost because a CPU's ring was full; mappings are read again from /proc")),
+      lost_(metrics.AddCounter("tributary_collector_sideband_lost_events_total",
+                               "Process events (fork, exec, mmap, exit) lost because a CPU's ring buffer was full; the "
+                               "collector then reads mappings from /proc again")),
       bad_(metrics.AddCounter("tributary_collector_sideband_bad_records_total",
-                              "Process events that were malformed and dropped")) {}
+                              "Process events that were dropped because they were malformed")) {}
 
 Sideband::~Sideband() = default;
 
@@ -60,7 +60,9 @@ absl::Status Sideband::AddCpu(int cpu) {
     event = OpenSidebandEvent(cpu, /*build_id=*/false);
     if (event.ok()) {
       build_ids_ = false;
-      LogInfo("this kernel sends no build-ids with mappings (Linux 5.12 does): the collector reads them from files");
+      LogInfo(
+          "this kernel sends no build-ids of mapped files (Linux 5.12 and later do): the collector reads build-ids "
+          "from the files");
     }
   }
   if (!event.ok()) return event.status();
@@ -72,7 +74,9 @@ absl::Status Sideband::AddCpu(int cpu) {
     void* memory = mmap(nullptr, page + data, PROT_READ | PROT_WRITE, MAP_SHARED, event->get(), 0);
     if (memory != MAP_FAILED) {
       if (data < kRingBytesMax)
-        LogWarning("the ring of process events is small cpu={} bytes={}: raise the locked-memory limit", cpu, data);
+        LogWarning(
+            "the ring buffer of process events is small cpu={} bytes={}: raise the locked-memory limit (ulimit -l)",
+            cpu, data);
       const int fd = event->get();
       rings_.emplace(cpu, std::make_unique<Ring>(*std::move(event), memory, page + data, data));
       return wakeups_ < 0 ? absl::OkStatus() : AddWakeup(wakeups_, fd);
@@ -82,10 +86,10 @@ absl::Status Sideband::AddCpu(int cpu) {
   }
   if (error == EPERM) {
     return Error(absl::StatusCode::kPermissionDenied,
-                 "mmap of a perf ring: EPERM: raise the locked-memory limit (ulimit -l) or kernel.perf_event_mlock_kb, "
-                 "or grant CAP_IPC_LOCK");
+                 "mmap of a perf ring buffer: EPERM: raise the locked-memory limit (ulimit -l) or "
+                 "kernel.perf_event_mlock_kb, or grant CAP_IPC_LOCK");
   }
-  return ErrnoStatus("mmap", "perf ring", error);
+  return ErrnoStatus("mmap", "perf ring buffer", error);
 }
 
 void Sideband::RemoveCpu(int cpu) {

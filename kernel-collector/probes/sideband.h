@@ -15,10 +15,10 @@
 
 namespace tributary {
 
-// Events of processes and of kernel code, from one perf ring per CPU, merged in order of time. Only system calls that
-// cause an event cost more: mmap, mprotect, fork, exec, exit, prctl, and calls that create cgroups or load and remove
-// BPF programs. Uses 256 KiB per CPU (less where locked memory is short), which holds about 2,000 records between two
-// drains. One thread.
+// Reads the events of processes and of kernel code from one perf ring per CPU, and delivers them in order of time. It
+// slows down only the system calls that cause an event: mmap, mprotect, fork, exec, exit, prctl, and calls that create
+// cgroups or load and remove BPF programs. Uses 256 KiB per CPU, enough for about 2,000 records between two drains. If
+// the limit of locked memory is low, it uses less. Not thread-safe.
 class Sideband {
  public:
   // `metrics` must outlive the sideband. `wakeups` is an epoll instance that becomes readable when a ring fills; -1:
@@ -26,22 +26,23 @@ class Sideband {
   explicit Sideband(Metrics& metrics, int wakeups = -1);
   ~Sideband();
 
-  // Opens the ring of a CPU that has no ring. NotFound: the CPU is not online. Other errors as OpenSidebandEvent.
+  // Opens the ring of a CPU that has no ring yet. NotFound: the CPU is not online. Other errors as OpenSidebandEvent.
   absl::Status AddCpu(int cpu);
   // The next Drain delivers the records that are still in the CPU's ring, then drops the ring.
   void RemoveCpu(int cpu);
   bool has_cpu(int cpu) const { return rings_.contains(cpu); }
   std::vector<int> cpus() const;  // ascending
-  // Returns true if the CPU's ring has a dead event, because the CPU went offline since the last call. The event stays
-  // dead even if the CPU is back. The caller must then remove the CPU and add it again.
+  // Returns true if the perf event of the CPU's ring has stopped, because the CPU went offline since the last call. The
+  // event does not start again when the CPU is online again. So the caller must then remove the CPU and add it again.
   bool IsDead(int cpu, MonotonicNs now);
 
   // Notes that events were missed (a CPU ran before it had a ring). The next Drain begins with a LostEvent.
   void NoteGap() { gap_ = true; }
 
-  // Delivers records written up to `now`. The caller reads `now` from CLOCK_MONOTONIC just before the call. Younger
-  // records wait for the next call. A record X that caused a record Y on another CPU is in its ring before Y's time is
-  // taken. So when Y is old enough, X is readable, and causes always come first.
+  // Delivers the records that were written up to `now`. The caller must read `now` from CLOCK_MONOTONIC just before the
+  // call. Later records stay in the rings until the next call. Suppose that record X caused record Y on another CPU, as
+  // a fork causes the child's events. X is in its ring before the kernel reads the time for Y. So if Y is delivered, X
+  // is readable too and is delivered before Y.
   void Drain(SidebandVisitor& visitor, MonotonicNs now);
 
   bool has_build_ids() const { return build_ids_; }

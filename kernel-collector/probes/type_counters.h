@@ -7,8 +7,8 @@
 
 namespace tributary {
 
-// Reads numbers of samples by type. `from` has the form of the structures in bpf/include/session.h:
-// TRIB_SAMPLE_TYPES_MAX numbers, indexed by the type's number.
+// Returns the numbers of samples by type. `from` is an array as in bpf/include/session.h: TRIB_SAMPLE_TYPES_MAX
+// numbers, indexed by the number of the sample type.
 
 template <typename Counters>
 SampleCounts ReadTypes(const Counters& from) {
@@ -17,7 +17,7 @@ SampleCounts ReadTypes(const Counters& from) {
   return counts;
 }
 
-// Writes the counts of the types below TRIB_SAMPLE_TYPES_MAX. A node never collects other types.
+// Writes the counts of the sample types below TRIB_SAMPLE_TYPES_MAX. A node does not collect other types.
 template <typename Counters>
 void WriteTypes(const SampleCounts& counts, Counters& to) {
   for (uint8_t type = 0; type < TRIB_SAMPLE_TYPES_MAX; ++type) to[type] = counts.Of(static_cast<SampleType>(type));

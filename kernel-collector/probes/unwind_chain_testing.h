@@ -5,8 +5,8 @@
 
 #include "bpf/include/unwind.h"
 
-// Code written for known unwind rules: a chain of calls in which each frame is found in another way. chain_root → a → d
-// → b → c → *chain_leaf, which spins. No function of the chain returns.
+// Code with known unwind rules: a chain of calls in which each frame needs another kind of rule. chain_root → a → d → b
+// → c → *chain_leaf, which spins. No function of the chain returns.
 
 extern "C" {
 extern const char chain_begin[], chain_end[];
@@ -45,7 +45,7 @@ struct ChainRow {
   const char* begin;
   uint64_t rule;
 };
-// The rows by address; the first belongs to chain_begin. chain_root has its own page.
+// Returns the unwind rows in order of address. The first row belongs to chain_begin. chain_root has its own page.
 std::vector<ChainRow> ChainRows();
 
 }  // namespace tributary

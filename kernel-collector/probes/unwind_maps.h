@@ -10,8 +10,8 @@
 
 namespace tributary {
 
-// The memory that user space and the walk in the kernel share (bpf/include/unwind.h). Spans live as long as this
-// object. Use it on the loop thread, unless a method says otherwise.
+// The BPF maps with which user space passes data to the stack walk in the kernel (bpf/include/unwind.h). The spans are
+// valid as long as this object. Use it on the loop thread, unless a method says otherwise.
 class UnwindMaps {
  public:
   virtual ~UnwindMaps() = default;
@@ -21,22 +21,22 @@ class UnwindMaps {
   virtual std::span<uint64_t> touches() = 0;       // TRIB_TOUCHES_MAX
   virtual std::span<trib_mapping> mappings() = 0;  // TRIB_MAPPINGS_MAX
 
-  // Call it after page entries have been taken back. Walks that begin later no longer use the page entries that earlier
-  // walks remembered.
+  // Call it after page entries were set to "not loaded" (withdrawn). Each CPU caches the rules that its walks found
+  // last. Walks that begin after this call do not use rules that were cached before.
   virtual void CountWithdrawal() = 0;
 
-  // Adds one chunk of rows and returns its TRIB_CHUNK_ELEMENTS elements; the first call returns chunk 0. Waits 6–9 ms
-  // for the kernel. Any thread may call it, but only one at a time. ResourceExhausted: TRIB_CHUNKS_MAX is reached, or
-  // the kernel has no memory for it.
+  // Adds one chunk of rows and returns its TRIB_CHUNK_ELEMENTS elements; the first call returns chunk 0. Blocks for 6–9
+  // ms. Any thread may call it, but only one at a time. ResourceExhausted: TRIB_CHUNKS_MAX is reached, or the kernel
+  // has no memory for it.
   virtual absl::StatusOr<std::span<uint64_t>> AddChunk() = 0;
 
-  // Set and drop the data of one process. Each is one system call, about 1 µs. ResourceExhausted: TRIB_PROCESSES_MAX is
-  // reached.
+  // SetProcess sets and DropProcess removes the data of one process. Each makes one system call, about 1 µs.
+  // ResourceExhausted: TRIB_PROCESSES_MAX is reached.
   virtual absl::Status SetProcess(Pid pid, const trib_process& process) = 0;
   virtual void DropProcess(Pid pid) = 0;
 
-  // Waits until every walk has ended that may have seen data taken back before the call. This takes 6–9 ms. Any thread
-  // may call it.
+  // Waits for a grace period: until all walks have ended that may still use data withdrawn before the call. Blocks for
+  // 6–9 ms. Any thread may call it.
   virtual absl::Status WaitGrace() = 0;
 };
 

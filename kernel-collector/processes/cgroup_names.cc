@@ -65,9 +65,10 @@ CgroupNames::CgroupNames(Options options, Executor& executor, const Clock& clock
       executor_(executor),
       clock_(clock),
       unknown_(metrics.AddCounter("tributary_collector_cgroups_unknown_total",
-                                  "Cgroup ids of processes whose path was not found")),
-      walks_(metrics.AddCounter("tributary_collector_cgroup_walks_total",
-                                "Walks of the cgroup hierarchies to find the cgroups of processes that had ended")) {}
+                                  "Cgroup ids of processes for which no cgroup path was found")),
+      walks_(metrics.AddCounter(
+          "tributary_collector_cgroup_walks_total",
+          "How often the cgroup hierarchies were listed to find the cgroups of processes that had ended")) {}
 
 const CgroupName* CgroupNames::Find(Key key, Pid pid) {
   static const CgroupName kNoName;

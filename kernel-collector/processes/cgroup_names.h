@@ -21,11 +21,12 @@ struct CgroupName {
   std::string container_id;  // "": in no container
 };
 
-// Resolves the cgroup ids that BPF reads to names. The first source is the process's own /proc/PID/cgroup, if the
-// process is still in the cgroups with these ids. Otherwise the second source is a walk of the hierarchies. Walks
-// remember every cgroup that they pass, because a container outlives most of its processes. In the unified hierarchy,
-// kernel events report each cgroup when it is created. Walks take at most 2% of a CPU on average, so there is a pause
-// after each walk. A caller that asks during the pause gets its answer later. Loop thread; reads run on `executor`.
+// Finds the path and the container of a cgroup by the cgroup ids in a sample. The first source is /proc/PID/cgroup, if
+// the process is still in the cgroups with these ids. The second source is a walk over the directories of the cgroup
+// hierarchies. A walk stores every cgroup that it finds. So later samples of a container need no walk, even if their
+// processes have ended. New cgroups of the unified hierarchy are also reported by kernel events. Walks take at most 2%
+// of a CPU on average, so there is a pause after each walk. During the pause, Find returns null for cgroups that need a
+// walk. Loop thread only; files and directories are read on `executor`.
 class CgroupNames {
  public:
   static constexpr size_t kNamesMax = 16'384;        // above this limit the cache is cleared
@@ -52,10 +53,10 @@ class CgroupNames {
 
   CgroupNames(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
-  // Call it when the kernel has made a cgroup. The cgroup is then known before any process is in it, and still known
-  // after the cgroup and all of its processes are gone.
+  // Call it when the kernel has created a cgroup. So the cgroup is known before its first process runs, and still known
+  // after the cgroup was removed.
   void OnMade(uint64_t id, std::string_view path);
-  // Returns the name, or null while the lookup is running: the caller must ask again later.
+  // Returns null if the name is not known yet: the caller must then call Find again later.
   const CgroupName* Find(Key key, Pid pid);
   size_t size() const { return names_.size(); }
 
@@ -69,7 +70,7 @@ class CgroupNames {
   void StartWalk();
   void FinishWalk(Walk& walk);
   bool MayWalk() const;
-  // Builds the name from the cgroups that walks have passed and that events reported. Returns false if an id is not
+  // Builds the name from the cgroups that walks found and events reported. Returns false if a cgroup of `key` is not
   // among them.
   bool NameByWalks(Key key, CgroupName* name) const;
   void Remember(Key key, CgroupName name);
@@ -80,7 +81,7 @@ class CgroupNames {
   absl::flat_hash_map<Key, CgroupName> names_;
   absl::flat_hash_set<Key> reading_;
   absl::flat_hash_set<Key> unread_;  // /proc had no answer: a walk must find the key
-  Paths unified_, legacy_;           // the cgroups that walks passed and that events reported
+  Paths unified_, legacy_;           // the cgroups that walks found and events reported
   bool walking_ = false;
   MonotonicNs next_walk_;
   Counter& unknown_;

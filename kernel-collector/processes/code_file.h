@@ -32,15 +32,17 @@ struct FileKey {
   }
 };
 
-// A place where a file can be found: a process that has, or had, the file mapped, and the file's path there.
+// A way to open a file: a process that maps the file, or did so earlier, the range of the mapping, and the path of the
+// file as the process sees it.
 struct FileLocation {
   Pid pid;
   uint64_t start = 0, end = 0;
   std::string path;
 };
 
-// One file that is mapped as code, shared by all of its mappings. A worker reads the identity and the segments when a
-// sample first touches the file. The identity is known earlier if the kernel reported the build-id. Loop thread only.
+// A file that is mapped as code. All mappings of the file share this object. When a sample first has an address in the
+// file, a worker reads the file's identity and segments. The identity is known earlier if the kernel reported the
+// build-id. Loop thread only.
 struct CodeFile {
   static constexpr size_t kLocationsMax = 4;
 
@@ -64,19 +66,19 @@ struct CodeFile {
 
   uint32_t unwind_table = 0;  // the file's number in UnwindTables; 0: none yet
 
-  // `interned` is the file's number in the dictionary of generation `interned_generation`. The number saves a hash of
-  // the id per frame.
+  // `interned` is the file's number in the dictionary of generation `interned_generation`. So the batcher need not look
+  // up the id for each frame.
   uint64_t interned_generation = 0;
   ExecutableRef interned;
 };
 using CodeFilePtr = std::shared_ptr<CodeFile>;
 
-// Returns code that is in no file and that has only a known name. Its identity is derived from its path.
+// Returns a CodeFile for code that is in no file and of which only the name is known. Its id is a hash of `path`.
 CodeFilePtr MakeNamedCode(std::string path, std::string function);
 
-// The mapped executable files, and the places where the files with a known identity were found. When the table is full,
-// it drops the files that no mapping uses any more. If it is still full, the new file is not followed: its frames stay
-// unknown, and the file is counted. Loop thread only.
+// Contains the mapped executable files, and the locations of the files whose identity is known. When the table is full,
+// it drops the files that no mapping uses any more. If it is still full, it does not add the new file: frames in this
+// file stay unknown, and the file is counted. Loop thread only.
 class CodeFileTable {
  public:
   static constexpr size_t kFilesMax = 16'384;
@@ -84,18 +86,18 @@ class CodeFileTable {
 
   explicit CodeFileTable(Metrics& metrics);
 
-  // Returns the file's executable; creates it if it is new. Returns null if the key identifies no file, or if the table
-  // is full. If a file has no build-id and no mapping uses it any more, its inode may have been reused. The file then
-  // counts as new and is read again.
+  // Returns the CodeFile of `key`; creates it if `key` is new. Returns null if the key identifies no file, or if the
+  // table is full. An entry without a build-id that no mapping uses any more is replaced by a new one, because another
+  // file may have the inode now.
   CodeFilePtr Intern(const FileKey& key, FileLocation location);
-  // This machine's vdso. It is in no file and is the same for every 64-bit process.
+  // The vdso of this kernel. It is in no file, and is the same in every 64-bit process.
   const CodeFilePtr& vdso() const { return vdso_; }
   void SetVdso(CodeFilePtr vdso) { vdso_ = std::move(vdso); }
 
-  // Returns the places where the file with this identity can be read, for the symbol server. Empty if the identity was
-  // never seen, or if its entry was evicted (above kSourcesMax).
+  // Returns the locations where the symbol server can read the file with this identity. Returns an empty list if the
+  // identity was never seen, or if its entry was evicted (above kSourcesMax).
   std::vector<FileLocation> LocationsOf(const ExecutableId& id) const;
-  // Call it when the executable's id has become known.
+  // Stores the executable's locations for LocationsOf. Call it when the executable's id has become known.
   void Identified(const CodeFile& executable);
 
   size_t size() const { return files_.size(); }

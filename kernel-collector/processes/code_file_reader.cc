@@ -48,7 +48,7 @@ absl::StatusOr<OpenedFile> Check(absl::StatusOr<Fd> fd, const std::string& path,
 template <typename CheckOpened>
 absl::StatusOr<OpenedFile> Try(const std::string& proc_root, const std::vector<FileLocation>& locations,
                                CheckOpened&& check) {
-  absl::Status last = Error(absl::StatusCode::kNotFound, "open: no known process has the file mapped");
+  absl::Status last = Error(absl::StatusCode::kNotFound, "open: no running process is known that has mapped the file");
   for (auto location = locations.rbegin(); location != locations.rend(); ++location) {
     std::string process = fmt::format("{}/{}", proc_root, location->pid.value);
     std::string link = fmt::format("{}/map_files/{:x}-{:x}", process, location->start, location->end);

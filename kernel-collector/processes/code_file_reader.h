@@ -9,23 +9,23 @@
 
 namespace tributary {
 
-// Finds and opens the file behind a mapping. Tries every place where the file may still be reachable: a mapping of the
-// file (map_files, which also reaches deleted files), the path inside a process's root, the path on the host. Paths may
-// lie and files may have been replaced. So the opened file is always a regular file, and its build-id, or else its
-// inode, matches the request. Any thread; reads from disk.
+// Finds and opens the file of a mapping. Tries every path that may still lead to the file: /proc/PID/map_files (which
+// also leads to deleted files), the mapping's path below a process's root directory, and the same path on the host.
+// Such a path may lead to another file, because processes can choose paths and replace files. So only a regular file is
+// accepted, and only if its build-id matches `key`, or its inode if `key` has no build-id. Thread-safe; reads from
+// disk.
 struct OpenedFile {
   std::unique_ptr<ElfFile> file;
   ExecutableId id;
 };
-// NotFound if no location leads to the file; the message is that of the last try.
+// NotFound if no location leads to the file; the message is about the last path that was tried.
 absl::StatusOr<OpenedFile> OpenCodeFile(const std::string& proc_root, const FileKey& key,
                                         const std::vector<FileLocation>& locations);
-// Does the same for a file with a known identity of any kind, and returns the ELF file. Never returns a file with
-// another identity.
+// Does the same, but compares the opened file's identity with `id`, which may be of any kind.
 absl::StatusOr<std::unique_ptr<ElfFile>> OpenIdentified(const std::string& proc_root, const ExecutableId& id,
                                                         const std::vector<FileLocation>& locations);
 
-// The bytes of this process's vdso, and its identity. The vdso belongs to the kernel and is in no file.
+// The vdso of this process: code that the kernel maps into every process, and that is in no file.
 struct OwnVdso {
   std::string_view bytes;  // valid as long as the process runs
   ExecutableId id;

@@ -17,7 +17,7 @@
 
 namespace tributary {
 
-// Runs jobs on request, on the test's thread.
+// Runs jobs on the test's thread when the test calls RunAll.
 class FakeExecutor : public Executor {
  public:
   bool Submit(std::function<void()> work, std::function<void()> done) override {
@@ -25,7 +25,7 @@ class FakeExecutor : public Executor {
     jobs_.emplace_back(std::move(work), std::move(done));
     return true;
   }
-  // Also runs the jobs that jobs submit. Returns the number of jobs that ran.
+  // Runs all jobs, including jobs that these jobs submit. Returns the number of jobs that ran.
   size_t RunAll() {
     size_t ran = 0;
     while (!jobs_.empty()) {
@@ -88,7 +88,8 @@ inline std::string TinyElf(std::string_view build_id, uint64_t entry = 0) {
   return bytes;
 }
 
-// A proc file system in its own folder. The destructor removes the folder. All processes share one root folder.
+// A fake /proc, /sys and cgroup file system in a temporary folder. The destructor removes the folder. All processes
+// share one root folder.
 class FakeProc {
  public:
   FakeProc() {
@@ -144,7 +145,7 @@ class FakeProc {
     AddNote(fmt::format("{}/module/{}/notes/.note.gnu.build-id", sys(), kernel.module), kernel.module);
   }
   void RemoveProcess(int pid) { std::filesystem::remove_all(fmt::format("{}/{}", proc(), pid)); }
-  // Adds a file at `path` inside every process's root. Returns the file's path on this machine.
+  // Adds a file at `path` in the root folder of all processes. Returns the file's path on this machine.
   std::string AddFile(const std::string& path, std::string_view bytes) {
     std::string full = files() + path;
     std::filesystem::create_directories(std::filesystem::path(full).parent_path());

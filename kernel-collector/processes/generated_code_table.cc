@@ -18,8 +18,8 @@ std::string PathOf(std::string_view owner, std::string_view name) {
 
 GeneratedCodeTable::GeneratedCodeTable(Metrics& metrics)
     : refused_(metrics.AddCounter("tributary_collector_generated_code_refused_total",
-                                  "BPF programs and similar kernel code that are not tracked, because the table of "
-                                  "generated code was full")) {}
+                                  "BPF programs and other generated kernel code that were ignored, because the table "
+                                  "of generated code was full")) {}
 
 GeneratedCodeTable::Live::iterator GeneratedCodeTable::FirstBehind(uint64_t begin) {
   auto it = live_.upper_bound(begin);

@@ -15,10 +15,11 @@
 
 namespace tributary {
 
-// Records the generated code (BPF programs, trampolines) at each kernel address over time, because addresses are
-// reused. The table follows events in order of time. Code that was loaded before the first event, and code whose events
-// were lost, comes from kallsyms. Each piece of code has its own CodeFile, identified by its name. A BPF program's name
-// holds a hash of its instructions, so the program is one executable on all nodes of a fleet. Loop thread only.
+// Records which generated code (BPF programs, trampolines) was at a kernel address at which time, because addresses are
+// reused. The caller must apply events in order of time. If code was loaded before the first event, or if its event was
+// lost, the code comes from kallsyms (Merge). Each program or trampoline has its own CodeFile, which is identified by
+// the code's name. A BPF program's name contains a hash of its instructions, so the same program is the same executable
+// on all nodes. Loop thread only.
 class GeneratedCodeTable {
  public:
   static constexpr size_t kLiveMax = 16'384;  // about 600 bytes each; code above the limit is not followed, but counted
@@ -33,12 +34,13 @@ class GeneratedCodeTable {
     std::string_view owner, name;  // as in GeneratedCode
   };
   void Add(const Code& code, MonotonicNs time);
-  // Notes that the code was removed. It may still run for a short time. Its addresses stay assigned to the code until
-  // other code takes its place, or until kGraceNs are over.
+  // Marks the code as removed at `time`. Removed code may still run for a short time. Find returns it until other code
+  // is at its addresses, or until kGraceNs have passed.
   void Remove(const Code& code, MonotonicNs time);
   // Call it after events were lost: code in the table may have been removed. The next Merge corrects the table.
   void NoteLoss() { unsure_ = true; }
-  // `listed`: all code that kallsyms listed, read at `read_at` or later. The caller must have fed all events up to now.
+  // Corrects the table by `listed`: all generated code in kallsyms, read at `read_at` or later. The caller must first
+  // apply all events that have arrived.
   void Merge(std::span<const GeneratedCode> listed, MonotonicNs read_at);
   void DropOld(MonotonicNs now);
 
@@ -65,8 +67,7 @@ class GeneratedCodeTable {
   };
   using Live = std::map<uint64_t, Entry>;
 
-  // Adds code that, as far as is known, is in its place since `time`. Other code in that place moves to `past_`, gone
-  // at `time`.
+  // Adds `entry`. Other code at the same addresses is moved to `past_`, with `time` as the time of its removal.
   void Insert(Entry entry, MonotonicNs time);
   void Retire(Live::iterator it, MonotonicNs time);
   // Returns the first entry that ends after `begin`.

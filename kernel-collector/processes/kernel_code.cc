@@ -53,7 +53,7 @@ void SetEnds(std::vector<BpfCode> programs, std::vector<GeneratedCode>* generate
 
 Counter& Frames(Metrics& metrics, std::string_view reason) {
   return metrics.AddCounter("tributary_collector_kernel_frames_unnamed_total",
-                            "Frames of the kernel without a name, by reason", {{"reason", std::string(reason)}});
+                            "Kernel frames without a function name, by reason", {{"reason", std::string(reason)}});
 }
 
 }  // namespace
@@ -68,9 +68,9 @@ KernelCode::KernelCode(Options options, Executor& executor, const Clock& clock, 
       unhid_at_(clock.Monotonic()),
       forgot_at_(clock.Monotonic()),
       tokens_at_(clock.Monotonic()),
-      reads_(metrics.AddCounter("tributary_collector_kallsyms_reads_total",
-                                "Times that /proc/kallsyms was read to find the addresses of the kernel, modules and "
-                                "BPF programs")),
+      reads_(metrics.AddCounter(
+          "tributary_collector_kallsyms_reads_total",
+          "How often /proc/kallsyms was read to find the addresses of the kernel, modules and BPF programs")),
       hidden_frames_(Frames(metrics, "hidden")),
       nowhere_frames_(Frames(metrics, "not_listed")),
       anonymous_module_frames_(Frames(metrics, "module_without_build_id")) {}

@@ -21,17 +21,18 @@
 
 namespace tributary {
 
-// Finds the code at a kernel address: the kernel itself, a module, or code that the kernel generated. If the code has
-// no name, the result is the cause instead. Kallsyms is read at start. It is read again when an address lies in no
-// known code, or when events were lost. Up to kReadsAtOnce reads may follow each other directly; over a longer time one
-// read per kReadAgainNs is allowed. Loop thread only; reads run on `executor`.
+// Finds the code at a kernel address: the kernel itself, a module, or code that the kernel generated. If no name is
+// known for the code, returns a CodeFile whose name says why. Reads /proc/kallsyms at start, and again when an address
+// is in no known code or events were lost. Up to kReadsAtOnce reads may follow each other directly. On average, there
+// is at most one read per kReadAgainNs. Loop thread only; after the start, kallsyms is read on `executor`.
 class KernelCode {
  public:
   static constexpr int64_t kReadAgainNs = 30 * kNsPerSecond;
   static constexpr int64_t kReadsAtOnce = 4;
   static constexpr int64_t kUnhideNs = 60 * kNsPerSecond;  // retry period while kallsyms cannot be read
   // Kallsyms never lists some code, for example the filters of classic BPF. A node with containers has hundreds of such
-  // filters. So pages without a name in kallsyms are remembered, and forgotten after kForgetNs.
+  // filters. So the pages of code that kallsyms does not list are stored, and cause no more reads. Every kForgetNs, all
+  // stored pages are dropped.
   static constexpr int64_t kForgetNs = 600 * kNsPerSecond;
   static constexpr size_t kNamelessPagesMax = 4'096;
   static constexpr size_t kNamesMax = 8'192;
@@ -43,13 +44,13 @@ class KernelCode {
   };
   KernelCode(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
-  // `drain` is called before a finished reading is merged with the state from events. It must pass all available events
-  // to this object.
+  // `drain` is called when kallsyms was read, before the result is merged. It must pass all events that have arrived to
+  // this object.
   void SetDrain(std::function<void()> drain) { drain_ = std::move(drain); }
   // `changed` is called when layout() has changed.
   void SetChanged(std::function<void()> changed) { changed_ = std::move(changed); }
 
-  // Reads kallsyms and waits for the result. For the start.
+  // Reads kallsyms on the calling thread. Call it only at start.
   void ReadNow();
   void OnKernelCode(const KernelCodeEvent& event);
   void OnLost() { generated_.NoteLoss(), wanted_ = true; }
@@ -61,14 +62,14 @@ class KernelCode {
     bool is_cause = false;  // `file` stands for the cause of the missing name; `offset` is 0
     bool wait = false;      // a pending reading may give a better answer
   };
-  // `probe`: an address within the instruction that ran at `time`.
+  // Returns the code at `probe`, an address within the instruction that ran at `time`.
   Place Find(uint64_t probe, MonotonicNs time);
   // Returns true if the first instruction of generated code was at `address` at `time`.
   bool BeginsGeneratedCode(uint64_t address, MonotonicNs time) const;
 
-  // Null until the first successful reading.
+  // Null until kallsyms was read successfully.
   const std::shared_ptr<const KernelLayout>& layout() const { return layout_; }
-  // Returns the only function of a sampled code without a file; "" for any other code.
+  // Returns the name of sampled code that is in no file and so has only one function; "" for other code.
   std::string NameOf(const ExecutableId& id) const;
 
  private:

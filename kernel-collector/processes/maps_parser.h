@@ -18,14 +18,15 @@ struct MapsEntry {
   std::string path;  // as the process sees it, without the kernel's " (deleted)"; "": none
 };
 
-// Paths are hostile and may hold any bytes. Returns nullopt if a field is missing or the range is empty.
+// A path may contain any bytes, because processes choose it. Returns nullopt if a field is missing or the range is
+// empty.
 std::optional<MapsEntry> ParseMapsLine(std::string_view line);
 
 // Calls `visit` for every well-formed line. Returns the number of malformed lines.
 size_t ParseMaps(std::string_view text, const std::function<void(MapsEntry)>& visit);
 
-// Does the same, but only for mappings that hold code: about a fifth of the lines. Of the other lines it reads only the
-// permissions.
+// Calls `visit` only for executable mappings, which are about a fifth of the lines. Parses only the permissions of the
+// other lines.
 void ParseCodeMaps(std::string_view text, const std::function<void(MapsEntry)>& visit);
 
 // Returns `path` without the kernel's " (deleted)".

@@ -20,10 +20,10 @@ struct CgroupPaths {
 };
 // Returns whether a list like "cpu,cpuacct" contains the controller, for example "cpu".
 bool HasController(std::string_view controllers, std::string_view wanted);
-// Returns whether a v1 hierarchy has the controller.
+// Returns whether one of the v1 hierarchies of `paths` has the controller.
 bool HasLegacyController(const CgroupPaths& paths, std::string_view wanted);
-// Skips malformed lines and lines with a relative path. The text is hostile: at most 32 v1 hierarchies are kept, and
-// paths above 4,096 bytes are skipped.
+// Parses /proc/PID/cgroup. Skips malformed lines, relative paths, and paths of more than 4,096 bytes. Returns at most
+// 32 v1 hierarchies.
 CgroupPaths ParseProcCgroup(std::string_view text);
 
 }  // namespace tributary

@@ -8,12 +8,13 @@
 
 namespace tributary {
 
-// Reads a whole small file, for example a /proc file. OutOfRange: more than `bytes_max`. Never opens a file that
-// blocks: FailedPrecondition if `path` is not a regular file.
+// Reads a whole small file, for example a /proc file. OutOfRange: the file has more than `bytes_max` bytes.
+// FailedPrecondition: `path` is not a regular file. Such a file is not opened, because it may block.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t bytes_max);
 
-// Opens a file for reading. Another process may have chosen the path. The path is first opened without any effect
-// (O_PATH). Only a regular file is then really opened, so a FIFO cannot block us and a device is not touched.
+// Opens a file for reading. An untrusted process may have chosen the path. So the file is first opened with O_PATH,
+// which has no effect on it. Only a regular file is then opened for reading: a FIFO could block the collector, and
+// opening a device can have effects.
 absl::StatusOr<Fd> OpenRegularFile(const std::string& path);
 
 // Does the same, but resolves `path` as if `root` were "/": symbolic links of a container's image cannot lead out of

@@ -11,19 +11,20 @@
 
 namespace tributary {
 
-// The fields of /proc/PID/stat that we need (proc_pid_stat(5)).
+// The fields of /proc/PID/stat that the collector uses (proc_pid_stat(5)).
 struct ProcStat {
   std::string comm;  // any bytes: the process chooses them
   Pid parent;
   uint64_t start_ticks = 0;  // since boot, 1/100 s
   bool kernel_thread = false;
 };
-// The command name may hold blanks, parentheses and newlines. InvalidArgument if `text` is not a stat line.
+// The command name in `text` may contain blanks, parentheses and newlines. InvalidArgument if `text` is not a stat
+// line.
 absl::StatusOr<ProcStat> ParseProcStat(std::string_view text);
 
 constexpr int64_t kNsPerTick = 10'000'000;  // USER_HZ is 100 on every architecture we run on
 
-// One process as /proc shows it.
+// The data of one process in /proc.
 struct ProcSnapshot {
   Pid pid;
   MonotonicNs read_at;  // time before the first read
@@ -32,7 +33,7 @@ struct ProcSnapshot {
   std::vector<MapsEntry> code;  // executable mappings only
 };
 
-// Reads a proc file system. Any thread; blocks while a process's memory map is locked.
+// Reads a proc file system. Thread-safe. Read blocks while the process's memory map is locked.
 class ProcReader {
  public:
   static constexpr size_t kMapsBytesMax = 32u << 20;

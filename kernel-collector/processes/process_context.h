@@ -11,9 +11,9 @@
 
 namespace tributary {
 
-// The resource that an OpenTelemetry SDK in a process publishes for readers of the process's memory: a mapping named
+// Reads the resource attributes that an OpenTelemetry SDK publishes in the memory of its process: a mapping named
 // OTEL_CTX with a header of 32 bytes, and a protobuf message at another address. Source: OTEP 4719 (Process Context),
-// opentelemetry/proto/processcontext/v1development. All of its content is hostile.
+// opentelemetry/proto/processcontext/v1development. The process may write any bytes there.
 
 constexpr size_t kProcessContextBytesMax = 64u << 10;  // of the message
 constexpr size_t kProcessContextAttributesMax = 512;
@@ -27,13 +27,14 @@ struct ProcessContext {
 // not such a message.
 absl::StatusOr<ProcessContext> DecodeProcessContext(std::string_view message);
 
-// Returns the address of the mapping in a process's memory map (/proc/PID/maps, as text), or nullopt if there is none.
+// Returns the address of the OTEL_CTX mapping in `maps`, the text of /proc/PID/maps. Returns nullopt if there is no
+// such mapping.
 std::optional<uint64_t> FindProcessContext(std::string_view maps);
 
-// Finds a context and reads it. NotFound: the process publishes none. InvalidArgument: the published data is malformed.
-// Unavailable: the process was changing it. Other errors: the process is gone. A call takes at least as long as the
-// listing of the process's mappings (some 200 µs). The process can delay the call without limit, because its memory may
-// be a file that does not answer.
+// Finds a process's context and reads it. NotFound: the process publishes no context. InvalidArgument: the published
+// data is malformed. Unavailable: the process was changing the data during the call. Other errors: the process has
+// ended. A call reads the list of the process's mappings, which takes some 200 µs. The process can delay the call
+// without limit, because its memory may be mapped from a file system that does not answer.
 absl::StatusOr<ProcessContext> ReadProcessContext(const std::string& proc_root, Pid pid);
 
 }  // namespace tributary

@@ -11,9 +11,9 @@
 
 namespace tributary {
 
-// The resource attributes that a process declares in its environment: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
-// (OpenTelemetry's resource SDK specification), and variables that an operator names. Other parts of the environment
-// are not kept, and no part of it is ever logged.
+// Reads the resource attributes that a process declares in its environment: OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES (OpenTelemetry's resource SDK specification), and the variables that the operator names.
+// Other variables are not stored. No part of the environment is ever logged.
 
 constexpr size_t kEnvironmentBytesMax = 1u << 20;        // at most this many bytes are read
 constexpr size_t kEnvironmentValueBytesMax = 64u << 10;  // longer variables count as dropped
@@ -25,21 +25,22 @@ struct ProcessEnvironment {
   bool is_empty = false;   // there is no variable at all
 };
 
-// `environment`: the text of /proc/PID/environ, "NAME=value" with a zero byte after each. It is hostile: a process may
-// write any bytes there. If two variables have the same name, the first counts, as for getenv. OTEL_SERVICE_NAME takes
-// precedence over service.name in OTEL_RESOURCE_ATTRIBUTES. If not all attributes fit, service.* attributes are kept
-// first. Each of `names` that is set becomes "process.environment_variable.NAME".
+// Parses the text of /proc/PID/environ: "NAME=value", each followed by a zero byte. A process may write any bytes
+// there. If two variables have the same name, the first counts, as for getenv. OTEL_SERVICE_NAME takes precedence over
+// service.name in OTEL_RESOURCE_ATTRIBUTES. If not all attributes fit, service.* attributes are kept first. Each
+// variable of `names` that is set becomes the attribute "process.environment_variable.NAME".
 ProcessEnvironment ParseProcessEnvironment(std::string_view environment, const std::vector<std::string>& names);
 
-// Returns `attributes`, encoded in the same way: at most kEnvironmentAttributesBytesMax, service.* first. Adds the
-// number of omitted attributes to `dropped`.
+// Encodes `attributes` like ParseProcessEnvironment: in at most kEnvironmentAttributesBytesMax, with service.*
+// attributes first. Adds the number of omitted attributes to `dropped`.
 std::string EncodeResource(const Attributes& attributes, size_t* dropped);
-// Merges two texts of EncodeResource. The values of `first` take precedence over the values of `second`.
+// Merges two results of EncodeResource. If both have an attribute, the value of `first` is used. Adds the number of
+// omitted attributes to `dropped`.
 std::string MergeResources(std::string_view second, std::string_view first, size_t* dropped);
 
-// Reads and parses a process's environment. NotFound, or another error, if the process is gone or may not be read.
-// Empty for kernel threads, for ending processes, and for processes in the middle of an exec. Blocks as long as the
-// process's memory map is locked.
+// Reads and parses a process's environment. Returns NotFound or another error if the process has ended or may not be
+// read. The result is empty for kernel threads, for ending processes, and for processes in the middle of an exec.
+// Blocks while the process's memory map is locked.
 absl::StatusOr<ProcessEnvironment> ReadProcessEnvironment(const std::string& proc_root, Pid pid,
                                                           const std::vector<std::string>& names);
 

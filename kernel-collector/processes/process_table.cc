@@ -17,9 +17,10 @@ bool IsPartOf(const MapsEntry& entry, const Mapping& known) {
 ProcessTable::ProcessTable(CodeFileTable& executables, Metrics& metrics)
     : executables_(executables),
       refused_(metrics.AddCounter("tributary_collector_processes_refused_total",
-                                  "Processes that are not tracked, because the table of processes was full")),
+                                  "Processes that were ignored, because the table of processes was full")),
       mappings_refused_(metrics.AddCounter("tributary_collector_mappings_refused_total",
-                                           "Mappings that are not tracked, because their process had too many")) {}
+                                           "Mappings that were ignored, because their process had too many mappings")) {
+}
 
 ProcessRunPtr ProcessTable::Find(Pid pid) const {
   auto it = runs_.find(pid);

@@ -19,8 +19,8 @@
 
 namespace tributary {
 
-// One program run: the life of a pid from its fork or exec to its exit or next exec. A sample holds a pointer to its
-// run. Loop thread only.
+// One run of a program: the time of a process from its fork or exec to its exit or its next exec. A sample that waits
+// refers to its run. Loop thread only.
 struct ProcessRun {
   static constexpr size_t kUncoveredPagesMax = 256;
 
@@ -35,7 +35,7 @@ struct ProcessRun {
   MappingTable mappings;
   uint64_t mapping_changes = 0;  // grows with every change of `mappings`; a sample that waits for a mapping compares it
 
-  MonotonicNs began;      // the fork or exec that made it; 0: found otherwise
+  MonotonicNs began;      // time of the fork or exec event; 0: there was none
   bool complete = false;  // every mapping is known: followed since its exec, or scanned
   bool stale = false;     // events were lost since then
   bool scan_running = false;
@@ -45,12 +45,13 @@ struct ProcessRun {
   bool exited = false;
   MonotonicNs last_seen;  // time of the last event, scan or sample of the run
 
-  // Pages that no mapping covers, although a sample waited for a mapping. Frame-pointer chains of code without frame
-  // pointers lead there again and again. Such pages must not make every sample wait.
+  // Pages that no mapping covered even after a sample had waited for a mapping. Code without frame pointers breaks
+  // frame-pointer chains, which then lead to such pages again and again. Later samples do not wait for mappings of
+  // these pages.
   absl::flat_hash_set<uint64_t> uncovered_pages;
 
-  // The places where one mapping replaced another, and when. The kernel's walk may not have known the new mapping yet.
-  // The newest last.
+  // The address ranges where one mapping replaced another, with the time; the newest last. A walk in the kernel may
+  // have used the old mapping for some time after that.
   struct Replaced {
     uint64_t start = 0, end = 0;
     MonotonicNs time;
@@ -62,7 +63,7 @@ struct ProcessRun {
     replaced.push_back({start, end, time});
   }
   // Events before this time may have been lost. So for an address in `replaced`, it is unknown which mapping was there
-  // before.
+  // before this time.
   MonotonicNs unsure_until;
   bool IsUnsure(uint64_t address, MonotonicNs time) const {
     return time < unsure_until && std::any_of(
@@ -72,16 +73,17 @@ struct ProcessRun {
 
   bool NeedsScan() const { return !complete || stale || (parent.value == 0 && !scanned); }
 
-  // Each cgroup move needs another definition of the process on the wire. Threads of one process may be in different
-  // cgroups and be sampled in turn. After this many moves the process keeps the cgroup in which it was last seen.
+  // When a process moves to another cgroup, the batch needs a new definition of the process. If the threads of a
+  // process are in different cgroups, every sample may count as a move. After kCgroupMovesMax moves, the process keeps
+  // its last cgroup.
   static constexpr uint32_t kCgroupMovesMax = 64;
   uint32_t cgroup_moves = 0;
   bool cgroup_known = false;
   uint64_t cgroup_v2_id = 0, cgroup_v1_id = 0;
   std::string cgroup_path, container_id;
 
-  // The process's own resource attributes, and the times of their readings (resource_reader.h). Null: the process
-  // declares none, or they are unknown.
+  // The resource attributes that the process declares, and the state of reading them (resource_reader.h). Null: the
+  // process declares none, or they are unknown.
   enum class Environment : uint8_t { kUnread, kReading, kKnown };
   Environment environment = Environment::kUnread;
   bool is_being_read = false;
@@ -89,24 +91,25 @@ struct ProcessRun {
   MonotonicNs context_due;
   std::shared_ptr<const std::string> environment_attributes, context_attributes;
   std::shared_ptr<const std::string> attributes;  // merged
-  // Runs with the same environment. `forked_from` is the run that forked this run, if its environment was not known at
-  // that time. `heirs` are children that were gone before they could be read, and that wait for this run's environment.
+  // Other runs with the same environment. `forked_from` is the run that forked this run, if the environment of
+  // `forked_from` was not known at that time. `heirs` are children that ended before their environment could be read.
+  // They wait for this run's environment.
   static constexpr size_t kHeirsMax = 1024;
   std::weak_ptr<ProcessRun> forked_from;
   std::vector<std::shared_ptr<ProcessRun>> heirs;  // runs that an exec replaced are in no table
 
-  // `interned` is the run's number in the dictionary of generation `interned_generation`. The generation is 0 if a
-  // field above has changed since.
+  // `interned` is the run's number in the dictionary of generation `interned_generation`. `interned_generation` is 0 if
+  // the run must be defined again, because a field above has changed.
   uint64_t interned_generation = 0;
   bool interned_executable = false;  // the definition names the executable: its id was already known
   ProcessRef interned;
 };
 using ProcessRunPtr = std::shared_ptr<ProcessRun>;
 
-// Follows every process through the sideband. /proc is read for older processes and for lost events. The caller must
-// feed events in order of time. A run stays for kGraceNs after its exit, because samples of it may still be in
-// processing. The limit is kRunsMax runs. A process above the limit is known only while one of its samples is in
-// processing, and it is counted.
+// Tracks every process by the sideband's events. The data of processes from before the first event, and of processes
+// whose events were lost, comes from /proc (Merge). The caller must pass events in order of time. A run stays in the
+// table for kGraceNs after its exit, because samples of it may still be in processing. The table has at most kRunsMax
+// runs. A run above the limit is counted, and exists only while one of its samples is in processing.
 class ProcessTable : public SidebandVisitor {
  public:
   static constexpr size_t kRunsMax = 131'072;
@@ -122,23 +125,24 @@ class ProcessTable : public SidebandVisitor {
   void OnCgroup(const CgroupEvent&) override {}
   void OnLost(const LostEvent& event) override;
 
-  // Returns the run of a sample. Returns a run that is not complete if nothing is known about it. Never null.
+  // Returns the run that a sample belongs to. If the process is unknown, returns a new run that is not complete. Never
+  // returns null.
   ProcessRunPtr ForSample(Pid pid, int64_t start_time_ns, MonotonicNs time);
   ProcessRunPtr Find(Pid pid) const;
 
-  // Merges a process as /proc showed it. Ignores the snapshot if events have overtaken it: the pid now belongs to
-  // another process or another program. The caller must have fed all events from before the reading. If the process was
-  // followed without a loss, confirmed mappings stay.
+  // Merges the data of a process from /proc. Ignores the snapshot if events show that the pid now belongs to another
+  // process or another program. The caller must first pass all events from before the snapshot. If no events were lost,
+  // a mapping that the snapshot confirms keeps its executable.
   void Merge(const ProcSnapshot& snapshot);
   // Marks processes as exited if /proc did not list them at `read_at`, and no event, scan or sample has shown them
   // since.
   void MergeList(const std::vector<Pid>& pids, MonotonicNs read_at);
-  // Returns true if a LOST event came since the last call: exit events may be among the lost events.
+  // Returns true if events were lost since the last call. The lost events may include exits.
   bool TakeLost() { return std::exchange(lost_, false); }
 
   void DropExited(MonotonicNs now);
-  // Returns the runs whose mappings changed since the last call in another way than by an addition. Data that was
-  // derived from these mappings may be wrong now.
+  // Returns the runs in which an event replaced a mapping since the last call, or Merge replaced all mappings. Data
+  // that was derived from the old mappings may be wrong now.
   std::vector<ProcessRunPtr> TakeChanged() { return std::exchange(changed_, {}); }
   // `dropped` is called with the pid of each run that DropExited removes.
   void SetDropped(std::function<void(Pid)> dropped) { dropped_ = std::move(dropped); }

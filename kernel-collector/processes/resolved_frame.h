@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// A frame without a number yet: the content of profile/model.h's Frame, but with the executable and the name
-// themselves.
+// A frame before it is added to the dictionary. It is like Frame in profile/model.h, but contains the executable and
+// the name instead of their numbers.
 struct ResolvedFrame {
   FrameKind kind = FrameKind::kUnknown;
   bool is_caller = false;

@@ -34,16 +34,16 @@ ResourceReader::ResourceReader(Options options, Executor& executor, const Clock&
     : options_(std::move(options)),
       executor_(executor),
       clock_(clock),
-      unread_(metrics.AddCounter("tributary_collector_environments_unread_total",
-                                 "Sampled processes that ended before their environment was read")),
-      contexts_(
-          metrics.AddCounter("tributary_collector_process_contexts_total", "Reads of OpenTelemetry process contexts")),
+      unread_(metrics.AddCounter(
+          "tributary_collector_environments_unread_total",
+          "Sampled processes whose environment is unknown, for example because the process ended before it was read")),
+      contexts_(metrics.AddCounter("tributary_collector_process_contexts_total",
+                                   "How often an OpenTelemetry process context was read")),
       contexts_refused_(metrics.AddCounter("tributary_collector_process_contexts_refused_total",
-                                           "Malformed OpenTelemetry process contexts")),
-      dropped_(
-          metrics.AddCounter("tributary_collector_resource_attributes_dropped_total",
-                             "Attributes of processes (OTEL_*) that were dropped, because they were over a limit or "
-                             "not text")) {}
+                                           "How often an OpenTelemetry process context was malformed")),
+      dropped_(metrics.AddCounter(
+          "tributary_collector_resource_attributes_dropped_total",
+          "Attributes of processes (OTEL_*) that were dropped, because they exceeded a limit or were not text")) {}
 
 void ResourceReader::Want(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes) {
   // /proc shows nothing any more for a run that has ended or that an exec has replaced.

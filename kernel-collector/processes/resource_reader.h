@@ -13,17 +13,17 @@
 
 namespace tributary {
 
-// Reads the resource attributes of each sampled process. There are two sources. The first is its environment
-// (process_environment.h), read once per exec. A child that has not called exec has its parent's environment. This also
-// holds if the child ended before its environment could be read, as long as the parent still runs. The second source is
-// the context that an SDK in the process publishes (process_context.h). The SDK publishes it after its start, and may
-// change it. So the process is checked for a context while it is sampled: kFirstContextNs after its first sample, then
-// at intervals that grow tenfold each time up to kContextPeriodMaxNs. The context takes precedence over the
-// environment.
+// Reads the resource attributes of each sampled process. There are two sources. The first is the environment
+// (process_environment.h), which is read once per exec. A child that has not called exec has its parent's environment.
+// So if such a child ended before its environment was read, the parent's environment is used, if the parent still runs.
+// The second source is the context that an SDK in the process publishes (process_context.h). The SDK publishes it some
+// time after the start of the process, and may change it. So the context is read repeatedly while the process is
+// sampled: first kFirstContextNs after the first sample, then at intervals that grow tenfold each time, up to
+// kContextPeriodMaxNs. The context takes precedence over the environment.
 //
-// No sample waits for a reading: the attributes are reported when they are known, with the batch that is being filled.
-// A process can delay the reading of its memory without limit. So each process has at most one reading at a time, and
-// `executor` should be a separate Worker that tolerates some stuck jobs. Loop thread.
+// No sample waits for a reading. When the attributes are known, they are reported with the current batch. A process can
+// delay the reading of its memory without limit. So each process has at most one reading at a time, and `executor`
+// should be a separate Worker that tolerates some stuck jobs. Loop thread only.
 class ResourceReader {
  public:
   static constexpr int64_t kFirstContextNs = 2 * kNsPerSecond;
@@ -37,13 +37,14 @@ class ResourceReader {
 
   ResourceReader(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
-  // Call it when a user process's run is sampled.
+  // Call it for each sample of a process, except for kernel threads.
   void OnSample(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes) {
     if (run->environment == ProcessRun::Environment::kUnread || now >= run->context_due) Want(run, now, processes);
   }
-  // Stores the readings since the last call in their runs. Ignores a reading if the run had ended before the reading
-  // did, or if its pid belonged to another program by then. Process events show this, so the caller must have fed all
-  // events up to now. Returns the runs with new or changed attributes to report.
+  // Stores the results of readings that finished since the last call in their runs. Ignores a result if the run had
+  // ended before the reading finished, because the data may then belong to another program with the same pid. Process
+  // events report such an end, so the caller must first pass all events that have arrived to `processes`. Returns the
+  // runs that have new or changed attributes.
   std::vector<ProcessRunPtr> Settle(const ProcessTable& processes);
 
  private:

@@ -9,13 +9,13 @@
 
 namespace tributary {
 
-// A language runtime inside a process. It identifies the code that it made (a JIT's), or the code with which it runs
-// other code (an interpreter's loop). The mappings with such code point to the runtime. Frames in other mappings add no
-// cost.
+// A language runtime inside a process. It resolves addresses in the code that the runtime has generated (a JIT
+// compiler), or in the loop with which it interprets other code. Mappings with such code refer to their runtime. Frames
+// in other mappings cost nothing more.
 //
-// Loop thread only: Find answers from memory. If data must be read from the process first, the runtime's creator reads
-// it on a worker, and the sample waits (Found::kLater). A forked process shares its parent's runtime until its mappings
-// get their own runtime.
+// Loop thread only. Find does not block: if data of the process must be read first, Find returns Found::kLater and the
+// sample waits. The component that created the runtime reads the data on a worker. A forked process shares its parent's
+// runtime until its mappings get their own runtime.
 class Runtime {
  public:
   static constexpr size_t kFramesMax = 64;  // per address; the resolver drops the innermost frames above this limit

@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// A fake runtime: knows the addresses that a test gives it.
+// A fake runtime with the frames that a test sets for each address.
 class FakeRuntime : public Runtime {
  public:
   Found Find(const Query& query, std::vector<ResolvedFrame>* frames) const override {

@@ -16,7 +16,8 @@
 
 namespace tributary {
 
-// A stack as it was walked: both halves leaf first, addresses as in a record (TRIB_FRAME_INTERRUPTED).
+// The addresses of a walked stack, the leaf first in `kernel` and in `user`. They are encoded as in a sample record
+// (TRIB_FRAME_INTERRUPTED).
 struct RawStack {
   std::span<const uint64_t> kernel, user;
   uint32_t flags = 0;  // trib_flags
@@ -31,15 +32,15 @@ struct ResolvedStack {
   std::vector<uint64_t> uncovered_pages;  // pages of addresses that no mapping covers yet: a mapping may come late
 };
 
-// Turns addresses into frames: (executable, ELF address), or the frames from the mapping's runtime. Loop thread only;
-// reads no files.
+// Turns addresses into frames. A frame consists of an executable and an ELF address, or comes from the mapping's
+// runtime. Loop thread only; reads no files.
 class StackResolver {
  public:
   // `kernel` must outlive the resolver.
   explicit StackResolver(KernelCode& kernel) : kernel_(kernel) {}
 
-  // `snapshot` is the run's table at the time of the sample; null: use only the current table. Calls `unread` for each
-  // touched executable that has not been read. `out` is reused, so a sample allocates nothing.
+  // `snapshot` is the run's mapping table at the time of the sample; null: use only the current table. Calls `unread`
+  // for each executable of the stack that has not been read. `out` can be reused: then most calls allocate nothing.
   void Resolve(const RawStack& stack, const ProcessRun& run, const MappingTable::List* snapshot,
                const std::function<void(const CodeFilePtr&)>& unread, ResolvedStack* out);
 

@@ -8,12 +8,12 @@
 
 namespace tributary {
 
-// Runs slow reads: files and /proc, which may block.
+// Runs jobs that may block, such as reads of files and /proc.
 class Executor {
  public:
   virtual ~Executor() = default;
   // Runs `work` on another thread, then `done` on the caller's thread, in order of submission. Returns false if the
-  // queue is full: then neither will run.
+  // queue is full; then neither function runs.
   virtual bool Submit(std::function<void()> work, std::function<void()> done) = 0;
 };
 
@@ -21,9 +21,9 @@ class Executor {
 // thread. The destructor drops jobs that have not begun. It waits at most two seconds for a running job: a hanging file
 // system must not prevent the collector from stopping.
 //
-// For jobs that may hang and need no fixed order: up to `stuck_max` stuck jobs do not stop the others. A job is stuck
-// if other jobs have waited for it for `stuck_ms`. A stuck job keeps its thread, which ends with the job. A new thread
-// takes the next job.
+// If jobs may hang and need no fixed order, set `stuck_max`: up to this number of stuck jobs do not block the others. A
+// job is stuck if other jobs have waited for it for `stuck_ms`. A new thread then runs the next jobs. The thread of the
+// stuck job ends with this job.
 class Worker : public Executor {
  public:
   static constexpr size_t kQueueMax = 4096;

@@ -9,9 +9,9 @@
 
 namespace tributary {
 
-// The executables that were compiled last, kept open, because units of one executable come in bursts. Keeps at most
-// kOpenMax. Of the executables with .debug_frame, which may hold a whole section in memory, it keeps only the one used
-// last. One thread.
+// Caches the open executables whose unwind rows were compiled last, because requests for one executable come in bursts.
+// Keeps at most kOpenMax executables open. An executable with .debug_frame may need memory for the whole section, so it
+// is closed when another executable is added. Not thread-safe.
 template <typename Key>
 class OpenSources {
  public:
@@ -37,7 +37,7 @@ class OpenSources {
     return open_.front().second.get();
   }
 
-  // Returns true if the executable was open.
+  // Closes the executable. Returns true if it was open.
   bool Forget(const Key& key) {
     return open_.remove_if([&](const Open& open) { return open.first == key; }) > 0;
   }

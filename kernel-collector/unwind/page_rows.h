@@ -11,8 +11,8 @@
 
 namespace tributary {
 
-// A unit's rows, split by pages of 4 KiB of text, in the form that the pool stores. A page with several rules has its
-// own rows, the first of them for the page's first byte. A page with a single rule has no rows.
+// The rows of a unit, split by 4 KiB pages of code, in the form that RowPool stores. A page with several rules has its
+// own rows; the first row is for the page's first byte. A page with a single rule has no rows.
 struct PageRows {
   struct Page {
     uint32_t first = 0;  // index in `rows`
@@ -23,19 +23,21 @@ struct PageRows {
   std::vector<uint32_t> rows;
 };
 
-// `rows` are the compiled rows of `page_count` pages, in the form of UnwindSource::Compile. Rows that are out of order
-// are left out. Bytes before the first row have no rule.
+// Splits `rows`, a result of UnwindSource::Compile for `page_count` pages. Rows that are out of order are left out.
+// Bytes before the first row have no rule.
 PageRows CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDictionary& dictionary);
 
-// Writes the rows at `first_row` of the pool (which no walk reads yet), then the entries, in the order that the walk in
-// the kernel relies on. `entries`: UnwindMaps::pages() of these pages.
+// Writes the rows to the pool at `first_row`, where no walk reads yet, and then the page entries. The walk in the
+// kernel relies on this order. `entries`: the part of UnwindMaps::pages() for these pages.
 void PublishPages(const PageRows& unit, uint32_t first_row, RowPool& pool, std::span<uint64_t> entries);
-// Publishes one rule for all pages.
+// Sets the page entries to `rule`, which then applies to all bytes of these pages.
 void PublishRule(uint16_t rule, std::span<uint64_t> entries);
-// Sets entries to "not loaded". The rows may be reused after a grace period.
+// Sets the page entries to "not loaded". The space of the rows may be reused after a grace period
+// (UnwindMaps::WaitGrace).
 void WithdrawPages(std::span<uint64_t> entries);
 
-// Returns the rule of a byte of a page, as the walk in the kernel finds it; nullopt if the page is not loaded.
+// Returns the rule that the walk in the kernel finds for the byte at `offset` of the page with this entry; nullopt if
+// the page is not loaded.
 std::optional<uint64_t> FindRule(uint64_t entry, uint32_t offset, const RowPool& pool,
                                  const RuleDictionary& dictionary);
 

@@ -61,7 +61,7 @@ class Parser {
       source = open_.Add(request.file, std::move(opened));
     } else {
       source = open_.Find(request.file);
-      if (source == nullptr) return Error(absl::StatusCode::kNotFound, "not open");
+      if (source == nullptr) return Error(absl::StatusCode::kNotFound, "the file is not open");
     }
     answer->kind = static_cast<uint32_t>(source->kind());
     starts_ = &source->starts();

@@ -4,9 +4,9 @@
 
 namespace tributary {
 
-// The messages between the collector and its parser process, over a stream socket (base/socket_message.h). Both are the
-// same binary of the same build, so structures are sent as they lie in memory. The collector still checks the parser's
-// answers, since an attacker may have taken over the parser.
+// The messages between the collector and its parser process, over a stream socket (base/socket_message.h). Both
+// processes run the same binary, so structures are sent as they are in memory. The collector still checks the parser's
+// answers, because an attacker may control the parser.
 
 struct ParserRequest {
   uint64_t file = 0;  // the collector's number for the file; the parser keeps the last few files open under it

@@ -24,11 +24,13 @@ class ProcessPublisher::Impl {
         clock_(clock),
         ranges_(maps, tables, executor, metrics),
         processes_gauge_(metrics.AddGauge("tributary_collector_walk_processes",
-                                          "Processes whose mappings the kernel's stack walk knows")),
-        evicted_(metrics.AddCounter("tributary_collector_walk_processes_evicted_total",
-                                    "Processes removed from the kernel's stack walk to make room for others")),
-        refused_(metrics.AddCounter("tributary_collector_walk_processes_refused_total",
-                                    "Times that the kernel's stack walk had no space for a process")) {}
+                                          "Processes whose mappings are in the kernel, for its stack walk")),
+        evicted_(metrics.AddCounter(
+            "tributary_collector_walk_processes_evicted_total",
+            "Processes whose mappings were removed from the kernel to make room for other processes")),
+        refused_(metrics.AddCounter(
+            "tributary_collector_walk_processes_refused_total",
+            "How often the mappings of a process could not be put into the kernel, because its maps were full")) {}
 
   void Publish(ProcessRun& run, uint64_t start_time_ns, uint64_t exec_id);
   void Withdraw(Pid pid);

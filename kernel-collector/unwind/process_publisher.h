@@ -13,22 +13,23 @@
 
 namespace tributary {
 
-// Publishes the mappings of sampled processes to the kernel side. A forked child shares its parent's table while
-// neither of them changes. When there is no space for another table or process, the processes that were not sampled for
-// the longest time are evicted and counted. A table's space is reused only after a grace period. Loop thread only.
+// Publishes the mappings of sampled processes to the stack walk in the kernel, as one table per process. A forked child
+// shares its parent's table until the mappings of one of them change. When there is no space for another table or
+// process, the processes that were not sampled for the longest time are evicted, and counted. A table's space is reused
+// only after a grace period (UnwindMaps::WaitGrace). Loop thread only.
 class ProcessPublisher {
  public:
   ProcessPublisher(UnwindMaps& maps, UnwindTables& tables, Executor& executor, const Clock& clock, Metrics& metrics);
   ~ProcessPublisher();
 
-  // Gives the kernel side the mappings of `run` as they are now, so that it walks the run's stacks by rows. Replaces
-  // the kernel's earlier data of that pid. Mappings of files that are not read yet are left out: the caller must call
-  // Publish again when they are read. `exec_id` and the start time come from a sample of the run. Costs a microsecond
-  // and 32 bytes per mapping, or nothing if the run has not changed since.
+  // Publishes the current mappings of `run`, so that the kernel walks the run's stacks by unwind rows. Replaces the
+  // data that was published for this pid before. Mappings of files that are not read yet are left out: the caller must
+  // call Publish again when the files have been read. `exec_id` and the start time come from a sample of the run. Costs
+  // about 1 µs and 32 bytes per mapping. Costs nothing if the run has not changed since the last call.
   void Publish(ProcessRun& run, uint64_t start_time_ns, uint64_t exec_id);
-  // Call it when the process is gone or is now another program.
+  // Removes the published data. Call it when the process has ended or runs another program.
   void Withdraw(Pid pid);
-  // Call it when a sample of the process was walked with a table.
+  // Call it when the kernel has walked a stack of the process with its table. This delays the process's eviction.
   void Touch(Pid pid, MonotonicNs time);
 
   // Returns the time of the event or scan that reported the newest mapping in that table. Returns nullopt if the table

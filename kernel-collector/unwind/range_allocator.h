@@ -6,14 +6,14 @@
 
 namespace tributary {
 
-// Allocates ranges of whole numbers from [0, size): the first free range that is long enough. A freed range is joined
-// with its free neighbours. Free takes logarithmic time in the number of free ranges; Allocate searches them one by
-// one.
+// Allocates ranges of integers from [0, size). Uses the first free range that is long enough. A freed range is joined
+// with its free neighbours. Free takes logarithmic time in the number of free ranges; Allocate takes linear time.
 class RangeAllocator {
  public:
   explicit RangeAllocator(uint32_t size);
 
-  // Returns the first number of a range of `count` > 0; nullopt if no free range is that long.
+  // Returns the first number of a range of `count` numbers; nullopt if no free range is that long. `count` must be
+  // above 0.
   std::optional<uint32_t> Allocate(uint32_t count);
   // Frees a whole range that Allocate returned.
   void Free(uint32_t first, uint32_t count);

@@ -10,23 +10,24 @@
 
 namespace tributary {
 
-// Holds data that has been taken back from the walk in the kernel. The data may be reused only when no walk can still
-// see it. Waiting for this blocks the worker for 6–9 ms, so many retirements share one wait. A wait begins when enough
-// cost has gathered, or when a caller needs space (Flush). Loop thread only. `maps` must outlive the executor's jobs.
+// Delays the reuse of memory that was withdrawn from the walk in the kernel. The memory may be reused only after a
+// grace period, when no walk can use it any more (UnwindMaps::WaitGrace). Waiting for the grace period blocks the
+// worker for 6–9 ms, so many retirements share one wait. A wait begins when the sum of their costs reaches `batch`, or
+// when a caller needs space (Flush). Loop thread only. `maps` must outlive the executor's jobs.
 class RetireQueue {
  public:
-  // `batch`: the cost at which a wait begins by itself.
+  // `batch`: the sum of costs at which a wait begins without a call of Flush.
   RetireQueue(UnwindMaps& maps, Executor& executor, uint64_t batch);
   ~RetireQueue();
   RetireQueue(const RetireQueue&) = delete;
   RetireQueue& operator=(const RetireQueue&) = delete;
 
-  // `free` runs on the loop after a grace period that begins after this call. It never runs if this queue is destroyed
-  // first.
+  // Calls `free` on the loop after a grace period that begins after this call. Does not call it if this queue is
+  // destroyed first.
   void Retire(uint64_t cost, std::function<void()> free);
-  // Begins a wait for everything gathered. If a wait is already running, the new one begins after it.
+  // Begins a wait for all retirements so far. If a wait is already running, the new wait begins after it.
   void Flush();
-  // Tries again after a full worker refused a wait, or after a wait failed. Called from a timer.
+  // Repeats a wait that failed, or that the worker refused because its queue was full. Call it from a timer.
   void Retry();
   // Sets a callback that runs after each wait that freed something.
   void OnFreed(std::function<void()> callback);

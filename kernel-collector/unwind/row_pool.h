@@ -9,15 +9,17 @@
 
 namespace tributary {
 
-// Rows (bpf/include/unwind.h) in chunks of 8 MiB. A block of rows lies within one chunk and begins at an even row, so
-// it is a span of whole elements. Rows are numbered over all chunks. Loop thread only.
+// Stores unwind rows (bpf/include/unwind.h) in chunks of 8 MiB. A block of rows is within one chunk. An element
+// contains two rows, so a block begins at an even row number. Row numbers continue from one chunk to the next. Loop
+// thread only.
 class RowPool {
  public:
   // `elements` come from UnwindMaps::AddChunk and must outlive the pool.
   void AddChunk(std::span<uint64_t> elements);
   size_t chunks() const { return chunks_.size(); }
 
-  // Returns the first row of a block for `rows` > 0 rows; nullopt if no chunk has that many free rows in one piece.
+  // Returns the number of the first row of a new block of `rows` > 0 rows; nullopt if no chunk has that many free rows
+  // next to each other.
   std::optional<uint32_t> Allocate(uint32_t rows);
   void Free(uint32_t first, uint32_t rows);
 

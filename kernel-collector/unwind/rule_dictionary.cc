@@ -7,8 +7,8 @@ namespace tributary {
 RuleDictionary::RuleDictionary(std::span<uint64_t> rules, Metrics& metrics)
     : rules_(rules),
       refused_(metrics.AddCounter("tributary_collector_unwind_rules_refused_total",
-                                  "Unwind rules refused because the dictionary of rules was full: stacks end at their "
-                                  "code")) {
+                                  "Unwind rules that were refused, because the dictionary of rules was full; stacks "
+                                  "end at code that needs such a rule")) {
   Number(TRIB_RULE_NONE);
   Number(TRIB_RULE_BAD);
 }

@@ -8,13 +8,14 @@
 
 namespace tributary {
 
-// Numbers for unwind rules, one dictionary for all executables. A whole Debian system needs about 5,000 of its 65,536.
-// Number 0 is the NONE rule. Rules stay forever. When the dictionary is full, a new rule gets the number of a BAD rule
-// and is counted: stacks then end at code with this rule, and their ending shows it. Loop thread only.
+// Assigns numbers to unwind rules. All executables share one dictionary. It has 65,536 numbers; all executables of a
+// Debian system together need about 5,000. Number 0 is the NONE rule. Rules are never removed. When the dictionary is
+// full, a new rule gets the number of the BAD rule, and is counted. A walk then stops at code with this rule, and the
+// sample's ending shows it. Loop thread only.
 class RuleDictionary {
  public:
-  // `rules` is the array that the walk in the kernel reads (UnwindMaps::rules), all zero. It must outlive the
-  // dictionary.
+  // `rules` is the array that the walk in the kernel reads (UnwindMaps::rules). It must be all zero, and must outlive
+  // the dictionary.
   RuleDictionary(std::span<uint64_t> rules, Metrics& metrics);
 
   uint16_t Number(uint64_t rule);

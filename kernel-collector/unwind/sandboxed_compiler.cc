@@ -44,7 +44,7 @@ SandboxedCompiler::SandboxedCompiler(std::string proc_root, Spawn spawn, Metrics
       spawn_(std::move(spawn)),
       timeout_ms_(timeout_ms),
       deaths_(metrics.AddCounter("tributary_collector_unwind_parser_deaths_total",
-                                 "Processes that compile unwind rows and died or were killed")) {}
+                                 "Parser processes that died or were killed while they compiled unwind rows")) {}
 
 void SandboxedCompiler::Tidy() {
   if (child_.Reap() == false) deaths_.Add();

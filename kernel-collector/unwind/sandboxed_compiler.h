@@ -13,14 +13,14 @@
 
 namespace tributary {
 
-// Lets another process parse unwind information. That process can do nothing else (base/sandbox.h). It is started when
-// it is needed, ends when idle, and is killed when it takes too long. If it dies while it parses a file, that request
-// fails and the next request starts a new process. The collector opens the files and passes them on, because the
-// sandboxed process may not open files. Worker thread only.
+// Parses unwind information in a separate, sandboxed process (base/sandbox.h), the parser. The parser is started when
+// it is needed, ends when it is idle, and is killed when it takes too long. If it dies while it parses a file, that
+// request fails, and the next request starts a new parser. The collector opens the files and passes them to the parser,
+// because the sandbox does not allow it to open files. Worker thread only.
 class SandboxedCompiler : public UnwindCompiler {
  public:
   using Spawn = std::function<absl::StatusOr<ChildProcess>()>;
-  // Starts this binary again, as the parser (parser_process.h).
+  // Starts this binary again as the parser (parser_process.h).
   static absl::StatusOr<ChildProcess> SpawnSelf();
 
   static constexpr int kAnswerTimeoutMs = 10'000;

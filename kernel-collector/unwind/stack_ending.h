@@ -6,8 +6,8 @@
 
 namespace tributary {
 
-// Returns how the stack of `sample` ended, after its walk. `at_start`: its outermost user frame is a function where
-// threads or processes start (Unwinder::IsStart).
+// Returns how the stack of `sample` ended. `walked` is the result of its walk. `at_start`: whether its outermost user
+// frame is in a function where threads or processes start (Unwinder::IsStart).
 Ending StackEnding(const trib_sample& sample, const WalkedStack& walked, bool at_start);
 
 }  // namespace tributary

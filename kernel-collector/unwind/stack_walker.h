@@ -12,9 +12,9 @@
 
 namespace tributary {
 
-// Continues a walk in user space where the kernel had to stop. It uses the same rows, and a copy of the stack. The
-// result names the data that is not loaded yet, so that the sample can wait for it. Loop thread only. Reads only
-// memory.
+// Continues a stack walk in user space where the kernel's walk had to stop. It uses the same unwind rows, and the
+// sample's copy of the stack. The result names the data that is not loaded yet, so that the sample can wait for it.
+// Loop thread only. Reads no files.
 class StackWalker {
  public:
   explicit StackWalker(UnwindTables& tables) : tables_(tables) {}
@@ -32,14 +32,15 @@ class StackWalker {
     std::vector<uint64_t> frames;  // frames after the record's own; as in a record (TRIB_FRAME_INTERRUPTED)
   };
 
-  // `find` returns the mapping of an address, or null. `unread` is called for a file that must be read first. `result`
-  // is reused. Each call begins at record.resume. A copy is at most 64 KiB, a walk at most TRIB_USER_FRAMES_MAX frames.
+  // Walks from record.resume on. `find` must return the mapping of an address, or null. `unread` is called for a file
+  // that must be read first. `result` can be reused, to avoid allocations. A copy has at most 64 KiB, and a walk has at
+  // most TRIB_USER_FRAMES_MAX frames.
   using FindMapping = std::function<const Mapping*(uint64_t address)>;
   using Unread = std::function<void(const CodeFilePtr&)>;
   void Continue(const SampleRecord& record, const FindMapping& find, const Unread& unread, Result* result);
 
  private:
-  // Returns nullopt if something is missing; `result->outcome` says what.
+  // Returns nullopt if a mapping, a file or rows are missing; `result->outcome` says which.
   std::optional<uint64_t> RuleAt(uint64_t address, const FindMapping& find, const Unread& unread, Result* result);
 
   UnwindTables& tables_;

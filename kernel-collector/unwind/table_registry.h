@@ -11,19 +11,21 @@
 
 namespace tributary {
 
-// Holds one table per executable, by identity. Each table has its own range of page entries; the range begins at a
-// touch word. When entries run out, tables without a published mapping are dropped, the least recently used first. Loop
-// thread only.
+// Contains one UnwindTable per executable identity. Each table has its own range of page entries (UnwindMaps::pages).
+// One word of UnwindMaps::touches covers kTouchPages entries, so a range begins at a multiple of kTouchPages. When too
+// few page entries are free, tables without a published mapping are dropped, the least recently used first. Loop thread
+// only.
 class TableRegistry {
  public:
-  // `on_drop` frees the rows of a table's units. At that point no walk sees its entries any more.
+  // `on_drop` must free the rows of the table's units. It is called when no walk can use the table's page entries any
+  // more.
   explicit TableRegistry(std::function<void(uint32_t number, UnwindTable& table)> on_drop);
 
   UnwindTable* Find(const CodeFile& executable) const;
   // `number` is CodeFile.unwind_table.
   UnwindTable* Get(uint32_t number) const { return slots_[number - 1].get(); }
-  // Creates the table on first use. Returns null if the executable has no identity or no code, or if there is no space
-  // left. Sets `*refused` to true if there is code but no space.
+  // Creates the table on first use. Returns null if the executable has no identity or no code, or if too few page
+  // entries are free. Sets `*refused` to true if there is code, but no space for it.
   UnwindTable* FindOrAdd(const CodeFilePtr& executable, bool* refused);
 
   void ForEach(const std::function<void(uint32_t number, UnwindTable& table)>& visit);

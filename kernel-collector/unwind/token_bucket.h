@@ -7,15 +7,16 @@
 
 namespace tributary {
 
-// A budget of CPU time that refills at a steady rate up to a burst. The time spent is known only afterwards, so the
-// budget may become negative. It must then be positive again before more can be spent. Not thread-safe.
+// A budget of CPU time. It grows by `ns_per_second`, up to `burst_ns`. The cost of a job is known only afterwards, so
+// the budget may become negative. The next job must then wait until the budget is positive again (has_tokens). Not
+// thread-safe.
 class TokenBucket {
  public:
   TokenBucket(int64_t ns_per_second, int64_t burst_ns, MonotonicNs now)
       : ns_per_second_(ns_per_second), burst_ns_(burst_ns), tokens_ns_(burst_ns), refilled_(now) {}
 
   void Refill(MonotonicNs now) {
-    // A long gap fills the budget anyway, and must not overflow.
+    // Floating point: after a long time without a call, the product of integers could overflow.
     double gained =
         static_cast<double>(now.value - refilled_.value) / kNsPerSecond * static_cast<double>(ns_per_second_);
     tokens_ns_ = std::min(static_cast<double>(burst_ns_), tokens_ns_ + gained);

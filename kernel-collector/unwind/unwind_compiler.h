@@ -12,8 +12,9 @@
 
 namespace tributary {
 
-// Compiles units of executables. It finds and opens the executables itself, and keeps the last few of them open. The
-// class can be replaced by a subclass that parses in another process. Worker thread only; blocks on disk.
+// Compiles the unwind rows of executables, one unit (4 MiB of code) at a time. An implementation finds and opens the
+// executables itself, and keeps the last few of them open. SandboxedCompiler parses in a separate process, InProcess in
+// this one. Worker thread only; blocks on disk.
 class UnwindCompiler {
  public:
   virtual ~UnwindCompiler() = default;
@@ -34,7 +35,7 @@ class UnwindCompiler {
     int64_t cpu_ns = 0;
   };
   virtual Result Compile(const Request& request) = 0;
-  // Called now and then after the last request: data kept for the next request may be freed.
+  // Called a few times in the minute after the last request. May free data that is cached for later requests.
   virtual void Tidy() {}
 
   static std::unique_ptr<UnwindCompiler> InProcess(std::string proc_root);

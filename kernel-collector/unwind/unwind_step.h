@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// The copy of a stack. A step over it works like a step of the walk in the kernel.
+// A sample's copy of a stack. StepByRule reads it in the same way as the walk in the kernel reads the stack.
 struct StackCopy {
   uint64_t begin = 0;  // the stack pointer when the copy was made
   std::span<const uint8_t> bytes;
@@ -34,8 +34,8 @@ struct StepResult {
   trib_stop stop = TRIB_STOP_NONE;
 };
 
-// Changes a frame's registers to its caller's, by `rule`. If it stops, the registers are unchanged. TRIB_STOP_NO_PAGE:
-// the copy ends before the needed bytes.
+// Replaces a frame's registers with those of its caller, according to `rule`. If the walk must stop here, leaves the
+// registers unchanged. TRIB_STOP_NO_PAGE: the copy does not contain the needed bytes.
 StepResult StepByRule(uint64_t rule, const StackCopy& copy, Architecture architecture, FrameRegisters* registers);
 
 }  // namespace tributary

@@ -12,8 +12,8 @@
 
 namespace tributary {
 
-// The pages of 4 KiB of an executable's text: from the page with the lowest byte of its executable segments to the page
-// with the highest.
+// The range of 4 KiB pages with an executable's code: from the page with the lowest byte of its executable segments to
+// the page with their highest byte.
 struct TextPages {
   uint64_t first = 0;  // ELF address >> TRIB_PAGE_SHIFT
   uint32_t count = 0;
@@ -21,7 +21,7 @@ struct TextPages {
 // Returns nullopt if the executable has no code, or if its segments are too far apart for a table.
 std::optional<TextPages> TextPagesOf(const std::vector<ElfSegment>& segments);
 
-// A unit: 4 MiB of an executable's text that is compiled, published and taken back together.
+// A unit: 4 MiB of an executable's code. The unwind rows of a unit are compiled, published and withdrawn together.
 struct UnwindUnit {
   enum class State : uint8_t {
     kAbsent,  // page entries say "not loaded"
@@ -37,7 +37,7 @@ struct UnwindUnit {
   uint64_t touched = 0;  // when eviction last saw the unit in use
 };
 
-// The data of one executable's rows (UnwindTables).
+// The state of one executable's unwind rows (see UnwindTables).
 struct UnwindTable {
   static constexpr uint32_t kUnitPages = (4u << 20) >> TRIB_PAGE_SHIFT;
   static constexpr uint32_t kTouchPages = 1u << TRIB_TOUCH_SHIFT;
@@ -55,7 +55,7 @@ struct UnwindTable {
 
   uint32_t first_page() const { return first_entry - static_cast<uint32_t>(text.first); }
   uint32_t touch_words() const { return (text.count + kTouchPages - 1) / kTouchPages; }
-  // Returns the page of an ELF address, counted from the first page; nullopt if the address is outside.
+  // Returns the page of an ELF address, counted from text.first; nullopt if the address is outside `text`.
   std::optional<uint32_t> PageOf(uint64_t address) const {
     uint64_t page = address >> TRIB_PAGE_SHIFT;
     if (page < text.first || page - text.first >= text.count) return std::nullopt;

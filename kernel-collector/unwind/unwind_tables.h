@@ -15,11 +15,12 @@
 
 namespace tributary {
 
-// The unwind rows of executables on the kernel side. A worker compiles rows on first touch, one unit of 4 MiB of text
-// at a time. There is one table per executable (by identity), however many processes and files have it. Rows fill
-// chunks of 8 MiB, one at first, up to `memory_bytes_max`. After that, units that no walk has touched lately are taken
-// back, and compiled again when a sample needs them. The unit with the most requests is compiled first. Compiling
-// spends at most `compile_ns_per_second` of CPU, after a burst. Loop thread only.
+// Loads the unwind rows of executables into the kernel's maps. A worker compiles the rows of a unit (4 MiB of code)
+// when a stack first needs them. There is one table per executable identity; all processes and files with this identity
+// share it. The memory for rows is allocated in chunks of 8 MiB: one chunk at first, and up to `memory_bytes_max`
+// later. When this memory is full, units that no walk has used lately are evicted, and compiled again when a sample
+// needs them. The unit with the most requests is compiled first. Compiling uses at most `compile_ns_per_second` of CPU
+// time on average, and `compile_burst_ns` at once. Loop thread only.
 class UnwindTables {
  public:
   static constexpr uint32_t kUnitBytes = UnwindTable::kUnitPages << TRIB_PAGE_SHIFT;
@@ -41,14 +42,14 @@ class UnwindTables {
                std::shared_ptr<UnwindCompiler> compiler = nullptr);
   ~UnwindTables();
 
-  // Returns trib_mapping.first_page of the executable. The segments of the executable must be known (state kReady).
-  // Reserves its page entries on first use. Returns nullopt if it has no code, or if there is no space for so much text
-  // even after unused entries are taken back (counted). The caller then uses frame pointers.
+  // Returns the value of trib_mapping.first_page for the executable. The segments of the executable must be known
+  // (state kReady). Reserves the executable's page entries on first use. Returns nullopt if the executable has no code.
+  // Also returns nullopt, and counts the refusal, if too few page entries are free even after unused tables were
+  // dropped. Stacks in the executable are then walked by frame pointers.
   std::optional<uint32_t> FirstPage(const CodeFilePtr& executable);
 
-  // Does the same for a caller that publishes the executable in a table of mappings. Page entries of a published
-  // mapping stay reserved for the executable until Release. The caller must call Release only when no walk can see that
-  // mapping any more.
+  // Does the same for a caller that publishes a mapping of the executable. The page entries then stay reserved until
+  // Release. The caller must call Release only when no walk can use that mapping any more.
   struct Reserved {
     uint32_t number = 0;  // CodeFile.unwind_table
     uint32_t first_page = 0;
@@ -57,18 +58,19 @@ class UnwindTables {
   std::optional<Reserved> Reserve(const CodeFilePtr& executable);
   void Release(uint32_t number);
 
-  // Returns the rule at an ELF address of the executable, or NONE outside its text; nullopt if it is not loaded.
+  // Returns the rule at an ELF address of the executable; NONE if the address is not in its code; nullopt if the rule
+  // is not loaded.
   std::optional<uint64_t> Find(const CodeFile& executable, uint64_t address);
-  // Requests that the unit of that address is loaded. Costs little if the unit is loaded or queued already. `address`
-  // is the address that the walk looked up: for a caller, the return address − 1.
+  // Requests that the unit with `address` is loaded. Costs little if the unit is already loaded or queued. `address` is
+  // the address that the walk looked up: for a caller, the return address − 1.
   void Request(const CodeFilePtr& executable, uint64_t address);
   // Returns whether threads or processes start in the function at `address` (UnwindSource::starts). Returns false while
   // no unit of the executable is loaded.
   bool IsStart(const CodeFile& executable, uint64_t address) const;
 
-  // Call it several times a second: submits work, adds chunks, takes back units.
+  // Submits jobs, adds chunks and evicts units. Call it several times a second.
   void Tick();
-  // Changes whenever rows are published: a wait for rows may then be over.
+  // Returns a number that changes whenever rows are published. A sample that waits for rows may then continue.
   uint64_t publications() const;
   bool idle() const;  // nothing is queued or being loaded
 

@@ -34,7 +34,7 @@ class StepExecutor : public Executor {
   std::deque<std::pair<std::function<void()>, std::function<void()>>> jobs_;
 };
 
-// Returns a file with a known identity, with `bytes` of code at `address`.
+// Returns a CodeFile with the build-id `id` and `bytes` bytes of code at `address`.
 inline CodeFilePtr MakeCodeFile(std::string_view id, uint64_t address, uint64_t bytes) {
   auto file = std::make_shared<CodeFile>();
   file->key.build_id = file->id = BuildId(id);
@@ -43,7 +43,7 @@ inline CodeFilePtr MakeCodeFile(std::string_view id, uint64_t address, uint64_t 
   return file;
 }
 
-// Returns FakeCompiler's rule at an address: a different one every `kRowBytes`, and different ones for different files.
+// Returns FakeCompiler's rule at an address. The rule changes every kRowBytes bytes, and differs between files.
 constexpr uint64_t kRowBytes = 32;
 inline uint64_t FakeRule(const ExecutableId& id, uint64_t address) {
   uint64_t seed = static_cast<uint64_t>(id.view().front()) + static_cast<uint64_t>(id.view().back()) * 7;

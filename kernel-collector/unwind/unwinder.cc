@@ -10,13 +10,14 @@ Unwinder::Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Met
       publisher_(maps, tables_, executor, clock, metrics),
       walker_(tables_),
       continued_(metrics.AddCounter("tributary_collector_stacks_continued_total",
-                                    "Stacks whose walk the collector continued in user space, where the kernel's walk "
-                                    "had stopped")),
+                                    "Stacks whose walk stopped in the kernel and was continued by the collector, over "
+                                    "a copy of the stack's memory")),
       continued_short_(metrics.AddCounter("tributary_collector_stacks_copied_short_total",
-                                          "Continued stacks that were longer than their copy of the stack's memory")),
+                                          "Stacks that the collector could not walk to their end, because they were "
+                                          "longer than the copy of the stack's memory")),
       stale_(metrics.AddCounter("tributary_collector_stacks_stale_total",
-                                "Stacks cut where a mapping had been replaced before the kernel's walk knew the new "
-                                "mapping")) {}
+                                "Stacks that were cut, because the kernel walked them with a mapping that the process "
+                                "had already replaced")) {}
 
 void Unwinder::Walk(const SampleRecord& record, size_t frames_to_trust, const ProcessRun& run,
                     const MappingTable::List* snapshot, const std::function<void(const CodeFilePtr&)>& unread,

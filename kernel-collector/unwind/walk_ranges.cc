@@ -13,10 +13,11 @@ struct WalkRanges::State {
         tables(t),
         entries(TRIB_MAPPINGS_MAX),
         retired(m, executor, /*batch=*/TRIB_MAPPINGS_MAX / 16),
-        mappings(metrics.AddGauge("tributary_collector_walk_mappings", "Mappings that the kernel's stack walk knows")),
-        mappings_refused(metrics.AddCounter("tributary_collector_walk_mappings_refused_total",
-                                            "Mappings that the kernel's stack walk does not know, because their "
-                                            "process had too many")) {}
+        mappings(metrics.AddGauge("tributary_collector_walk_mappings",
+                                  "Mappings that are in the kernel, for its stack walk")),
+        mappings_refused(metrics.AddCounter(
+            "tributary_collector_walk_mappings_refused_total",
+            "Mappings that were not put into the kernel, because their process had too many mappings")) {}
 
   UnwindMaps& maps;
   UnwindTables& tables;

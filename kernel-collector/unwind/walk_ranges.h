@@ -13,7 +13,7 @@
 
 namespace tributary {
 
-// A mapping list in the form that the walk in the kernel reads. All processes with that list share it.
+// A mapping list in the form that the walk in the kernel reads. All processes with the same list share one WalkRange.
 struct WalkRange {
   uint32_t number = 0;  // trib_process.table
   uint32_t first = 0, count = 0;
@@ -34,14 +34,16 @@ class WalkRanges {
   WalkRanges(UnwindMaps& maps, UnwindTables& tables, Executor& executor, Metrics& metrics);
   ~WalkRanges();
 
-  // Returns null if there is no space. Space may become free later.
+  // Returns null if the kernel's map has no space for the list. Space may become free later.
   std::unique_ptr<WalkRange> Build(std::shared_ptr<const MappingTable::List> list, MonotonicNs now);
-  // Call it when no process in the kernel uses the range any more. Its space is freed after a grace period.
+  // Call it when no published process uses the range any more. The range's space is freed after a grace period
+  // (UnwindMaps::WaitGrace).
   void Retire(std::unique_ptr<WalkRange> range);
-  // Returns whether a new build would give the same range.
+  // Returns whether a new build of the same list would have the same result.
   static bool Current(const WalkRange& range, MonotonicNs now);
 
-  // Returns the number of mappings whose space is freed after a grace period. Flush begins that grace period.
+  // Returns the number of mappings in retired ranges whose space is not free yet. Flush begins the grace period that
+  // frees it.
   uint32_t retiring() const;
   void Flush();
 

@@ -123,7 +123,7 @@ void Batcher::Flush(const Accounting& accounting) {
   samples_sent_ += batch.samples.size();
   if (absl::Status status = sink_.Take(std::move(batch)); !status.ok()) {
     if (uint64_t held; refused_log_.Allow(clock_.Monotonic(), &held)) {
-      LogWarning("batch not accepted cause={} suppressed={}", Message(status), held);
+      LogWarning("a batch was not accepted cause={} suppressed={}", Message(status), held);
     }
   }
 }

@@ -12,7 +12,7 @@
 
 namespace tributary {
 
-// A sample with all of its data, before it gets numbers from the dictionary.
+// A sample before its thread, process and stack are replaced by numbers of the dictionary.
 struct NamedSample {
   MonotonicNs time;
   Tid tid;
@@ -22,17 +22,17 @@ struct NamedSample {
   uint64_t value = 0;  // in the unit of its type
 };
 
-// Adds stacks to the dictionary's trie and fills batches. The batcher replaces the dictionary before a sample could
-// fill it. The new dictionary lacks the least recently used entries of the old one. If this does not free enough space,
-// the new dictionary is empty. So the limits of the dictionary's tables never cut a stack. Loop thread only.
+// Collects samples in batches, and adds their stacks to the dictionary's trie. If the dictionary may not have enough
+// space for a sample, the batcher first replaces the dictionary by a copy without the least recently used entries. If
+// the copy does not have enough space either, the new dictionary is empty. So the limits of the dictionary's tables
+// never cut a stack. Loop thread only.
 class Batcher {
  public:
   static constexpr size_t kSamplesMax = 50'000;
 
   Batcher(BatchSink& sink, const Clock& clock, DictionaryLimits limits = {});
 
-  // Adds one sample. First flushes the batch if the batch or the dictionary has no space left. Calls `accounting` only
-  // in that case.
+  // Adds one sample. If the batch or the dictionary is full, first flushes the batch with the result of `accounting`.
   template <typename ReadAccounting>
   void Add(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack, ReadAccounting&& accounting) {
     if (samples_.size() >= kSamplesMax || !HasRoom(stack.frames.size())) {
@@ -42,12 +42,12 @@ class Batcher {
     Append(sample, run, stack);
   }
 
-  // Call it when more is known about a process. The new data also applies to the samples that are already in this
-  // batch. The batch then has two definitions of the process, and the reducer uses the later one.
+  // Call it when the data of a process has changed. The new data also applies to the process's samples that are already
+  // in the current batch. The batch then has two definitions of the process, and the reducer uses the later one.
   void Redefine(ProcessRun& run);
 
-  // Flushes the current batch, even if it is empty, because the batch carries the accounting. Sorts the samples by
-  // time.
+  // Sorts the samples of the current batch by time, and passes the batch to the sink. An empty batch is passed too,
+  // because it contains the accounting.
   void Flush(const Accounting& accounting);
 
   uint64_t samples_sent() const { return samples_sent_; }  // in flushed batches

@@ -14,8 +14,8 @@ struct SessionInfoOptions {
   std::string sys_root = "/sys";
   uint32_t sample_rate_hz = 0;
 };
-// Returns the data about this collector and its node that Hello contains. Returns an error if the system has no source
-// of randomness.
+// Returns the data about this collector and its node for the protocol's Hello message. Returns an error if the kernel
+// provides no random bytes for the session id.
 absl::StatusOr<SessionInfo> MakeSessionInfo(const SessionInfoOptions& options);
 
 }  // namespace tributary

@@ -75,10 +75,10 @@ SymbolMaker::SymbolMaker(Spawn spawn, Metrics& metrics, int timeout_ms)
     : spawn_(std::move(spawn)),
       timeout_ms_(timeout_ms),
       deaths_(metrics.AddCounter("tributary_collector_symbol_maker_deaths_total",
-                                 "Processes that make symbol tables and died or were killed")),
+                                 "Processes that died or were killed while they made a symbol table")),
       left_out_(metrics.AddCounter("tributary_collector_symbol_entries_left_out_total",
-                                   "Symbols and bounds of functions that symbol tables lack, because they were over a "
-                                   "limit or unreadable")) {}
+                                   "Symbols and function bounds that were left out of symbol tables, because they "
+                                   "exceeded a limit or were unreadable")) {}
 
 absl::StatusOr<PackedTable> SymbolMaker::Make(const SymbolMakerRequest& request, const Fd& file) {
   // A process that died while it was idle did not die because of this file.

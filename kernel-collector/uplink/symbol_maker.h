@@ -10,11 +10,11 @@
 
 namespace tributary {
 
-// Makes symbol tables in another process that is restricted to this task (base/sandbox.h). There are two reasons: files
-// are hostile, and making a table of libLLVM or of the kernel takes tens of MB. The process is started on demand. If it
-// dies while it reads a file, or takes too long, that request fails, and the next request starts a new process. The
-// collector holds at most 64 KiB of a table in memory at a time; a larger table is stored in a memory file. One thread
-// at a time.
+// Makes symbol tables in a separate, sandboxed process (base/sandbox.h). There are two reasons: a file may be an
+// attack, and a table of libLLVM or of the kernel takes tens of MB of memory to make. The process is started on demand.
+// If the process dies while it reads a file, or takes too long, that request fails, and the next request starts a new
+// process. The collector's heap contains at most 64 KiB of a table at a time: a larger table is stored in a memory file
+// (memfd). Only one thread at a time may use this object.
 class SymbolMaker {
  public:
   using Spawn = std::function<absl::StatusOr<ChildProcess>()>;
@@ -25,11 +25,12 @@ class SymbolMaker {
 
   SymbolMaker(Spawn spawn, Metrics& metrics, int timeout_ms = kTableTimeoutMs);
 
-  // `file`: the file that the request's kind requires. Internal: the process died, was killed because it took too long,
-  // or sent a malformed answer. InvalidArgument: the process's reason for the missing table. Other errors: no process,
-  // no memory file.
+  // Returns the symbol table of `file`, which must be the file that the request's kind requires. Internal: the process
+  // died, was killed because it took too long, or sent a malformed answer. InvalidArgument: the process could not make
+  // a table; the message is its reason. Other errors: the process could not be started, or the memory file could not be
+  // written.
   absl::StatusOr<PackedTable> Make(const SymbolMakerRequest& request, const Fd& file);
-  // Call Stop some time after the last request. Stop ends the process, which keeps memory for the next request.
+  // Stop ends the process. Call it some time after the last request, because an idle process does not free its memory.
   bool running() const { return child_.running(); }
   void Stop() { child_.Stop(); }
 

@@ -37,7 +37,7 @@ absl::StatusOr<std::string> ReadText(const Fd& file) {
   std::string text;
   while (true) {
     const size_t size = text.size();
-    if (size >= kKallsymsBytesMax) return Error(absl::StatusCode::kResourceExhausted, "kallsyms: too long");
+    if (size >= kKallsymsBytesMax) return Error(absl::StatusCode::kResourceExhausted, "kallsyms: the file is too long");
     text.resize(size + kReadBytes);
     const ssize_t n = read(file.get(), text.data() + size, kReadBytes);
     text.resize(size + static_cast<size_t>(n > 0 ? n : 0));
@@ -88,7 +88,7 @@ absl::StatusOr<Made> Make(const SymbolMakerRequest& request, Fd file) {
   made.raw_bytes = encoded.size();
   made.zstd = ZstdCompress(encoded);
   if (made.zstd.size() > kSymbolTableStoredBytesMax || made.raw_bytes > kSymbolTableRawBytesMax) {
-    return Error(absl::StatusCode::kResourceExhausted, "symbol table: larger than a reducer accepts");
+    return Error(absl::StatusCode::kResourceExhausted, "symbol table: the table is larger than a reducer accepts");
   }
   return made;
 }

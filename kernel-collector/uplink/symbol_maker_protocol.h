@@ -8,8 +8,8 @@
 namespace tributary {
 
 // The messages between the collector and its symbol-maker process over a stream socket (base/socket_message.h). Both
-// are one binary of one build, so structures are sent as they lie in memory. The answers are bounded all the same,
-// because an attacker may control the process. The reducer checks the content of the answers.
+// processes run the same binary, so structures are sent as they are in memory. The collector still checks the sizes in
+// the answers, because an attacker may control the symbol-maker process. The reducer checks the content of the tables.
 
 struct SymbolMakerRequest {
   enum Kind : uint32_t {
@@ -40,7 +40,7 @@ struct SymbolMakerAnswer {
 // table of 10 million functions.
 constexpr uint64_t kSymbolTableStoredBytesMax = 128u << 20;
 constexpr uint64_t kSymbolTableRawBytesMax = 512u << 20;
-// Limit of the reason in an answer without a table.
+// Limit, in bytes, of the message that says why there is no table.
 constexpr uint32_t kSymbolMakerMessageMax = 1024;
 
 }  // namespace tributary

@@ -19,12 +19,13 @@
 
 namespace tributary {
 
-// Answers NeedSymbols. The table is made from the sampled file, from kallsyms for the kernel, or from the name for code
-// without a file. The server sends the table, or the reason why there is none. It makes one table at a time. On average
-// it sends at most kBytesPerSecond, so that the uplink can also carry the samples. The server answers the same id again
-// only after kAgainNs; a request that comes earlier waits. An id may be requested again because a lost connection may
-// cut off an upload. The server answers an id at most kAnswersMax times. Loop thread; opens files on `executor`, and
-// waits there for the maker's process.
+// Answers NeedSymbols, a reducer's request for the symbol table of an executable. The table is made from the
+// executable's file. For the kernel and its modules, it is made from kallsyms. Generated code has no file; its table
+// contains only its name. The server sends the table, or the reason why there is none. It makes one table at a time. On
+// average it sends at most kBytesPerSecond, so that the uplink can also carry the samples. A reducer may request an id
+// again, for example because its connection was lost during the upload. The server answers such a request kAgainNs
+// after its last answer or later. It answers an id at most kAnswersMax times. Loop thread only. Jobs on `executor` open
+// the files and wait for the symbol maker.
 class SymbolServer {
  public:
   static constexpr size_t kPendingMax = 4096;
@@ -37,7 +38,7 @@ class SymbolServer {
   struct Callbacks {
     std::function<void(const ExecutableId&, PackedTable table)> send;
     std::function<void(const ExecutableId&, std::string why)> send_none;
-    // Returns the name of the only function of code without a file; "": the id is not such code.
+    // Returns the name of generated code, which has no file and only one function. Returns "" for other ids.
     std::function<std::string(const ExecutableId&)> only_function;
   };
 
@@ -45,7 +46,7 @@ class SymbolServer {
     std::string proc_root;
     bool debug_information = false;  // for sampled executables, if their file has it
   };
-  // The server's collaborators. Borrowed objects must outlive the server.
+  // The objects that the server uses. The borrowed ones must outlive the server.
   struct Parts {
     const CodeFileTable& executables;
     std::shared_ptr<SymbolMaker> maker;
@@ -57,7 +58,7 @@ class SymbolServer {
   void SetVdso(const ExecutableId& id, std::string_view bytes);
 
   void Request(const ExecutableId& id);
-  // Starts the next reading if it is due. Call it several times a second.
+  // Starts to make the next table if its request is due. Call it several times a second.
   void Tick();
 
  private:

@@ -16,7 +16,7 @@ std::optional<intake::EndedCollector> EarlierOf(const PinnedSession& pins) {
   earlier.captured = from.accounting.captured;
   for (const Predecessor::Share& share : from.shares) earlier.sessions.push_back({share.session_id, share.attributed});
   earlier.reason = from.stopped ? LossReason::kShutdown : LossReason::kCollectorKilled;
-  LogInfo("an earlier collector left samples undelivered captured={} unattributed={} cause={}",
+  LogInfo("an earlier collector ended without delivering all samples captured={} unattributed={} cause={}",
           earlier.captured.total(), from.unattributed().total(), LossReasonName(earlier.reason));
   return earlier;
 }
@@ -58,7 +58,8 @@ absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock,
   if (!opened.ok()) return WithContext(opened.status(), options.spool_dir);
   spool_ = *std::move(opened);
   if (!spool_->empty()) {
-    LogInfo("the spool has samples of an earlier collector samples={} bytes={}", spool_->samples(), spool_->bytes());
+    LogInfo("the spool contains undelivered samples of an earlier collector samples={} bytes={}", spool_->samples(),
+            spool_->bytes());
   }
   return absl::OkStatus();
 }

@@ -22,11 +22,11 @@ struct UplinkOptions {
   uint64_t spool_bytes_max = 64u << 20;
 };
 
-// The sending side of the collector: delivery, spool, and the pins (probes/pinned_session.h). From the pins the next
-// collector learns which samples a killed collector left undelivered. On the loop's thread.
+// The sending side of the collector: delivery, spool, and the pins (probes/pinned_session.h). If the collector is
+// killed, the next collector reads from the pins how many samples were not delivered. Loop thread only.
 class Uplink {
  public:
-  // An error names the unusable option: --spool-dir, or a file of the credentials. Borrowed objects must outlive the
+  // Returns an error if --spool-dir or a file of the credentials cannot be used. Borrowed objects must outlive the
   // uplink.
   static absl::StatusOr<std::unique_ptr<Uplink>> Open(Loop& loop, UplinkOptions options, PinnedSession& pins,
                                                       const Clock& clock, Metrics& metrics,
@@ -39,7 +39,8 @@ class Uplink {
   // Samples that were lost after they left the collector's core, by reason.
   const Accounting& lost() const { return lost_; }
 
-  // Calls Delivery::Flush. Then removes the pins, or keeps them if something could not be reported.
+  // Calls Delivery::Flush. Then removes the pins. Keeps them if samples or losses were not reported in time
+  // (Delivery::settled).
   void Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done);
 
  private:

@@ -7,9 +7,10 @@
 
 namespace tributary {
 
-// Decides how long samples are held back for data that may still arrive: an executable's symbols, a container's pod.
-// The wait ends wait_ns after a key was first seen without its data, so data that never arrives costs one wait. If
-// kKeysMax keys are known already, samples do not wait for the data of a new key. Used by one thread.
+// Decides how long samples are held back for data that may still arrive, such as the symbols of an executable or the
+// pod of a container. The key is the id of the executable or container. The wait for a key starts at the first
+// ShouldWait and ends `wait_ns` later. Samples do not wait for the same key again, so data that never arrives delays
+// samples only once. If kKeysMax keys are stored, samples do not wait for new keys. Used by one thread.
 template <typename Key>
 class ArrivalWait {
  public:
@@ -25,7 +26,8 @@ class ArrivalWait {
     }
     return now.value - it->second.value < wait_ns_;
   }
-  // Forgets the key, because its data arrived. Safe if the caller asks only while the data is missing.
+  // Removes the key, because its data arrived. From now on, do not call ShouldWait for this key: it would start a new
+  // wait.
   void Arrived(const Key& key) { first_seen_.erase(key); }
 
  private:

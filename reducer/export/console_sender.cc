@@ -39,9 +39,9 @@ otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, int64
   otlp::SendResult result;
   while (!rest.empty() && result.status.ok()) {
     if (cancelled_) {
-      result.status = absl::CancelledError("export is stopping");
+      result.status = absl::CancelledError("the export is stopping");
     } else if (Clock::Real().Monotonic().value >= deadline) {
-      result.status = absl::DeadlineExceededError("the reader of standard output is too slow, or has stopped");
+      result.status = absl::DeadlineExceededError("the program that reads standard output is too slow, or has stopped");
     } else {
       result.status = WriteSome(fd_, &rest);
     }

@@ -7,8 +7,9 @@
 
 namespace tributary {
 
-// Prints requests to a file descriptor that it borrows, one whole request at a time. If the reader is gone or the disk
-// is full, Send returns an error that may be retried. If the reader is only slow, Send waits until the time-out.
+// Prints requests as text to a file descriptor that the caller owns. If the reader of the output has exited or the disk
+// is full, Send returns an error with may_retry = true. If the reader is only slow, Send waits for it, at most
+// `timeout_ns`.
 class ConsoleSender : public otlp::ProfilesSender {
  public:
   ConsoleSender(int fd, otlp::TextLayout layout) : fd_(fd), layout_(layout) {}

@@ -15,24 +15,27 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
       clock_(clock),
       containers_(options_.metadata_wait_ns),
       random_(static_cast<uint64_t>(clock.Unix().value)),
-      samples_(metrics.AddCounter("tributary_export_samples_total", "Samples that the receiver accepted.",
+      samples_(metrics.AddCounter("tributary_export_samples_total", "Samples that the receiver of the export accepted.",
                                   {{"exporter", options_.metric_label}})),
-      requests_(metrics.AddCounter("tributary_export_requests_total", "Requests that the receiver accepted.",
+      requests_(metrics.AddCounter("tributary_export_requests_total",
+                                   "Requests that the receiver of the export accepted.",
                                    {{"exporter", options_.metric_label}})),
       failures_(metrics.AddCounter("tributary_export_failures_total",
-                                   "Requests to the receiver that failed and are repeated; if the number grows, look "
-                                   "at the receiver.",
+                                   "Requests to the receiver of the export that failed and are sent again; if the "
+                                   "number grows, check the receiver.",
                                    {{"exporter", options_.metric_label}})),
-      refused_samples_(
-          metrics.AddCounter("tributary_export_refused_samples_total",
-                             "Samples in requests that the receiver refused for good; the receiver's log says why.",
-                             {{"exporter", options_.metric_label}})),
-      rejected_profiles_(metrics.AddCounter("tributary_export_rejected_profiles_total",
-                                            "Profiles that the receiver rejected within requests that it accepted.",
-                                            {{"exporter", options_.metric_label}})),
-      dropped_strings_(metrics.AddCounter("tributary_export_dropped_strings_total",
-                                          "Names that were left out of a request because it was full.",
-                                          {{"exporter", options_.metric_label}})) {}
+      refused_samples_(metrics.AddCounter("tributary_export_refused_samples_total",
+                                          "Samples in requests that the receiver of the export refused, and that are "
+                                          "not sent again; the receiver's log says why.",
+                                          {{"exporter", options_.metric_label}})),
+      rejected_profiles_(metrics.AddCounter(
+          "tributary_export_rejected_profiles_total",
+          "Profiles that the receiver of the export rejected, although it accepted the rest of the request.",
+          {{"exporter", options_.metric_label}})),
+      dropped_strings_(
+          metrics.AddCounter("tributary_export_dropped_strings_total",
+                             "Names that were replaced by an empty name, because the request of the export was full.",
+                             {{"exporter", options_.metric_label}})) {}
 
 void ExportLoop::AddFeeds() {
   for (auto shard = static_cast<uint32_t>(feeds_.size()); shard < store_.shard_count(); ++shard) {
@@ -91,7 +94,7 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush, MonotonicNs dea
     feed.made = feed.maker->Next();
   }
   if (absl::Status status = Finish(feed); !status.ok()) {
-    LogFailure("save the cursor", status);
+    LogFailure("save its position in the store", status);
     return Progress::kUnreadable;
   }
   return full || flush ? Progress::kMore : Progress::kIdle;
@@ -156,8 +159,8 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
   if (!result.status.ok()) {
     refused_samples_.Add(feed.made.samples);
     if (rejection_log_.Allow(clock_.Monotonic(), &held)) {
-      LogError("export refused for good exporter={} samples={} error=\"{}\" suppressed={}", options_.cursor_name,
-               feed.made.samples, result.status.ToString(), held);
+      LogError("export refused, samples are not sent again exporter={} samples={} error=\"{}\" suppressed={}",
+               options_.cursor_name, feed.made.samples, result.status.ToString(), held);
     }
     return true;
   }

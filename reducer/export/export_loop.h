@@ -18,12 +18,14 @@
 
 namespace tributary {
 
-// Does the work of an exporter, one pass after the other. For every shard it reads the new samples, holds them back
-// while names may arrive, makes requests, sends them, and saves the cursor. The class has no thread and never sleeps:
-// ExportThread calls it. It owns the sender. All other objects are borrowed and must outlive it.
+// Does the work of an exporter, in passes over all shards. For each shard, a pass reads the new samples, holds them
+// back while symbols and metadata may arrive, makes requests, sends them, and saves the cursor. ExportLoop has no
+// thread of its own and never sleeps: ExportThread calls it. It owns the sender. All other objects are borrowed and
+// must outlive it.
 class ExportLoop {
  public:
-  // Limit of one scan. A full scan is not held back for names, because there are more samples behind it.
+  // Maximum number of samples that one scan reads. The samples of a full scan are not held back, because more samples
+  // wait behind them.
   static constexpr size_t kScanRowsMax = 100'000;
   static constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;
   static constexpr int64_t kRetryMinNs = kNsPerSecond / 2, kRetryMaxNs = 30 * kNsPerSecond;
@@ -41,14 +43,14 @@ class ExportLoop {
   ExportLoop(Options options, store::Store& store, SymbolLookup symbols, std::unique_ptr<otlp::ProfilesSender> sender,
              const Clock& clock, Metrics& metrics);
 
-  // Makes one pass over the shards. The pass ends early at the first shard with samples that the receiver does not take
-  // now. While the loop still waits after such a failure, it makes no pass. Returns the time until the next pass in ns:
-  // 0 if there is more to send.
+  // Makes one pass over the shards. If a request fails and may be retried, the pass ends, and RunOnce does nothing
+  // until the time of the retry. Returns the time until the next pass in ns: 0 if there are more samples to send.
   int64_t RunOnce();
-  // Sends all committed samples. Waits neither for names nor after an earlier failure. Stops early at `deadline`, after
-  // Cancel, and when the receiver does not take a request. Returns false if samples are left.
+  // Sends all committed samples. Does not wait for symbols and metadata. Starts at once, even if RunOnce would still
+  // wait after a failure. Stops early at `deadline`, after Cancel, or when a request fails that may be retried. Returns
+  // false if unsent samples are left.
   bool Flush(MonotonicNs deadline);
-  // Ends the call that is in progress. Any thread may call it.
+  // Makes the RunOnce or Flush that is in progress return soon, and ends all sending. Any thread may call it.
   void Cancel() {
     cancelled_ = true;
     sender_->Cancel();

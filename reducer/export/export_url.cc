@@ -16,8 +16,8 @@ constexpr std::string_view kOtlpPort = "4317";
 
 absl::Status Invalid(std::string_view url, std::string_view why) {
   return Error(absl::StatusCode::kInvalidArgument,
-               fmt::format("export to {}: {}; allowed are otlp://HOST[:PORT][?signal=profiles], otlps://… (TLS) and "
-                           "console[?layout=lazybackend|collector]",
+               fmt::format("export to {}: {}; allowed are otlp://HOST[:PORT][?signal=profiles], the same with otlps:// "
+                           "for TLS, and console[?layout=lazybackend|collector]",
                            EscapeForDisplay(url), why));
 }
 
@@ -74,8 +74,9 @@ absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url) {
   if (!out.tls && !place.starts_with(kClear)) return Invalid(url, "unknown scheme");
   RETURN_IF_ERROR(ParsePlace(url, place.substr(out.tls ? kTls.size() : kClear.size()), &out));
   if (key == "signal" && value == "logs") {
-    return Error(absl::StatusCode::kUnimplemented,
-                 fmt::format("export to {}: only signal=profiles is exported so far", EscapeForDisplay(url)));
+    return Error(
+        absl::StatusCode::kUnimplemented,
+        fmt::format("export to {}: signal=logs is not supported, only signal=profiles", EscapeForDisplay(url)));
   }
   if (!key.empty() && !(key == "signal" && value == "profiles")) return Invalid(url, "unknown option");
   out.cursor_name = fmt::format("{}{}", out.tls ? kTls : kClear, out.target);

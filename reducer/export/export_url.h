@@ -15,13 +15,13 @@ struct ExportUrl {
   std::string target;  // for kOtlp: "host:port"
   bool tls = false;
   otlp::TextLayout layout = otlp::TextLayout::kLazyBackend;
-  // The name under which cursors are stored. It contains only the destination, so that another layout continues at the
-  // cursors of the first one.
+  // The name under which cursors are stored. It contains only the destination. So if the user changes only the layout,
+  // the export continues from the same cursors.
   std::string cursor_name;
 };
 
-// InvalidArgument: the message says what is allowed (reducer/export/exporter.h lists the URLs). Unimplemented: a signal
-// that is not exported.
+// InvalidArgument: `url` has none of the forms in reducer/export/exporter.h; the message lists them. Unimplemented:
+// `url` has signal=logs.
 absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url);
 
 }  // namespace tributary

@@ -79,7 +79,8 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
   return std::make_unique<otlp::GrpcSender>(
       otlp::GrpcSender::Options{.target = url.target, .tls = url.tls, .version = std::string(kVersion)});
 #else
-  return absl::UnimplementedError("this build has no gRPC: configure with TRIBUTARY_GRPC=ON to export OTLP");
+  return absl::UnimplementedError(
+      "this reducer was built without gRPC: to export OTLP, build it with the CMake option TRIBUTARY_GRPC=ON");
 #endif
 }
 

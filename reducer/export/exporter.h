@@ -13,28 +13,30 @@ namespace tributary {
 
 class ResourceJoiner;
 
-// Sends the data that the store has committed to the receiver that a URL names, on its own thread, from construction
-// until destruction. Its position is one cursor per shard. The cursors are stored with the data and saved after each
-// success, so data is sent at least once, also over restarts. The destructor makes a last pass over the data that was
-// committed before the destructor began. It returns within 5 s, even if data is unsent; the next run sends that data.
+// Sends committed samples from the store to one receiver. It works on its own thread, from construction until
+// destruction. A cursor per shard marks how far the samples were sent. The store keeps the cursors. A cursor moves only
+// after the samples before it were sent, so each sample is sent at least once, even if the reducer restarts. The
+// destructor makes a last pass over the samples that were committed before it began. It returns within 5 s, even if
+// samples are unsent. The reducer sends these samples after its next start.
 class Exporter {
  public:
   virtual ~Exporter() = default;
 };
 
-// The metadata that an exporter adds to the samples.
+// How an exporter adds metadata, such as pods and services, to the samples.
 struct ExportMetadata {
   const ResourceJoiner* joiner = nullptr;  // must outlive the exporter; null: sends only the store's data
-  int64_t wait_ns = 0;                     // how long samples of an unknown container are held back
+  int64_t wait_ns = 0;                     // how long samples wait for the metadata of their container
 };
 
 // Makes an exporter for one value of --export:
 //   otlp://host:port    OTLP profiles over gRPC without TLS (port 4317 by default); ?signal=profiles may be added
-//   otlps://host:port   the same over TLS, the server checked against the system's certificate authorities
+//   otlps://host:port   the same over TLS; the server needs a certificate from an authority that the system trusts
 //   console             text on stdout, as the OpenTelemetry Collector's profiles exporters print it;
 //                       ?layout=lazybackend (default: with times and lines) or ?layout=collector (with value types)
-// InvalidArgument: not such a URL; the message says what is allowed. Unimplemented: this build has no gRPC.
-// `store`, `symbols`, `clock` and `metrics` must outlive the exporter. Any thread may call it.
+//                       InvalidArgument: `url` has none of these forms; the message lists them. Unimplemented: this
+//                       build has no gRPC, or `url` has signal=logs. `store`, `symbols`, `clock` and `metrics` must
+//                       outlive the exporter. Any thread may call MakeExporter.
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view url, store::Store& store, SymbolStore& symbols,
                                                        const ExportMetadata& metadata, const Clock& clock,
                                                        Metrics& metrics);

@@ -17,17 +17,18 @@
 
 namespace tributary {
 
-// The samples that one shard committed after a cursor, with all data that is needed to send them. The scan is a copy,
-// so that the store is not blocked while names are awaited and requests are sent. It takes about 50 bytes per sample.
-// Used by one thread.
+// A copy of the samples that one shard committed after a cursor, with all data that is needed to send them. Because it
+// is a copy, the store is not blocked while the exporter waits for symbols and sends requests. It uses about 50 bytes
+// of memory per sample. Used by one thread.
 class ShardScan {
  public:
   ShardScan() = default;
   ShardScan(const ShardScan&) = delete;
   ShardScan& operator=(const ShardScan&) = delete;
 
-  // Reads up to about `samples_max` samples, or fewer if the samples have large attributes of their own. If the
-  // dictionary of a sample's day has expired meanwhile, the sample has no stack.
+  // Reads the samples after `cursor`, about `samples_max` at most. Reads fewer if the samples' own attributes
+  // (attributes of single samples) are large. If the trie with the stacks of a sample's day was already deleted,
+  // because it was too old, the sample has an empty stack.
   static absl::StatusOr<std::unique_ptr<ShardScan>> Read(store::StoreReader& reader, int64_t cursor,
                                                          size_t samples_max);
 
@@ -35,7 +36,7 @@ class ShardScan {
   store::TimeRange range() const { return range_; }  // of the samples
   int64_t next_cursor() const { return next_cursor_; }
   size_t row_count() const { return row_count_; }
-  bool is_cut() const { return is_cut_; }  // samples are left out because of the size of their own attributes
+  bool is_cut() const { return is_cut_; }  // fewer samples were read, because their own attributes are large
   // The executables that occur in the samples' stacks, each once.
   const std::vector<ExecutableId>& executables() const { return executables_; }
 
@@ -68,8 +69,8 @@ class ShardScan {
   std::vector<ExecutableId> executables_;
 };
 
-// Turns a scan into requests, one at a time, each within a gRPC server's limit. Looks up names on the way. `scan` must
-// outlive it.
+// Turns a scan into export requests, one at a time. Each request is small enough for a gRPC server. Looks up the names
+// of functions while it makes a request. `scan` must outlive the RequestMaker.
 class RequestMaker {
  public:
   // `joiner` may be null.
@@ -81,7 +82,7 @@ class RequestMaker {
     uint64_t samples = 0;
     uint64_t dropped_strings = 0;
   };
-  // Returns the next request. Its `request` is nullptr once all samples were returned.
+  // Returns the next request. `request` is nullptr if no samples are left.
   Made Next();
 
  private:
@@ -93,7 +94,7 @@ class RequestMaker {
   otlp::TypeIndex Type(store::TypeNo no);
   otlp::ResourceIndex ResourceOf(const ShardScan::Chunk& chunk, store::ProcessNo no, UnixNs time);
   Joined Join(const store::ProcessRow& process);
-  // The data that is sent with a sample, in addition to its stack and values.
+  // The attributes and the link to a trace span that are sent with a sample.
   struct Annotations {
     otlp::AttributesIndex attributes;
     otlp::LinkIndex link;
@@ -110,7 +111,7 @@ class RequestMaker {
   size_t chunk_ = 0, row_ = 0;                               // the next sample
   absl::flat_hash_map<const char*, std::string> demangled_;  // by the address of the name in its table
 
-  // State of the request that is being made.
+  // State of the request that is being built.
   std::unique_ptr<otlp::ProfilesBuilder> builder_;
   absl::flat_hash_map<store::ProcessNo, Joined> resource_cache_;
   absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;

@@ -9,9 +9,10 @@
 
 namespace tributary::ingest {
 
-// Remembers the last sessions that their nodes reported as ended. If the reducer was busy, it may read the connection
-// of a killed collector only after the node's new collector has reported that session as ended. Connections do not
-// outlive the reducer's process. So a bounded memory in this process is enough. Use an object on one thread.
+// Remembers the sessions that nodes reported as ended, the last `sessions_max` of them. A busy reducer may accept the
+// connection of a killed collector late: after the node's next collector has reported the session of the killed one as
+// ended. Data that arrives so late must not be stored. The sessions need not be saved to disk, because no connection
+// outlives the reducer's process. Used by one thread.
 class EndedSessions {
  public:
   explicit EndedSessions(size_t sessions_max = 4'096) : sessions_max_(sessions_max) {}

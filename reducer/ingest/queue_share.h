@@ -10,16 +10,18 @@
 
 namespace tributary::ingest {
 
-// Returns the memory that a decoded batch takes, accurate enough for a limit.
+// Returns about how many bytes of memory a decoded batch uses. Use it for limits only.
 size_t MemoryOf(const RowBatch& batch);
 
-// Limits how much of a shard's queue each node may hold. A node that floods fills its share, not the queue, and the
-// batches of other nodes fit as before. A node may hold a third of the free space: a quarter of the queue if the node
-// is alone, an (n + 3)th if n nodes fill the queue. Space for the next node always remains. A node with nothing in the
-// queue may add one batch of any size. The limit is per node and not per session, because a node may open any number of
-// sessions. Source: dynamic thresholds, Choudhury and Hahne 1998.
+// Limits how much of a shard's queue the batches of one node may fill. A node that sends too much fills its share, but
+// not the whole queue. A node's batches may use up to a third of the space that is free at this time. So a single node
+// gets at most a quarter of the queue, and n nodes that all send too much get 1/(n + 3) of the queue each. Space for
+// another node always remains. A node without a batch in the queue may add one batch of any size. The limit is per node
+// and not per session, because a node may open any number of sessions. Source: dynamic thresholds, Choudhury and Hahne
+// 1998.
 //
-// Costs one look-up per batch. Only nodes with queued batches take memory. Use an object on one thread.
+// Costs one hash table look-up per batch. Memory is used only for nodes that have batches in the queue. Used by one
+// thread.
 class QueueShare {
  public:
   struct Options {
@@ -30,7 +32,7 @@ class QueueShare {
 
   bool Allows(std::string_view node_id, size_t bytes) const;
   void Add(std::string_view node_id, size_t bytes);
-  // Call it when the oldest batch of that node has left the queue.
+  // Call it when the oldest batch of the node was committed.
   void Remove(std::string_view node_id);
 
   size_t bytes() const { return bytes_; }

@@ -12,33 +12,36 @@
 
 namespace tributary::ingest {
 
-// The sessions that a shard's loop knows, connected or not. A collector that comes back continues where it was, with
-// its old dictionary. The least recently used sessions are forgotten: if they come back, they must start a new
-// dictionary. Use it on the loop's thread.
+// Remembers the sessions of a shard, connected or not. So a collector that reconnects continues its session with the
+// dictionary (definitions of executables, frames and stacks) that it has already sent. If there are too many sessions,
+// the least recently used ones are removed. A collector whose session was removed must send a new dictionary. Use it on
+// the loop's thread.
 class SessionMemory {
  public:
   struct Entry {
     SessionId id{};
     uint64_t durable_sequence = 0;
-    // The definitions that the writer received, if it could follow them.
+    // True: the writer has the session's definitions of this generation, as counted in `have`.
     bool dictionary_held = false;
     uint32_t generation = 0;
     DictionaryCounts have;
-    uint32_t refused_generation = 0;              // generations up to this one were given up
+    uint32_t refused_generation = 0;              // the store could not use generations up to this one
     std::vector<ExecutableId> executables;        // of this generation by id, from id 1 on; to ask for their symbols
     std::optional<intake::BatchDecoder> decoder;  // kept while no session is open
   };
 
-  // If all decoders together exceed `decoder_bytes_max`, the least recently used decoders are forgotten.
+  // If all stored decoders together use more than `decoder_bytes_max`, those of the least recently used sessions are
+  // deleted.
   explicit SessionMemory(size_t sessions_max, size_t decoder_bytes_max = 256u << 20)
       : sessions_max_(sessions_max), decoder_bytes_max_(decoder_bytes_max) {}
 
   Entry* Find(const SessionId& id);  // nullptr: unknown session. Valid until the next Add
   Entry& Add(const SessionId& id, uint64_t durable_sequence);
-  // Keep and return a session's decoder, from one connection to the next.
+  // Between two connections of a session, its decoder is stored here: KeepDecoder stores it, and TakeDecoder returns
+  // it.
   void KeepDecoder(const SessionId& id, std::optional<intake::BatchDecoder> decoder);
   std::optional<intake::BatchDecoder> TakeDecoder(Entry& entry);
-  // Forgets the dictionary, because the session's generations begin again.
+  // Deletes the dictionary, because the collector now numbers its dictionaries (generations) from 1 again.
   void ForgetDictionary(Entry& entry);
 
  private:

@@ -20,12 +20,12 @@
 
 namespace tributary::ingest {
 
-// One slice of the ingest: an event loop on its own thread, which owns its nodes' sessions, and the store-writer thread
-// behind it. A batch goes from the loop to the writer through a bounded queue. If the queue is full, sessions stop
-// reading until it has space. After the commit, the acknowledgements are posted back to the loop. ShardCore makes the
-// decisions; Shard has the threads.
+// Receives and stores the samples of some of the nodes. A shard has an event loop on its own thread, which owns the
+// sessions of these nodes, and a store-writer thread. A batch goes from the loop to the writer through a bounded queue.
+// If the queue is full, sessions stop reading until the queue has space. After a commit, the writer posts the result to
+// the loop, which sends the acknowledgements. ShardCore makes the decisions; Shard only runs the threads.
 //
-// Call the methods from any one thread, unless a comment says otherwise.
+// Call the methods always on the same thread, unless a comment says otherwise.
 class Shard final {
  public:
   struct Options {
@@ -38,22 +38,23 @@ class Shard final {
     MetadataSink* metadata = nullptr;  // must outlive the shard; null: metadata of hosts and pods is discarded
   };
 
-  // All references must outlive the shard. Before Start, only the writer runs.
+  // All references must outlive the shard. The constructor starts the threads of the writer and of the symbol worker.
+  // Start starts the loop's thread.
   Shard(Options options, std::unique_ptr<store::ShardWriter> writer, SymbolStore& symbols, const Clock& clock,
         Metrics& metrics);
   ~Shard();  // Stop
 
   void Start();
-  // Accepts no more batches, and commits the queued ones.
+  // Refuses new batches, and commits the queued batches.
   void Drain();
-  // Drains, acknowledges the committed batches, sends Goodbye, and ends the threads. Takes at most a second or two,
-  // unless a commit hangs.
+  // Calls Drain, acknowledges the committed batches, sends Goodbye to the collectors, and ends the threads. Returns
+  // within about 2 s, unless a commit hangs.
   void Stop();
 
-  // Before Start, use it to put an acceptor on the loop. After Start, use it on its thread.
+  // After Start, use the loop only on its own thread, except for methods that any thread may call.
   Loop& loop() { return loop_; }
 
-  // Any thread. Takes a connection of a node of this shard. Its Hello was already read.
+  // Any thread. Takes over a connection of a node of this shard. The node's Hello was already read.
   void Accept(intake::PendingSession session);
   // Any thread. Returns true if a session of that node is open.
   bool IsConnected(std::string_view node_id) const;

@@ -24,12 +24,12 @@ ShardCore::ShardCore(const Dependencies& dependencies, Options options, Callback
       clock_(dependencies.clock),
       metrics_(dependencies.metrics),
       callbacks_(std::move(callbacks)),
-      held_back_(metrics_.AddCounter("tributary_reducer_held_back_total",
-                                     "Times that a session stopped reading because the store writer was behind")),
-      over_share_(
-          metrics_.AddCounter("tributary_reducer_over_share_total",
-                              "Times that a session stopped reading because its node had used its whole share of the "
-                              "store writer's queue")),
+      held_back_(metrics_.AddCounter(
+          "tributary_reducer_held_back_total",
+          "Times that reading from a collector paused, because the queue of the store writer was full")),
+      over_share_(metrics_.AddCounter("tributary_reducer_over_share_total",
+                                      "Times that reading from a collector paused, because its node had used its whole "
+                                      "share of the store writer's queue")),
       memory_(options_.sessions_remembered_max),
       share_(options_.queue),
       tick_(alarms_.NewAlarm([this] { OnTick(); })),
@@ -47,7 +47,7 @@ void ShardCore::CloseAll() {
   stopping_ = closing_all_ = true;
   tick_->Stop();
   looked_up_.clear();
-  for (auto& [id, live] : live_) live.session->Close({.reason = "the reducer stops", .retry = true});
+  for (auto& [id, live] : live_) live.session->Close({.reason = "the reducer is stopping", .retry = true});
   closing_->StartOnce(live_.empty() ? 0 : kCloseMs);
 }
 
@@ -110,8 +110,9 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
   }
   const bool is_cluster = hello.role == intake::Role::kCluster;
   if (hello.session.node_id.starts_with(intake::kClusterIdPrefix) != is_cluster) {
-    return absl::InvalidArgumentError(fmt::format(
-        "the id of a cluster must begin with \"{}\", and no other id may begin with it", intake::kClusterIdPrefix));
+    return absl::InvalidArgumentError(
+        fmt::format("the id of a cluster must begin with \"{}\", and no other id may begin with this prefix",
+                    intake::kClusterIdPrefix));
   }
   auto live = live_.find(hello.session.session_id);
   if (live != live_.end() && is_cluster) {
@@ -170,8 +171,8 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   auto it = live_.find(info.session_id);
   if (it == live_.end()) return absl::InternalError("session is not open");
   Live& live = it->second;
-  if (live.sender.is_cluster) return absl::InvalidArgumentError("a cluster has no samples");
-  if (stopping_) return absl::ResourceExhaustedError("the reducer stops");
+  if (live.sender.is_cluster) return absl::InvalidArgumentError("a cluster must not send samples");
+  if (stopping_) return absl::ResourceExhaustedError("the reducer is stopping");
   const uint64_t bytes = live.session != nullptr ? live.session->bytes_received() : 0;
   RowBatch pending = std::move(batch);
   pending.SetSession(live.info);
@@ -204,7 +205,7 @@ void ShardCore::CutOff(const SessionInfo& sender, const std::vector<ClosedSessio
     }
     const auto live = live_.find(id);
     if (live == live_.end() || live->second.info->node_id != sender.node_id) continue;
-    LogInfo("node disconnected node={} cause=\"a later collector of the node reported that this one has ended\"",
+    LogInfo("node disconnected node={} cause=\"a later collector of the node reported that this collector has ended\"",
             EscapeForDisplay(sender.node_id));
     Disconnect(live->second);
     live_.erase(live);

@@ -26,9 +26,9 @@
 
 namespace tributary::ingest {
 
-// Makes the decisions of a shard, without its threads: which sessions are open or remembered, which batch goes to the
-// writer, which session is held back, which batch is acknowledged. Only OnCommitted acknowledges a batch. Runs on a
-// loop or in a simulation, all of it on one thread.
+// Makes the decisions of a shard, without its threads: which sessions are open or remembered, which batch is passed to
+// the writer, which session must stop reading, which batch is acknowledged. Only OnCommitted acknowledges a batch. Runs
+// on one thread: that of the shard's loop, or that of a simulation.
 class ShardCore : private intake::SessionOwner {
  public:
   struct Options {
@@ -43,10 +43,10 @@ class ShardCore : private intake::SessionOwner {
     std::function<void(const std::string& node_id)> connected, disconnected;  // a session of that node
     std::function<void()> closed;                                             // called after CloseAll (see below)
   };
-  // A connection. Its Hello was already read; `rest` came after the Hello.
+  // A new connection. Its Hello was already read. `rest` contains the bytes that were received after the Hello.
   using Arrival = intake::ServerSession::Arrival;
 
-  // All of them must outlive the core.
+  // All these objects must outlive the core.
   struct Dependencies {
     AlarmSource& alarms;
     BatchWriter& writer;
@@ -63,7 +63,7 @@ class ShardCore : private intake::SessionOwner {
   void OnCommitted(const std::vector<CommittedBatch>& done);
 
   void TakeNoMore();  // accepts no more batches and connections
-  // Sends Goodbye to all collectors. Calls `closed` when they have read it, or after 1.5 s.
+  // Sends Goodbye to all collectors. Calls `closed` when all connections are closed, but after 1.5 s at the latest.
   void CloseAll();
 
  private:
@@ -73,11 +73,11 @@ class ShardCore : private intake::SessionOwner {
     std::shared_ptr<const SessionInfo> info;
     uint64_t oldest_held = 1;
     uint64_t counted_bytes = 0;  // part of bytes_received that batches already counted
-    size_t batch_bytes = 0;      // memory of its last batch; the next one is expected to take as much
-    bool held_back = false;      // the queue had no space for its batch,
-    bool over_share = false;     // or its node holds its share of the queue
+    size_t batch_bytes = 0;      // memory of its last batch; the next batch probably needs as much
+    bool held_back = false;      // true: its batch waits, because the queue is full
+    bool over_share = false;     // true: its batch waits, because its node has filled its share of the queue
     MetadataSender sender;
-    bool registered = false;  // the connection was reported
+    bool registered = false;  // the connection was reported to the callbacks
     SymbolRequests symbols;
     uint64_t asker = 0;  // number of this connection
   };
@@ -111,9 +111,9 @@ class ShardCore : private intake::SessionOwner {
   const Callbacks callbacks_;
   Counter &held_back_, &over_share_;
 
-  // These maps are ordered, so that a simulation is repeatable.
+  // These maps are ordered by key, so that a simulation with the same seed always runs in the same way.
   std::map<SessionId, Live> live_;
-  std::map<SessionId, Arrival> looked_up_;  // wait for the store's answer
+  std::map<SessionId, Arrival> looked_up_;  // connections whose session is being looked up in the store
   EndedSessions ended_;
   SessionMemory memory_;
   QueueShare share_;

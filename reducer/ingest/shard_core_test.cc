@@ -334,7 +334,7 @@ TEST_F(ShardCoreTest, AClusterSendsItsPodsAndStoresNothing) {
   intake::BatchGenerator generator(1);
   for (const std::string& frame : intake::BatchEncoder(1).Encode(generator.Next(10))) wire->callbacks.on_data(frame);
   EXPECT_TRUE(writer_.submitted.empty());
-  EXPECT_TRUE(Find(*wire, intake::MessageType::kGoodbye).has_value()) << "a cluster has no samples";
+  EXPECT_TRUE(Find(*wire, intake::MessageType::kGoodbye).has_value()) << "a cluster must not send samples";
   auto again = Connect(hello);
   EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+cluster/one", "cluster cluster/one sends pod", "-cluster/one",
                                                    "+cluster/one"}));

@@ -11,20 +11,22 @@
 
 namespace tributary::ingest {
 
-// A shard asks the desk which symbol tables are wanted, and passes on the tables that arrive. An asker is one
-// connection. Use the desk on the shard's loop.
+// Decides which symbol tables a shard requests from its nodes, and stores the tables that they send. `asker` is the
+// number of a connection to a node. Use the desk on the shard's loop.
 class SymbolDesk {
  public:
-  // Chooses which of `candidates` to ask a node for, at most `ask_max`. Calls `reply` later, on the shard's loop, with
-  // the choice and with the number of candidates that were considered. Returns false if too many questions wait.
+  // Chooses at most `ask_max` of `candidates`; the caller then requests their symbol tables from the node. Calls
+  // `reply` later, on the shard's loop, with the chosen executables and with the number of candidates that were
+  // checked, counted from the first. Returns false if too many calls wait for their reply; then `reply` is not called.
   using Reply = std::function<void(std::vector<ExecutableId> ask, size_t considered)>;
   virtual bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) = 0;
-  // Takes a node's answer. If too much waits, the answer is dropped and counted: the executable is asked for again
-  // later.
+  // Stores a node's symbol table, or the error that the node sent instead. If too many tables wait to be stored, drops
+  // this one and counts it in a metric. The table is requested again later.
   virtual void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
-  virtual void Progress(uint64_t asker) = 0;  // the asker is sending
-  virtual void Release(uint64_t asker) = 0;   // the asker is gone: others may be asked for the tables that it owes
-  // Returns the executables that askers of any shard released since the last call.
+  virtual void Progress(uint64_t asker) = 0;  // the node is sending a table
+  virtual void Release(uint64_t asker) = 0;   // the connection ended: its tables may be requested from other nodes
+  // Returns the executables whose requested tables did not arrive, because the connection ended or the table was
+  // damaged. It returns those of all shards since the last call.
   virtual std::vector<ExecutableId> TakeReleased() = 0;
 
  protected:

@@ -11,35 +11,37 @@
 
 namespace tributary::ingest {
 
-// Chooses the symbol tables to ask one connected collector for. It asks for a few tables at a time, so that they arrive
-// before another node is asked for the same tables. Once in a while it asks for everything again, because tables that
-// were requested from other nodes may never have arrived. Pure. Use it on the loop's thread.
+// Chooses the symbol tables to request from one connected collector. It requests a few tables at a time, so that they
+// arrive soon and no other node needs to send them. About every kRoundNs it checks all executables of the collector
+// again, because a table that was requested from another node may never have arrived. It does no I/O itself. Use it on
+// the loop's thread.
 class SymbolRequests {
  public:
-  static constexpr size_t kAskedMax = 8;         // unanswered at a time
-  static constexpr size_t kCandidatesMax = 256;  // of one look-up in the symbol store
-  static constexpr size_t kWaitingMax = 16'384;  // further ones wait for the next round
-  // An unanswered question is forgotten when the collector has sent no piece of any table for kAnswerNs, and after
-  // kLongestNs in any case.
+  static constexpr size_t kAskedMax = 8;         // unanswered requests at a time
+  static constexpr size_t kCandidatesMax = 256;  // per look-up in the symbol store
+  static constexpr size_t kWaitingMax = 16'384;  // Want ignores more; Tick adds them later
+  // A request counts as failed if the collector has sent no part of any table for kAnswerNs, and in any case after
+  // kLongestNs.
   static constexpr int64_t kAnswerNs = 180 * kNsPerSecond;
   static constexpr int64_t kLongestNs = 1'800 * kNsPerSecond;
   static constexpr int64_t kRoundNs = 60 * kNsPerSecond;
 
-  // Adds executables that the collector can read, to ask for their tables.
+  // Adds executables of the collector's node, so that their tables may be requested.
   void Want(const std::vector<ExecutableId>& ids);
 
-  // Returns the ids to look up now. Empty: no id waits, a look-up runs, or kAskedMax questions are unanswered. If the
-  // result is not empty, the caller must call Chosen.
+  // Returns the executables to look up in the symbol store now. Returns none if none wait, if a look-up is in progress,
+  // or if kAskedMax requests are unanswered. If the result is not empty, the caller must call Chosen after the look-up.
   std::vector<ExecutableId> TakeCandidates();
   size_t ask_max() const { return kAskedMax - asked_.size(); }
-  // Takes the look-up's answer: `considered` of the candidates were considered, and `ask` are asked for.
+  // Ends the look-up: the first `considered` candidates were checked, and the tables of `ask` are now requested. The
+  // other candidates wait for the next look-up.
   void Chosen(const std::vector<ExecutableId>& ask, size_t considered, MonotonicNs now);
   void Answered(const ExecutableId& id) { asked_.erase(id); }
   void Progress(MonotonicNs now) { last_progress_ = now; }  // the collector is sending
   bool has_pending() const { return !asked_.empty() || !looking_up_.empty(); }
 
-  // Forgets questions that were never answered. Starts a round over `all` if no id waits and the last round began at
-  // least kRoundNs ago.
+  // Removes failed requests. Calls Want(all), unless an executable waits or is being looked up, or the last such call
+  // was less than kRoundNs ago.
   void Tick(const std::vector<ExecutableId>& all, MonotonicNs now);
 
  private:

@@ -16,23 +16,25 @@
 
 namespace tributary::ingest {
 
-// The desk of one shard. It uses the symbol store, which touches the disk, on its own thread, so that the shard's loop
-// never waits for the disk. Calls that only use the store's SymbolDemand run on the loop.
+// The SymbolDesk of one shard. It calls the symbol store on a thread of its own, because the symbol store reads and
+// writes files and the shard's loop must not wait for the disk. Calls that use only the store's SymbolDemand run on the
+// loop.
 class SymbolWorker final : public SymbolDesk {
  public:
   struct Options {
-    uint32_t shard = 0;  // becomes part of the askers' numbers, so that they are unique over all shards
+    uint32_t shard = 0;  // added to `asker`, so that connections of different shards have different numbers
     size_t queue_max = 1024;
-    size_t queue_bytes_max = 256u << 20;  // limit of uploaded tables that wait
+    size_t queue_bytes_max = 256u << 20;  // of received tables that wait to be stored
   };
-  // Replies run on `loop`. `loop`, `symbols` and `metrics` must outlive the object.
+  // Replies run on `loop`. `loop`, `symbols` and `metrics` must outlive the SymbolWorker.
   SymbolWorker(Loop& loop, SymbolStore& symbols, Options options, Metrics& metrics);
   ~SymbolWorker();  // Stop
 
   bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) override;
   void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
   void Progress(uint64_t asker) override;
-  // Runs after the work that the connection has queued. If the queue is full, the time-out has the same effect.
+  // Runs after the queued work of the same connection. If the queue is full, nothing is released now, and the time-out
+  // of SymbolDemand applies.
   void Release(uint64_t asker) override;
   std::vector<ExecutableId> TakeReleased() override;
 

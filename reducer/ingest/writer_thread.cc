@@ -17,11 +17,11 @@ WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter>
       options_(options),
       callbacks_(std::move(callbacks)),
       clock_(clock),
-      depth_(
-          metrics.AddGauge("tributary_reducer_queue_batches", "Batches that wait for a store writer, of all shards")),
-      failures_(metrics.AddCounter("tributary_reducer_commit_failures_total",
-                                   "Commits that failed and are repeated; if the number grows, look for a full or "
-                                   "broken disk")),
+      depth_(metrics.AddGauge("tributary_reducer_queue_batches",
+                              "Batches of all shards that wait to be written to the store")),
+      failures_(metrics.AddCounter(
+          "tributary_reducer_commit_failures_total",
+          "Commits to the store that failed and are tried again; if the number grows, the disk is full or broken")),
       // Look-ups and maintenance have space even if batches have taken all of theirs.
       queue_(options.queue_batches_max + kLookUpsMax + 1),
       thread_([this] { Run(); }) {}
@@ -113,16 +113,17 @@ absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUnt
   for (bool failed = false;; failed = true) {
     absl::StatusOr<std::vector<store::ShardWriter::Outcome>> outcomes = writer_->Commit(group);
     if (outcomes.ok()) {
-      if (failed) LogInfo("{}: writes again, nothing was lost", name_);
+      if (failed) LogInfo("{}: writing works again, the reducer lost no samples", name_);
       return outcomes;
     }
     failures_.Add();
     if (!failed) {
       LogError("{}: cannot write: {}. Collectors keep their samples until writing works again{}", name_,
                Message(store::AdviseOnDamage(outcomes.status())),
-               absl::IsResourceExhausted(outcomes.status()) ? "; free disk space or lower --store-bytes-max"
-               : absl::IsDataLoss(outcomes.status())        ? ""
-                                                            : "; check the data directory");
+               absl::IsResourceExhausted(outcomes.status())
+                   ? "; free disk space, and do not restart the reducer before: on a full disk it does not start"
+               : absl::IsDataLoss(outcomes.status()) ? ""
+                                                     : "; check the data directory");
     }
     if (!Pause(pause_ms.Next())) return outcomes;
   }

@@ -18,10 +18,9 @@
 
 namespace tributary::ingest {
 
-// The one store-writer thread of a shard. It gathers the waiting batches, commits them as a group, and reports the
-// result. If a commit fails (mostly because of a full disk), the thread retries with growing pauses until the commit
-// succeeds or the thread is stopped. Meanwhile the queue fills, the sessions are held back, and nothing is
-// acknowledged.
+// The store-writer thread of a shard. It commits the waiting batches in groups, and reports the results. If a commit
+// fails (mostly because of a full disk), it retries with growing pauses until the commit succeeds or Stop is called.
+// Until then nothing is acknowledged, and when the queue is full, the sessions stop reading.
 class WriterThread final : public BatchWriter {
  public:
   struct Options {
@@ -31,26 +30,27 @@ class WriterThread final : public BatchWriter {
     size_t group_bytes_max = 16u << 20;
     int64_t retry_min_ms = 100, retry_max_ms = 5'000;
   };
-  // Called on the writer's thread. They must not block.
+  // The callbacks run on the writer's thread. They must not block.
   struct Callbacks {
     std::function<void(std::vector<CommittedBatch>)> committed;
-    // `durable_sequence`: batches up to this one are durable; 0 for an unknown session.
+    // `durable_sequence`: the batches of the session up to this sequence number are durable. It is 0 for an unknown
+    // session.
     std::function<void(const SessionId&, absl::StatusOr<uint64_t> durable_sequence)> found;
   };
 
-  // `name` is for log lines. `clock` and `metrics` must outlive the object.
+  // `name` appears in log messages. `clock` and `metrics` must outlive the WriterThread.
   WriterThread(std::string name, std::unique_ptr<store::ShardWriter> writer, Options options, Callbacks callbacks,
                const Clock& clock, Metrics& metrics);
   ~WriterThread();  // Stop
 
-  // BatchWriter. Call these from any one thread. The callbacks above return the answers.
+  // BatchWriter. Call these methods always on the same thread. Results arrive in the callbacks above.
   bool HasRoom() const override;
   bool TrySubmit(RowBatch batch) override;
   bool TryFind(const SessionId& id) override;
   void Maintain() override;
 
-  // Commits the queued batches, then ends the thread. A commit that fails now is given up: its batches were never
-  // acknowledged, so their senders still hold them.
+  // Commits the queued batches, then ends the thread. A commit that fails now is not retried. Its batches are not lost:
+  // they were not acknowledged, so the collectors still have them.
   void Stop();
 
  private:
@@ -75,7 +75,7 @@ class WriterThread final : public BatchWriter {
   std::atomic<size_t> queued_batches_{0};  // without the batches that are being committed
   std::atomic<size_t> queued_bytes_{0};    // with the batches that are being committed
   std::atomic<bool> maintenance_queued_{false};
-  bool maintenance_failed_ = false;  // logged once until it works again
+  bool maintenance_failed_ = false;  // a repeated failure is not logged again
   std::mutex stop_mutex_;
   std::condition_variable stop_changed_;
   bool stopping_ = false;  // guarded by stop_mutex_

@@ -10,9 +10,10 @@
 
 namespace tributary {
 
-// Knows the attribute names that a selector may use: the names of OpenTelemetry's semantic conventions that samples can
-// have, and the names seen in metadata and in processes' own attributes. A selector with any other name is a mistake,
-// and the user gets an error. Holds at most kNamesMax names, including the built-in names. Thread-safe.
+// The set of attribute names that a selector may use. Contains the names in OpenTelemetry's semantic conventions that
+// samples can have, and all names seen in metadata and in processes' own attributes. A query with any other name is
+// answered with an error, because the name is probably misspelt. Holds at most kNamesMax names, including the built-in
+// names. Thread-safe.
 class AttributeNames {
  public:
   static constexpr size_t kNamesMax = 8192;
@@ -21,10 +22,10 @@ class AttributeNames {
 
   void Learn(const Attributes& attributes);
 
-  // Accepts every spelling of `name` that NormalizeLabel makes equal.
+  // Returns true if the set contains `name`. Ignores differences that NormalizeLabel removes.
   bool Knows(std::string_view name) const;
   std::vector<std::string> List() const;  // as written in attributes, sorted
-  // Returns the known name with the smallest edit distance to `name`; for error messages.
+  // Returns the name in the set that has the smallest edit distance to `name`. For error messages.
   std::string Nearest(std::string_view name) const;
 
  private:

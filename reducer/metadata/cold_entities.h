@@ -16,28 +16,30 @@
 
 namespace tributary {
 
-// Finds entities and states that are only in the database. Caches the entities that were looked up last. Also caches
-// that the database does not have an entity.
+// Finds entities and states that are in the database but no longer in memory. Caches the results of the latest
+// look-ups, also if the database does not have the entity.
 //
-// Thread-safe. A look-up that misses the cache reads the database while it holds the cache's lock. So the caller must
-// not hold a lock that an event loop may wait for.
+// Thread-safe. If an entity is not cached, Find reads it from the database while it holds mutex_. So callers must not
+// hold a lock that an event loop may wait for.
 class ColdEntities {
  public:
   struct Options {
     size_t entities_max = 16'384;
     size_t bytes_max = 128u << 20;
   };
-  // `db` and `failures` must outlive this object. `failures` counts failed reads. Without a database (nullptr), Find
+  // `db` and `failures` must outlive this object. `failures` counts failed reads. If `db` is nullptr, Find always
   // returns `live`.
   ColdEntities(const Options& options, EntityStore* db, Counter& failures);
 
-  // Returns the entity that the database has for time `at`. Returns `live` (the entity found in memory) if the database
-  // has none or cannot be read. An entity found in the database counts as joined with a sample.
+  // Returns the entity's state at time `at` from the database. Returns `live`, the state that the caller found in
+  // memory, if the database does not have the entity or cannot be read. An entity that was found in the database is
+  // marked as joined with a sample.
   FoundEntity Find(const MetadataSender& sender, EntityKind kind, std::string_view id, UnixNs at,
                    const FoundEntity& live);
-  // Removes the entity from the cache, because the database has changed. The next look-up reads the database again.
+  // Removes the entity from the cache. Call it when the entity has changed in the database.
   void Forget(const MetadataSender& sender, const std::pair<EntityKind, std::string>& key);
-  // Appends one row without states for each entity that was joined with a sample since the last call.
+  // Appends one row for each entity that was joined with a sample since the last call. The row has no states, so saving
+  // it only sets `used`.
   void TakeUsed(std::vector<EntityStore::Row>* rows);
 
  private:
@@ -49,7 +51,7 @@ class ColdEntities {
     bool used = false;  // joined with a sample since the last TakeUsed
   };
 
-  // The caller must hold mutex_ for all of these.
+  // The caller of these functions must hold mutex_.
   absl::Status Read(Key key);
   void DropOldest();
 

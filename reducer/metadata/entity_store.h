@@ -13,8 +13,9 @@
 
 namespace tributary {
 
-// Stores the states of entities across restarts. One thread writes. Another thread may call Find at the same time.
-// Error messages name the file or server that could not be read or written.
+// Stores the states of entities, so that they survive a restart. Only one thread at a time may call the methods, except
+// Find, which any thread may call at any time. Error messages name the file or server that could not be read or
+// written.
 class EntityStore {
  public:
   virtual ~EntityStore() = default;
@@ -27,20 +28,22 @@ class EntityStore {
     bool ended_unseen = false;  // first reported after its end: Save keeps the states already stored
     std::vector<EntityTimeline::State> states;
   };
-  // Saves all rows in one transaction. For each entity, replaces the stored states from the first of `states` on;
-  // earlier states stay. Without states, it only writes `used`. `used` is never reset.
+  // Saves all rows in one transaction. For each entity, deletes the stored states that begin at or after the row's
+  // first state, and adds the row's states. Earlier states stay. For a row without states, writes only `used`. Once
+  // `used` is stored as true, it stays true.
   virtual absl::Status Save(std::span<const Row> rows) = 0;
-  // Visits every entity with its states that still hold or ended after `since`, in order of time.
+  // Visits every entity that has not ended or that ended after `since`. The visited row contains only states that still
+  // hold or that ended after `since`, in order of time.
   virtual absl::Status Load(UnixNs since, absl::FunctionRef<void(const Row&)> visit) = 0;
-  // Returns a row without states if the entity is unknown.
+  // Returns all states of an entity. The row has no states if the store does not have the entity.
   virtual absl::StatusOr<Row> Find(const MetadataSender& sender, EntityKind kind, std::string_view id) = 0;
   virtual absl::StatusOr<std::vector<MetadataSender>> Clusters() = 0;
   // Returns true if any state from this sender is stored.
   virtual absl::StatusOr<bool> Knows(const MetadataSender& sender) = 0;
 
-  // Removes states that ended before `unused_before` and belong to no sample, and states that ended before both times.
-  // If the store is over its limit, removes the states that ended first. Does a bounded piece of work. Returns true if
-  // more may remain.
+  // Deletes states that ended before `unused_before`. But a state of an entity that was joined with a sample is deleted
+  // only if it also ended before `used_before`. If the store is over its size limit, also deletes the states that ended
+  // first. The work per call is limited. Returns true if another call may find more to delete.
   virtual absl::StatusOr<bool> Expire(UnixNs unused_before, UnixNs used_before) = 0;
 };
 

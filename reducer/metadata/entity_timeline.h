@@ -12,18 +12,19 @@ namespace tributary {
 
 constexpr UnixNs kTimeBegin{INT64_MIN}, kTimeEnd{INT64_MAX};
 
-// The state of an entity at one time, and the time until which it is known to hold.
+// The state of an entity at the requested time, and the time until which this state is known to be valid.
 struct FoundEntity {
   std::shared_ptr<const Entity> entity;  // nullptr: unknown
   UnixNs until = kTimeEnd;               // from this time on, the state may be another
 };
 
-// The states of one entity over time. The last report is right from its `from` on: it replaces earlier reports about
-// later times. So a sender may correct itself, and may report its history again. Reported times are cut to `now`.
+// The states of one entity over time. A new report is valid from its `from` on. It replaces all states that earlier
+// reports set for times after `from`. So a sender may correct an earlier report, and may send the entity's history
+// again. A reported time after `now` counts as `now`.
 //
-// Metadata arrives after samples, and samples arrive after an entity's end. So the first state also holds for all time
-// before it, and the last state also holds after the entity has ended (ids of containers and pods are not used again).
-// Not thread-safe.
+// Metadata may arrive after the first samples of an entity, and samples may arrive after the entity's end. So Find
+// returns the first state for all earlier times too, and the last state for times after the entity's end. This is safe,
+// because ids of containers and pods are not reused. Not thread-safe.
 class EntityTimeline {
  public:
   struct State {
@@ -32,20 +33,21 @@ class EntityTimeline {
   };
   static constexpr size_t kStatesMax = 32;
 
-  // Returns true if something changed. Adds the number of states that kStatesMax pushed out to `*lost_states` (may be
-  // null).
+  // Returns true if the timeline has changed. If there would be more than kStatesMax states, drops some, and adds their
+  // number to `*lost_states` (may be nullptr).
   bool Report(Entity entity, UnixNs now, uint64_t* lost_states);
-  // Ends the entity at `at` (0: now), unless it has ended already. Returns true if this call ended it.
+  // Ends the entity at `at` (0: at `now`). Returns false and does nothing if the entity has already ended or has no
+  // states.
   bool End(UnixNs at, UnixNs now);
 
   FoundEntity Find(UnixNs at) const;
 
-  // gone: the entity has ended. gone_since: the time of its end.
+  // gone returns true if the entity has ended. gone_since returns the time of its end.
   bool gone() const { return !states_.empty() && states_.back().to != kTimeEnd; }
   UnixNs gone_since() const { return states_.empty() ? kTimeBegin : states_.back().to; }
   const std::vector<State>& states() const { return states_; }
 
-  // For a store: adds a state. The caller must add states in order of time.
+  // Adds a state that was read from a store. The caller must add states in order of time.
   void Restore(State state) { states_.push_back(std::move(state)); }
   // Removes the states that ended before `time`, except the last state. Returns the number of removed states.
   size_t DropBefore(UnixNs time);

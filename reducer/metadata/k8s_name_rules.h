@@ -15,34 +15,36 @@ class RE2;
 
 namespace tributary {
 
-// Chooses the labels and annotations of Kubernetes objects that become attributes, and their attribute names:
-// --k8s-label and --k8s-annotation. A label or annotation that no rule chooses is dropped. A rule is
+// The rules of --k8s-label and --k8s-annotation. They choose which labels and annotations of Kubernetes objects become
+// attributes, and the names of these attributes. A label or annotation that no rule matches is dropped. A rule has this
+// form:
 //
 //   [OBJECT:]KEY[=NAME]     OBJECT: pod (default), namespace, node, deployment, statefulset, daemonset, job, …
 //
-// KEY is the whole key of a label. A KEY with any of `*+?()[]|^$\{}` is a regular expression (RE2) that must match the
-// whole key. NAME is the attribute's name; `$1` in NAME is the first group. Without NAME, the attribute's name is
-// k8s.OBJECT.label.KEY or k8s.OBJECT.annotation.KEY. The caller must add all rules before other threads use them; the
-// rest is thread-safe.
+// KEY is the key of a label or annotation. If it contains any of `*+?()[]|^$\{}`, it is a regular expression (RE2) that
+// must match the whole key. NAME is the attribute's name. `$1` in NAME is replaced by the text that the first group of
+// KEY matched. Without NAME, the attribute's name is k8s.OBJECT.label.KEY or k8s.OBJECT.annotation.KEY. The caller must
+// add all rules before other threads use the object. The other methods are thread-safe.
 class K8sNameRules {
  public:
   static constexpr size_t kRulesMax = 64;
   enum class Of { kLabel, kAnnotation };
 
-  // InvalidArgument if the rule is wrong; the message says why.
+  // Adds a rule. Returns InvalidArgument if the rule is invalid. The message says why.
   absl::Status Add(Of of, std::string_view rule);
 
-  // Returns true if any rule is about labels or annotations of workloads.
+  // Returns true if any rule is for labels or annotations of workloads (Deployments, Jobs and others).
   bool chooses_of_workloads() const { return chooses_of_workloads_; }
 
-  // Replaces an entity's labels and annotations, as they are reported ("k8s.pod.label.app"), with the chosen
-  // attributes. The labels and annotations that decide about service.* stay as well (docs/metadata.md): IsInternal is
-  // true for them. If several rules have one name, the later rule wins, and annotations win over labels, as in
+  // Takes an entity's attributes as its sender reported them, with all labels and annotations ("k8s.pod.label.app").
+  // Replaces the labels and annotations with the attributes that the rules choose. Labels and annotations from which
+  // service.* is computed are kept too (docs/metadata.md). IsInternal returns true for these. If several rules set the
+  // same attribute, the last rule wins, but a rule for annotations wins over a rule for labels, as in
   // k8sattributesprocessor.
   Attributes Apply(Attributes attributes) const;
 
-  // Returns true if an attribute only serves to compute other attributes and is not shown: a label or annotation that
-  // stayed for that purpose, or an image's version.
+  // Returns true if an attribute is only needed to compute other attributes, and must not be shown: a label or
+  // annotation that Apply kept for service.*, or an image's version.
   bool IsInternal(std::string_view key) const;
 
  private:

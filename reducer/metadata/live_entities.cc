@@ -12,14 +12,14 @@ LiveEntities::LiveEntities(const Options& options, Counter& refused, Metrics& me
     : options_(options),
       refused_(refused),
       lost_states_(metrics.AddCounter("tributary_metadata_lost_states_total",
-                                      "States of metadata entities that were dropped because the entity changes too "
-                                      "often.")),
+                                      "States of metadata entities (hosts, containers, pods and others) that were "
+                                      "dropped, because the entity changed too often.")),
       entities_gauge_(metrics.AddGauge("tributary_metadata_entities",
                                        "Metadata entities (hosts, containers, pods and others) in memory.")),
       bytes_gauge_(
-          metrics.AddGauge("tributary_metadata_bytes", "Approximate bytes of memory that metadata entities take.")),
+          metrics.AddGauge("tributary_metadata_bytes", "Approximate memory of the metadata entities, in bytes.")),
       senders_gauge_(metrics.AddGauge("tributary_metadata_tellers",
-                                      "Nodes and k8s-collectors whose metadata entities are known.")) {}
+                                      "Nodes and k8s-collectors whose metadata entities are in memory.")) {}
 
 LiveEntities::~LiveEntities() = default;
 

@@ -21,7 +21,7 @@
 
 namespace tributary {
 
-// An entity in memory, at one time.
+// The state of an entity at the requested time, as far as it is in memory.
 struct LiveEntity : FoundEntity {
   bool ask_database = false;  // the database may have an earlier state
 };
@@ -30,10 +30,12 @@ struct FoundInCluster : FoundEntity {
 };
 
 // The entities in memory: all live entities, and the entities that ended less than `gone_kept_ns` ago. It also collects
-// the work for MetadataUpkeep: entities to save, entities to drop, senders that are away.
+// the work for MetadataUpkeep: entities to save, entities to remove, and senders that are away (without a connection
+// for `away_ns`).
 //
-// A pod takes about 4 KB with its container, at most 64 KB each. Thread-safe: one lock guards everything. A look-up
-// takes the lock shared (about 100 ns), a change takes it exclusively (about 1 µs per entity). No call does I/O.
+// A pod and its container together take about 4 KB, and each of them at most 64 KB. Thread-safe: one lock guards
+// everything. A look-up acquires the lock in shared mode, for about 100 ns. A change acquires it in exclusive mode, for
+// about 1 µs per entity. No call does I/O.
 class LiveEntities {
  public:
   struct Options {
@@ -52,8 +54,8 @@ class LiveEntities {
   struct Source;  // all data of one sender
 
  public:
-  // Names one entity of one sender. Becomes invalid when ForgetSenders removes the sender. Only MetadataUpkeep, which
-  // calls ForgetSenders, holds Refs.
+  // Identifies one entity of one sender. Becomes invalid when ForgetSenders removes the sender. So only MetadataUpkeep
+  // may keep a Ref, because it is the only caller of ForgetSenders.
   class Ref {
    public:
     const MetadataSender& sender() const;
@@ -66,11 +68,12 @@ class LiveEntities {
     Key key_;
   };
 
-  // `refused` and `metrics` must outlive this object. `refused` counts entities that do not fit into the limits.
+  // `refused` and `metrics` must outlive this object. `refused` counts entities that were refused because a limit was
+  // reached.
   LiveEntities(const Options& options, Counter& refused, Metrics& metrics);
   ~LiveEntities();
 
-  // ---- Changes, as MetadataSink describes them
+  // ---- Changes: the methods of MetadataSink, with the time
 
   void Connected(const MetadataSender& sender, UnixNs now);
   void Disconnected(const MetadataSender& sender, UnixNs now);
@@ -79,17 +82,17 @@ class LiveEntities {
   // ---- Look-ups. A found entity counts as joined with a sample.
 
   LiveEntity Find(EntityKind kind, const MetadataSender& sender, std::string_view id, UnixNs at) const;
-  // Looks in every cluster. Returns the first entity that `accept` takes, or nullopt if there is none. Adds to `unsure`
-  // the clusters that have older states of the entity only in the database.
+  // Searches the clusters one by one. Returns the first entity for which `accept` returns true, or nullopt. Appends to
+  // `unsure` each searched cluster that may have the entity's state at `at` in the database only.
   std::optional<FoundInCluster> FindInClusters(EntityKind kind, std::string_view id, UnixNs at,
                                                absl::FunctionRef<bool(const Entity&)> accept,
                                                std::vector<std::pair<MetadataSender, LiveEntity>>* unsure) const;
 
   // Returns true if any cluster's watcher has sent something since `since`.
   bool AnyClusterSentSince(UnixNs since) const;
-  // Returns true if a cluster's watcher is in the middle of a snapshot.
+  // Returns true if a cluster's watcher has begun to send a snapshot and has not ended it.
   bool IsReceivingSnapshot() const;
-  // Returns true if this node has sent containers.
+  // Returns true if this node has sent a container before.
   bool ExpectsContainers(std::string_view node_id) const;
 
   struct Cluster {
@@ -105,35 +108,36 @@ class LiveEntities {
   };
   Totals totals() const;
 
-  // ---- For MetadataUpkeep: one thread at a time
+  // ---- For MetadataUpkeep: only one thread at a time may call these
 
-  // Adds an entity from the database. Returns false if memory is full.
+  // Adds an entity from the database. Returns false if a limit is reached.
   bool Restore(const EntityStore::Row& row, UnixNs now);
   // Adds the sender if the limits allow it, and updates its last_contact.
   void AddSender(const MetadataSender& sender, UnixNs now);
 
-  // Returns at most `count_max` changed entities, which count as saved from now on. `taken` receives their names.
+  // Returns at most `count_max` changed entities, and marks them as saved. Stores their Refs in `taken`, for GiveBack.
   std::vector<EntityStore::Row> TakeChanges(size_t count_max, std::vector<Ref>* taken);
-  // Counts these entities as changed again, because they were not saved.
+  // Marks these entities as changed again. Call it if saving them has failed.
   void GiveBack(std::vector<Ref> taken);
-  // For use without a database: counts all changes as saved.
+  // Marks all changed entities as saved. Call it if there is no database.
   void DiscardChanges();
-  // Returns the entities whose older states were dropped from memory since the last call.
+  // Returns the entities of which older states were removed from memory since the last call.
   std::vector<Ref> TakeTrimmed();
-  // Appends one row without states for each entity that was joined with its first sample since it was saved.
+  // Appends one row for each entity that has been joined with a sample but was saved without this fact. The row has no
+  // states, so saving it only sets `used`.
   void TakeUsed(std::vector<EntityStore::Row>* rows);
 
-  // Ends the entities of every sender that is away, at the time of its last contact. Returns the away senders that have
-  // no entities in memory.
+  // Ends the entities of each sender that is away. Their end is the time of the sender's last contact. Returns those
+  // away senders that have no entities in memory any more.
   std::vector<MetadataSender> EndAway(UnixNs now);
-  // Removes these senders, unless they came back.
+  // Removes these senders, except those that have connected again.
   void ForgetSenders(const std::vector<MetadataSender>& leaving, UnixNs now);
 
-  // Returns entities whose end was reported more than `gone_kept_ns` ago, up to the first one that is not saved yet.
-  // They stay in memory until DropGone.
+  // Returns the entities of which the end was reported more than `gone_kept_ns` ago, in the order of these reports.
+  // Stops at the first entity that is not saved yet. The returned entities stay in memory until DropGone.
   std::vector<Ref> TakeGone(UnixNs now);
-  // Removes these entities, unless they came back. If the use of an entity is not saved yet, the entity stays for
-  // another `gone_kept_ns`.
+  // Removes these entities from memory, except those that were reported again. An entity also stays, for another
+  // `gone_kept_ns`, if it is not saved yet that the entity was joined with a sample.
   void DropGone(std::vector<Ref> leaving, UnixNs now);
 
  private:
@@ -177,7 +181,7 @@ class LiveEntities {
     UnixNs added_at;
   };
 
-  // The caller must hold mutex_ for all of these.
+  // The caller of these functions must hold mutex_.
   Source* FindOrAddSource(const MetadataSender& sender, UnixNs now);
   const Source* FindSource(const MetadataSender& sender) const;
   bool IsAway(const Source& source, UnixNs now) const;

@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// A sender of metadata: a node, which describes itself and its containers, or a cluster's watcher.
+// A sender of metadata: a node or a cluster's watcher (k8s-collector). A node describes itself and its containers.
 struct MetadataSender {
   bool is_cluster = false;
   std::string id;  // the session's node id, which its credential allows
@@ -19,8 +19,8 @@ struct MetadataSender {
   }
 };
 
-// Receives the metadata of hosts, containers and pods from sessions, in order within each session. Called on the
-// shards' loops, several at a time. Each call must return soon.
+// Receives the metadata of hosts, containers and pods that sessions send. Updates of one session arrive in order.
+// Several shards' loops may call the methods at the same time. Each call must return soon.
 class MetadataSink {
  public:
   virtual void Connected(const MetadataSender& sender) = 0;

@@ -12,11 +12,10 @@ namespace {
 constexpr int64_t kExpectedNs = 6 * 60 * kNsPerMinute;
 
 Counter& AddRefusals(Metrics& metrics, const char* reason) {
-  return metrics.AddCounter(
-      "tributary_metadata_refusals_total",
-      "Metadata entities that were refused, by reason; scope: the sender may not report them; full: there were too "
-      "many.",
-      {{"reason", reason}});
+  return metrics.AddCounter("tributary_metadata_refusals_total",
+                            "Metadata entities (hosts, containers, pods and others) that were refused, by reason; "
+                            "scope: the sender may not report this entity; full: a limit was reached.",
+                            {{"reason", reason}});
 }
 
 // Returns true if the sender may describe this entity.
@@ -58,11 +57,12 @@ MetadataStore::MetadataStore(Options options, const K8sNameRules& rules, Attribu
     : rules_(rules),
       names_(names),
       clock_(clock),
-      updates_(metrics.AddCounter("tributary_metadata_entities_told_total",
-                                  "States of metadata entities that nodes and k8s-collectors reported.")),
+      updates_(metrics.AddCounter(
+          "tributary_metadata_entities_told_total",
+          "States of metadata entities (hosts, containers, pods and others) that nodes and k8s-collectors reported.")),
       refused_(AddRefusals(metrics, "scope")),
       failures_(metrics.AddCounter("tributary_metadata_store_errors_total",
-                                   "Failures to open, read or write metadata.db, the stored metadata.")) {
+                                   "Failures to open, read or write metadata.db, the file of the stored metadata.")) {
   TakeDatabase(std::move(options.store));
   live_ = std::make_unique<LiveEntities>(LiveOptions(options, db_ != nullptr), AddRefusals(metrics, "full"), metrics);
   cold_ = std::make_unique<ColdEntities>(

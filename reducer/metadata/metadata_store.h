@@ -22,23 +22,24 @@
 namespace tributary {
 
 // Stores hosts, containers, pods and similar entities over time (docs/metadata.md), as nodes and clusters describe
-// them. It joins three parts, so that callers see one store:
+// them. It combines three classes:
 //
 //   LiveEntities    live entities, and entities that ended in the last minute, in memory
 //   ColdEntities    entities that ended earlier, read from the database when a query looks at samples of their time
-//   MetadataUpkeep  saves, expires and drops, on its own thread
+//   MetadataUpkeep  saves changes and removes old entities, on its own thread
 //
-// The store itself decides which entities to accept: a node may describe itself and its containers; every other entity
-// from a node is refused and counted. Thread-safe, without its own lock. Locks of the parts are taken in this order:
-// MetadataUpkeep's, then LiveEntities' or ColdEntities', never these two together. ColdEntities reads the database
-// under its own lock, so a loop that calls Take never waits for a read.
+// This class itself only decides which entities to accept. A node may describe itself and its containers. Other
+// entities from a node are refused and counted. Thread-safe, without a lock of its own. A thread that holds
+// MetadataUpkeep's lock may acquire the lock of LiveEntities or of ColdEntities, but not both at the same time. Take
+// does not use ColdEntities, so a loop that calls Take never waits for a read of the database.
 class MetadataStore final : public MetadataSink {
  public:
   static constexpr int64_t kMarkUsedNs = MetadataUpkeep::kMarkUsedNs;
   using Cluster = LiveEntities::Cluster;
 
   struct Options {
-    // Stores entities across restarts. nullptr: memory only. An error is logged and counted; then memory only, too.
+    // The store that keeps entities across restarts. nullptr: entities are only in memory. An error status is logged
+    // and counted, and entities are then only in memory.
     absl::StatusOr<std::unique_ptr<EntityStore>> store = std::unique_ptr<EntityStore>();
     int64_t keep_ns = 60 * kNsPerMinute;       // after an entity's end, if no sample was joined with it
     int64_t keep_used_ns = 7 * kNsPerDay;      // if a sample was joined with it: as long as samples are kept
@@ -48,7 +49,7 @@ class MetadataStore final : public MetadataSink {
     size_t node_entities_max = 4'096;          // in memory, per node
     size_t clusters_max = 64;
     size_t nodes_max = 65'536;                // about 200 bytes each
-    int64_t away_ns = 6 * 60 * kNsPerMinute;  // a sender that is away this long counts as gone, with all its entities
+    int64_t away_ns = 6 * 60 * kNsPerMinute;  // after this time without contact, a sender's entities end
     size_t cold_entities_max = 16'384;        // cached from the database,
     size_t cold_bytes_max = 128u << 20;       // and their memory
   };
@@ -57,7 +58,7 @@ class MetadataStore final : public MetadataSink {
                 Metrics& metrics);
   ~MetadataStore();  // flushes
 
-  // Starts the upkeep's thread; `mark_used` as in MetadataUpkeep::Start.
+  // Starts the upkeep's thread. For `mark_used`, see MetadataUpkeep::Start.
   void Start(std::function<void()> mark_used) { upkeep_->Start(std::move(mark_used)); }
   void Stop() { upkeep_->Stop(); }
 
@@ -66,22 +67,24 @@ class MetadataStore final : public MetadataSink {
   void Disconnected(const MetadataSender& sender) override;
   void Take(const MetadataSender& sender, MetadataUpdate update) override;
 
-  // Returns an entity as the sender described it. A found entity counts as joined with a sample.
+  // Returns the entity's state at time `at`, as this sender described it. A found entity is marked as joined with a
+  // sample.
   FoundEntity Find(EntityKind kind, const MetadataSender& sender, std::string_view id, UnixNs at) const;
-  // Looks in every cluster. Returns the first entity that `accept` takes.
+  // Searches the clusters one by one. Returns the first entity for which `accept` returns true, or an empty
+  // FoundInCluster.
   FoundInCluster FindInClusters(EntityKind kind, std::string_view id, UnixNs at,
                                 absl::FunctionRef<bool(const Entity&)> accept) const;
 
-  // Returns true if any cluster's watcher has sent something in the last hours, so that more may come.
+  // Returns true if any cluster's watcher has sent something in the last hours, and so may send more.
   bool ExpectsClusters() const;
-  // Returns true if a cluster's watcher is in the middle of a snapshot.
+  // Returns true if a cluster's watcher has begun to send a snapshot and has not ended it.
   bool IsReceivingSnapshot() const { return live_->IsReceivingSnapshot(); }
-  // Returns true if this node sends its containers.
+  // Returns true if this node has sent a container before.
   bool ExpectsContainers(std::string_view node_id) const { return live_->ExpectsContainers(node_id); }
 
   std::vector<Cluster> Clusters() const { return live_->Clusters(); }  // in order of arrival
 
-  // The work of the upkeep's thread; for tests.
+  // Do what the upkeep's thread does from time to time. For tests.
   void Flush() { upkeep_->Flush(); }
   void Maintain() { upkeep_->Maintain(); }
 

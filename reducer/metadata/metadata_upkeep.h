@@ -19,14 +19,14 @@
 
 namespace tributary {
 
-// Keeps the database equal to memory, and both within their limits. Every second it saves the changes. Every ten
-// seconds it removes entities that ended too long ago, from memory and from the database, and senders that are away. A
-// cluster's watcher that is away stays as long as the database has states from it. It owns the thread that does this.
-// No other component writes the database.
+// Saves changed entities in the database, and removes old entities from memory and from the database. Its thread saves
+// the changes every second. Every ten seconds, the thread removes entities that ended too long ago, and senders that
+// are away. But a cluster's watcher that is away stays as long as the database has states from it. No other component
+// writes to the database.
 //
-// Thread-safe. Locks: work_mutex_ is held over each Flush and each Maintain. Inside, LiveEntities and ColdEntities take
-// their own locks, one at a time. Neither lock is held during I/O, except for ColdEntities' reads. Saving holds
-// neither.
+// Thread-safe. Flush and Maintain hold work_mutex_ until they return. They also call LiveEntities and ColdEntities,
+// which lock their own mutexes, but never both at the same time. Neither of these two mutexes is locked while this
+// class reads or writes the database.
 class MetadataUpkeep {
  public:
   static constexpr int64_t kMarkUsedNs = 10 * kNsPerMinute;  // longest time between two calls of Start's `mark_used`
@@ -42,18 +42,19 @@ class MetadataUpkeep {
                  Counter& failures);
   ~MetadataUpkeep();  // ends the thread and flushes
 
-  // Fills memory from the database, and adds the attributes' names to `names`.
+  // Reads entities from the database into LiveEntities, and adds the names of their attributes to `names`.
   void Load(AttributeNames& names);
 
-  // Starts the thread. The thread calls `mark_used` from time to time. `mark_used` looks up what the recent samples
-  // belong to, so that the found entities are kept with the samples. Empty: never called.
+  // Starts the thread. The thread calls `mark_used`, unless it is empty, every kMarkUsedNs, or more often if `keep_ns`
+  // is short. `mark_used` must look up the entities that recent samples belong to. This marks these entities as used,
+  // so they are kept as long as the samples.
   void Start(std::function<void()> mark_used);
-  // Ends the thread. `mark_used` is not called any more.
+  // Stops the thread, and returns when it has ended. `mark_used` is not called afterwards.
   void Stop();
 
-  // Saves the changes. Without a database, the changes only count as saved.
+  // Saves the changed entities. If there is no database, only marks them as saved.
   void Flush();
-  // Removes entities that are too old or too many, and senders that are away.
+  // Removes entities that ended too long ago or exceed the database's size limit. Removes senders that are away.
   void Maintain();
 
  private:

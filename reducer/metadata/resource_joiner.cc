@@ -129,12 +129,12 @@ ResourceJoiner::ResourceJoiner(const MetadataStore& store, const K8sNameRules& r
       rules_(rules),
       names_(names),
       operator_attributes_(std::move(operator_attributes)),
-      disbelieved_(metrics.AddCounter("tributary_metadata_disbelieved_total",
-                                      "Joins of samples and metadata in which the metadata named another pod for a "
-                                      "container than the container's cgroup.")),
+      disbelieved_(metrics.AddCounter(
+          "tributary_metadata_disbelieved_total",
+          "Times that metadata assigned a container to another pod than the path of the container's cgroup.")),
       unsplit_(metrics.AddCounter("tributary_metadata_unsplit_joins_total",
-                                  "Joins of samples and metadata with more states in the requested time than are "
-                                  "distinguished.")) {
+                                  "Processes in queries whose attributes changed too often in the requested time "
+                                  "range; their last attributes are used for the rest of the range.")) {
   names_.Learn(operator_attributes_);
 }
 

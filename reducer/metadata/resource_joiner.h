@@ -17,26 +17,27 @@
 
 namespace tributary {
 
-// The attributes of everything that a process belongs to: host, container, pod, namespace, node, cluster, service
-// (docs/metadata.md says which source takes precedence). process.* and thread.* are not part of it: the store's rows
-// have them.
+// The attributes of the host, container, pod, namespace, node, cluster and service that a process belongs to.
+// docs/metadata.md says which source of an attribute takes precedence. The attributes process.* and thread.* are not
+// included: they are in the store's rows.
 struct Resource {
   Attributes attributes;
   bool in_container = false;
-  bool is_complete = false;  // of a container: the container, and its pod if it has one, are known
+  bool is_complete = false;  // if in_container: metadata of the container, and of its pod if it has one, was found
 };
 
-// In order of time. Each state holds from its `from` to the next state's `from`; the first state also holds for all
-// time before.
+// States in order of time. Each state is valid from its `from` to the next state's `from`. The first state is also
+// valid for all earlier times.
 struct ResourceState {
   UnixNs from;
   std::shared_ptr<const Resource> resource;
 };
 using ResourceStates = std::vector<ResourceState>;
 
-// Joins processes with metadata. Thread-safe. Borrowed objects must outlive it. A join takes 11 µs, or 2 µs if nothing
-// has changed since the last join of the same place. For this, the joiner remembers places, about 5 KB each. See also
-// ResourceCache.
+// Finds the resource of a process: joins the process with metadata. Thread-safe. All objects passed by reference must
+// outlive it. Processes with the same node, container, cgroup, own attributes and executable name have the same
+// resource: they are in one place. A join takes 11 µs, or 2 µs if nothing has changed since the last join of the same
+// place, because the joiner caches it. A cached place takes about 5 KB. See also ResourceCache.
 class ResourceJoiner {
  public:
   static constexpr size_t kPlacesKeptMax = 16'384;
@@ -47,11 +48,12 @@ class ResourceJoiner {
                  Attributes operator_attributes, Metrics& metrics);
   ~ResourceJoiner();
 
-  // Returns the resource of the process within the range; at least one state.
+  // Returns the states of the process's resource within the range, at least one.
   ResourceStates Join(const store::ProcessRow& process, store::TimeRange range) const;
 
-  // Returns true if more metadata of a process in a container may still arrive. `resource` is the resource known now.
-  // For a known pod, this is true while a cluster's watcher is still sending a snapshot: owners, namespaces, nodes.
+  // Returns true if the process is in a container and more metadata for it may arrive. `resource` is the result of the
+  // latest join. Even if the pod is known, more may arrive while a cluster's watcher is sending a snapshot: the pod's
+  // owners, namespace and node.
   bool IsAwaited(const store::ProcessRow& process, const Resource& resource) const;
 
   const MetadataStore& store() const { return store_; }
@@ -82,15 +84,15 @@ class ResourceJoiner {
   mutable absl::flat_hash_map<std::string, Kept> kept_;  // guarded by kept_mutex_; by KeyOf
 };
 
-// Caches the joins of one query or export: processes of one container share one join. Not thread-safe. Holds at most
-// kPlacesMax joins; a full cache is emptied.
+// Caches the joins of one query or export. All processes in one place share a join. Not thread-safe. When the cache has
+// kPlacesMax joins, it is cleared.
 class ResourceCache {
  public:
   static constexpr size_t kPlacesMax = 65'536;
 
   ResourceCache(const ResourceJoiner& joiner, store::TimeRange range) : joiner_(joiner), range_(range) {}
 
-  // The states are valid as long as the caller holds the pointer.
+  // Returns the resource of the process within the range, as ResourceJoiner::Join does.
   std::shared_ptr<const ResourceStates> Of(const store::ProcessRow& process);
 
   const ResourceJoiner& joiner() const { return joiner_; }
@@ -101,7 +103,7 @@ class ResourceCache {
   absl::flat_hash_map<std::string, std::shared_ptr<const ResourceStates>> by_place_;
 };
 
-// Returns the index of the state that holds at `time`.
+// Returns the index of the state that is valid at `time`.
 inline size_t ResourceIndexAt(const ResourceStates& states, UnixNs time) {
   size_t i = states.size() - 1;
   while (i > 0 && states[i].from > time) --i;

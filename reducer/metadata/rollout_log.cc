@@ -37,16 +37,17 @@ RolloutLog::RolloutLog(Options options, MetadataSink& rest, const Clock& clock, 
     : keep_ns_(options.keep_ns),
       rest_(rest),
       clock_(clock),
-      taken_(metrics.AddCounter("tributary_metadata_rollouts_total",
-                                "Rollouts that k8s-collectors reported, or that were found from the versions of "
-                                "services")),
+      taken_(metrics.AddCounter(
+          "tributary_metadata_rollouts_total",
+          "Rollouts that k8s-collectors reported, or that the reducer detected because a service's version changed")),
       refused_(metrics.AddCounter("tributary_metadata_rollouts_refused_total",
                                   "Rollouts that were refused because their data were invalid")),
-      dropped_(metrics.AddCounter("tributary_metadata_rollouts_dropped_total",
-                                  "Rollouts forgotten before --retention because there were too many")),
-      failures_(metrics.AddCounter("tributary_metadata_rollouts_failures_total",
-                                   "Failures to open, read or write rollouts.db, the stored rollouts and versions of "
-                                   "services")) {
+      dropped_(
+          metrics.AddCounter("tributary_metadata_rollouts_dropped_total",
+                             "Rollouts that were removed earlier than --retention says, because there were too many")),
+      failures_(metrics.AddCounter(
+          "tributary_metadata_rollouts_failures_total",
+          "Failures to open, read or write rollouts.db, the file of the stored rollouts and versions of services")) {
   absl::Status opened = options.store.status();
   if (opened.ok()) {
     store_ = *std::move(options.store);

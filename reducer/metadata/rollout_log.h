@@ -22,43 +22,44 @@
 
 namespace tributary {
 
-// The start of another version in a workload.
+// A rollout: the time when a workload began to run another version.
 struct Rollout {
   std::string cluster;                 // the watcher's node id; "": detected by this reducer (service_watch.h)
   std::string kind, name_space, name;  // "deployment"; kServiceKind
   UnixNs at;                           // creation of the first pod of that version, or start of its first process
   Attributes attributes;               // rollout.*, rollout.previous.*, service.version, …
 };
-// The kind of rollouts that this reducer detects. Their name and namespace are the attributes service.name and
-// service.namespace.
+// The kind of rollouts that this reducer detects itself. In such a rollout, `name` and `name_space` are the attributes
+// service.name and service.namespace.
 constexpr std::string_view kServiceKind = "service";
 
-// Collects rollouts: the rollouts that clusters' watchers report, and the rollouts that this reducer detects. Rollouts
-// are events, not states, so Take removes them from an update before it passes the update to `rest`. All rollouts are
-// in memory, at most kRolloutsMax. Above this limit, the log drops the oldest rollout of the source with the most
-// rollouts (a cluster, or this reducer). So one source cannot evict another's rollouts. If there is a store, all
-// rollouts are also in the store, which outlives the reducer. Thread-safe.
+// Collects the rollouts that clusters' watchers report, and those that this reducer detects. Rollouts are events, not
+// states of entities. So Take removes them from an update before it passes the update to `rest`. All rollouts are in
+// memory, at most kRolloutsMax. Above this limit, the log drops the oldest rollout of the source (a cluster, or this
+// reducer) that has the most rollouts. So a source with many rollouts cannot evict those of a source with few. If there
+// is a store, the rollouts are also stored there, and survive a restart. Thread-safe.
 class RolloutLog final : public MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;
 
   struct Options {
-    // Stores rollouts across restarts. nullptr: memory only. An error is logged and counted; then memory only, too.
+    // The store that keeps rollouts across restarts. nullptr: rollouts are only in memory. An error status is logged
+    // and counted, and rollouts are then only in memory.
     absl::StatusOr<std::unique_ptr<RolloutStore>> store = std::unique_ptr<RolloutStore>();
     int64_t keep_ns = 7 * kNsPerDay;
   };
-  // `rest`, `clock` and `metrics` must outlive the log. If the store cannot be read, the log works without it.
+  // `rest`, `clock` and `metrics` must outlive the log. If the store cannot be read, rollouts are only in memory.
   RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics);
 
   void Connected(const MetadataSender& sender) override { rest_.Connected(sender); }
   void Disconnected(const MetadataSender& sender) override { rest_.Disconnected(sender); }
   void Take(const MetadataSender& sender, MetadataUpdate update) override;
 
-  // Adds a rollout of a service. The caller must use `id` for this rollout only. Returns false if the rollout is
-  // invalid or known already.
+  // Adds a rollout that this reducer has detected. `id` must be unique among these rollouts. Returns false if the
+  // rollout is invalid or is already in the log.
   bool AddService(const std::string& id, UnixNs at, Attributes attributes);
 
-  // Returns at most `limit` rollouts within the range that `accept` takes, newest first.
+  // Returns the rollouts within the range for which `accept` returns true, newest first, but at most `limit`.
   std::vector<Rollout> List(store::TimeRange range, size_t limit, absl::FunctionRef<bool(const Rollout&)> accept) const;
 
  private:

@@ -9,8 +9,9 @@
 
 namespace tributary {
 
-// Stores rollouts across restarts. Used by one thread. No call waits for a disk: watchers report the last rollouts
-// again. Error messages name the object that could not be read or written.
+// Stores rollouts, so that they survive a restart. Only one thread at a time may use it. Calls do not wait until data
+// are on disk: rollouts that a power cut destroys are reported again by the watchers. Error messages name the object
+// that could not be read or written.
 class RolloutStore {
  public:
   virtual ~RolloutStore() = default;

@@ -11,8 +11,9 @@
 
 namespace tributary {
 
-// Stores the state of ServiceTracker across restarts. Used by one thread. No call waits for a disk. Error messages name
-// the object that could not be read or written.
+// Stores the states of services, which ServiceTracker keeps, so that they survive a restart. Only one thread at a time
+// may use it. Calls do not wait until data are on disk. Error messages name the object that could not be read or
+// written.
 class ServiceStateStore {
  public:
   virtual ~ServiceStateStore() = default;

@@ -11,17 +11,18 @@
 namespace tributary {
 
 // Detects from samples when the processes of a service begin to run another version (docs/rollouts.md). For each
-// program it knows the versions, and which version is current: the version of the process that began last. A rollout
+// program, it keeps the versions that were seen. The current version is that of the process that began last. A rollout
 // begins with the first process of a new version, if that process began after all processes of the current version. The
 // first version seen of a program is not a rollout. A later version is not a rollout either if its process began before
 // the program was first seen.
 //
 // While versions run next to each other, as in a rolling upgrade, a process that begins under the old version is not a
-// rollback. It is a rollback if no process of the current version has been seen for kGoneNs. A program that always
-// changes its version, as on a build machine, is muted after kStreakMax changes, until it has kept one version for
-// kCalmNs.
+// rollback. It counts as a rollback only if no process of the current version has been seen for kGoneNs. A program on a
+// build machine may change its version all the time. After kStreakMax changes with less than kCalmNs between them, its
+// changes are not reported until it has kept one version for kCalmNs.
 //
-// Pure: no I/O, no clock. Used by one thread. A program takes about 500 bytes, at most 2 KB with texts of usual length.
+// The class does no I/O and reads no clock. Use it on one thread. The state of a program takes about 500 bytes, and at
+// most 2 KB if names have usual lengths.
 class ServiceTracker {
  public:
   static constexpr size_t kProgramsMax = 20'000;
@@ -50,9 +51,10 @@ class ServiceTracker {
     ServiceVersion now, previous;
     UnixNs at;
   };
-  // Takes everything that runs at `now`. Returns the rollouts.
+  // Processes the sightings of all processes that run at `now`. Returns the rollouts that they show.
   std::vector<Change> See(std::vector<ServiceSighting> sightings, UnixNs now);
-  // Removes and returns the programs that were not seen for `keep_ns`, or for kCrowdedKeepNs if the tracker is full.
+  // Removes the programs that were not seen for `keep_ns`, or for kCrowdedKeepNs if there are kProgramsMax programs.
+  // Returns the removed programs.
   std::vector<ServiceProgram> Forget(UnixNs now, int64_t keep_ns);
 
   // Restores the state of a program from before a restart.

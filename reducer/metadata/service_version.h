@@ -13,15 +13,15 @@
 
 namespace tributary {
 
-// The version that a process of a service runs, as far as it is known; "": unknown.
+// The version of a service that a process runs. A field is "" if it is unknown.
 struct ServiceVersion {
   std::string version;   // service.version
   std::string image;     // of its container: "shop/web:7"
   std::string digest;    // of the image in its registry, else the image's id; 12 digits
   std::string build_id;  // of its executable, the first digits; only if all fields above are unknown
 
-  // Returns true if both know a field and its values differ. A field that only one of them knows is not a difference:
-  // Docker may not have been asked about the container yet.
+  // Returns true if any field is known in both versions and has different values. A field that is unknown in one of
+  // them is no difference: Docker's answer about a container may arrive later.
   bool DiffersFrom(const ServiceVersion& other) const;
   bool empty() const { return version.empty() && image.empty() && digest.empty() && build_id.empty(); }
   // Fills the unknown fields from `other`.
@@ -30,8 +30,8 @@ struct ServiceVersion {
   friend bool operator==(const ServiceVersion&, const ServiceVersion&) = default;
 };
 
-// Programs of one service may have different versions, so each executable has its own. `executable` is a base name,
-// because folders may contain versions, too.
+// A program of a service. A service may have several programs with different versions, so each executable has its own
+// versions. `executable` is the name without directories, because names of directories may contain versions.
 struct ServiceProgram {
   std::string name_space, name, environment, executable;
 
@@ -48,8 +48,8 @@ struct ServiceSighting {
   UnixNs began;  // start of the process
 };
 
-// The sightings of one look at the recently sampled processes (service_watch.h). If several processes of a version
-// begin in one second, the first stands for all: there may be millions of short-lived processes.
+// The sightings of one check of the recently sampled processes (service_watch.h). Of several processes of a program and
+// version that begin in the same second, it keeps only the first: there may be millions of short-lived processes.
 class ServiceSightings {
  public:
   static constexpr size_t kMax = 200'000;
@@ -64,19 +64,21 @@ class ServiceSightings {
   uint64_t turned_away_ = 0;
 };
 
-// Some metadata of a process arrives seconds after its first sample. A process is not judged until this long after its
-// start.
+// A process is ignored until this long after its start, because its metadata may arrive seconds after its first sample.
 constexpr int64_t kVersionSettlesNs = 15 * kNsPerSecond;
-// Applies if only the executable distinguishes versions: a process that runs for less time is a job, a compiler or a
-// test, not a service.
+// If only the build-id of the executable is known, a process is ignored until it has run for this long: before that, it
+// may be a job, a compiler or a test.
 constexpr int64_t kServesAfterNs = 5 * kNsPerMinute;
 
-// Returns the service version of a sampled process. `resource` is the process's resource, `booted` the boot time of its
-// node, `build_id` of its executable. Returns nullopt in these cases: the version is unknown; the process has no
-// service name or no executable name, or one of these names is too long; the process belongs to a pod (its cluster's
-// watcher reports the pod's rollouts); the process's start or `booted` is unknown; the process began less than
-// kVersionSettlesNs ago; only the build-id is known, and the process is in no container and no systemd unit (people
-// start such processes), or has not run for long.
+// Returns the service version of a sampled process. `resource` is the process's resource, `build_id` belongs to its
+// executable, and `booted` is the boot time of its node. Returns nullopt in these cases:
+// - The version is unknown.
+// - The service name or the executable name is missing or too long.
+// - The process belongs to a pod, because its cluster's watcher reports the pod's rollouts.
+// - The start of the process is unknown (or `booted` is), or it is less than kVersionSettlesNs ago.
+// - Only the build-id is known, and the process has run for less than kServesAfterNs.
+// - Only the build-id is known, and the process is neither in a container nor in a systemd unit: a person may have
+//   started it.
 std::optional<ServiceSighting> SightingOf(const store::ProcessRow& process, const Attributes& resource,
                                           std::string_view build_id, UnixNs booted, UnixNs now);
 

@@ -65,17 +65,16 @@ ServiceWatch::ServiceWatch(Options options, store::Store& store, const ResourceJ
       log_(log),
       clock_(clock),
       programs_(metrics.AddGauge("tributary_metadata_service_programs",
-                                 "Programs of services whose versions are remembered")),
-      turned_away_(
-          metrics.AddCounter("tributary_metadata_service_programs_refused_total",
-                             "Times that a program of a service was seen whose versions are not remembered, because "
-                             "there are too many programs")),
-      muted_(metrics.AddCounter("tributary_metadata_rollouts_muted_total",
-                                "Changes of a service's version that were not counted as rollouts, because the service "
-                                "changes too often")),
-      failures_(metrics.AddCounter("tributary_metadata_rollouts_failures_total",
-                                   "Failures to open, read or write rollouts.db, the stored rollouts and versions of "
-                                   "services")) {
+                                 "Programs of services whose versions the reducer knows")),
+      turned_away_(metrics.AddCounter(
+          "tributary_metadata_service_programs_refused_total",
+          "Times that the version of a sampled program was ignored, because there were too many programs")),
+      muted_(metrics.AddCounter(
+          "tributary_metadata_rollouts_muted_total",
+          "Version changes of services that were not counted as rollouts, because the service changes too often")),
+      failures_(metrics.AddCounter(
+          "tributary_metadata_rollouts_failures_total",
+          "Failures to open, read or write rollouts.db, the file of the stored rollouts and versions of services")) {
   absl::Status status = options.states.status();
   if (status.ok()) states_ = *std::move(options.states);
   if (states_ != nullptr) {

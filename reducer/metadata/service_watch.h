@@ -22,24 +22,26 @@
 
 namespace tributary {
 
-// Detects rollouts of services that no cluster's watcher reports. On its own thread, every kPeriodNs, it looks at the
-// recently sampled processes of all shards and joins them. It adds the rollouts that ServiceTracker finds to the log.
-// It does no work when samples arrive. A look takes 1 to 2 µs per process. If a look takes long, the pauses are longer,
-// so that it stays below 2% of one CPU.
+// Detects rollouts of services outside of Kubernetes, which no cluster's watcher reports. Every kPeriodNs, its thread
+// reads the recently sampled processes of all shards, joins them with metadata, and passes them to ServiceTracker. It
+// adds the rollouts that ServiceTracker finds to the log. Incoming samples cause no work here. A check takes 1 to 2 µs
+// per process. After a slow check, the thread waits longer, so that checks use less than 2% of one CPU.
 class ServiceWatch {
  public:
   static constexpr int64_t kPeriodNs = 20 * kNsPerSecond;
   static constexpr int64_t kPauseFactor = 50;
   static constexpr int64_t kLookBackNs = 2 * kNsPerMinute;
-  // Programs of one service that change within this time are one rollout, if only their build-ids show the change.
+  // If only build-ids show that programs of a service have changed, all these changes within this time count as one
+  // rollout.
   static constexpr int64_t kTogetherNs = 10 * kNsPerMinute;
 
   struct Options {
-    // Stores versions across restarts. nullptr: memory only. An error is logged and counted; then memory only, too.
+    // The store that keeps versions across restarts. nullptr: versions are only in memory. An error status is logged
+    // and counted, and versions are then only in memory.
     absl::StatusOr<std::unique_ptr<ServiceStateStore>> states = std::unique_ptr<ServiceStateStore>();
     int64_t keep_ns = 7 * kNsPerDay;
   };
-  // Borrowed objects must outlive it. If the states cannot be read, it works without them.
+  // All objects passed by reference must outlive it. If `states` cannot be read, versions are only in memory.
   ServiceWatch(Options options, store::Store& store, const ResourceJoiner& joiner, RolloutLog& log, const Clock& clock,
                Metrics& metrics);
   ~ServiceWatch() { Stop(); }
@@ -47,11 +49,11 @@ class ServiceWatch {
   void Start();
   void Stop();
 
-  void Look();  // the work of the thread; for tests
+  void Look();  // one check, as the thread does it; for tests
 
  private:
-  // Build-ids of the executables of one shard that ran at the last look. Numbers of other executables may be reused, so
-  // an unknown number makes a look read all executables again.
+  // Build-ids of the executables of one shard that ran at the last check, by number. For a number that is not in the
+  // map, a check reads all executables again, because the shard may have given the number to another executable since.
   using BuildIds = absl::flat_hash_map<uint32_t, std::string>;
 
   void Run();

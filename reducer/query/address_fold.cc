@@ -35,7 +35,7 @@ absl::StatusOr<AddressFold::DayNodes*> AddressFold::FindDay(store::Day day) {
   node_count_ += size;
   if (node_count_ > context_.limits.address_nodes_max) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("there are more than {} stack nodes in this time: ask for a shorter time",
+                 fmt::format("the stacks in this time range have more than {} nodes: ask for a shorter time range",
                              context_.limits.address_nodes_max));
   }
   DayNodes& nodes = days_[day];
@@ -46,7 +46,8 @@ absl::StatusOr<AddressFold::DayNodes*> AddressFold::FindDay(store::Day day) {
 }
 
 absl::Status AddressFold::AddRow(DayNodes& nodes, store::NodeNo node, uint64_t value, uint64_t count) {
-  if (node.value >= nodes.values.size()) return Corrupt(fmt::format("node {} is not in its day's trie", node.value));
+  if (node.value >= nodes.values.size())
+    return Corrupt(fmt::format("stack node {} is not in the trie of its day", node.value));
   nodes.values[node.value] += value;
   nodes.counts[node.value] += count;
   return absl::OkStatus();
@@ -94,7 +95,7 @@ absl::StatusOr<std::vector<uint8_t>> AddressFold::FindUsedNodes(const DayNodes& 
   const store::Trie& trie = *nodes.trie;
   std::vector<uint8_t> used(trie.parents.size(), 0);
   for (size_t i = used.size() - 1; i > 0; --i) {
-    if (trie.parents[i].value >= i) return Corrupt(fmt::format("node {} comes before its parent", i));
+    if (trie.parents[i].value >= i) return Corrupt(fmt::format("stack node {} comes before its parent", i));
     if (nodes.counts[i] != 0 || nodes.values[i] != 0) used[i] = 1;
     if (used[i] != 0) used[trie.parents[i].value] = 1;
   }
@@ -120,7 +121,7 @@ absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<ui
   for (size_t i = 1; i < used.size(); ++i) {
     if (used[i] == 0) continue;
     const uint32_t frame = trie.frames[i];
-    if (frame >= trie.frame_rows.size()) return Corrupt(fmt::format("frame {} is not defined", frame));
+    if (frame >= trie.frame_rows.size()) return Corrupt(fmt::format("stack frame {} is not defined", frame));
     if (std::exchange(taken[frame], 1) != 0) continue;
     const uint32_t executable = trie.frame_rows[frame].executable.value;
     rows_of[executables[executable < executables.size() ? executable : 0]].push_back(frame);
@@ -133,9 +134,11 @@ absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<ui
     if (!text.ok()) {
       read = text.status();
     } else if (own_name_bytes_ > context_.limits.own_name_bytes_max) {
-      read = Error(absl::StatusCode::kResourceExhausted,
-                   fmt::format("the names of the frames in this time have more than {} bytes: ask for a shorter time",
-                               context_.limits.own_name_bytes_max));
+      read =
+          Error(absl::StatusCode::kResourceExhausted,
+                fmt::format(
+                    "the names of the frames in this time range have more than {} bytes: ask for a shorter time range",
+                    context_.limits.own_name_bytes_max));
     }
     return read.ok() ? *text : std::string_view();
   };
@@ -174,7 +177,8 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
       const std::optional<FunctionNode> child = functions->Child(node, function);
       if (!child) {
         return Error(absl::StatusCode::kResourceExhausted,
-                     fmt::format("the answer has more than {} nodes: ask for a shorter time or a narrower selector",
+                     fmt::format("the call tree of this query has more than {} nodes: ask for a shorter time range or "
+                                 "a narrower selector",
                                  functions->nodes_max()));
       }
       node = *child;

@@ -13,9 +13,10 @@
 
 namespace tributary {
 
-// Computes one shard's part of a flame graph. It adds the selected values to the nodes of its days' tries, then maps
-// those tries into the trie of functions. Costs 16 bytes per trie node and 8 per frame; dev/bench symbols measures the
-// time. docs/data-model.md explains why no stack is rebuilt. One thread, one query.
+// Computes one shard's part of a flame graph. Scan adds the values of the selected samples to the nodes of the shard's
+// address tries, one trie per day. MapInto then adds these nodes to the query's trie of functions. An AddressFold uses
+// 16 bytes of memory per trie node and 8 per frame; `dev/bench symbols` measures the time. docs/data-model.md explains
+// why no stack needs to be rebuilt. Use an object for one query, on one thread.
 class AddressFold {
  public:
   AddressFold(store::StoreReader& reader, const QueryContext& context) : reader_(reader), context_(context) {}
@@ -28,14 +29,15 @@ class AddressFold {
     std::vector<uint64_t> values, counts;  // index: NodeNo
   };
   const std::map<store::Day, DayNodes>& days() const { return days_; }
-  // Returns for each node of a day whether it leads to a value. The other nodes of the day's trie can be skipped.
+  // Returns 1 for each node of a day that has a value or a descendant with a value, and 0 for other nodes, which can be
+  // skipped.
   static absl::StatusOr<std::vector<uint8_t>> FindUsedNodes(const DayNodes& nodes);
 
  private:
   absl::StatusOr<DayNodes*> FindDay(store::Day day);
   void Average();
   absl::Status AddRow(DayNodes& nodes, store::NodeNo node, uint64_t value, uint64_t count);
-  // Names each frame row of the nodes that lead to a value (`used`).
+  // Names the frame rows of all nodes for which `used` is 1. Writes the names to `chains`, by frame row.
   absl::Status NameRows(const store::Trie& trie, const std::vector<uint8_t>& used,
                         const std::vector<uint32_t>& executables, FrameNamer& namer,
                         std::vector<FrameNamer::Chain>* chains);

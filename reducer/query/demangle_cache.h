@@ -9,8 +9,9 @@
 
 namespace tributary {
 
-// Caches demangled names across queries: demangling a C++ name takes microseconds, and a page asks for the same names
-// every few seconds. Any thread may call it. Holds at most kEntriesMax names; a full cache is emptied.
+// Caches demangled names across queries, because demangling a C++ name takes microseconds and an open page requests the
+// same names every few seconds. Any thread may call it. If the cache has kEntriesMax names, the next new name replaces
+// all of them.
 class DemangleCache {
  public:
   static constexpr size_t kEntriesMax = 65'536;

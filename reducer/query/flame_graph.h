@@ -11,7 +11,8 @@ namespace tributary {
 
 struct QueryContext;
 
-// Columns. Node 0 is the root. Parents come before children. Children are in descending order of total value.
+// A flame graph, with one column per property of a node. Node 0 is the root. Parents come before children. Children of
+// the same parent are in descending order of total value.
 struct FlameGraph {
   std::vector<std::string> names;        // [0] = "all"
   std::vector<std::string> executables;  // base names
@@ -29,9 +30,11 @@ struct TopFunction {
   uint64_t self_value = 0, self_count = 0, total_value = 0, total_count = 0;
 };
 
-// Returns a flame graph that is cut to its `nodes_max` largest subtrees.
+// Returns the flame graph of the selected samples. If it has more than `nodes_max` nodes, only those with the largest
+// total values remain.
 absl::StatusOr<FlameGraph> MakeFlameGraph(const QueryContext& context, size_t nodes_max);
-// Returns at most `limit` functions, those with the most own samples. `total_*`: of all samples.
+// Returns the `limit` functions with the largest self values. Sets `total_value` and `total_count` to the sums over all
+// selected samples.
 absl::StatusOr<std::vector<TopFunction>> MakeTop(const QueryContext& context, size_t limit, uint64_t* total_value,
                                                  uint64_t* total_count);
 

@@ -18,34 +18,36 @@
 
 namespace tributary {
 
-// Turns frames into functions for one query.
+// Finds the function names for the frames of one query.
 //
-// If a frame came with a name, that name is used. Otherwise, with function names, the first of these that is known:
-//   - The function that covers the address, and the functions inlined into it there. For an address to which a call
-//     returns, address − 1 is looked up. A symbol never covers addresses past its size.
-//   - `binary+0xstart`, if the bounds of the function are known but not its name.
+// If the sender of a frame sent a name with it, that name is used. Otherwise, with FrameNames::kFunction, the name is
+// the first of these that is known:
+//   - The name of the function at the address, followed by the names of the functions inlined there. For a return
+//     address, address − 1 is looked up. A symbol with a size does not name addresses past its end.
+//   - `binary+0xstart`, with the start address of the function, if its bounds are known but its name is not.
 //   - A name that depends on the frame's kind (profile/frame_kinds.h): `binary+0xaddress`, `[kernel]+0xoffset` for
-//     kernel code, `[unknown]` where nothing is mapped.
-// With addresses in place of function names, the name is `build-id+0xaddress`.
+//     kernel code, `[unknown]` for an address in no mapping.
+// With FrameNames::kAddress, the name is `build-id+0xaddress`.
 class FrameNamer {
  public:
   FrameNamer(SymbolLookup symbols, DemangleCache& demangled, FrameNames names, FunctionTrie& trie)
       : symbolizer_(std::move(symbols)), demangled_(demangled), names_(names), trie_(trie) {}
 
-  // Returns a handle for Name. Executables with equal ids (or, without an id, with equal paths) are the same. The first
-  // path names the executable.
+  // Returns the number of the executable, which Name takes. Rows with equal ids (or, without an id, with equal paths)
+  // get the same number. The path of the first such row names the executable.
   uint32_t InternExecutable(const store::ExecutableRow& row);
 
   struct Chain {
     uint32_t first = 0, count = 0;
   };
-  // Names the frames `frames[i]` for all i in `wanted`, and writes their chains to `chains[i]`. All of these frames
-  // must be of `executable`. Naming many frames at once takes a fraction of the time of naming them one by one.
-  // `text_of` returns the text of a name that the sender gave to a frame.
+  // Names `frames[i]` for each i in `wanted`, and writes the result to `chains[i]`. All these frames must belong to
+  // `executable`. Naming many frames in one call is much faster than naming them one by one. `text_of` returns the text
+  // of a name that was sent with a frame.
   using TextLookup = absl::FunctionRef<std::string_view(store::StringId)>;
   void Name(uint32_t executable, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
             TextLookup text_of, std::span<Chain> chains);
-  // Returns the function, then the functions inlined into it, innermost last; never empty. Valid until the next Name.
+  // Returns the function, then the functions inlined into it, innermost last. The result is never empty. It is valid
+  // until the next call of Name.
   std::span<const FunctionNo> Functions(const Chain& chain) const {
     return std::span(functions_).subspan(chain.first, chain.count);
   }

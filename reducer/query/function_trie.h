@@ -16,21 +16,23 @@ namespace tributary {
 using FunctionNo = Strong<struct FunctionNoTag, uint32_t>;
 using FunctionNode = Strong<struct FunctionNodeTag, uint32_t>;  // 0 = root
 
-// The growing answer of a query: the trie of functions into which address tries of many days and shards are mapped. A
-// function is (kind, name, executable's base name). People see only these three, so functions that they cannot
-// distinguish are one. Parents are older than their children. About 60 bytes per node. Used by one thread.
+// The call tree of a query, with functions as nodes. The query adds the address tries of all days and shards to it. A
+// function is identified by (kind, name, base name of the executable). Users see only these three, so two functions
+// that agree in all three count as the same function. A parent has a smaller node number than its children. A node uses
+// about 60 bytes. Used by one thread.
 class FunctionTrie {
  public:
   explicit FunctionTrie(size_t nodes_max);
 
   // `executable` "": none.
   FunctionNo InternFunction(FrameKind kind, std::string_view name, std::string_view executable);
-  // Returns nullopt if the child would be a new node and there are nodes_max nodes already.
+  // Returns the child of `parent` for `function`, and adds it if it is missing. Returns nullopt if the child is missing
+  // and there are already nodes_max nodes.
   std::optional<FunctionNode> Child(FunctionNode parent, FunctionNo function);
   void AddSelf(FunctionNode node, uint64_t value, uint64_t count);
-  // Reserves memory for at most `more` new nodes, to avoid moving the existing nodes.
+  // Reserves memory for `more` new nodes, so that adding them does not move the existing nodes.
   void Expect(size_t more);
-  // Prefetches a node: the caller will ask for one of its children soon.
+  // Prefetches `parent` into the CPU's cache. Call it shortly before Child for this parent.
   void Prefetch(FunctionNode parent) const { __builtin_prefetch(&nodes_[parent.value]); }
 
   size_t node_count() const { return nodes_.size(); }
@@ -38,9 +40,9 @@ class FunctionTrie {
   uint64_t TotalValue() const;
   uint64_t TotalCount() const;
 
-  // Returns the `nodes_max` nodes with the greatest total value, with all their ancestors; of equal nodes, the older.
-  // Self values stay as they are, so a node that lost children has a larger total than its own value plus its
-  // children's totals.
+  // Returns the `nodes_max` nodes with the largest total values. Of nodes with equal totals, it prefers the smaller
+  // node number, so no node is returned without its ancestors. If children of a node are left out, the node's total
+  // value still includes them.
   FlameGraph ToFlameGraph(size_t nodes_max) const;
   std::vector<TopFunction> Top(size_t limit) const;
 

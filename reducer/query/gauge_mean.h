@@ -8,15 +8,17 @@
 
 namespace tributary {
 
-// A gauge's value over a time is the mean over the minutes in which the selection has samples of the gauge. Other
-// minutes do not count, even if other processes were sampled in them. A process that has no snapshot in one of these
-// minutes counts as 0 there, so that the parts of an answer add up to the whole: of two selected programs, a program
-// that ran for half of the time counts half.
+// The value of a gauge over a time range is the mean over the minutes in which the selected processes have samples of
+// the gauge. Other minutes do not count, even if processes that are not selected were sampled in them. If a selected
+// process has no snapshot in one of these minutes, its value there is 0. So the values of the processes add up to the
+// value of the whole selection.
 
-// Returns at least 1. Reads the sums of the whole range.
+// Returns the number of these minutes, but at least 1. Reads the sums of the whole range, so it costs as much as a
+// timeline.
 absl::StatusOr<uint64_t> CountGaugeMinutes(const QueryContext& context);
 
-// Divides a series of sums by the minutes. Carries the remainder of one sum to the next, so the total is exact to 1.
+// Divides sums by the number of minutes. It adds the remainder of each division to the next sum, so that the results
+// together differ from the exact total by less than 1.
 class GaugeMean {
  public:
   explicit GaugeMean(uint64_t minutes) : minutes_(minutes) {}

@@ -7,10 +7,12 @@ namespace tributary {
 
 struct QueryContext;
 
-// Adds the names of the own attributes of all processes in the request's range.
+// Adds to `names` the names of the attributes that processes in the request's range have set themselves
+// (OTEL_RESOURCE_ATTRIBUTES).
 absl::Status LearnLabelNames(const QueryContext& context, AttributeNames& names);
 
-// InvalidArgument if the selector has a label that nothing has. Reads processes only if `names` does not know a label.
+// InvalidArgument if the selector has a label that no process in the range and no metadata has. Reads processes only if
+// a label is not in `names`.
 absl::Status CheckLabelNames(const QueryContext& context, AttributeNames& names);
 
 }  // namespace tributary

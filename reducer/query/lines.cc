@@ -68,7 +68,7 @@ class LineBuilder {
       if (used[i] == 0) continue;
       const uint32_t parent = trie.parents[i].value;
       if (trie.frames[i] >= trie.frame_rows.size()) {
-        return Error(absl::StatusCode::kDataLoss, "the store is corrupt: a frame is not defined");
+        return Error(absl::StatusCode::kDataLoss, "the store is corrupt: a stack frame is not defined");
       }
       uint32_t& place = place_of_row[trie.frames[i]];
       if (place == kNone) {

@@ -16,7 +16,8 @@ struct FunctionLinesRequest {
   std::string executable;  // base name; "": any
 };
 
-// The source lines of one function, with the values of the samples that were taken at each line.
+// The source lines of one function. A line has the values of the samples that were taken while the line, or a function
+// that it called, was running.
 struct FunctionLines {
   struct Address {
     ExecutableId id;

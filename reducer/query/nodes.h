@@ -7,7 +7,8 @@
 
 namespace tributary {
 
-// Returns one row per node, merged over all shards, sorted by host name. Returns the store's errors.
+// Returns one row per node, sorted by host name. A node that has data in several shards has one row. If a shard cannot
+// be read, returns the store's error.
 absl::StatusOr<std::vector<store::NodeStatus>> ListNodes(store::Store& store);
 
 }  // namespace tributary

@@ -12,8 +12,8 @@
 
 namespace tributary {
 
-// Everything that the answer to one query needs. The engine fills it and passes it to the function that makes the
-// answer. One thread, one query. Borrowed objects must outlive it.
+// The inputs of one query. QueryEngine fills in a QueryContext and passes it to the function that computes the answer,
+// for example MakeTop. Use it for one query, on one thread. Objects behind references must outlive it.
 struct QueryContext {
   store::Store& store;
   SymbolStore& symbols;
@@ -21,12 +21,12 @@ struct QueryContext {
   const QueryRequest& request;
   const QueryLimits& limits;
   std::unique_ptr<ResourceCache> resources;  // nullptr: only the store's data about processes is known
-  SampleTypeInfo type;                       // the type that the request means
+  SampleTypeInfo type;                       // the sample type that the request names
   uint64_t gauge_minutes = 1;                // for a gauge: minutes in which the selection has samples of it; else 1
 };
 
-// Calls `visit` with a reader of each shard, one after the other. Only one reader is open at a time. Stops at the first
-// error and returns it.
+// Calls `visit` for each shard with a reader of that shard. Opens the next reader only after the previous one is
+// closed. Stops at the first error and returns it.
 absl::Status ForEachShard(store::Store& store, absl::FunctionRef<absl::Status(store::StoreReader&)> visit);
 
 }  // namespace tributary

@@ -24,14 +24,16 @@ class DemangleCache;
 class ResourceJoiner;
 struct QueryContext;
 
-// Answers queries over the data of all shards. The engine checks a request and passes it to the function that makes the
-// answer; each answer has its own header. To make an answer, processes are selected by label, values are added to trie
-// nodes, and the nodes are folded, named and merged. Stacks are never rebuilt. Any thread may call it; each call opens
-// its own readers. Errors of every query: InvalidArgument (the request, or a label or type that nothing has),
-// ResourceExhausted (QueryLimits), DeadlineExceeded (is_cancelled), or the store's errors.
+// Answers queries over the data of all shards. The engine checks a request and passes it to a function that computes
+// the answer, such as MakeTop in flame_graph.h. Such a function selects processes by their labels, adds values to the
+// nodes of the address tries, and maps these nodes to functions. It does not rebuild stacks. Any thread may call the
+// methods; each call opens its own readers. Every query can return InvalidArgument (the request is wrong, or its label
+// or type does not exist), ResourceExhausted (over a limit of QueryLimits), DeadlineExceeded (is_cancelled returned
+// true), and the store's errors.
 class QueryEngine {
  public:
-  // `joiner` null: only the store's data about processes is known. All borrowed objects must outlive the engine.
+  // `joiner` adds metadata such as pods to processes. If it is nullptr, selectors and answers use only the labels that
+  // are in the store. All borrowed objects must outlive the engine.
   QueryEngine(store::Store& store, SymbolStore& symbols, QueryLimits limits = {},
               const ResourceJoiner* joiner = nullptr);
   ~QueryEngine();
@@ -44,18 +46,19 @@ class QueryEngine {
   absl::StatusOr<StackHealth> QueryStackHealth(const QueryRequest& request, size_t executables_max);
   absl::StatusOr<ExecutableList> QueryExecutables(const QueryRequest& request, size_t limit);
   absl::StatusOr<FunctionLines> QueryLines(const QueryRequest& request, const FunctionLinesRequest& function);
-  // Returns the type that a request measures: its name and unit.
+  // Returns the sample type that `request.type` names.
   absl::StatusOr<SampleTypeInfo> FindType(const QueryRequest& request);
-  // Returns the types that samples of the range have, regardless of the request's selector and type.
+  // Returns the types of the samples in the request's range. Ignores the selector and the type of the request.
   absl::StatusOr<std::set<SampleTypeInfo>> QueryTypes(const QueryRequest& request);
-  // Returns every label that a selector may use, sorted. Includes labels that only processes of the range have.
+  // Returns all labels that a selector may use, sorted. The result includes the attributes that processes in the
+  // request's range have set themselves.
   absl::StatusOr<std::vector<std::string>> QueryLabels(const QueryRequest& request);
-  // Returns one row per node, merged over all shards, sorted by host name.
+  // Returns one row per node, sorted by host name.
   absl::StatusOr<std::vector<store::NodeStatus>> QueryNodes();
 
  private:
   QueryContext ContextOf(const QueryRequest& request);
-  // Returns the context of the request. Checks the request and its labels first.
+  // Checks the request, its labels and its type, and returns the context for it.
   absl::StatusOr<QueryContext> Check(const QueryRequest& request);
 
   store::Store& store_;

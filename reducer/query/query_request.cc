@@ -9,13 +9,13 @@ namespace tributary {
 absl::Status CheckCancelled(const QueryRequest& request) {
   if (!request.is_cancelled || !request.is_cancelled()) return absl::OkStatus();
   return Error(absl::StatusCode::kDeadlineExceeded,
-               "the query took too long: ask for a shorter time or a narrower selector");
+               "the query took too long: ask for a shorter time range or a narrower selector");
 }
 
 absl::Status CheckRequest(const QueryRequest& request) {
   if (request.range.from >= request.range.to) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("the time range is empty: from ({} ms) must be before to ({} ms)",
+                 fmt::format("the time range is empty: 'from' ({} ms) must be before 'to' ({} ms)",
                              request.range.from.value / kNsPerMs, request.range.to.value / kNsPerMs));
   }
   return CheckCancelled(request);

@@ -14,29 +14,29 @@ namespace tributary {
 
 enum class FrameNames { kFunction, kAddress };
 
-// The part of a request that every query has: which processes, when, which kind of sample.
+// The parameters that all queries have: which processes, which time range, which sample type.
 struct QueryRequest {
   Selector selector;
   store::TimeRange range;
-  std::string type = "cpu";  // as FindSampleType reads it
+  std::string type = "cpu";  // in a form that FindSampleType accepts
   FrameNames frames = FrameNames::kFunction;
-  // Called now and then on the querying thread. If it returns true, the query ends with DeadlineExceeded. Empty: never
-  // called.
+  // The query calls this function from time to time, on the thread of the query. If the function returns true, the
+  // query ends with DeadlineExceeded. May be empty.
   std::function<bool()> is_cancelled;
 };
 
-// Limits of the data that one query holds at once. Beyond a limit: ResourceExhausted, and the message says which part
-// of the request to narrow.
+// Limits of the data that one query keeps in memory at the same time. If a query exceeds a limit, it ends with
+// ResourceExhausted. The message says how to make the request smaller.
 struct QueryLimits {
   size_t processes_max = 2'000'000;        // rows of one shard
   size_t address_nodes_max = 32'000'000;   // 16 bytes each, over the days of one shard
   size_t function_nodes_max = 4'000'000;   // about 60 bytes each, in the answer before it is cut
-  size_t own_name_bytes_max = 128u << 20;  // of names that frames of one shard came with
+  size_t own_name_bytes_max = 128u << 20;  // of names that were sent with the frames of one shard
 };
 
-// Returns DeadlineExceeded once the request is cancelled.
+// Returns DeadlineExceeded if the request's is_cancelled returns true.
 absl::Status CheckCancelled(const QueryRequest& request);
-// Like CheckCancelled; also returns InvalidArgument for a range that contains no time.
+// Like CheckCancelled, but also returns InvalidArgument if the range is empty or reversed.
 absl::Status CheckRequest(const QueryRequest& request);
 
 }  // namespace tributary

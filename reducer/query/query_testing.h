@@ -38,7 +38,7 @@ inline std::string Render(const FlameGraph& graph) {
   return out;
 }
 
-// An engine over stores and symbols that a test fills.
+// A QueryEngine with a store and symbols that the test fills.
 class EngineTest : public ::testing::Test {
  protected:
   explicit EngineTest(uint32_t shards) : store_{shards} {}
@@ -59,8 +59,8 @@ class EngineTest : public ::testing::Test {
   std::unique_ptr<QueryEngine> engine_;
 };
 
-// A program "truth" (build-id 01…): main 0x1000–0x10ff calls work 0x1100–0x11ff and, past all symbols, 0x9000; and the
-// kernel (build-id 02…) with do_sys at 0x500.
+// Symbols of a program "truth" (build-id 01…) with main at 0x1000–0x10ff and work at 0x1100–0x11ff, and of the kernel
+// (build-id 02…) with do_sys at 0x500. The function main calls work, and also 0x9000, for which there is no symbol.
 class QueryTest : public EngineTest {
  protected:
   QueryTest() : EngineTest(1) {}

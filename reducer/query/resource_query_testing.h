@@ -15,7 +15,7 @@ inline const MetadataSender kCluster = {true, "cluster/c1"};
 inline constexpr char kContainer[] = "4c01db0b339c0d5a1fc8d5c8c4d4c4a8c2a4a3c9b7b6a5f4e3d2c1b0a9f8e7d6";
 inline constexpr char kPodUid[] = "0a1b2c3d-1111-2222-3333-444455556666";
 
-// Process 2 of QueryTest runs in a container of a pod, process 1 on the host.
+// Process 1 of QueryTest runs on the host. Process 2 runs in a container of a pod.
 class ResourceQueryTest : public QueryTest {
  protected:
   void SetUp() override {

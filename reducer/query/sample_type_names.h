@@ -9,16 +9,17 @@
 
 namespace tributary {
 
-// Returns the types that samples of any shard have. A type that was never collected is not among them.
+// Returns the types of all samples that the store has received, over all shards.
 absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store);
 
-// Returns the types that samples in the request's range have. It reads only up to the first sample of the last type
-// that the store knows. So it costs as much as a timeline only if the range lacks one of these types.
+// Returns the types of the samples in the request's range. It stops reading when it has found each type that the store
+// knows. So it reads the whole range, as a timeline does, only if the range has no samples of one of these types.
 absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypesInRange(store::Store& store, const QueryRequest& request);
 
-// Returns the type that a request names as "name:unit:sum" (for a gauge "name:unit:last"), "name:unit" or "name", if
-// only one type matches. Names of our own types always mean these types, even if they are not collected.
-// InvalidArgument: no sample has the type, or several types have the name; the message lists the types to ask for.
+// Returns the type that `request.type` names. Its forms are "name:unit:sum" (for a gauge "name:unit:last"), "name:unit"
+// and "name". Names of built-in types always refer to these types, even if the store has no samples of them.
+// InvalidArgument: the store has no samples of the type, or several types match; the message lists the types that can
+// be requested.
 absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRequest& request);
 
 }  // namespace tributary

@@ -103,17 +103,21 @@ absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const Quer
 
   selection.uses_threads_ = maker.uses_threads();
   if (selection.uses_threads_ && context.type.is_gauge()) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("query: {} is measured for whole processes, not for threads: remove the thread labels",
-                             EscapeForDisplay(context.type.name)));
+    return Error(
+        absl::StatusCode::kInvalidArgument,
+        fmt::format(
+            "query: {} is measured for whole processes, not for threads: remove the thread labels from the selector",
+            EscapeForDisplay(context.type.name)));
   }
   selection.unknown_process_ = maker.HoldsUnknown();
   selection.unknown_thread_ = maker.HoldsThread(store::ThreadRow{});
   ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range, nullptr));
   if (rows.size() > context.limits.processes_max) {
-    return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("{} processes ran in this time, but a query may read at most {}: ask for a shorter time",
-                             rows.size(), context.limits.processes_max));
+    return Error(
+        absl::StatusCode::kResourceExhausted,
+        fmt::format(
+            "{} processes ran in this time range, but a query may read at most {}: ask for a shorter time range",
+            rows.size(), context.limits.processes_max));
   }
   store::ProcessSet selected;
   for (const store::ProcessRow& row : rows) {

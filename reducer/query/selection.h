@@ -13,22 +13,24 @@
 
 namespace tributary {
 
-// Returns the instant that stands for a sum's minute if a process's resource changed within the minute.
+// Returns the middle of a minute. A process's resource (its labels) may change within a minute. The sum of that minute
+// then counts for the resource that was valid at the middle.
 inline UnixNs MiddleOf(UnixNs minute) { return UnixNs{minute.value + kNsPerMinute / 2}; }
 
-// The processes and threads of one shard that a selector selects, and when: a process whose resource changed within the
-// range is split by time. Used by one thread. Costs one byte per process (and per thread, if the selector uses
-// threads).
+// The processes and threads of one shard that match a selector. If a process's resource changed within the range, the
+// process may match for a part of the range only. Used by one thread. Uses one byte of memory per process (and per
+// thread, if the selector has labels of threads).
 class Selection {
  public:
-  // Reads processes only if the selector needs them. Joins them only if the selector uses labels that the processes do
-  // not have themselves. ResourceExhausted: more processes than the limit. InvalidArgument: a gauge, selected by
-  // thread.
+  // Reads processes only if the selector is not empty. Joins them with metadata only if the selector uses labels that
+  // the store does not have for processes. ResourceExhausted: the range has more than `processes_max` processes.
+  // InvalidArgument: the type is a gauge, and the selector has labels of threads.
   static absl::StatusOr<Selection> Make(store::StoreReader& reader, const QueryContext& context);
 
-  // Returns true if the request asks for samples of this type.
+  // Returns true if `type` is the type of the request.
   bool Has(store::TypeNo type) const { return type == type_; }
-  // Returns true if the selector uses threads: then only raw samples can answer, not sums.
+  // Returns true if the selector has labels of threads. Then the query must read raw samples, because sums do not
+  // contain threads.
   bool uses_threads() const { return uses_threads_; }
   bool Has(store::ProcessNo process, UnixNs at) const {
     const uint8_t selected = Look(processes_, process.value, unknown_process_);
@@ -53,7 +55,7 @@ class Selection {
 
   store::TypeNo type_;
   bool uses_threads_ = false;
-  // For numbers without a row: the result as if every label were "".
+  // The results for processes and threads that are not in the store: their labels all count as "".
   bool unknown_process_ = true, unknown_thread_ = true;
   std::vector<uint8_t> processes_, threads_;
   absl::flat_hash_map<store::ProcessNo, std::vector<Span>> spans_;  // of processes that are kSometimes in processes_

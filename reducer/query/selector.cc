@@ -35,7 +35,8 @@ class Parser {
     if (!Take('{')) return Expected("'{'");
     SkipSpace();
     while (!Take('}')) {
-      if (matchers.size() == kMatchersMax) return Invalid(fmt::format("selector: more than {} matchers", kMatchersMax));
+      if (matchers.size() == kMatchersMax)
+        return Invalid(fmt::format("selector: there are more than {} matchers", kMatchersMax));
       ASSIGN_OR_RETURN(Selector::Matcher matcher, ParseMatcher());
       matchers.push_back(std::move(matcher));
       SkipSpace();
@@ -167,7 +168,8 @@ bool Selector::Matcher::Holds(std::string_view candidate) const {
 }
 
 absl::StatusOr<Selector> Selector::Parse(std::string_view text) {
-  if (text.size() > kTextBytesMax) return Invalid(fmt::format("selector: longer than {} bytes", kTextBytesMax));
+  if (text.size() > kTextBytesMax)
+    return Invalid(fmt::format("selector: the text is longer than {} bytes", kTextBytesMax));
   Selector selector;
   ASSIGN_OR_RETURN(selector.matchers_, Parser(text).Parse());
   return selector;

@@ -15,9 +15,10 @@ namespace tributary {
 
 class AttributeNames;
 
-// `{process_executable_name="x", container_id=~"ab.*"}`: every matcher must hold. Label names are OpenTelemetry
-// attribute names; `.`, `/` and `-` may be written as `_`. A matcher matches the whole value. Regular expressions are
-// RE2's, ≤ 1 KiB. A label that a series does not have counts as "".
+// A parsed selector such as `{process_executable_name="x", container_id=~"ab.*"}`. It selects the processes and threads
+// for which all matchers hold. Label names are OpenTelemetry attribute names; `.`, `/` and `-` may be written as `_`. A
+// matcher must match the whole value of its label. Regular expressions have RE2 syntax and at most 1 KiB. If a process
+// or thread does not have a label, the label's value counts as "".
 class Selector {
  public:
   enum class Op { kEqual, kNotEqual, kMatches, kNotMatches };
@@ -30,13 +31,15 @@ class Selector {
     bool Holds(std::string_view value) const;
   };
 
-  // InvalidArgument: the message contains the position and the text expected there. At most 32 matchers.
+  // InvalidArgument if `text` is not a valid selector, or has more than 32 matchers. For a syntax error, the message
+  // gives the position and says what was expected there.
   static absl::StatusOr<Selector> Parse(std::string_view text);
-  // InvalidArgument if a label is unknown; the message contains its position and the nearest known label.
+  // InvalidArgument if a label is unknown. The message gives its position and the known label with the most similar
+  // name.
   absl::Status CheckNames(const AttributeNames& names) const;
 
   const std::vector<Matcher>& matchers() const { return matchers_; }
-  // Returns true if any matcher uses this label (a normalized name).
+  // Returns true if any matcher uses this label. The name must be normalized: with `_` instead of `.`, `/` and `-`.
   bool Uses(std::string_view normalized_label) const;
 
  private:

@@ -56,8 +56,9 @@ absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryReques
         if (selection.uses_threads()) weights.processes[columns.processes[i]].Add(columns.values[i], columns.counts[i]);
       }
       if (weights.threads.size() > kThreadsMax) {
-        return Error(absl::StatusCode::kResourceExhausted,
-                     fmt::format("more than {} threads ran in this time: ask for a shorter time", kThreadsMax));
+        return Error(
+            absl::StatusCode::kResourceExhausted,
+            fmt::format("more than {} threads ran in this time range: ask for a shorter time range", kThreadsMax));
       }
       return absl::OkStatus();
     });

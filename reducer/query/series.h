@@ -12,7 +12,8 @@ namespace tributary {
 
 struct QueryContext;
 
-// Processes and threads, and the containers, pods and so on that they belong to.
+// The selected processes and threads, and the containers, hosts, pods, namespaces, workloads and services to which they
+// belong.
 struct SeriesList {
   struct Process {
     store::ProcessRow row;
@@ -37,7 +38,7 @@ struct SeriesList {
   bool truncated = false;
 };
 
-// Each list is cut to its `limit` heaviest entries.
+// Returns at most `limit` entries per list, those with the largest values.
 absl::StatusOr<SeriesList> MakeSeries(const QueryContext& context, size_t limit);
 
 }  // namespace tributary

@@ -63,8 +63,9 @@ class OutermostFrames {
 
  private:
   static absl::Status Corrupt(store::NodeNo node) {
-    return Error(absl::StatusCode::kDataLoss,
-                 fmt::format("the store is corrupt: node {} does not lead to the root of its day's trie", node.value));
+    return Error(
+        absl::StatusCode::kDataLoss,
+        fmt::format("the store is corrupt: stack node {} does not lead to the root of its day's trie", node.value));
   }
 
   store::StoreReader& reader_;
@@ -96,7 +97,7 @@ class HealthBuilder {
         return Error(
             absl::StatusCode::kResourceExhausted,
             fmt::format(
-                "stacks were cut short in more than {} processes: ask for a shorter time or a narrower selector",
+                "stacks were cut short in more than {} processes: ask for a shorter time range or a narrower selector",
                 kCulpritsMax));
       }
       return absl::OkStatus();

@@ -12,7 +12,7 @@ namespace tributary {
 
 struct QueryContext;
 
-// How stacks ended, and which executables cut them short.
+// Counts how stacks ended (see Ending), and in which executables incomplete stacks ended.
 struct StackHealth {
   struct Weights {
     uint64_t value = 0, count = 0;
@@ -20,8 +20,8 @@ struct StackHealth {
     void Add(Ending ending, uint64_t v, uint64_t c);
     void Add(const Weights& other);
   };
-  // The executable of the outermost user frame (the last frame walked) of stacks that are neither complete nor
-  // kernel_only.
+  // An executable in which stacks ended early: it contains the outermost user frame (the last frame walked) of stacks
+  // that are neither complete nor kernel_only.
   struct Executable {
     std::string name;                   // base name, or the id if no path is known; or kUnmapped or kNoUserFrame
     std::string build_id;               // "": none
@@ -37,7 +37,7 @@ struct StackHealth {
   uint64_t truncated_executables = 0;   // executables that were left out
 };
 
-// Uses raw samples only: sums do not store how stacks ended.
+// Reads only raw samples, because sums do not contain how stacks ended.
 absl::StatusOr<StackHealth> MakeStackHealth(const QueryContext& context, size_t executables_max);
 
 }  // namespace tributary

@@ -11,12 +11,13 @@
 #include "reducer/store/store.h"
 #include "reducer/store/trie.h"
 
-// Encodes and decodes the store's column chunks (docs/store.md): a version byte, then LEB128 delta columns. The
-// functions are pure. Decoders check everything: a corrupt file gives DataLoss, never an out-of-bounds read.
+// Encodes and decodes the store's column chunks (docs/store.md). A chunk is a version byte, followed by columns of
+// LEB128 differences. The functions are pure. Decoders check everything: a corrupt file gives DataLoss, never an
+// out-of-bounds read.
 
 namespace tributary::store {
 
-// One sample in store ids.
+// A sample as it is stored. All its ids are ids of the store.
 struct StoredSample {
   int64_t time_ns = 0;  // unix
   uint32_t process = 0, thread = 0, node = 0;
@@ -27,30 +28,31 @@ struct StoredSample {
   uint32_t attributes = 0;  // string
 };
 
-// The sum of one process at one node of the trie.
+// The sum of one process's samples that have the same node of the trie.
 struct StoredSum {
   uint32_t process = 0, node = 0;
   uint64_t value = 0, count = 0;
 };
 
-// The maximum number of rows of a chunk. A chunk holds one batch's samples, or one minute of one machine.
+// The maximum number of rows of a chunk. Real chunks are much smaller: they contain samples of one batch, or the sums
+// of one minute and machine.
 constexpr uint64_t kChunkRowsMax = 1u << 28;
 
 std::string EncodeSamples(std::span<const StoredSample> samples);  // sorted by time
-// Fills the columns of `out`. The caller must set its node_id, type and day.
+// Decodes a chunk of samples into the columns of `out`. Does not set `node_id`, `type` and `day` of `out`.
 absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out);
 
 std::string EncodeSums(std::span<const StoredSum> sums);  // sorted by node, then process
 absl::Status DecodeSums(std::string_view bytes, SumColumns* out);
 
-// Encodes the nodes from `first_node` and the frame rows from `first_frame` to their ends.
+// Encodes a trie piece: all nodes of `trie` from `first_node` on, and all its frame rows from `first_frame` on.
 std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame);
-// Appends a piece. The trie must already have node 0 and frame row 0.
+// Decodes a trie piece and appends its nodes and frame rows. The trie must already have node 0 and frame row 0.
 absl::Status AppendTriePiece(std::string_view bytes, Trie* trie);
 absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail);
 
-// The stored form of a chunk. It is compressed with zstd if the chunk has at least 1 KiB and shrinks by a tenth. For a
-// smaller chunk, setting up zstd costs more than it saves.
+// A chunk as it is stored. It is compressed with zstd if it has at least 1 KiB and compression saves more than 10% of
+// its size. For a smaller chunk, setting up zstd costs more than it saves.
 struct PackedColumns {
   std::string bytes;
   uint64_t raw_bytes = 0;  // 0: `bytes` is plain
@@ -58,8 +60,8 @@ struct PackedColumns {
 PackedColumns PackColumns(std::string raw);
 absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes);
 
-// Arrays of counters of the session table. If `bytes` has fewer numbers than `out`, the rest of `out` becomes 0. If
-// `bytes` has more, the additional numbers are dropped.
+// Encode and decode an array of counters, which is one column of the session table. If `bytes` has fewer numbers than
+// `out`, the rest of `out` becomes 0. If `bytes` has more numbers, the additional ones are ignored.
 std::string EncodeCounters(std::span<const uint64_t> counters);
 void DecodeCounters(std::string_view bytes, std::span<uint64_t> out);
 

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "base/varint.h"
 
-// The building blocks of the column codecs.
+// Functions that encode or decode one column of a chunk.
 
 namespace tributary::store {
 
@@ -19,7 +19,8 @@ inline absl::Status CorruptColumns(std::string_view object) {
   return Error(absl::StatusCode::kDataLoss, std::string("stored ") + std::string(object) + " are corrupt");
 }
 
-// Encodes a column in which neighbours are mostly equal, as pairs: zigzag difference to the previous run, run length.
+// Encodes a column in which most values equal the value before. Writes two numbers per run of equal values: the zigzag
+// difference to the previous run's value, and the run's length.
 template <typename Rows, typename Get>
 void AppendRuns(std::string& out, const Rows& rows, Get get) {
   uint64_t previous = 0;
@@ -48,7 +49,8 @@ bool ReadRuns(VarintReader& reader, uint64_t rows, Put put) {
   return true;
 }
 
-// Encodes one id of a column of 32-bit ids, as the zigzag difference to the previous id.
+// Encodes one id of a column of 32-bit ids as the zigzag difference to `*previous`, and then sets `*previous` to the
+// id.
 inline void AppendDelta(std::string& out, uint32_t id, uint32_t* previous) {
   AppendSignedVarint(out, int64_t{id} - int64_t{*previous});
   *previous = id;
@@ -61,7 +63,7 @@ inline bool ReadDelta(VarintReader& reader, uint32_t* id) {
   return true;
 }
 
-// Encodes a whole column of any integers as zigzag differences.
+// Encodes a whole column of integers: each value as the zigzag difference to the value before.
 template <typename Rows, typename Get>
 void AppendDifferences(std::string& out, const Rows& rows, Get get) {
   uint64_t previous = 0;

@@ -11,8 +11,8 @@
 namespace tributary::store {
 
 // The writer's copy of one day's trie. It interns frames and nodes, and remembers which of them are not yet in a
-// committed piece. Memory: 8 bytes per node plus about 8 for its hash slot; 32 bytes per frame plus its slot. Use it on
-// the writer's thread.
+// committed piece. Memory: a node takes 8 bytes plus about 8 for its hash slot. A frame takes 32 bytes plus its hash
+// slot. Use it on the writer's thread.
 class DayTrie {
  public:
   DayTrie(Day day, uint32_t nodes_max);
@@ -21,11 +21,12 @@ class DayTrie {
 
   Day day() const { return day_; }
 
-  // For loading. The caller must append the committed pieces in order.
+  // Appends a piece that an earlier transaction has committed. The caller must append a day's pieces in the order of
+  // their commits, before it interns frames or nodes.
   absl::Status AppendCommitted(std::string_view piece);
 
-  // Return the id of an equal frame or node, or a new id. Return 0 if the day is full: the caller then stays at the
-  // parent.
+  // Return the id of the equal frame or node if the trie has it. Otherwise add the frame or node and return its new id.
+  // Return 0 if the trie is full: the caller must then cut the stack at `parent`.
   uint32_t InternFrame(const FrameRow& row);
   uint32_t InternNode(uint32_t parent, uint32_t frame);
 
@@ -40,7 +41,8 @@ class DayTrie {
   static uint64_t NodeKey(uint32_t parent, uint32_t frame) { return uint64_t{parent} << 32 | frame; }
   uint64_t KeyOf(uint32_t node) const { return NodeKey(trie_.parents[node].value, trie_.frames[node]); }
 
-  // The sets hold ids only; keys are looked up in the columns.
+  // The hash sets contain only ids. To hash or compare ids, the structs below read the nodes or frames from
+  // `owner->trie_`.
   struct NodeHash {
     using is_transparent = void;
     const DayTrie* owner;
@@ -59,7 +61,7 @@ class DayTrie {
     const DayTrie* owner;
     size_t operator()(uint32_t frame) const { return (*this)(owner->trie_.frame_rows[frame]); }
     size_t operator()(const FrameRow& row) const {
-      // Hashes few words, because each definition of a frame is looked up.
+      // Hashes only three words, because each frame that a session defines is looked up here.
       return absl::HashOf(
           uint64_t{row.executable.value} << 32 | uint64_t{static_cast<uint8_t>(row.kind)} << 1 | row.is_caller,
           row.address, uint64_t{row.position} << 32 | row.name.value);

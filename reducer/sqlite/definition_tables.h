@@ -14,10 +14,11 @@
 
 namespace tributary::store {
 
-// Gives store ids to a session's definitions: strings, executables, processes, threads. Strings and executables are
-// looked up in SQLite once per session and day (1–5 µs; less for texts that sessions share), and then cached in the
-// SessionDictionary. Their rows are marked with the day on which they are used. Processes and threads are written once
-// per session and slot. Use it inside the writer's transaction, on the writer's thread.
+// Gives store ids to a session's definitions: strings, executables, processes, threads. Looks up each string and
+// executable in SQLite once per session and day, and then caches its store id in the SessionDictionary. A look-up takes
+// 1–5 µs, or less for a string that other sessions use too. Marks the row of a string or executable with the latest day
+// on which it is used. Writes each process and thread once per session and slot of ten minutes. Use it inside the
+// writer's transaction, on the writer's thread.
 class DefinitionTables {
  public:
   // `database` must outlive the object.
@@ -25,38 +26,39 @@ class DefinitionTables {
 
   absl::StatusOr<int64_t> Machine(const NodeInfo& info);
 
-  // The source of the definitions. Processes are distinguished by machine and boot.
+  // The machine and boot that the session's processes belong to.
   struct Source {
     int64_t machine = 0;
     std::string_view boot_id;
   };
-  // Returns 0 for id 0 and for executables with an unknown id.
+  // Returns 0 if `ref` is 0 or if the executable's ExecutableId is unknown.
   absl::StatusOr<uint32_t> Executable(SessionDictionary& dictionary, ExecutableRef ref, Day day);
   absl::StatusOr<SessionDictionary::StoreThread> Thread(SessionDictionary& dictionary, ThreadRef ref,
                                                         const Source& source, Slot slot);
 
   absl::StatusOr<uint32_t> String(SessionDictionary& dictionary, StringRef ref, Day day);
 
-  // Writes the new descriptions of the processes from `first` on. A description is written in the slot of the
-  // description before it, because no further sample may come.
+  // Writes the descriptions of processes from `first` on that replace an earlier description. Uses the slot of the
+  // earlier description, and does not wait for a sample, because the process may never be sampled again.
   absl::Status Redescribe(SessionDictionary& dictionary, ProcessRef first, const Source& source);
 
-  // Writes the gathered processes and threads. Call it before the transaction commits.
+  // Writes the processes and threads of this transaction. Call it before the transaction commits.
   absl::Status WriteProcesses() { return processes_->Write(); }
-  // Call it after the transaction was rolled back. The owner of the sessions' dictionaries must clear the dictionaries.
+  // Call it after the transaction was rolled back. The caller must also call SessionDictionary::Truncate for each
+  // session of the transaction.
   void Rollback();
-  // Call it after retention has removed rows.
+  // Removes the cached store ids of texts. Call it after retention has deleted rows.
   void ForgetStoreIds() { texts_.clear(); }
 
  private:
   DefinitionTables() = default;
-  // Names repeat within a session far more than between sessions.
+  // Looks up `known` before texts_: names repeat within a session far more than between sessions.
   absl::StatusOr<uint32_t> String(SessionDictionary::StoreId& known, std::string_view text, Day day);
   absl::StatusOr<uint32_t> Process(SessionDictionary& dictionary, ProcessRef ref, const Source& source, Slot slot);
 
   Statement put_machine_, put_string_, use_string_, find_executable_, put_executable_, use_executable_;
   std::unique_ptr<ProcessWriter> processes_;
-  // Texts of all sessions, because a fleet's nodes run the same programs.
+  // The store ids of short texts, for all sessions: the nodes of a fleet run the same programs.
   absl::flat_hash_map<std::string, SessionDictionary::StoreId> texts_;
 };
 

@@ -13,13 +13,14 @@ namespace tributary::store {
 
 struct MaintenanceOptions {
   int64_t raw_age_ns = kNsPerDay;      // older raw columns are removed; their sums stay
-  int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed; sessions not seen since, a day later
+  int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed; sessions a day later
   uint64_t bytes_max = 10ull << 30;    // limit of this shard's file: beyond it, the oldest data are removed
 };
 
-// Turns closed minutes into sums, and removes data that are too old or over the size limit. Each call does a bounded
-// amount of each task: at most kMinutesPerRun minutes, kRowsPerRun rows, kPagesPerRun pages. Call it outside of
-// transactions, on the writer's thread.
+// Turns closed minutes into sums, and removes data that are too old or over the size limit. The work per call is
+// limited. It closes at most kMinutesPerRun minutes, deletes at most kRowsPerRun rows of each large table (but a day's
+// trie as a whole), and returns at most kPagesPerRun pages to the file system. Call it outside of transactions, on the
+// writer's thread.
 class Maintenance {
  public:
   static constexpr int kMinutesPerRun = 8;
@@ -29,7 +30,8 @@ class Maintenance {
   // `database` must outlive the object.
   static absl::StatusOr<std::unique_ptr<Maintenance>> Prepare(Database& database, const MaintenanceOptions& options);
 
-  // The removed data that the writer must forget, too. Filled in even if Run fails half way.
+  // Says which data Run has deleted. The writer must then delete its copies of these data in memory. Valid even if Run
+  // returns an error, because Run may have deleted some data before the error.
   struct Removed {
     bool definitions = false;
     bool sessions = false;

@@ -13,8 +13,8 @@
 
 namespace tributary::store {
 
-// Sums up samples of one type and minute by (node, process). For a gauge, sums up only the samples of each process's
-// last time.
+// Sums up the samples of one type and minute, separately for each pair of trie node and process. For a gauge, sums up
+// only each process's samples with the latest time stamp.
 class SumTable {
  public:
   explicit SumTable(Aggregation aggregation = Aggregation::kSum) : aggregation_(aggregation) {}

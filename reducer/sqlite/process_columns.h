@@ -8,13 +8,13 @@
 #include "absl/status/status.h"
 #include "reducer/store/store_times.h"
 
-// Encodes and decodes processes and threads as the store keeps them: columns (docs/store.md), in pieces. A piece
-// describes the processes and threads that the samples of a slot of time refer to. The functions are pure. The decoder
-// checks everything: a corrupt file gives DataLoss, never an out-of-bounds read.
+// Encodes and decodes the descriptions of processes and threads, which the store keeps as columns (docs/store.md). They
+// are stored in pieces. A piece describes processes and threads that samples of one slot of ten minutes refer to. The
+// functions are pure. The decoder checks everything: a corrupt file gives DataLoss, never an out-of-bounds read.
 
 namespace tributary::store {
 
-// All ids are ids of the store. A text is stored as the id of its string.
+// All ids are ids of the store. A member that is a text in profile/model.h is the id of a string here.
 struct StoredProcess {
   uint32_t no = 0;
   int64_t machine = 0;

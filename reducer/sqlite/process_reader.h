@@ -13,12 +13,12 @@
 
 namespace tributary::store {
 
-// Reads texts by their ids, each text once. Use it on one thread.
+// Reads strings by their ids and caches them, so that each is read from the file once. Use it on one thread.
 class StringReader {
  public:
   // `database` must outlive the object.
   static absl::StatusOr<StringReader> Prepare(Database& database);
-  // Returns "" for an id without a row. The result is valid as long as the reader.
+  // Returns "" for an id without a row. The result stays valid until the reader is destroyed.
   absl::StatusOr<std::string_view> Get(uint32_t id);
 
  private:
@@ -26,8 +26,9 @@ class StringReader {
   absl::node_hash_map<uint32_t, std::string> known_;
 };
 
-// Visits the pieces that describe the processes and threads of some slots, the latest piece first. If a process or a
-// thread has several descriptions, the first one visited is right. `last_slot`: the last slot of the piece.
+// Visits the pieces that describe processes and threads in the slots [first, last]. Starts with the piece that was
+// committed last. If a process or a thread has several descriptions, the latest is valid: the last row in the first
+// piece that has any. `last_slot`: the last slot of the piece.
 using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot last_slot)>;
 absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit);
 

@@ -10,23 +10,23 @@
 
 namespace tributary::store {
 
-// Numbers processes and threads, and gathers the rows that one transaction writes: one piece per slot. Use it on the
-// writer's thread.
+// Gives numbers to processes and threads. Collects the rows of one transaction, and writes them as one piece per slot.
+// Use it on the writer's thread.
 class ProcessWriter {
  public:
   // `database` must outlive the object.
   static absl::StatusOr<ProcessWriter> Prepare(Database& database);
 
-  // Return a new number, never 0. After four thousand million the numbers begin again. The rows with the old numbers
-  // have expired long before.
+  // Return a new number, never 0. After number 2^32 - 1 comes number 1. Rows with the reused numbers have expired long
+  // before.
   uint32_t NewProcess() { return New(&next_process_); }
   uint32_t NewThread() { return New(&next_thread_); }
 
   void Add(Slot slot, const StoredProcess& process) { pending_[slot].processes.push_back(process); }
   void Add(Slot slot, const StoredThread& thread) { pending_[slot].threads.push_back(thread); }
 
-  // Call Write within a transaction. If the transaction is rolled back, the caller must call Forget. Numbers given in
-  // the meantime are not given again.
+  // Call Write within a transaction. If the transaction is rolled back, the caller must call Forget. The numbers of the
+  // discarded rows are not reused.
   absl::Status Write();
   void Forget() { pending_.clear(); }
 

@@ -11,24 +11,24 @@
 
 namespace tributary::store {
 
-// Reads the column. A value that a later release wrote counts as a sum.
+// Converts a value of the column `aggregation`. A value that this release does not know means kSum.
 inline Aggregation ReadAggregation(int64_t stored) {
   return stored == kAggregationLast ? Aggregation::kLast : Aggregation::kSum;
 }
 
-// The shard's numbers of sample types. Built-in types keep their own numbers. Any other type gets a number when it is
-// first seen, and loses the number once no data can have the type. Use it inside the writer's transaction, on the
-// writer's thread.
+// The numbers that sample types have in a shard. Built-in types have the same number everywhere. Any other type gets a
+// number when its first sample is stored. Its number becomes free when all data that may use it have expired. Use it
+// inside the writer's transaction, on the writer's thread.
 class SampleTypeTable {
  public:
   // `database` must outlive the object.
   static absl::StatusOr<SampleTypeTable> Prepare(Database& database);
 
-  // Returns the number of a type that samples of `day` have. Gives the type a number if it has none. Returns 0 if the
+  // Returns the type's number, and marks it as used on `day`. Gives the type a number if it has none. Returns 0 if the
   // type has no name (kUndefinedType), or if it exceeds the limit of the shard or of the machine.
   absl::StatusOr<TypeNo> Find(const SampleTypeInfo& info, int64_t machine, Day day);
 
-  // Returns the aggregation of a type that Find has returned. Other types count as sums.
+  // Returns the aggregation of a type number that Find has returned. Returns kSum for any other number.
   Aggregation AggregationOf(TypeNo type) const;
 
   // Call it after the transaction was rolled back, or after retention has removed rows.

@@ -65,7 +65,8 @@ std::string EncodeSessionTypes(const SessionTotals& totals) {
 absl::Status DecodeSessionTypes(std::string_view bytes, SessionTotals* totals) {
   VarintReader reader(bytes);
   while (!reader.AtEnd()) {
-    if (!ReadType(reader, totals)) return Error(absl::StatusCode::kDataLoss, "a session's counts by type are damaged");
+    if (!ReadType(reader, totals))
+      return Error(absl::StatusCode::kDataLoss, "the sample counts of a session are damaged");
   }
   return absl::OkStatus();
 }

@@ -8,14 +8,14 @@
 
 namespace tributary::store {
 
-// The session table's other columns hold numbers of all sample types together. This column holds the numbers of each
-// type other than CPU; it is "" if there are none. For each type: name, unit, aggregation, captured, stored,
-// closed_captured, and losses by reason.
+// Encodes the column `types` of the session table. The table's other columns contain totals over all sample types. The
+// column `types` contains for each type other than CPU: name, unit, aggregation, captured, stored, closed_captured, and
+// losses by reason. It is "" if there are no such types.
 std::string EncodeSessionTypes(const SessionTotals& totals);
-// Splits the counts of the other columns by type. Returns DataLoss if EncodeSessionTypes did not write `bytes`.
+// Splits the totals in `totals`, which come from the other columns, by type. Returns DataLoss if `bytes` is malformed.
 absl::Status DecodeSessionTypes(std::string_view bytes, SessionTotals* totals);
 
-// Encode and decode a column of losses, all types together.
+// Encode and decode the column `lost`: the lost samples of all types together, by reason.
 std::string EncodeLosses(const NamedAccounting& accounting);
 void DecodeLosses(std::string_view bytes, NamedAccounting* accounting);
 

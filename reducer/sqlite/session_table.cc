@@ -84,7 +84,7 @@ absl::StatusOr<uint64_t> SessionTable::FindDurable(std::string_view id) {
   if (auto it = by_id_.find(ToAbsl(id)); it != by_id_.end()) return it->second->totals.durable_sequence;
   Session session;
   ASSIGN_OR_RETURN(bool found, Load(id, &session));
-  if (!found) return absl::NotFoundError("session was never seen");
+  if (!found) return absl::NotFoundError("the session is not in the store");
   return session.totals.durable_sequence;
 }
 

@@ -17,7 +17,7 @@
 
 namespace tributary::store {
 
-// A session's row in the file.
+// Identifies a session's row in the file.
 struct SessionRow {
   int64_t id = 0;  // 0: none yet
   int64_t machine = 0;
@@ -39,11 +39,11 @@ struct Session {
   struct Touched* touched = nullptr;  // in the current transaction
 };
 
-// Returns the key of a source's row. The key of a session is its 16 bytes. The key of another kind is 16 zero bytes,
-// the byte of the kind, and the id.
+// Returns the key of a source's row. For a session, the key is the session id, which has 16 bytes. For another kind of
+// source, it is 16 zero bytes, one byte for the kind, and the source's id.
 std::string SessionKey(const Source& source);
 
-// The state of a session before the transaction.
+// The state of a session before the current transaction.
 struct Touched {
   Session* session;
   bool is_new;
@@ -56,9 +56,9 @@ struct Touched {
   std::unique_ptr<SessionDictionary> dictionary;  // the dictionary that was replaced
 };
 
-// The sessions that a shard writer has in memory. The table can undo the changes of one transaction. The number of
-// sessions and the memory of their dictionaries are limited. The least recently used sessions are evicted, and must
-// send their dictionary again when they come back. Use it on the writer's thread.
+// The sessions that a shard writer has in memory. The table can undo the changes of one transaction. Limits bounds the
+// number of sessions and the memory of their dictionaries. Beyond the limits, the least recently used sessions are
+// evicted. An evicted session must send its dictionary again with its next batch. Use it on the writer's thread.
 class SessionTable {
  public:
   struct Limits {
@@ -74,23 +74,25 @@ class SessionTable {
   // Call it in a transaction. Returns the session from memory, from the file, or a new one (its machine is 0, and the
   // caller must set it). Remembers the earlier state of the session. Pointers stay valid until Settle or Undo.
   absl::StatusOr<Session*> Touch(std::string_view id);
-  // Does the same for a session that another session reports: its last_seen stays.
+  // Does the same as Touch, but does not update the session's last_seen. Use it for sessions that another session
+  // reports.
   absl::StatusOr<Session*> TouchQuietly(std::string_view id);
-  // Call it in a transaction, once per session. Closes the machine's sessions of earlier boots, which can no longer
-  // send. Samples that they reported but did not send count as lost{collector_killed}.
+  // Call it in a transaction, once per session. Closes sessions of the same machine from earlier boots, at most 256 per
+  // call: these sessions can no longer send. Samples that they reported as captured but did not send count as
+  // lost{collector_killed}.
   absl::Status CloseEarlierBoots(const Session& first_of_boot);
   void DropDictionary(Session& session) { Replace(session, nullptr); }
-  // Replaces the dictionary with an empty one of that generation.
+  // Replaces the session's dictionary with an empty one that has the number `generation`.
   void StartGeneration(Session& session, uint32_t generation);
-  // Replaces the dictionary with the definitions that `eviction` keeps. Returns false and changes nothing if `eviction`
-  // does not fit.
+  // Replaces the session's dictionary with one that has only the definitions that `eviction` keeps. Returns false and
+  // changes nothing if `eviction` does not fit the dictionary (see SessionDictionary::Derive).
   bool ContinueGeneration(Session& session, uint32_t generation, const Eviction& eviction);
   absl::Status WriteTouched(int64_t now_ns);
   void Settle();  // committed
   void Undo();    // rolled back
 
-  // Call these after retention has removed rows: ids are then looked up again, and sessions not seen since are
-  // forgotten.
+  // Call these after retention has deleted rows. ForgetStoreIds makes sessions look up their store ids again.
+  // ForgetBefore removes the sessions that were last seen before `last_seen_ns` from memory.
   void ForgetStoreIds();
   void ForgetBefore(int64_t last_seen_ns);
 

@@ -19,7 +19,8 @@ namespace tributary::store {
 // should be short-lived: while a reader is open, the write-ahead log behind its snapshot cannot shrink.
 class SqliteShardReader : public StoreReader {
  public:
-  // A shard without a file is empty. `cache` must outlive the reader.
+  // Reads an empty shard if the file does not exist, or if the writer has not yet updated the file's schema. `cache`
+  // must outlive the reader.
   static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard, TrieCache& cache);
 
   absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
@@ -42,19 +43,21 @@ class SqliteShardReader : public StoreReader {
   absl::Status Describe(const StoredProcess& process, Slot last_slot, ProcessRow* row);
   // Returns the machine's node id, or "" if no row has this machine.
   absl::StatusOr<std::string_view> NodeIdOf(int64_t machine);
-  // The first and the last piece of the day's trie that this reader sees. {0, 0}: no piece.
+  // The ids of the first and the last piece of a day's trie, as far as this reader's snapshot contains them. {0, 0}:
+  // there are no pieces.
   struct Pieces {
     int64_t first = 0, last = 0;
   };
   absl::StatusOr<Pieces> PiecesOf(Day day);
-  // Decodes the pieces after `after`, and appends them to `to`, which is a Trie or a TrieTail.
+  // Decodes the day's pieces that have an id above `after`, and appends them to `to`, which is a Trie or a TrieTail.
   template <typename To>
   absl::Status AppendPieces(Day day, int64_t after, To* to);
   absl::StatusOr<bool> IsGauge(TypeNo type);
   class LateSnapshots;
   absl::Status ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
   absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
-  // Visits the raw chunks of these minutes that have not expired, cut to the range.
+  // Visits the stored samples of the minutes [first_minute, last_minute] that have not expired. Cuts each chunk to
+  // `range`.
   absl::Status ScanRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SampleVisitor& visit);
 
   const uint32_t shard_;

@@ -255,9 +255,9 @@ void SqliteShardWriter::CountUnnamed(const RowBatch& batch, const SampleTypeInfo
   }
   tally_.refused_types += samples;
   if (uint64_t suppressed; refused_types_.Allow(clock_.Monotonic(), &suppressed)) {
-    LogWarning("too many types of samples: this type is stored without its name type={} unit={} host={} suppressed={}",
-               EscapeForDisplay(type.name), EscapeForDisplay(type.unit), EscapeForDisplay(batch.node->host_name),
-               suppressed);
+    LogWarning(
+        "too many sample types: samples of this type are stored without its name type={} unit={} host={} suppressed={}",
+        EscapeForDisplay(type.name), EscapeForDisplay(type.unit), EscapeForDisplay(batch.node->host_name), suppressed);
   }
 }
 

@@ -28,12 +28,13 @@ struct ShardWriterOptions {
   MaintenanceOptions maintenance;
 };
 
-// Writes one shard's file. Turns the ids of sessions into ids of the store: definitions when a sample first needs them,
-// nodes of the trie once per day. Cost: about 0.5 µs per sample of a known stack, with decoding and SQLite
-// (ingest_bench). Use it on the shard's store-writer thread.
+// Writes one shard's file. Replaces the ids of sessions with ids of the store. It does so for a definition when a
+// sample first needs it, and for a trie node once per day. A sample of a known stack costs about 0.5 µs, including
+// decoding and SQLite (measured with ingest_bench). Use it on the shard's store-writer thread.
 class SqliteShardWriter : public ShardWriter {
  public:
-  // Opens or creates the file, and brings its schema up to date. `clock` and `metrics` must outlive the writer.
+  // Opens or creates the file, and updates its schema if an older release wrote it. `clock` and `metrics` must outlive
+  // the writer.
   static absl::StatusOr<std::unique_ptr<SqliteShardWriter>> Open(ShardWriterOptions options, const Clock& clock,
                                                                  Metrics& metrics);
 
@@ -44,7 +45,7 @@ class SqliteShardWriter : public ShardWriter {
   Database& database() { return *database_; }
 
  private:
-  // A sample in store ids, with its type.
+  // A sample as it is stored, with the number of its type.
   struct Typed {
     TypeNo type;
     StoredSample sample;

@@ -165,8 +165,8 @@ absl::Status Database::Migrate(std::initializer_list<Migration> migrations) {
   ASSIGN_OR_RETURN(int64_t version, QueryInt("PRAGMA user_version"));
   if (version > static_cast<int64_t>(migrations.size())) {
     return absl::FailedPreconditionError(
-        ToAbsl(fmt::format("{} was written by a newer release (schema {}, this release knows {}): start that release "
-                           "again, or restore a backup from before the upgrade",
+        ToAbsl(fmt::format("{} was written by a newer release (schema version {}, but this release knows version {}): "
+                           "start the newer release again, or restore a backup from before the upgrade",
                            *path_, version, migrations.size())));
   }
   int64_t number = 0;

@@ -16,14 +16,14 @@ struct sqlite3_stmt;
 
 // Owned SQLite connections. A connection and its statements belong to one thread at a time.
 //
-// Errors: ResourceExhausted (disk or page limit full), PermissionDenied (cannot open or write), Unavailable (locked by
-// another connection), DataLoss (not a database, or corrupt), else Internal. Messages contain the operation and the
-// file.
+// Errors: ResourceExhausted (disk full, or no memory), PermissionDenied (the file cannot be opened or written),
+// Unavailable (another connection holds the lock), DataLoss (the file is not a database, or is corrupt), Internal (any
+// other error). Messages contain the operation and the file.
 
 namespace tributary::store {
 
-// A prepared statement. Parameters are numbered from 1, columns from 0. Bound bytes are borrowed until Reset. Run calls
-// Reset itself.
+// A prepared statement. Parameters are numbered from 1, columns from 0. The caller must keep bound bytes unchanged
+// until Reset. Run calls Reset when it is done.
 class Statement {
  public:
   Statement() = default;
@@ -31,7 +31,8 @@ class Statement {
   void BindInt(int index, int64_t value);
   void BindBytes(int index, std::string_view value);
 
-  // Binds all parameters in order: integers (unsigned 64-bit ones by their bits) and byte strings.
+  // Binds all parameters, in order. Each must be an integer or a byte string. An unsigned 64-bit integer is stored as
+  // the signed integer with the same bits.
   template <typename... Args>
   Statement& Bind(const Args&... args) {
     int index = 0;
@@ -41,9 +42,9 @@ class Statement {
 
   // Returns true if the statement has a row, and false at the end. Resets the statement after an error and at the end.
   absl::StatusOr<bool> Step();
-  // Steps to the end and resets.
+  // Executes the statement to its end, discards its rows, and resets it.
   absl::Status Run();
-  // Does the same for a statement that ends in RETURNING. Returns the first column of its row.
+  // Executes a statement with a RETURNING clause like Run, and returns the first column of its first row.
   absl::StatusOr<int64_t> RunReturning();
   void Reset();
 
@@ -51,7 +52,8 @@ class Statement {
   bool IsNull(int column) const;
   std::string_view Bytes(int column) const;  // valid until the next Step or Reset
 
-  // Returns `status`, the result of decoding a row's bytes. Adds the name of the file to a DataLoss.
+  // Returns `status`. If it is DataLoss, adds the name of the file to its message. Use it for errors from decoding the
+  // bytes of a row.
   absl::Status InFile(const absl::Status& status) const;
 
  private:
@@ -82,7 +84,7 @@ class Database {
   Database(Database&&) = default;
   Database& operator=(Database&&) = default;
 
-  // Runs one or more statements without parameters. Ignores their results.
+  // Runs one or more SQL statements without parameters. Discards the rows that they return.
   absl::Status Execute(std::string_view sql);
   absl::StatusOr<Statement> Prepare(std::string_view sql);
   // Returns the first column of the first row, or NotFound if the result has no row.
@@ -95,10 +97,11 @@ class Database {
     std::string_view sql;
     absl::Status (*convert)(Database&) = nullptr;  // runs after `sql`: does the part that SQL alone cannot do
   };
-  // Applies the migrations whose number (index + 1) is above PRAGMA user_version, each in its own transaction.
-  // FailedPrecondition if a newer release made the file.
+  // Applies those migrations that the file does not have yet, each in its own transaction. PRAGMA user_version is the
+  // number of migrations that the file has. Returns FailedPrecondition if it is higher than the number of `migrations`:
+  // a newer release wrote the file.
   absl::Status Migrate(std::initializer_list<Migration> migrations);
-  // Reads the structure of every page. DataLoss if the structure is damaged.
+  // Checks the structure of all pages. Returns DataLoss if it is damaged.
   absl::Status QuickCheck();
 
  private:
@@ -111,15 +114,17 @@ class Database {
   std::unique_ptr<std::string> path_;  // on the heap: statements borrow it
 };
 
-// Opens a database with contents that come back by themselves. If `open` returns DataLoss or Internal, renames the file
-// to FILE.broken, logs a line about `contents`, and creates a new file.
+// Opens a database that may be replaced by an empty one if it is damaged, because its senders send its contents again.
+// If `open` returns DataLoss or Internal, renames the file to FILE.broken, logs an error that names `contents`, and
+// creates a new file.
 absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view contents,
                                          absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open);
 
-// Rolls back unless committed.
+// A transaction. The destructor rolls it back unless it was committed.
 class Transaction {
  public:
-  // Runs BEGIN IMMEDIATE, which takes the write lock at once. So no later statement can fail to get the lock.
+  // Runs BEGIN IMMEDIATE, which acquires the write lock at once. So later statements of the transaction cannot fail
+  // because of the lock.
   static absl::StatusOr<Transaction> Begin(Database& database);
   Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
   Transaction& operator=(Transaction&&) = delete;

@@ -14,7 +14,7 @@ namespace tributary {
 // Stores the states of entities in DIR/metadata.db.
 class SqliteEntityStore final : public EntityStore {
  public:
-  // Renames an unreadable file to FILE.broken, logs a line about it, and creates a new file.
+  // If DIR/metadata.db is damaged, renames it to metadata.db.broken, logs an error, and creates an empty database.
   static absl::StatusOr<std::unique_ptr<EntityStore>> Open(const std::string& directory,
                                                            uint64_t bytes_max = uint64_t{4} << 30);
 

@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// Stores rollouts in rollouts.db. Returns the database's errors.
+// Stores rollouts in rollouts.db. Methods return the errors of sqlite.h.
 class SqliteRolloutStore final : public RolloutStore {
  public:
   static absl::StatusOr<std::unique_ptr<RolloutStore>> Open(const std::string& directory);

@@ -10,7 +10,7 @@
 
 namespace tributary {
 
-// Stores the state of ServiceTracker in rollouts.db. Returns the database's errors.
+// Stores the states of services, which ServiceTracker keeps, in rollouts.db. Methods return the errors of sqlite.h.
 class SqliteServiceStateStore final : public ServiceStateStore {
  public:
   static absl::StatusOr<std::unique_ptr<ServiceStateStore>> Open(const std::string& directory);

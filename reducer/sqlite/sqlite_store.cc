@@ -47,7 +47,7 @@ SqliteStore::~SqliteStore() = default;
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(std::string directory, const StoreOptions& options,
                                                                const Clock& clock, Metrics& metrics) {
   if (options.shards == 0 || options.shards > kShardsMax) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("shards must be 1 to {}", kShardsMax));
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("the number of shards must be 1 to {}", kShardsMax));
   }
   std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(directory), options, clock, metrics));
   RETURN_IF_ERROR(store->Start());

@@ -18,14 +18,15 @@ namespace tributary::store {
 class Database;
 class TrieCache;
 
-// The embedded store (docs/store.md). One SQLite file per shard, `shard-<n>.db`, holds column chunks. `store.db` holds
-// the data of the directory. `LOCK` is locked for the life of this object, so that no second reducer writes here. Any
-// thread may use the store, but each writer and each reader belongs to one thread. The store must outlive its writers
-// and readers.
+// The embedded store (docs/store.md). Each shard has an SQLite file, `shard-<n>.db`, which contains column chunks.
+// `store.db` contains the exporters' cursors and the number of shards. The file `LOCK` is locked as long as this object
+// exists, so that no other reducer writes to the directory. The store may be used on any thread. Each writer and each
+// reader may be used on only one thread. The store must outlive its writers and readers.
 class SqliteStore : public Store, private CursorStore {
  public:
-  // Returns AlreadyExists if another reducer uses the directory. Returns PermissionDenied or ResourceExhausted if the
-  // system reports them. Creates `directory` if it is missing. `clock` and `metrics` must outlive the store.
+  // Creates `directory` if it does not exist. Returns InvalidArgument if the number of shards is not 1 to kShardsMax.
+  // Returns AlreadyExists if another reducer uses the directory, and FailedPrecondition if a newer release wrote it.
+  // Otherwise returns the errors of sqlite.h. `clock` and `metrics` must outlive the store.
   static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(std::string directory, const StoreOptions& options,
                                                            const Clock& clock, Metrics& metrics);
   ~SqliteStore() override;
@@ -42,8 +43,8 @@ class SqliteStore : public Store, private CursorStore {
   SqliteStore(std::string directory, const StoreOptions& options, const Clock& clock, Metrics& metrics);
   absl::Status Start();
   absl::Status Lock();
-  // Moves a node's sessions to its new shard when the number of shards has changed. The shard where the node's next
-  // batch arrives must know the durable sequence and the accounting.
+  // If the number of shards has changed, moves each node's sessions to the node's new shard. The shard that receives
+  // the node's next batch must have the sessions' durable sequence and accounting.
   absl::Status MoveSessions();
 
   absl::StatusOr<int64_t> LoadCursor(std::string_view exporter, uint32_t shard) override;

@@ -8,7 +8,7 @@
 #include "reducer/sqlite/sqlite_store.h"
 #include "reducer/store/store_conformance_testing.h"
 
-// A store of one shard in its own directory.
+// Test fixture: a SqliteStore with one shard, in a temporary directory.
 namespace tributary::store {
 
 class SqliteStoreTest : public ::testing::Test {

@@ -12,12 +12,13 @@
 
 namespace tributary::store {
 
-// The days' tries that readers have loaded. All readers of a Store share them: a query reads only the pieces that were
-// committed after the previous query. Snapshots are immutable; a longer snapshot replaces a shorter one. Use the cache
-// on any thread.
+// Caches the tries that readers have loaded. All readers of a store share the cache, so a query reads only the pieces
+// that were committed since another query loaded the trie. Snapshots are immutable. A snapshot with more pieces
+// replaces one with fewer. The cache may be used on any thread.
 class TrieCache {
  public:
-  // A day that was removed and came again starts with another piece.
+  // If retention deletes a day and later samples of this day arrive, the new trie has another first_piece and so
+  // another key.
   struct Key {
     uint32_t shard = 0;
     Day day;
@@ -27,7 +28,8 @@ class TrieCache {
   struct Snapshot {
     std::shared_ptr<const Trie> trie;
     int64_t last_piece = 0;  // the newest piece in it
-    // The nodes committed since then, if readers needed only parts. Extending the trie itself would copy all of it.
+    // The frames and nodes of the pieces after last_piece. LoadTriePart stores them here, because adding them to `trie`
+    // would copy the whole trie.
     std::shared_ptr<const TrieTail> tail;  // nullptr: nothing
     int64_t last_tail_piece = 0;
 
@@ -36,9 +38,9 @@ class TrieCache {
 
   explicit TrieCache(size_t nodes_max) : nodes_max_(nodes_max) {}
 
-  // Returns an empty Snapshot if the cache does not have the key.
+  // Returns a Snapshot without a trie if the cache does not contain the key.
   Snapshot Find(const Key& key);
-  // Keeps the snapshot unless the cache already has a newer one.
+  // Stores the snapshot, unless the cache already has a newer one for the key.
   void Put(const Key& key, const Snapshot& snapshot);
 
  private:

@@ -11,34 +11,35 @@ CommitCounters::CommitCounters(Metrics& metrics)
                                      "Batches that were already stored, and that a collector sent again after a "
                                      "reconnect")),
       need_dictionary_(metrics.AddCounter("tributary_reducer_need_dictionary_total",
-                                          "Batches that were refused because their definitions are not known, or not "
-                                          "any more")),
-      clamped_times_(metrics.AddCounter("tributary_reducer_clamped_times_total",
-                                        "Samples with an impossible time, stored at their batch's time")),
-      cut_stacks_(metrics.AddCounter("tributary_reducer_cut_stacks_total",
-                                     "Samples whose stack was cut because the day's trie of stacks is full")),
+                                          "Batches that were refused, because the reducer does not have their "
+                                          "definitions; collectors send them again")),
+      clamped_times_(
+          metrics.AddCounter("tributary_reducer_clamped_times_total",
+                             "Samples with an impossible time; they were stored with the time of their batch")),
+      cut_stacks_(
+          metrics.AddCounter("tributary_reducer_cut_stacks_total",
+                             "Samples whose stack was cut, because the shard's tree of stacks for this day was full")),
       commit_ns_(
           metrics.AddDurationCounter("tributary_reducer_commit_seconds_total", "Time spent in commits to the store")),
-      closed_sessions_(metrics.AddCounter("tributary_reducer_closed_sessions_total",
-                                          "Reports in which a node says that a session of its earlier collector has "
-                                          "ended")),
-      closings_refused_(metrics.AddCounter(
-          "tributary_reducer_closings_refused_total",
-          "Reports of an ended session that were refused: it belongs to another node, is the reporting session itself, "
-          "or is one of too many unknown sessions")),
-      nameless_types_(metrics.AddCounter("tributary_reducer_nameless_types_total",
-                                         "Samples of a type that their batch does not define and this release does not "
-                                         "know")),
-      refused_types_(
-          metrics.AddCounter("tributary_reducer_refused_types_total",
-                             "Samples stored without their type's name: a shard keeps at most 1024 types, and at most "
-                             "64 that the same machine was the first to send")),
-      refused_attributes_(
-          metrics.AddCounter("tributary_reducer_refused_attributes_total",
-                             "Samples whose own attributes were left out: more than 32, or more than 1 KiB")) {
+      closed_sessions_(
+          metrics.AddCounter("tributary_reducer_closed_sessions_total",
+                             "Messages in which a node reports that the session of an earlier collector has ended")),
+      closings_refused_(
+          metrics.AddCounter("tributary_reducer_closings_refused_total",
+                             "Refused reports that a session has ended: the session belongs to another node, is the "
+                             "reporting session itself, or is one of too many unknown sessions")),
+      nameless_types_(metrics.AddCounter(
+          "tributary_reducer_nameless_types_total",
+          "Samples of a type that neither their batch nor this release defines; they were stored without a type name")),
+      refused_types_(metrics.AddCounter("tributary_reducer_refused_types_total",
+                                        "Samples stored without their type's name, because of a limit: a shard stores "
+                                        "at most 1024 type names, and one machine can add at most 64 of them")),
+      refused_attributes_(metrics.AddCounter("tributary_reducer_refused_attributes_total",
+                                             "Samples stored without their own attributes, because they had more than "
+                                             "32 attributes or more than 1 KiB in all")) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
     endings_[i] = &metrics.AddCounter("tributary_reducer_samples_by_ending_total",
-                                      "Samples that were stored durably, by how the walk of their stack ended",
+                                      "Samples that were stored durably, by the ending of their stack walk",
                                       {{"ending", std::string(EndingName(static_cast<Ending>(i)))}});
   }
 }

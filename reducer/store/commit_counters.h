@@ -7,14 +7,14 @@
 
 namespace tributary::store {
 
-// The amounts that one transaction adds to the counters, once it is durable.
+// The amounts that a transaction adds to the counters after its commit.
 struct CommitTally {
   uint64_t samples = 0, batches = 0, duplicates = 0, need_dictionary = 0, clamped_times = 0, cut_stacks = 0;
   uint64_t closed_sessions = 0, closings_refused = 0, nameless_types = 0, refused_types = 0, refused_attributes = 0;
   uint64_t endings[kEndingCount] = {};
 };
 
-// The counters of a ShardWriter. They are the same for every kind of store. Use an object on the writer's thread.
+// The metrics of a ShardWriter, which are the same for every kind of store. Use an object on the writer's thread.
 class CommitCounters {
  public:
   // `metrics` must outlive the object.

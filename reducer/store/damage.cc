@@ -7,8 +7,8 @@ namespace tributary::store {
 absl::Status AdviseOnDamage(const absl::Status& status) {
   if (!absl::IsDataLoss(status)) return status;
   return Error(status.code(), Message(status) +
-                                  ": restore it from a backup, or move it away while the reducer is stopped: the "
-                                  "reducer then creates an empty one");
+                                  ": restore the file from a backup, or stop the reducer and move the file away: the "
+                                  "reducer then creates an empty file");
 }
 
 }  // namespace tributary::store

@@ -4,8 +4,8 @@
 
 namespace tributary::store {
 
-// Appends advice to the message of a DataLoss status: what a person can do about the damaged file that the message
-// names. Returns every other status unchanged.
+// If the status is DataLoss, appends advice to its message: what the user can do about the damaged file, which the
+// message already names. Returns every other status unchanged.
 absl::Status AdviseOnDamage(const absl::Status& status);
 
 }  // namespace tributary::store

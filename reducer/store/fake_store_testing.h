@@ -23,8 +23,8 @@ struct FakeSurroundings {
   Metrics metrics;
 };
 
-// A MemoryStore that a test fills by hand, for tests of code that reads stores. The test changes `shards`. Readers that
-// are opened afterwards see the changes.
+// A MemoryStore for tests of code that reads stores. The test writes its data directly into `shards`. A reader sees the
+// data that were there when it was opened.
 class FakeStore : private FakeSurroundings, public MemoryStore {
  public:
   explicit FakeStore(uint32_t count = 1)

@@ -11,8 +11,8 @@
 
 namespace tributary::store {
 
-// Reads a copy of a shard, so it does not see later commits. Its chunks are small on purpose: callers must not assume
-// that one chunk holds all samples.
+// Reads a copy of a shard, so it does not see later commits. It returns small chunks, so that tests fail if a caller
+// expects all samples in one chunk.
 class MemoryReader : public StoreReader {
  public:
   explicit MemoryReader(MemoryShard shard) : shard_(std::move(shard)) {}

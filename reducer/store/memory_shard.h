@@ -17,8 +17,8 @@
 
 namespace tributary::store {
 
-// The rows of one shard of a MemoryStore, as a StoreReader returns them. A MemoryWriter fills it from batches, or a
-// test fills it by hand.
+// The rows of one shard of a MemoryStore. A MemoryReader returns them. A MemoryWriter adds rows from batches, or a test
+// adds rows directly.
 struct MemoryShard {
   struct Sample {
     UnixNs time;
@@ -32,10 +32,11 @@ struct MemoryShard {
     Ending ending = Ending::kComplete;
     StringId attributes;
     uint16_t cpu = 0;
-    int64_t no = 0;  // in the order of commits, from 1; 0: filled by hand, its place in `samples` sets the order
+    int64_t no = 0;  // order of commits, from 1; 0: a test added it directly, and its index in `samples` is its order
   };
 
-  // The row of a source. A session that only another session reported has a row, too.
+  // The row of a source of samples. There is also a row for each session that has sent nothing itself but that another
+  // session has reported.
   struct Session {
     std::string node_id, boot_id;
     int64_t boot_ns = 0;  // unix time; 0: unknown
@@ -43,13 +44,14 @@ struct MemoryShard {
     SessionTotals totals;
   };
 
-  std::vector<NodeStatus> nodes;  // filled by hand; readers add the nodes that have sessions
+  std::vector<NodeStatus> nodes;  // added by tests; readers also return the nodes that have sessions
   std::map<std::string, NodeInfo> machines;
   std::map<Source, Session> sessions;
   std::vector<ProcessRow> processes;
   std::vector<ThreadRow> threads;
   std::vector<ExecutableRow> executables = {ExecutableRow{}};
-  // The default is for samples that a test fills in by hand. A MemoryStore begins without types.
+  // The default, the built-in types, is for tests that add samples directly. MemoryStore starts its shards without
+  // types.
   std::map<TypeNo, SampleTypeInfo> types = {{TypeNo{1}, InfoOf(*FindSampleType(SampleType::kCpu))},
                                             {TypeNo{2}, InfoOf(*FindSampleType(SampleType::kOffCpu))}};
   std::map<TypeNo, std::string> type_machines;  // the machine that sent the type first

@@ -16,19 +16,19 @@
 
 namespace tributary::store {
 
-// The data of a MemoryStore. The data may outlive the store, as files outlive a process.
+// The data of a MemoryStore. To simulate a restart, destroy the store and open another on the same data.
 struct MemoryData {
   std::mutex mutex;  // guards all members below while a store uses the data
   std::vector<MemoryShard> shards;
   std::map<std::pair<std::string, uint32_t>, int64_t> cursors;
 };
 
-// A store in memory, for tests of code that reads or writes stores. It fulfils the whole contract of Store
+// A store in memory, for tests of code that reads or writes stores. It passes all tests that a Store must pass
 // (store_conformance_testing.h). A reader copies its shard when it is opened. Thread-safe, unless a test changes the
-// data by hand.
+// data directly.
 class MemoryStore : public Store, private CursorStore {
  public:
-  // Continues with the contents of `data`. `clock` and `metrics` must outlive the store.
+  // Opens a store on the contents of `data`. `clock` and `metrics` must outlive the store.
   MemoryStore(std::shared_ptr<MemoryData> data, const StoreOptions& options, const Clock& clock, Metrics& metrics);
 
   uint32_t shard_count() const override;

@@ -330,7 +330,7 @@ absl::StatusOr<ShardWriter::SessionState> MemoryWriter::FindSession(std::span<co
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(shard_.Check());
   const auto found = shard_.sessions.find({SourceKind::kSession, {session_id.begin(), session_id.end()}});
-  if (found == shard_.sessions.end()) return absl::NotFoundError("session was never seen");
+  if (found == shard_.sessions.end()) return absl::NotFoundError("the session is not in the store");
   return SessionState{found->second.totals.durable_sequence};
 }
 

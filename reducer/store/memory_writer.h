@@ -17,9 +17,8 @@
 
 namespace tributary::store {
 
-// Writes a MemoryShard. The writer refuses a batch before it keeps anything of the batch, and nothing can fail
-// afterwards. So a group is committed as a whole without a transaction. The class is made for tests: some look-ups are
-// linear. Use it on the writer's thread.
+// Writes a MemoryShard. Decides whether to refuse a batch before it stores anything of the batch. Storing cannot fail,
+// so a group needs no transaction. For tests only: some look-ups are linear. Use it on the writer's thread.
 class MemoryWriter : public ShardWriter {
  public:
   // `mutex` guards `shard`. `shard`, `mutex`, `clock` and `metrics` must outlive the writer.
@@ -32,7 +31,7 @@ class MemoryWriter : public ShardWriter {
 
  private:
   using Session = MemoryShard::Session;
-  // The part of a source's state that a restart forgets.
+  // The part of a source's state that is lost when the store is closed.
   struct Live {
     std::unique_ptr<SessionDictionary> dictionary;  // nullptr: the next batch must start a generation
     uint32_t unknown_closed = 0;                    // sessions that the store first saw when this source closed them
@@ -66,7 +65,7 @@ class MemoryWriter : public ShardWriter {
   CommitTally tally_;
   std::map<Source, Live> live_;
   uint64_t uses_ = 0;
-  // These maps find a row of the shard by its contents.
+  // Indices of the shard's rows by their contents.
   absl::flat_hash_map<NodeKey, NodeNo> nodes_;
   std::map<ExecutableId, ExecutableNo> executables_;
   absl::flat_hash_map<std::string, StringId> strings_;

@@ -14,16 +14,16 @@
 
 namespace tributary::store {
 
-// Holds the definitions of one session's current generation, and the store ids that these definitions already have.
-// Definitions are kept raw. An id is made when a sample first needs it, because most definitions of a day are used
-// again the next day, in another trie. An id is made again after retention has removed rows. DictionaryLimits limit the
-// size. Memory: about 24 bytes per node and day in use. Use it on the writer's thread.
+// The definitions of a session's current generation, and the store ids that these definitions already have. A
+// definition gets its store id only when a sample needs it. It keeps its original form too, because it needs another id
+// in the next day's trie, or after retention has deleted its row. DictionaryLimits bounds the size. A node takes about
+// 24 bytes for each day in use. Use it on the writer's thread.
 class SessionDictionary {
  public:
   explicit SessionDictionary(uint32_t generation);
-  // Returns a dictionary with the definitions that `eviction` keeps, under new numbers, and with their known store ids.
-  // Returns nullptr if `eviction` is for tables of other sizes, or if it drops a definition that a kept definition
-  // refers to.
+  // Returns a dictionary that has only the definitions that `eviction` keeps. They get new numbers, and keep their
+  // store ids. Returns nullptr if `eviction` was made for tables of other sizes, or if it drops a definition that a
+  // kept definition refers to.
   std::unique_ptr<SessionDictionary> Derive(uint32_t generation, const Eviction& eviction) const;
 
   uint32_t generation() const { return generation_; }
@@ -32,7 +32,7 @@ class SessionDictionary {
   // Returns false if a table would exceed its limit, or if a definition refers to an undefined one. The caller must
   // then call Truncate.
   bool Append(const Definitions& definitions);
-  // Forgets all definitions beyond `counts`, and all store ids. For a transaction that was rolled back.
+  // Removes all definitions beyond `counts`, and all store ids. Call it after a transaction was rolled back.
   void Truncate(const DictionaryCounts& counts);
   void ForgetStoreIds();
 
@@ -41,18 +41,19 @@ class SessionDictionary {
   const Frame& frame(FrameRef ref) const { return tables_.frames[ref.value]; }
   Node node(NodeRef ref) const { return tables_.nodes[ref.value]; }
   const Process& process(ProcessRef ref) const { return tables_.processes[ref.value]; }
-  // Returns the newest definition of the same process in the same container, because attributes may be learned late.
+  // Returns the newest definition of the same process in the same container. A collector defines a process again if it
+  // learns the process's attributes late.
   ProcessRef NewestProcess(ProcessRef ref);
   const Thread& thread(ThreadRef ref) const { return tables_.threads[ref.value]; }
   // Returns true if all references of the sample are defined.
   bool Defines(const Sample& sample) const;
 
-  // A row's id in the store, and the latest day on which the row was marked as used. no == 0: no id yet.
+  // The store id of a definition (0: none yet), and the latest day on which its row was marked as used.
   struct StoreId {
     uint32_t no = 0;
     int32_t day = 0;
   };
-  // A number in the store, and the slot in which the row was last written. no == 0: no number yet.
+  // The number of a process in the store (0: none yet), and the slot in which its description was last written.
   struct StoreProcess {
     uint32_t no = 0;
     Slot slot = kNoSlot;
@@ -67,12 +68,12 @@ class SessionDictionary {
   std::vector<StoreThread> thread_ids;
   StoreId boot_id;  // of the string that is the session's boot id
 
-  // Ids in one day's trie. 0: no id yet (the root maps to itself).
+  // The ids of the session's nodes and frames in one day's trie. 0: no id yet. Node 0, the root, always has id 0.
   struct DayIds {
     Day day;
     std::vector<uint32_t> nodes, frames;
   };
-  // Keeps the two days used last, because around midnight samples of both days arrive.
+  // Keeps the ids of only the two days used last. One is not enough: around midnight, samples of both days arrive.
   DayIds& IdsOfDay(Day day);
 
   size_t memory_bytes() const;

@@ -8,8 +8,8 @@
 
 namespace tributary::store {
 
-// Everything that the store knows about a source of samples except its dictionary. The store keeps it in one row.
-// Sample types are identified by their names, because a source may give a number to another type with each batch.
+// The totals that the store keeps for a source of samples. Sample types are identified by their names, because in each
+// batch a source may use a number for another type.
 struct SessionTotals {
   uint64_t durable_sequence = 0;
   NamedAccounting accounting;  // as reported with batch durable_sequence
@@ -17,31 +17,32 @@ struct SessionTotals {
   uint64_t wire_bytes = 0;
   uint64_t endings[kEndingCount] = {};
   int64_t closed_reason = kOpen;  // the LossReason of the missing samples, if the session ended without a report
-  // The captured samples that the session accounts for, once it is closed. `accounting.captured` then no longer counts:
-  // samples that the session last reported as on their way may have gone to another session.
+  // Once the session is closed: the captured samples that it must account for. They replace `accounting.captured`,
+  // because another session may have sent the samples that this session had captured but not yet sent.
   NamedSampleCounts closed_captured;
 
   static constexpr int64_t kOpen = -1;
   // Returns the samples that were stored or reported lost.
   NamedSampleCounts known() const { return stored + accounting.TotalLost(); }
-  // Takes a new batch's sequence and accounting.
+  // Applies the sequence and the accounting of a new batch.
   void Account(const RowBatch& batch);
   // Returns the accounting. If the session is closed, samples that were neither stored nor reported lost count as lost
   // for the closing reason. Samples that still arrive afterwards reduce that loss.
   NamedAccounting WithClosing() const;
-  // Closes this session, because another session reports that it has ended. `share`: the captured samples that this
-  // session accounts for, if the batch names it first. nullptr: the batch names it later, and it accounts for its known
-  // samples. Closing again with `share` keeps the larger share and takes the new reason. Closing again with nullptr
-  // changes nothing.
+  // Closes this session, because a batch of another session reports that it has ended. `share`: the captured samples
+  // that this session must account for. The batch reports a share only for the first session that it names. For the
+  // others, `share` is nullptr: they must account only for known(). If this session is closed again with a share, it
+  // keeps the larger of both shares, and the new reason. If it is closed again with nullptr, nothing changes.
   void Close(LossReason reason, const NamedSampleCounts* share);
-  // Returns the type names that these totals have, with space for the names that they may still get.
+  // Returns a BoundedTypes that contains the names of the types in these totals. It limits which further types may be
+  // added under their own name.
   BoundedTypes Types() const;
 };
 
-// Returns the type that the batch means by a number. Returns kUndefinedType if neither the batch nor this release
-// defines the number.
+// Returns the sample type that the number `type` stands for in this batch. Returns kUndefinedType if neither the batch
+// nor this release defines the number.
 SampleTypeInfo NameOf(const RowBatch& batch, SampleType type);
-// Returns the batch's counts by type name.
+// Replaces the batch's type numbers in `counts` by type names.
 NamedSampleCounts Named(const RowBatch& batch, const SampleCounts& counts);
 NamedAccounting NamedAccountingOf(const RowBatch& batch);
 

@@ -15,14 +15,15 @@
 #include "profile/model.h"
 #include "profile/row_batch.h"
 
-// The interface of a store: what a shard keeps, and how to read it. The interface has two sides. The shard's
-// store-writer thread owns a ShardWriter. Queries and exporters open one StoreReader per thread. A reader never needs
-// the writer's memory. The interface does not say where the data are: in files, in memory, or on another machine.
+// The interface of a store of samples. It has a side for writing and a side for reading. Each shard's store-writer
+// thread owns a ShardWriter. Queries and exporters open a StoreReader per shard on each of their threads. A reader does
+// not access the memory of a writer. An implementation may store the data in files, in memory, or on another machine.
 // reducer/stores.h opens the store that a URL names.
 
 namespace tributary::store {
 
-// Ids in the store of one shard. They are not the ids of a session, and not the ids of another shard.
+// Ids in one shard of the store. They differ from the ids in a session's dictionary. Another shard may use the same id
+// for something else.
 using StringId = Strong<struct StoreStringTag, uint32_t>;
 using ExecutableNo = Strong<struct StoreExecutableTag, uint32_t>;
 using ProcessNo = Strong<struct StoreProcessTag, uint32_t>;
@@ -39,19 +40,22 @@ class ShardWriter {
     uint64_t sequence = 0;         // the source's batches up to this one are durable
     bool need_dictionary = false;  // the batch does not continue the stored state; nothing of the batch was stored
   };
-  // Commits samples, definitions, accounting and each source's high-water mark in one transaction. Batches at or below
-  // the mark change nothing. Batches without a number do not change the mark. Returns one outcome per batch, in order.
-  // After an error (ResourceExhausted if the disk is full) nothing of the group is kept; the caller must try again.
+  // Commits the samples, definitions and accounting of all batches in `group` in one transaction, and sets each
+  // source's high-water mark to the number of its last stored batch. A batch whose number is not above the mark is a
+  // duplicate: its samples and accounting are ignored. A batch without a number does not change the mark. Returns one
+  // outcome per batch, in the order of `group`. After an error, nothing of the group is stored, and the caller must try
+  // again. The error is ResourceExhausted if the disk is full.
   virtual absl::StatusOr<std::vector<Outcome>> Commit(std::span<const RowBatch> group) = 0;
 
   struct SessionState {
     uint64_t durable_sequence = 0;
   };
-  // Returns NotFound if the session was never seen.
+  // Returns NotFound if the store has nothing about the session.
   virtual absl::StatusOr<SessionState> FindSession(std::span<const uint8_t> session_id) = 0;
 
-  // Turns closed minutes into sums, and applies retention by age and size. The owner calls it every few seconds between
-  // commits. Each call does a bounded amount of work.
+  // Sums up the samples of closed minutes, and deletes data that are too old or over the size limit. The writer's
+  // thread must call it every few seconds, between commits. The work per call is limited, so that commits do not wait
+  // long.
   virtual absl::Status Maintain(UnixNs now) = 0;
 };
 
@@ -65,8 +69,9 @@ struct NodeStatus {
   uint32_t cpu_count = 0, sample_rate_hz = 0;
   UnixNs last_seen;
   UnixNs booted;  // of the session that was seen last; 0: unknown
-  // Sums over its sessions: `accounting` as the collectors reported it, `stored` as committed. kSampleTypesMax types
-  // keep their names.
+  // Sums over the machine's sessions. `accounting`: as the collectors reported it, plus the missing samples of closed
+  // sessions. `stored`: the committed samples. Besides the built-in sample types, at most kSampleTypesMax types keep
+  // their names here.
   NamedAccounting accounting;
   NamedSampleCounts stored;
   uint64_t wire_bytes = 0;              // received
@@ -108,20 +113,22 @@ struct FrameRow {
   friend bool operator==(const FrameRow&, const FrameRow&) = default;
 };
 
-// One day's trie, parents before children. A snapshot that later reads may share and extend.
+// One day's trie of stacks. A node comes after its parent. A Trie that a reader has returned must not be changed,
+// because other readers may share it.
 struct Trie {
   std::vector<NodeNo> parents;       // index: NodeNo; [0] = the root, its own parent
   std::vector<uint32_t> frames;      // index: NodeNo → index of frame_rows
   std::vector<FrameRow> frame_rows;  // [0]: no frame
 };
 
-// Some nodes of a day's trie and all their ancestors, with new numbers.
+// Some nodes of a day's trie, and all ancestors of these nodes. The nodes have new numbers, which count from 0.
 struct TriePart {
   Trie trie;                  // parents before children, as in a whole one
-  std::vector<NodeNo> nodes;  // index: as the given leaves; numbers in `trie`, 0 for a leaf that the day does not have
+  std::vector<NodeNo> nodes;  // index: that of the leaf in `leaves`; value: its number in `trie`, 0 if the day lacks it
 };
 
-// Stored samples: the columns of one chunk. All columns have the same length, and the samples are sorted by time.
+// The stored samples of one chunk, as columns. All columns have the same length (but see `attributes`), and the samples
+// are sorted by time.
 struct SampleColumns {
   std::string_view node_id;
   TypeNo type;
@@ -138,7 +145,7 @@ struct SampleColumns {
       attributes;  // the samples' own attributes, for StoreReader::Text and DecodeAttributes; empty: no sample has any
 };
 
-// Sums over one minute: each row is the sum of one process at one trie node.
+// Sums over one minute. Each row is the sum of one process's samples that have the same trie node.
 struct SumColumns {
   std::string_view node_id;
   TypeNo type;
@@ -160,40 +167,45 @@ class StoreReader {
   virtual ~StoreReader() = default;
 
   virtual absl::StatusOr<std::vector<NodeStatus>> Nodes() = 0;
-  // Returns the types that samples have, or had, by their numbers.
+  // Returns the types of the stored samples, by their numbers. May also return types whose samples have expired.
   virtual absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() = 0;
   // Returns the processes that samples in the range refer to, and some processes of samples shortly before and after
-  // the range. `only`: returns these processes alone; nullptr: all.
+  // the range. If `only` is not nullptr, returns only processes that it contains.
   virtual absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) = 0;
-  // Visits all these processes one by one, in no order, for callers that must not hold them all: a shard may have
-  // millions of short-lived processes. A row is valid during its call. An error of the call stops the scan and is
-  // returned.
+  // Visits the same processes as Processes(range, nullptr), one by one and in no particular order. For callers that
+  // cannot keep all rows in memory: a shard may have millions of short-lived processes. A row is valid only while
+  // `visit` runs. If `visit` returns an error, the scan stops and returns this error.
   virtual absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) = 0;
-  // Returns the threads of these processes, by the same rule.
+  // Returns those threads of the processes in `of` that samples in the range refer to, and some threads of samples
+  // shortly before and after the range.
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
-  // A day may have millions of nodes. LoadTrie is for callers that need most of them; these callers share the result.
-  // LoadTriePart is for callers that need the stacks of some samples: it returns these leaves and their ancestors.
+  // A day's trie may have millions of nodes. LoadTrie returns the whole trie, which its callers share. LoadTriePart is
+  // for callers that need only the stacks of some samples: it returns the nodes in `leaves` and their ancestors.
   virtual absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) = 0;
   virtual absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) = 0;
   virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;  // valid as long as the reader; "" for id 0
 
-  // Visits every sample with a time in the range, chunk by chunk, already cut to the range. Visits nothing where raw
-  // columns have expired (ScanSums still has the sums). An error of the callback stops the scan and is returned.
+  // Visits the samples with a time in the range, chunk by chunk. Each chunk is already cut to the range. Does not visit
+  // samples that have expired, although ScanSums still visits their sums. If `visit` returns an error, the scan stops
+  // and returns this error.
   virtual absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) = 0;
-  // Visits sums that contain every sample in the range once. Uses minute sums where a whole minute lies in the range
-  // and is closed, and sums up raw columns elsewhere. The resolution is a minute where raw columns have expired. For a
-  // gauge, a minute has each process's last snapshot of that minute. A snapshot that arrives after its minute was
-  // closed may count only if its process had no other snapshot in that minute.
+  // Visits sums that contain every sample in the range once. For a closed minute that lies wholly in the range, visits
+  // the stored sums. For other minutes, sums up the samples in the range. If the samples of such a minute have expired,
+  // its stored sums count as a whole if the range contains the minute's first nanosecond. For a gauge, the sum of a
+  // minute contains only each process's last snapshot in the minute. A snapshot that arrives after its minute was
+  // closed may count only if its process has no other snapshot in the minute.
   virtual absl::Status ScanSums(TimeRange range, const SumVisitor& visit) = 0;
 
-  // Visits chunks committed after `cursor`, in commit order, whatever their time. For exporters. Returns the new
-  // cursor.
+  // Visits chunks that were committed after the position `cursor`, in the order of their commits, regardless of the
+  // times of their samples. Stops after the chunk that reaches `samples_max` samples. Returns the new cursor. For
+  // exporters.
   virtual absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) = 0;
 };
 
-// The position of an exporter, kept with the data. An exporter sends each chunk at least once. It sends a chunk again
-// if the process ends between send and save, or if the answer to a request was lost.
+// Stores each exporter's position in a shard, together with the samples. An exporter saves its cursor after it has sent
+// chunks. So it sends each chunk at least once. It sends a chunk again if the reducer is killed before the cursor is
+// saved, or if the receiver's answer was lost.
 class CursorStore {
  public:
   virtual ~CursorStore() = default;
@@ -201,16 +213,17 @@ class CursorStore {
   virtual absl::Status SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) = 0;
 };
 
-// Returns which of `shards` shards a node's data go to.
+// Returns the number of the shard that stores the node's data. It is below `shards`.
 uint32_t ShardOf(std::string_view node_id, uint32_t shards);
 
-// Limits for sample types that are not built in. Samples of a type beyond a limit have no type name. Removing the data
-// of a day makes new types possible again. A fleet's programs have some dozens of types, because they share the names.
+// Limits for sample types that are not built in. Samples of a type beyond a limit are stored without the name of their
+// type. A type no longer counts when all days on which it was used have expired. A fleet usually has a few dozen types,
+// because its programs use the same type names.
 constexpr size_t kSampleTypesOfShardMax = 1024;
 constexpr size_t kSampleTypesOfMachineMax = 64;  // types that one machine was the first to send
 constexpr uint32_t kBuiltInTypesMax = 255;       // numbers up to here are for built-in types, including future ones
 
-// The options that every store is opened with.
+// Options for all kinds of stores.
 struct StoreOptions {
   uint32_t shards = 1;                 // shards to write; data that earlier runs wrote to more shards stay readable
   int64_t raw_age_ns = kNsPerDay;      // samples with every time stamp
@@ -230,7 +243,7 @@ class Store {
   virtual absl::StatusOr<std::unique_ptr<ShardWriter>> OpenWriter(uint32_t shard) = 0;  // once per shard
   virtual absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) = 0;  // any thread
   virtual CursorStore& cursors() = 0;
-  virtual uint64_t disk_bytes() const = 0;  // bytes that the data take where they are kept
+  virtual uint64_t disk_bytes() const = 0;  // bytes that the data take on disk (or in memory, if they are stored there)
 };
 
 }  // namespace tributary::store

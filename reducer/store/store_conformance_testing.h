@@ -16,22 +16,23 @@
 #include "reducer/store/store_testing.h"
 #include "reducer/store/store_times.h"
 
-// Tests of everything that a Store must do. They use only its interface. A kind of store runs the suite with one line
-// in its own test, which links store_conformance:
+// A test suite for everything that a Store must do. It uses only the interface of Store. To run the suite for a kind of
+// store, add one line to a test of this store and link the test with store_conformance:
 //
 //   INSTANTIATE_STORE_CONFORMANCE(Memory, [] { return std::make_unique<MemoryBackend>(); });
 
 namespace tributary::store {
 
-// Opens a kind of store for the suite. The store is empty at first.
+// Opens stores of one kind for the suite. The first store is empty.
 class StoreBackend {
  public:
   virtual ~StoreBackend() = default;
-  // Opens the store with all that earlier stores of this backend committed, as after a restart. The caller must have
-  // destroyed the earlier store.
+  // Opens a store that contains everything that earlier stores of this backend have committed, as after a restart. The
+  // caller must destroy the earlier store first.
   virtual absl::StatusOr<std::unique_ptr<Store>> Open(const StoreOptions& options, const Clock& clock,
                                                       Metrics& metrics) = 0;
-  // Makes commits of samples to shard 0 fail from now on, or succeed again. They fail as late as the store allows.
+  // Makes commits of samples to shard 0 fail from now on (true), or succeed again (false). A commit must fail as late
+  // as possible, so that the test shows whether everything is undone.
   virtual void FailCommits(bool fail) = 0;
 };
 using MakeStoreBackend = std::function<std::unique_ptr<StoreBackend>()>;
@@ -39,7 +40,8 @@ using MakeStoreBackend = std::function<std::unique_ptr<StoreBackend>()>;
 inline constexpr UnixNs kNow{1'700'000'040 * kNsPerSecond};  // a whole minute
 inline constexpr TimeRange kAlways{UnixNs{0}, UnixNs{4'000'000'000 * kNsPerSecond}};
 
-// A store with one shard and its writer. For another store, a test changes `options_` and calls Reopen.
+// Test fixture: a store with one shard, and the shard's writer. For a store with other options, a test changes
+// `options_` and calls Reopen.
 class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
  protected:
   StoreConformanceTest() : backend_(GetParam()()) { Reopen(); }
@@ -59,7 +61,7 @@ class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
     return outcomes.ok() ? outcomes->at(0) : ShardWriter::Outcome{};
   }
   void Commit(const RowBatch& batch) { ASSERT_FALSE(CommitOne(batch).need_dictionary); }
-  // The default number of calls leaves no work undone.
+  // Calls ShardWriter::Maintain. The default number of calls is enough to complete all maintenance.
   void Maintain(int calls = 50) {
     for (int i = 0; i < calls; ++i) {
       const absl::Status status = writer_->Maintain(clock_.Unix());
@@ -69,13 +71,13 @@ class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
   static UnixNs At(int64_t seconds) { return UnixNs{kNow.value + seconds * kNsPerSecond}; }
   uint64_t Count(std::string_view counter) { return metrics_.AddCounter(counter, "").value(); }
 
-  // Value and count by node, day, trie node and process.
+  // Key: node, day, trie node and process. Value: sum of values, and count.
   using Sums = std::map<std::tuple<std::string, Day, uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>>;
   Sums FromSums(TimeRange range);
   Sums FromSamples(TimeRange range);
   static uint64_t Total(const Sums& sums);  // Σ counts
   std::vector<SampleColumns> Chunks(StoreReader& reader, TimeRange range = kAlways);
-  // The addresses of a sample's stack, the leaf first.
+  // Returns the addresses of a stack's frames, the leaf first.
   static std::vector<uint64_t> StackOf(const Trie& trie, NodeNo node);
 
   FakeClock clock_{MonotonicNs{kNsPerSecond}, kNow};
@@ -88,18 +90,19 @@ class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
 
 uint64_t CountSamples(StoreReader& reader, TimeRange range = kAlways);
 
-// One fixture per file of the suite.
+// Each file of the suite has a fixture of its own.
 class SampleConformance : public StoreConformanceTest {};
 class RowBatchConformance : public StoreConformanceTest {
  protected:
-  // Returns one sample of `value` in the service's main, and all its definitions.
+  // Returns a batch with one sample of a process of the service `service`, and all definitions of the sample. `value`:
+  // the sample's value.
   static RowBatch OneSample(std::string_view service, uint64_t value);
   static std::string Encode(std::string_view key, std::string_view value);
 };
 class ClosedSessionConformance : public StoreConformanceTest {
  protected:
-  // Returns a batch of `samples` samples. `on_the_way`: samples that are captured but still on their way when the batch
-  // is closed.
+  // Returns a batch of `samples` samples. `on_the_way`: the number of captured samples that are not in this batch or an
+  // earlier one.
   static RowBatch BatchOf(TestCollector& collector, int samples, uint64_t on_the_way = 0);
   static RowBatch Closing(RowBatch batch, const TestCollector& ended, uint64_t captured,
                           LossReason reason = LossReason::kCollectorKilled);
@@ -110,9 +113,9 @@ class ClosedSessionConformance : public StoreConformanceTest {
 };
 class GaugeConformance : public StoreConformanceTest {
  protected:
-  // Returns the batch with its samples turned into samples of a gauge.
+  // Returns a copy of the batch in which all samples are of a gauge type.
   static RowBatch AsGauge(RowBatch batch);
-  // Value and count by minute (0 is the minute of kNow) and process.
+  // Key: minute (0 is the minute of kNow) and process. Value: sum of values, and count.
   using MinuteSums = std::map<std::pair<int64_t, uint32_t>, std::pair<uint64_t, uint64_t>>;
   MinuteSums Minutes(TimeRange range = kAlways);
 };

@@ -13,31 +13,33 @@
 
 namespace tributary::store {
 
-// A collector for tests. It interns stacks and makes batches as the wire decoder would return them. Its monotonic clock
-// is its unix clock minus a constant.
+// A simulated collector for tests. It interns stacks, and makes batches like those that the intake's decoder returns.
+// Its monotonic clock is its unix clock minus a constant.
 class TestCollector {
  public:
   explicit TestCollector(std::string node_id, uint8_t session = 1);
 
-  // Returns a thread of a process `pid` with the name `name`.
+  // Returns a thread of the process `pid`. The thread's name is `name`.
   ThreadRef Thread(int pid, std::string_view name);
-  // Returns a stack of native frames in one executable. The outermost frame comes first.
+  // Returns a stack of native frames with these addresses in one executable. The address of the outermost frame comes
+  // first.
   NodeRef Stack(const std::vector<uint64_t>& addresses);
-  // Add and Lose count for the next batch.
+  // Add samples or losses to the next batch.
   void Add(UnixNs time, ThreadRef thread, NodeRef node, uint64_t value = 52'631'579, Ending ending = Ending::kComplete);
   void Lose(LossReason reason, uint64_t samples);
 
-  // Returns everything added since the last call, with the definitions that no batch of this generation has carried.
+  // Returns a batch with everything that was added since the last call. It contains the definitions that were not in
+  // earlier batches of the generation.
   RowBatch Take(UnixNs closed);
-  // Forgets which definitions were sent, so the next batch starts a new generation.
+  // Starts a new generation, so the next batch contains all definitions again.
   void StartGeneration();
-  // Returns `pending`'s samples again, as a batch of the current generation would carry them.
+  // Returns the samples of `pending` again, in a batch of the current generation.
   RowBatch Resend(const RowBatch& pending);
 
   static MonotonicNs Monotonic(UnixNs time) { return MonotonicNs{time.value - kBootNs}; }
   const SessionInfo& info() const { return *info_; }
   const Accounting& accounting() const { return accounting_; }
-  // Continues in a derived generation. The next batch reports the eviction.
+  // Removes definitions from the dictionary, which starts a derived generation. The next batch reports the eviction.
   void Evict(Eviction eviction);
   Dictionary& dictionary() { return *dictionary_; }
 
@@ -54,7 +56,7 @@ class TestCollector {
   std::vector<Sample> samples_;
 };
 
-// Σ over a shard's nodes.
+// Sums over all nodes of a shard.
 struct Totals {
   uint64_t captured = 0, stored = 0, lost = 0, endings = 0;
 };

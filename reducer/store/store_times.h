@@ -7,8 +7,9 @@
 #include "profile/batch.h"
 #include "reducer/store/store.h"
 
-// The units of time that stores share. Samples are summed by minutes, processes are described in slots, and each day
-// has a trie. All units count from 1970-01-01 UTC and round down, also before that date.
+// The units of time that all stores use: samples are summed up per minute, processes are described per slot, and there
+// is one trie per day. Minutes, slots and days are numbered from 1970-01-01 UTC. Times are rounded down, also before
+// that date.
 
 namespace tributary::store {
 
@@ -20,8 +21,8 @@ constexpr Day DayOfMinute(int64_t minute) {
 }
 constexpr Day DayOf(UnixNs time) { return DayOfMinute(MinuteOf(time)); }
 
-// A slot is ten minutes, counted from 1970-01-01 UTC. It is long enough that it costs little to describe a long-lived
-// process in each slot. It is short enough that a query for a minute does not read the processes of a whole day.
+// A slot is ten minutes, counted from 1970-01-01 UTC. Describing a long-lived process once per slot must cost little,
+// so slots are not shorter. A query for one minute must not read the processes of a whole day, so slots are not longer.
 using Slot = Strong<struct StoreSlotTag, int32_t>;
 constexpr int64_t kSlotMinutes = 10;
 constexpr int32_t kSlotsPerDay = kMinutesPerDay / kSlotMinutes;
@@ -34,16 +35,16 @@ constexpr Slot SlotOf(UnixNs time) {
 constexpr Day DayOf(Slot slot) { return DayOfMinute(slot.value * kSlotMinutes); }
 constexpr UnixNs StartOf(Slot slot) { return UnixNs{slot.value * kSlotMinutes * kNsPerMinute}; }
 
-// A minute is closed this long after its end, because batches may still be on their way.
+// A minute is closed this long after its end, because batches with samples of the minute may arrive late.
 constexpr int64_t kMinuteOpenNs = 2 * kNsPerMinute;
 
-// Converts the time of a sample to unix ns, with the clocks of its batch. Uses the batch's own time if the result makes
-// no sense: before 2020, more than an hour after `now_ns`, or more than a day before the batch. Uses `now_ns` if the
-// batch's own time makes no sense either.
+// Converts the times of a batch's samples to unix ns, with the batch's clock pair. ToUnixNs returns the batch's own
+// time if the result is impossible: before 2020, more than an hour after `now_ns`, or more than a day before the batch.
+// If the batch's own time is before 2020 or more than an hour after `now_ns`, `now_ns` counts as the batch's time.
 struct SampleTimes {
   SampleTimes(const ClockPair& clock, int64_t now_ns);
   int64_t ToUnixNs(MonotonicNs time, bool* clamped) const;
-  int64_t BootNs() const;  // unix time when CLOCK_MONOTONIC was 0; 0 if the result makes no sense
+  int64_t BootNs() const;  // unix time when CLOCK_MONOTONIC was 0; 0: unknown
 
  private:
   MonotonicNs monotonic_;

@@ -8,17 +8,18 @@ namespace tributary::store {
 
 Trie EmptyTrie();  // the root, and the row of no frame
 
-// Nodes and frames that follow the nodes and frames of another trie. Parents and frames are numbered across both tries.
+// Nodes and frames that were added after a trie was loaded. Their numbers continue those of that trie: a parent's or
+// frame's number may refer to the trie or to the tail.
 struct TrieTail {
-  size_t first_node = 0, first_frame = 0;  // the numbers of its first ones: the sizes of the trie that it follows
+  size_t first_node = 0, first_frame = 0;  // numbers of the tail's first node and frame: the sizes of the trie
   Trie added;
 };
 
 void AppendTail(const TrieTail& tail, Trie* trie);  // `trie`: the trie that `tail` follows
 
-// Returns the leaves and their ancestors, from a trie and its tail. Costs one hash look-up per node of the part,
-// whatever the size of the trie. A damaged trie does no harm: a parent that is not older than its child counts as the
-// root, and so does a leaf that does not exist.
+// Returns the leaves and their ancestors, from a trie and its tail. The cost depends on the size of the result, not of
+// the trie: about one hash look-up per node. Also safe for a damaged trie: a parent counts as the root if its number is
+// not below its child's, and so does a leaf that does not exist.
 TriePart CutTrie(const Trie& trie, const TrieTail& tail, std::span<const NodeNo> leaves);
 
 }  // namespace tributary::store

@@ -45,8 +45,9 @@ DebugFileFinder::DebugFileFinder(Options options, SymbolStore& symbols, SymbolIm
            .file_bytes_max = options_.file_bytes_max,
            .temporary_directory = options_.temporary_directory},
           [this] { return stopping_.load(); }, clock, metrics),
-      found_(metrics.AddCounter("tributary_symbolizer_debug_files_found_total",
-                                "Debug files found in the debug directories or at debuginfod servers, and read.")) {
+      found_(metrics.AddCounter(
+          "tributary_symbolizer_debug_files_found_total",
+          "Debug files that were found in debug directories or at debuginfod servers, and whose symbols were read.")) {
   const bool has_places = !options_.directories.empty() || servers_.enabled();
   if (has_places && options_.period_ms > 0) thread_ = std::thread([this] { Run(); });
 }

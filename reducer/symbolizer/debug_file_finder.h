@@ -19,37 +19,38 @@
 
 namespace tributary {
 
-// Looks for debug files of sampled executables that have no debug information yet. It searches directories for the
-// paths that distributions use (DIR/.build-id/ab/cdef.debug, DIR/path/of/program.debug), and for files with the
-// program's name (DIR/program.debug, DIR/program). Then it asks debuginfod servers. Whether a file is the right one is
-// decided by its build-id, never by its name. The finder has its own thread.
+// Looks for debug files of sampled executables whose symbol tables were not made from debug information. First it
+// searches directories for the paths that distributions use (DIR/.build-id/ab/cdef.debug, DIR/path/of/program.debug),
+// and for files with the program's name (DIR/program.debug, DIR/program). Then it sends requests to debuginfod servers.
+// It uses a file only if the file's build-id is that of the executable. It works on its own thread.
 class DebugFileFinder {
  public:
-  static constexpr size_t kRememberedMax = 262'144;  // executables that were looked for
+  static constexpr size_t kRememberedMax = 262'144;  // executables; if there are more, all are looked for again
 
   struct Options {
     std::vector<std::string> directories;
     std::vector<std::string> urls;  // of debuginfod servers
-    // Returns all executables that were ever sampled.
+    // Returns all executables in the store.
     std::function<absl::StatusOr<std::vector<store::ExecutableRow>>()> executables;
     uint64_t file_bytes_max = 8ull << 30;
     std::string temporary_directory;
     int64_t period_ms = 10'000;  // 0: no thread; the owner calls LookForAll
     int64_t directory_retry_ns = 60 * kNsPerSecond;
     int64_t missing_retry_ns = 3'600 * kNsPerSecond;  // after no server had the file
-    int64_t failed_retry_ns = 120 * kNsPerSecond;     // after a server could not be asked
+    int64_t failed_retry_ns = 120 * kNsPerSecond;     // after a server did not answer
   };
-  // The thread runs only if a directory or a server is given. All references must outlive the object.
+  // Starts the thread only if `directories` or `urls` is not empty. All references must outlive the DebugFileFinder.
   DebugFileFinder(Options options, SymbolStore& symbols, SymbolImporter& importer, SymbolNotices& notices,
                   const Clock& clock, Metrics& metrics);
   ~DebugFileFinder() { Stop(); }
 
   void Stop();
-  // Returns the file with the parts that dwz moved out of other files. The Fd is not valid if the file was not found.
-  // Any thread may call it; the call may wait for a server.
+  // Returns the file into which the tool dwz moved debug information that several debug files share. The Fd is invalid
+  // if the file was not found. Any thread may call it. The call may block until a server has answered.
   Fd FindShared(const ExecutableId& build_id);
 
-  // Makes one pass over all sampled executables with a GNU build-id. The thread does this every period.
+  // Looks for the debug files of all sampled executables with a GNU build-id, once. The thread calls it every
+  // `period_ms`.
   void LookForAll();
 
  private:
@@ -69,7 +70,7 @@ class DebugFileFinder {
   SymbolNotices& notices_;
   const Clock& clock_;
   std::atomic<bool> stopping_{false};
-  std::mutex servers_mutex_;  // uploads ask for the files of dwz, too
+  std::mutex servers_mutex_;  // because FindShared runs on other threads
   DebuginfodClient servers_;
   Counter& found_;
   absl::flat_hash_map<ExecutableId, Tried> tried_;

@@ -57,7 +57,7 @@ DebuginfodClient::DebuginfodClient(Options options, std::function<bool()> is_can
       fetched_(metrics.AddCounter("tributary_symbolizer_debuginfod_fetched_total",
                                   "Files received from debuginfod servers.")),
       missing_(metrics.AddCounter("tributary_symbolizer_debuginfod_missing_total",
-                                  "Requests to debuginfod servers that were answered with not found.")),
+                                  "Requests for files that the debuginfod server did not have.")),
       failed_(metrics.AddCounter("tributary_symbolizer_debuginfod_failed_total",
                                  "Requests to debuginfod servers that failed: no answer, an incomplete answer, an HTTP "
                                  "error, or a file that is too large.")),
@@ -136,7 +136,7 @@ absl::StatusOr<Fd> DebuginfodClient::FetchFrom(const Server& server, const std::
   failed_.Add();
   if (transfer.too_large) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("the file is larger than the {} bytes allowed", transfer.bytes_max));
+                 fmt::format("the file is larger than the limit of {} bytes", transfer.bytes_max));
   }
   RETURN_IF_ERROR(transfer.written);
   return Error(absl::StatusCode::kUnavailable, result == CURLE_HTTP_RETURNED_ERROR

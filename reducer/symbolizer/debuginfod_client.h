@@ -13,9 +13,10 @@
 
 namespace tributary {
 
-// Gets debug files and source files from debuginfod servers, one server after the other (GET URL/buildid/HEX/debuginfo,
-// …/source/PATH; elfutils' debuginfod(8)). The servers learn the build-ids of the running programs. A server that fails
-// is not asked for a minute. Use it on one thread; it waits for the network.
+// Fetches debug files and source files from debuginfod servers (see debuginfod(8) of elfutils). It tries one server
+// after the other, with GET URL/buildid/HEX/debuginfo or GET URL/buildid/HEX/source/PATH. So the servers learn the
+// build-ids of the sampled programs. After a failure, a server gets no requests for `server_retry_ns`. Calls block
+// until a server has answered. Use it on one thread.
 class DebuginfodClient {
  public:
   struct Options {
@@ -27,14 +28,17 @@ class DebuginfodClient {
     int64_t total_timeout_s = 1'800;
     int64_t server_retry_ns = 60 * kNsPerSecond;
   };
-  // `is_cancelled` is called several times a second during a fetch.
+  // During a fetch, `is_cancelled` is called several times a second. If it returns true, the fetch ends with
+  // Unavailable.
   DebuginfodClient(Options options, std::function<bool()> is_cancelled, const Clock& clock, Metrics& metrics);
 
   bool enabled() const { return !servers_.empty(); }
-  // NotFound: no server has the file. Unavailable, with the reason: a server could not be asked, or the transfer was
-  // cut off, and the other servers do not have the file. ResourceExhausted: the file is over the size limit.
+  // NotFound: no server has the file. Unavailable: no server sent the file, and at least one of them did not answer, or
+  // answered with an error, or broke off; the message gives the reason. ResourceExhausted: the file is larger than
+  // `file_bytes_max`, or the disk is full.
   absl::StatusOr<Fd> FetchDebugFile(const ExecutableId& build_id);
-  // `path`: absolute, as in debug information. Returns the text. Errors are as above.
+  // Returns the text of a source file. `path` must be absolute, as in debug information. Returns the same errors as
+  // FetchDebugFile.
   absl::StatusOr<std::string> FetchSource(const ExecutableId& build_id, std::string_view path);
 
  private:

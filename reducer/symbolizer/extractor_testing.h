@@ -7,7 +7,7 @@
 
 namespace tributary {
 
-// Does the same as SymbolExtractor::SpawnSelf, without another program.
+// Does the same as SymbolExtractor::SpawnSelf, but in a forked process instead of a new program.
 inline absl::StatusOr<ChildProcess> ForkExtractor(const SymbolExtractor::Files& files, int output,
                                                   const ExtractorRequest& request) {
   const pid_t pid = fork();

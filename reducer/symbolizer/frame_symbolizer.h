@@ -16,37 +16,38 @@
 
 namespace tributary {
 
-// Returns the symbol table of an executable, or nullptr if there is none (yet).
+// Returns the symbol table of an executable, or nullptr if no table has arrived so far.
 using SymbolLookup = std::function<std::shared_ptr<const SymbolTable>(const ExecutableId&)>;
 
-// Symbolizes stored frames: turns a frame row into its chain of name, file, line and inlined calls, and into its kind.
-// All code that shows or exports frames uses it. It holds tables from their first use on, so that one answer is made
-// from one state of the symbols. Use it on one thread.
+// Symbolizes stored frames: finds the function, file and line of a frame, the functions inlined there, and the frame's
+// kind. All code that shows or exports frames uses it. A FrameSymbolizer keeps each table from its first use on. So one
+// query uses the same tables throughout, even if newer tables arrive. Use it on one thread.
 class FrameSymbolizer {
  public:
   explicit FrameSymbolizer(SymbolLookup lookup) : lookup_(std::move(lookup)) {}
 
-  // The place of a frame in its executable's table, and the kind that follows from the place.
+  // Where a frame is in the symbol table of its executable, and the kind of the frame according to the table.
   struct Place {
-    uint64_t address = 0;  // as it is looked up: for a caller, inside the call
+    uint64_t address = 0;  // the address that is looked up; for a caller, it is inside the call instruction
     const SymbolTable* table = nullptr;
-    uint32_t row = SymbolTable::kNoRow;  // kNoRow: the address is unknown
+    uint32_t row = SymbolTable::kNoRow;  // kNoRow: the address is not in the table
     FrameKind kind = FrameKind::kUnknown;
   };
   Place Find(const store::FrameRow& frame, const ExecutableId& id);
   static uint64_t AddressOf(const store::FrameRow& frame) { return LookupAddress(frame.address, frame.is_caller); }
-  // Does the same for many frames of one executable, in a fraction of the time. `wanted` has indices of `frames`, and
-  // `places` has one entry for each of them.
+  // Finds many frames of one executable. This is much faster than to find them one by one. Writes the place of
+  // `frames[wanted[i]]` to `places[i]`.
   void Find(const ExecutableId& id, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
             std::span<Place> places);
 
-  // Returns the name that a frame was sent with. If it is not empty, it is the whole name, and the table is not used.
-  // "": the table names the frame. `text` is the text of frame.name, which a sender may have made as long as it likes.
+  // Returns the name that was sent with a frame, or "" if no name was sent. A frame with such a name is not looked up
+  // in the table. `text` is the text of frame.name. It is cut to kFrameNameBytesMax, because the sender may send any
+  // length.
   static std::string_view OwnName(std::string_view text) { return CutUtf8(text, kFrameNameBytesMax); }
 
-  // Visits the chain of a frame: from the innermost inlined call to the function itself, until
-  // visit(SymbolTable::Frame) returns false. `own_name` is OwnName of the frame's text. Visits nothing if no name is
-  // known.
+  // Calls visit(SymbolTable::Frame) for the innermost function inlined at the frame first, then for its callers, and
+  // for the function itself last. Stops if `visit` returns false. `own_name` is the result of OwnName for this frame.
+  // Does not call `visit` if no name was sent and the table has no entry for the frame.
   template <typename Visit>
   static void ForEachFrame(const Place& place, const store::FrameRow& frame, std::string_view own_name, Visit&& visit) {
     if (!own_name.empty()) {

@@ -31,13 +31,13 @@ SourceFetcher::SourceFetcher(Options options, Fetch fetch, SymbolNotices& notice
       notices_(notices),
       clock_(clock),
       dropped_(metrics.AddCounter("tributary_symbolizer_sources_dropped_total",
-                                  "Source files that were not requested from debuginfod servers, because too many "
-                                  "waited.")),
-      evicted_(metrics.AddCounter("tributary_symbolizer_sources_evicted_total",
-                                  "Source files from debuginfod servers that were removed from memory to make room for "
-                                  "others.")),
+                                  "Times that a source file was not requested from debuginfod servers, because too "
+                                  "many requests were waiting.")),
+      evicted_(metrics.AddCounter(
+          "tributary_symbolizer_sources_evicted_total",
+          "Source files from debuginfod servers that were removed from memory to make room for other source files.")),
       bytes_(metrics.AddGauge("tributary_symbolizer_sources_bytes",
-                              "Bytes of the source files from debuginfod servers that are in memory.")) {
+                              "Memory of the source files from debuginfod servers, in bytes.")) {
   if (options_.in_background) thread_ = std::thread([this] { Run(); });
 }
 

@@ -21,23 +21,24 @@
 
 namespace tributary {
 
-// Fetches texts of source files from debuginfod servers, and keeps them. Find never waits. A file that is not here yet
-// is fetched in the background, on the fetcher's own thread, one file after the other. A later call of Find returns the
-// text, or reports that no server has it. The kept texts have a size limit: the text that was not requested for the
-// longest time is evicted first.
+// Fetches the texts of source files from debuginfod servers, and caches them in memory. Find does not block. If a text
+// is not in the cache, it is fetched in the background, on the fetcher's own thread, one file at a time. A later call
+// of Find returns the text, or State::kNone if it could not be fetched. If the cache is full, the least recently
+// requested texts are evicted.
 class SourceFetcher {
  public:
   static constexpr size_t kPathBytesMax = 4096;
-  static constexpr size_t kFilesMax = 4096;  // remembered, with text or without
+  static constexpr size_t kFilesMax = 4096;  // in the cache, including files that were not found
   static constexpr size_t kWaitingMax = 256;
 
-  // Waits for a server. NotFound: no server has the file. Other errors: a server may have the file another time.
+  // Fetches one file; may block until a server has answered. NotFound: no server has the file. Unavailable: a server
+  // did not answer; the file is requested again after `failed_retry_ns`.
   using Fetch = std::function<absl::StatusOr<std::string>(const ExecutableId& build_id, const std::string& path)>;
   struct Options {
     uint64_t text_bytes_max = 64u << 20;  // limit of all files
     int64_t missing_retry_ns = 3'600 * kNsPerSecond;
     int64_t failed_retry_ns = 60 * kNsPerSecond;
-    bool in_background = true;  // false: FetchWaiting does the work
+    bool in_background = true;  // false: there is no thread; the owner calls FetchWaiting
   };
   enum class State : uint8_t { kNone, kComing, kHere };
   struct Source {
@@ -45,13 +46,14 @@ class SourceFetcher {
     std::shared_ptr<const std::string> text;  // only if state is kHere
   };
 
-  // All references must outlive the object.
+  // All references must outlive the SourceFetcher.
   SourceFetcher(Options options, Fetch fetch, SymbolNotices& notices, const Clock& clock, Metrics& metrics);
   ~SourceFetcher() { Stop(); }
 
-  // `path`: as in debug information. Finds only absolute paths, of executables with a GNU build-id. Any thread.
+  // `path` is the path in the debug information of the executable. Returns kNone for a path that is not absolute, and
+  // for an executable without a GNU build-id. Any thread.
   Source Find(const ExecutableId& build_id, std::string_view path);
-  // Nothing is fetched any more. A running fetch ends soon if it checks stopping().
+  // Starts no more fetches, and waits for the running one, which should check stopping() and end early.
   void Stop();
   bool stopping() const { return stopping_; }
 
@@ -62,11 +64,11 @@ class SourceFetcher {
   struct File {
     State state = State::kComing;
     std::shared_ptr<const std::string> text;
-    MonotonicNs not_before;  // of a missing file: when it may be asked for again
+    MonotonicNs not_before;  // of a file that was not found: time of the next request
     std::list<Key>::iterator used;
   };
   void Run();
-  // Releases the lock while it fetches.
+  // Fetches the first waiting file. Releases the lock during the fetch.
   void FetchNext(std::unique_lock<std::mutex>& lock);
   void Keep(const Key& key, absl::StatusOr<std::string> text);
   void MakeRoom();
@@ -82,7 +84,7 @@ class SourceFetcher {
   std::condition_variable wake_;
   std::atomic<bool> stopping_{false};     // changes under mutex_
   absl::flat_hash_map<Key, File> files_;  // guarded by mutex_, as all members below
-  std::list<Key> recent_;                 // keys of files_, the last asked for first
+  std::list<Key> recent_;                 // keys of files_, the most recently requested first
   std::deque<Key> waiting_;
   uint64_t text_bytes_ = 0;
   std::thread thread_;

@@ -28,7 +28,7 @@ Fd OpenBeneath(int directory, const std::string& path) {
 absl::StatusOr<std::string> ReadText(const Fd& file) {
   struct stat info{};
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return Error(absl::StatusCode::kNotFound, "source: it is not a regular file");
+    return Error(absl::StatusCode::kNotFound, "source: the path does not lead to a regular file");
   }
   return ReadWholeFile(file.get(), SourceFiles::kFileBytesMax, "a source file");
 }

@@ -9,9 +9,10 @@
 
 namespace tributary {
 
-// Texts of source files, from directories that the operator names (--source-dir). A path from debug information is
-// searched below each directory: first the whole path, then without its first folders, one by one, down to two parts.
-// The path is untrusted, so it never leads out of the directory. Any thread; touches the disk.
+// Reads source files from the directories of --source-dir. In each directory it tries the whole path from the debug
+// information first. Then it drops one leading folder after the other, until only one folder and the file name are
+// left: build/src/a/b.c, src/a/b.c, a/b.c. The path is untrusted, so files outside of the directory are not opened, not
+// even through symbolic links. Any thread. Calls read from disk.
 class SourceFiles {
  public:
   static constexpr size_t kFileBytesMax = 4u << 20;
@@ -19,15 +20,15 @@ class SourceFiles {
 
   explicit SourceFiles(std::vector<std::string> directories) : directories_(std::move(directories)) {}
 
-  // Returns the lines [first, last], counted from 1; fewer if the file ends before. NotFound if no directory has the
-  // file.
+  // Returns the lines `first` to `last`, counted from 1. Returns fewer lines if the file is shorter. NotFound if no
+  // directory has the file.
   absl::StatusOr<std::vector<std::string>> Read(std::string_view path, uint32_t first, uint32_t last) const;
 
  private:
   std::vector<std::string> directories_;
 };
 
-// Returns the lines [first, last] of a text, counted from 1; fewer if the text ends before.
+// Returns the lines `first` to `last` of `text`, counted from 1. Returns fewer lines if `text` is shorter.
 std::vector<std::string> CutLines(std::string_view text, uint32_t first, uint32_t last);
 
 }  // namespace tributary

@@ -7,10 +7,10 @@ namespace tributary {
 SymbolDemand::SymbolDemand(Options options, const Clock& clock, Metrics& metrics)
     : options_(options),
       clock_(clock),
-      made_(metrics.AddCounter("tributary_symbolizer_requests_total", "Symbol tables requested from nodes.")),
-      deferred_(metrics.AddCounter("tributary_symbolizer_requests_deferred_total",
-                                   "Symbol tables not requested from nodes yet, because too many requests are "
-                                   "open.")) {}
+      made_(metrics.AddCounter("tributary_symbolizer_requests_total", "Requests to nodes for a symbol table.")),
+      deferred_(metrics.AddCounter(
+          "tributary_symbolizer_requests_deferred_total",
+          "Times that the request for a symbol table was postponed, because too many requests were open.")) {}
 
 bool SymbolDemand::MayAsk(const ExecutableId& id) const {
   const int64_t now = clock_.Monotonic().value;

@@ -13,13 +13,13 @@
 
 namespace tributary {
 
-// One connection of one node: a number that no other connection to this reducer has.
+// The number of a connection of a node. No other connection to this reducer has the same number.
 enum class SymbolAsker : uint64_t { kNone = 0 };
 
-// Remembers which symbol tables were requested from which node, so that a fleet uploads each table once. While the
-// asked node is sending tables, no other node is asked for the tables that the first one still owes, for at most
-// `longest_ns`. When its connection ends, any node may be asked at once. One object per reducer. Any thread; a lock is
-// held only for moments.
+// Remembers which symbol tables were requested from which node, so that only one node of the fleet uploads each table.
+// As long as this node is sending tables, the reducer does not request the missing ones from other nodes, for at most
+// `longest_ns`. When the node's connection ends, the reducer may request them from any node at once. A reducer has one
+// SymbolDemand. Any thread; calls hold a lock only for a short time.
 class SymbolDemand {
  public:
   struct Options {
@@ -27,27 +27,30 @@ class SymbolDemand {
     int64_t longest_ns = 1'800 * kNsPerSecond;  // even with progress: 8 of the largest tables at 1 MiB/s take 1,024 s
     int64_t unavailable_ns = 3'600 * kNsPerSecond;  // after a node reported that no table exists
   };
-  // Limit of executables that are asked for and not yet answered. One of them costs about 100 bytes.
+  // Maximum number of requests that are remembered. A request uses about 100 bytes of memory.
   static constexpr size_t kRequestsMax = 65'536;
-  // Released executables are reported once, at most this many between two calls of ReleasedSince. The rest wait until a
-  // session asks for them.
+  // ReleasedSince returns at most this many executables. If more were released since the last call, it returns the last
+  // ones. The others are requested when a session checks its executables the next time.
   static constexpr size_t kReleasedMax = 4'096;
 
   SymbolDemand(Options options, const Clock& clock, Metrics& metrics);
 
-  bool MayAsk(const ExecutableId& id) const;  // a first check, which claims nothing
-  // Returns true if `asker` should ask for `id`. If so, `id` counts as asked by `asker` from now on.
+  bool MayAsk(const ExecutableId& id) const;  // a quick check, which does not count as a request
+  // Returns true if the table of `id` should be requested over the connection `asker`. If so, the table counts as
+  // requested from now on.
   bool Ask(const ExecutableId& id, SymbolAsker asker);
-  void Progress(SymbolAsker asker);  // the asker's node is sending
+  void Progress(SymbolAsker asker);  // the node is sending a table
 
-  void Answered(const ExecutableId& id);     // the table is here
+  void Answered(const ExecutableId& id);     // the table is stored now
   void Unavailable(const ExecutableId& id);  // no table exists
-  void Defer(const ExecutableId& id);        // the answer was unusable: asked again after the time-out
-  // The answer could not be used: any node may be asked, unless another asker has asked for the table by now.
+  void Defer(const ExecutableId& id);  // the table could not be stored: it may be requested again after `timeout_ns`
+  // The table that `asker` sent was damaged or incomplete: the table may be requested from any node at once, unless it
+  // was already requested over another connection.
   void Release(const ExecutableId& id, SymbolAsker asker);
-  void Release(SymbolAsker asker);  // its connection ended: any node may be asked for the tables that it owes
+  void Release(SymbolAsker asker);  // the connection ended: its missing tables may be requested from any node
 
-  // Returns the executables released since the last call with the same cursor, which begins at 0.
+  // Returns the executables that were released since the last call with this `cursor`, and updates the cursor. The
+  // cursor must be 0 for the first call.
   std::vector<ExecutableId> ReleasedSince(uint64_t& cursor) const;
 
  private:
@@ -61,7 +64,7 @@ class SymbolDemand {
   };
   int64_t NotBefore(const Request& request) const;
   bool HasRoom(int64_t now);
-  void Leave(const ExecutableId& id, const Request& request);  // that asker does not owe `id` any more
+  void Leave(const ExecutableId& id, const Request& request);  // `id` is no longer expected from that connection
   void Pause(const ExecutableId& id, int64_t ns);
   void Remove(const ExecutableId& id, bool released);
 

@@ -87,7 +87,7 @@ SymbolExtractor::SymbolExtractor(Options options, Spawn spawn, Metrics& metrics)
       failed_(metrics.AddCounter("tributary_symbolizer_extractions_failed_total",
                                  "Files from which no symbol table could be made.")),
       deaths_(metrics.AddCounter("tributary_symbolizer_extractor_deaths_total",
-                                 "Processes that died, or took too long, while they read a file with symbols.")),
+                                 "Processes that died or took too long while they read a file with symbols.")),
       stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   TRIBUTARY_CHECK(stop_.valid());
 }
@@ -108,7 +108,7 @@ absl::StatusOr<SymbolExtractor::Extracted> SymbolExtractor::Extract(const Files&
   {
     std::unique_lock lock(mutex_);
     free_.wait(lock, [this] { return stopping_ || running_ < options_.at_once; });
-    if (stopping_) return Error(absl::StatusCode::kUnavailable, "the reducer stops");
+    if (stopping_) return Error(absl::StatusCode::kUnavailable, "the reducer is stopping");
     ++running_;
   }
   absl::StatusOr<Extracted> extracted = RunAndRead(files, claimed);
@@ -150,13 +150,13 @@ absl::Status SymbolExtractor::Run(const Files& files, int output, const Extracto
   }
   const int status = child.End();
   if (ended && WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
-  if (stopped) return Error(absl::StatusCode::kUnavailable, "the reducer stops");
+  if (stopped) return Error(absl::StatusCode::kUnavailable, "the reducer is stopping");
   deaths_.Add();
   if (!ended || (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))) {
-    return Error(
-        absl::StatusCode::kResourceExhausted,
-        fmt::format("reading the file took too long (at most {} s of CPU time), or more memory than the machine has",
-                    options_.cpu_seconds_max));
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("reading the file took too long (the limit is {} s of CPU time), or needed more memory "
+                             "than the machine has",
+                             options_.cpu_seconds_max));
   }
   return Error(absl::StatusCode::kInternal, fmt::format("the process that reads the file ended with {} {}",
                                                         WIFSIGNALED(status) ? "signal" : "exit code",

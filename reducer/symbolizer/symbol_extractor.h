@@ -15,9 +15,9 @@
 
 namespace tributary {
 
-// Makes symbol tables of files, in processes that can do nothing else (extractor_process.h). If a file crashes its
-// reader, or takes too much memory or time, only that process ends. Only a few processes run at a time; callers wait.
-// Any thread.
+// Makes symbol tables from executables and debug files, in sandboxed processes (extractor_process.h). If a file makes
+// its process crash, or needs too much memory or time, only this process ends. At most `at_once` processes run at a
+// time; further calls wait. Any thread.
 class SymbolExtractor {
  public:
   struct Options {
@@ -30,7 +30,7 @@ class SymbolExtractor {
     int file = -1;
     int shared = -1, package = -1;  // -1: not available
   };
-  // Starts the process with these descriptors. A test's Spawn runs without a program.
+  // Starts an extractor process with these file descriptors. SpawnSelf starts the reducer's binary; tests fork instead.
   using Spawn =
       std::function<absl::StatusOr<ChildProcess>(const Files& files, int output, const ExtractorRequest& request)>;
   static absl::StatusOr<ChildProcess> SpawnSelf(const Files& files, int output, const ExtractorRequest& request);
@@ -40,15 +40,16 @@ class SymbolExtractor {
 
   struct Extracted {
     ExecutableId id;
-    std::string encoded;    // from EncodeSymbolTable, of that id; not checked yet
-    std::string shared_id;  // not empty: build-id of the file with the parts that dwz moved, which was not handed over
+    std::string encoded;    // output of EncodeSymbolTable for this id; not checked yet
+    std::string shared_id;  // not empty: build-id of the dwz file that was needed, but not passed
     uint64_t missing_split = 0, malformed = 0, left_out = 0;
   };
-  // `claimed`: the executable that the file must belong to, if known. InvalidArgument, NotFound, with the reason: the
-  // file gives no table. ResourceExhausted: over a limit. Internal: the process died. Unavailable: Stop was called.
+  // `claimed`: the executable to which the file must belong, if known. InvalidArgument, NotFound: no table can be made
+  // from the file; the message says why. ResourceExhausted: over a limit of memory or time. Internal: the process
+  // crashed or sent a wrong answer. Unavailable: Stop was called.
   absl::StatusOr<Extracted> Extract(const Files& files, const ExecutableId& claimed);
 
-  void Stop();  // ends running processes; no new one starts
+  void Stop();  // ends the running processes and starts no new ones
 
  private:
   absl::StatusOr<Extracted> RunAndRead(const Files& files, const ExecutableId& claimed);

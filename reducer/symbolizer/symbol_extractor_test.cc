@@ -71,7 +71,7 @@ TEST_F(SymbolExtractorTest, RefusesAFileOfAnotherExecutable) {
   const auto other = ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string_view("\x01\x02", 2));
   const auto extracted = Extract(OpenSelf(), {}, ForkExtractor, *other);
   EXPECT_EQ(extracted.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(extracted.status().message()), HasSubstr("not 0102"));
+  EXPECT_THAT(std::string(extracted.status().message()), HasSubstr("id 0102 was expected"));
 }
 
 TEST_F(SymbolExtractorTest, LimitsMemory) {

@@ -28,7 +28,8 @@ void SetTime(const std::string& path, UnixNs time) {
   const timespec at = {.tv_sec = time.value / kNsPerSecond, .tv_nsec = time.value % kNsPerSecond};
   const timespec times[] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, at};
   // If this fails, the file is evicted too early at worst.
-  if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) LogDebug("cannot mark {} used: errno {}", path, errno);
+  if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0)
+    LogDebug("cannot set the time of last use of {}: errno {}", path, errno);
 }
 
 absl::StatusOr<SymbolFiles::Row> ReadRow(const std::string& path) {
@@ -106,7 +107,7 @@ absl::StatusOr<SymbolFiles::Contents> SymbolFiles::List() const {
 absl::StatusOr<SymbolFiles::Row> SymbolFiles::Find(const ExecutableId& id) const {
   ASSIGN_OR_RETURN(Row row, ReadRow(PathOf(id)));
   if (row.header.id == id) return row;
-  return Error(absl::StatusCode::kDataLoss, PathOf(id) + ": it belongs to another executable");
+  return Error(absl::StatusCode::kDataLoss, PathOf(id) + ": the table belongs to another executable");
 }
 
 absl::Status SymbolFiles::Put(const TableFile& header, const SymbolTable& table, std::string_view encoded, UnixNs now,
@@ -150,7 +151,7 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolFiles::Load(const Row& 
   if (!encoded.ok()) return bad(Message(encoded.status()));
   auto table = DecodeSymbolTable(*encoded);
   if (!table.ok()) return bad(Message(table.status()));
-  if ((*table)->id() != row.header.id) return bad("it belongs to another executable");
+  if ((*table)->id() != row.header.id) return bad("the table belongs to another executable");
   const std::string_view flat[] = {(*table)->bytes()};
   if (absl::Status written = WriteWholeFile(flat_path, flat, /*durable=*/true); !written.ok()) {
     LogDebug("symbol table stays in memory: {}", Message(written));

@@ -14,16 +14,16 @@
 
 namespace tributary {
 
-// The origin of a table. Stored on disk, so append only.
+// Where a table came from. The values are stored on disk: do not change them, only add new ones.
 enum class SymbolOrigin : uint8_t { kNode = 1, kUpload = 2, kDebugDirectory = 3, kDebuginfod = 4 };
 std::string_view SymbolOriginName(SymbolOrigin origin);
 
 // The directory of symbol tables, one per executable:
-//   ab/ID.tsym           symbols/table_file.h; ab: the id's first byte
-//   ab/ID-CHECKSUM.flat  the same table in the form that look-ups map; made again if it is missing
-// Files are written whole and renamed, so that several reducers may share a directory: each call reads the current
-// files. The time of a file's last use is its modification time. Any thread. Errors: as errno says; DataLoss if a file
-// has wrong contents.
+//   ab/ID.tsym           the table as a file of symbols/table_file.h; ab: the first byte of the executable's id, in hex
+//   ab/ID-CHECKSUM.flat  the same table in the form that is mapped into memory; written again if it is missing
+// Several reducers may share a directory: a new file is written under another name and then renamed, and each call
+// reads the current files. A file's modification time is the time of its last use. Any thread. Errors: DataLoss if the
+// contents of a file are wrong; otherwise the status code for the errno of the failed call.
 class SymbolFiles {
  public:
   struct Row {
@@ -46,14 +46,14 @@ class SymbolFiles {
   // Creates the directory if it is missing.
   static absl::StatusOr<SymbolFiles> Open(std::string directory);
 
-  absl::StatusOr<Contents> List() const;                   // without files that make no sense
-  absl::StatusOr<Row> Find(const ExecutableId& id) const;  // or NotFound
-  // Writes both forms.
+  absl::StatusOr<Contents> List() const;                   // without unreadable and misnamed files
+  absl::StatusOr<Row> Find(const ExecutableId& id) const;  // NotFound: there is no table
+  // Writes the .tsym file and the .flat file.
   absl::Status Put(const TableFile& header, const SymbolTable& table, std::string_view encoded, UnixNs now,
                    Row* row) const;
   absl::Status SetContested(const Row& row) const;
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const Row& row) const;
-  void Touch(const Row& row, UnixNs time) const;  // marks both forms
+  void Touch(const Row& row, UnixNs time) const;  // sets the time of last use of both files
   void Delete(const ExecutableId& id) const;
   void DeleteFlat(const Row& row) const;
   void DeleteFlat(const Flat& flat) const;

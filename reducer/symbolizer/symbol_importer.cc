@@ -23,9 +23,9 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::Import(const File& file
   const ssize_t n = pread(file.fd, begin, sizeof(begin), 0);
   if (n < 0) return ErrnoStatus("read", file.name, errno);
   const std::string_view magic(begin, static_cast<size_t>(n));
-  absl::StatusOr<Imported> imported =
-      Error(absl::StatusCode::kInvalidArgument,
-            "it is neither an ELF file (an executable, a library or a debug file) nor a symbol table file (.tsym)");
+  absl::StatusOr<Imported> imported = Error(
+      absl::StatusCode::kInvalidArgument,
+      "the file is neither an ELF file (an executable, a library or a debug file) nor a symbol table file (.tsym)");
   if (magic == kTableFileMagic) {
     imported = ImportTable(file);
   } else if (magic.starts_with(kElfMagic)) {
@@ -39,7 +39,8 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::Import(const File& file
   }
   const ExecutableId& id = imported->kept.row.header.id;
   if (imported->kept.contested) {
-    imported->remarks.push_back("another file with this build-id has different code: the better table is kept");
+    imported->remarks.push_back(
+        "another file with this build-id has different code: only the better symbol table is kept");
   }
   for (const std::string& remark : imported->remarks) notices_.Add(id, fmt::format("{}: {}", file.name, remark));
   return imported;
@@ -55,8 +56,8 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::ImportTable(const File&
   }
   RETURN_IF_ERROR(encoded.status());
   if (file.claimed.known() && header->id != file.claimed) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("it is the table of {}, not of {}", header->id.ToString(), file.claimed.ToString()));
+    return Error(absl::StatusCode::kInvalidArgument, fmt::format("the file is the symbol table of {}, not of {}",
+                                                                 header->id.ToString(), file.claimed.ToString()));
   }
   Imported imported;
   ASSIGN_OR_RETURN(imported.kept, store_.Put(header->id, *encoded, file.origin));
@@ -76,20 +77,23 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::ImportElf(const File& f
   Imported imported;
   if (!extracted.shared_id.empty()) {
     imported.remarks.push_back(
-        fmt::format("dwz moved part of its debug information to the file with build-id {}, which the reducer "
-                    "does not have: use `tributary symbols push` on a machine that has that file",
+        fmt::format("dwz moved a part of the debug information to the file with build-id {}, which the reducer does "
+                    "not have: use `tributary symbols push` on a machine that has this second file",
                     shared_id ? shared_id->ToString() : "unknown"));
   }
   if (extracted.missing_split > 0) {
-    imported.remarks.push_back(fmt::format(
-        "the debug information of {} units is in .dwo files: use `tributary symbols push` on a machine that has them",
-        extracted.missing_split));
+    imported.remarks.push_back(
+        fmt::format("the debug information of {} compile units is in .dwo files: use `tributary symbols push` on a "
+                    "machine that has these files",
+                    extracted.missing_split));
   }
   if (extracted.malformed > 0) {
-    imported.remarks.push_back(fmt::format("{} units of its debug information cannot be read", extracted.malformed));
+    imported.remarks.push_back(
+        fmt::format("{} compile units of the debug information cannot be read", extracted.malformed));
   }
   if (extracted.left_out > 0) {
-    imported.remarks.push_back(fmt::format("{} names or ranges are over a limit and left out", extracted.left_out));
+    imported.remarks.push_back(
+        fmt::format("{} names or address ranges were left out, because they exceed a limit", extracted.left_out));
   }
   ASSIGN_OR_RETURN(imported.kept, store_.Put(extracted.id, extracted.encoded, file.origin));
   return imported;

@@ -13,11 +13,12 @@
 
 namespace tributary {
 
-// Turns a file from any source into a table in the store. An extractor process reads an executable or a debug file. A
-// table's file (symbols/table_file.h) is checked. Any thread; takes as long as reading the file takes.
+// Makes a symbol table from an executable, a debug file or a symbol table file, and stores it. An extractor process
+// reads executables and debug files, because they are untrusted. A symbol table file (symbols/table_file.h) is checked
+// in this process. Any thread. Import blocks until the table is stored, which may take minutes for a large file.
 class SymbolImporter {
  public:
-  // Finds the file with the parts that dwz moved, by its build-id. The Fd is not valid if the file is not here.
+  // Finds the file into which dwz moved shared debug information. The Fd is invalid if the file was not found.
   using FindShared = std::function<Fd(const ExecutableId& build_id)>;
 
   SymbolImporter(SymbolStore& store, SymbolExtractor& extractor, SymbolNotices& notices)
@@ -27,15 +28,16 @@ class SymbolImporter {
   struct File {
     int fd = -1;
     int package = -1;      // its .dwp; −1: none
-    ExecutableId claimed;  // the executable that it must belong to, if known
+    ExecutableId claimed;  // the executable to which the file must belong, if known
     SymbolOrigin origin = SymbolOrigin::kUpload;
     std::string_view name;  // for messages
   };
   struct Imported {
     SymbolStore::Kept kept;
-    std::vector<std::string> remarks;  // about missing or odd parts, each a sentence
+    std::vector<std::string> remarks;  // sentences about debug information that is missing or could not be read
   };
-  // Errors: SymbolExtractor's and SymbolStore::Put's. All except Unavailable are added to the notices, too.
+  // Returns the errors of SymbolExtractor::Extract and SymbolStore::Put. Adds each error except Unavailable to the
+  // notices, and also each remark.
   absl::StatusOr<Imported> Import(const File& file);
 
  private:

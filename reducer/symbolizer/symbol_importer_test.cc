@@ -72,7 +72,7 @@ TEST_F(SymbolImporterTest, RefusesFalseFilesAndAddsNotices) {
   const auto list = notices_.List();
   ASSERT_EQ(list.size(), 4u);
   EXPECT_EQ(list[3].executable, "02ab");
-  EXPECT_THAT(list[3].text, HasSubstr("it is the table of 01ab, not of 02ab"));
+  EXPECT_THAT(list[3].text, HasSubstr("the file is the symbol table of 01ab, not of 02ab"));
   EXPECT_THAT(list[2].text, HasSubstr("neither an ELF file"));
   EXPECT_EQ(list[2].times, 2u);
 }

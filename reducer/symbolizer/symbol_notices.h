@@ -12,9 +12,10 @@
 
 namespace tributary {
 
-// Recent problems with symbols, for the page: files with wrong contents, unreadable directories, servers that do not
-// answer. New problems are also logged, at most kLoggedPerMinute lines a minute. The last kKeptMax problems are kept. A
-// repeated problem increases its count. Any thread.
+// The recent problems with symbols that the web page and `tributary symbols` show: files with wrong contents,
+// unreadable directories, servers that do not answer. Add also logs a problem, unless the problem is already in the
+// list or more than kLoggedPerMinute problems occur in one minute. The list contains the last kKeptMax problems. If a
+// problem occurs again, its count increases by one. Any thread.
 class SymbolNotices {
  public:
   static constexpr size_t kKeptMax = 200;
@@ -23,7 +24,7 @@ class SymbolNotices {
 
   struct Notice {
     UnixNs at;               // the last time
-    std::string executable;  // "": of no executable
+    std::string executable;  // "": the problem concerns no single executable
     std::string text;
     uint64_t times = 1;
   };

@@ -73,20 +73,23 @@ struct SymbolStore::Impl {
         evicted_disk(Evictions(m, "disk")),
         unreadable(m.AddCounter("tributary_symbolizer_unreadable_tables_total",
                                 "Stored symbol tables that could not be read; they are requested again.")),
-        tables(m.AddGauge("tributary_symbolizer_tables", "Symbol tables that are stored.")),
-        stored_bytes(m.AddGauge("tributary_symbolizer_stored_bytes",
-                                "Bytes of symbol tables on disk, without the mapped forms made from them.")),
-        flat_bytes(m.AddGauge("tributary_symbolizer_flat_bytes",
-                              "Bytes on disk of the mapped forms that were made from symbol tables.")) {}
+        tables(m.AddGauge("tributary_symbolizer_tables", "Symbol tables on disk.")),
+        stored_bytes(m.AddGauge(
+            "tributary_symbolizer_stored_bytes",
+            "Bytes of the symbol tables on disk, without the uncompressed copies (mapped forms) that queries read.")),
+        flat_bytes(m.AddGauge(
+            "tributary_symbolizer_flat_bytes",
+            "Bytes of the uncompressed copies of symbol tables (mapped forms) on disk, which queries read.")) {}
 
   static Counter& Uploads(Metrics& m, std::string_view result) {
-    return m.AddCounter("tributary_symbolizer_uploads_total", "Symbol tables that the reducer received, by result.",
+    return m.AddCounter("tributary_symbolizer_uploads_total",
+                        "Symbol tables that nodes or users sent, and answers that a node has no table, by result.",
                         {{"result", std::string(result)}});
   }
   static Counter& Evictions(Metrics& m, std::string_view from) {
     return m.AddCounter("tributary_symbolizer_evictions_total",
-                        "Files removed to keep within --symbols-max-bytes, least recently used first; from: disk "
-                        "(symbol tables) or flat (their mapped forms).",
+                        "Files that were removed because of --symbols-max-bytes, the least recently used first; from: "
+                        "disk (symbol tables) or flat (their uncompressed copies).",
                         {{"from", std::string(from)}});
   }
 
@@ -259,11 +262,11 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
     impl_->uploads_refused.Add();
     return Error(absl::StatusCode::kInvalidArgument, fmt::format("symbol table of {}: {}", id.ToString(), why));
   };
-  if (!id.known()) return refuse("the executable is not known");
-  if (encoded.size() > kEncodedSymbolsMax) return refuse("too large");
+  if (!id.known()) return refuse("the id of the executable is unknown");
+  if (encoded.size() > kEncodedSymbolsMax) return refuse("the table is too large");
   absl::StatusOr<std::shared_ptr<const SymbolTable>> table = DecodeSymbolTable(encoded);
   if (!table.ok()) return refuse(Message(table.status()));
-  if ((*table)->id() != id) return refuse("it is the table of " + (*table)->id().ToString());
+  if ((*table)->id() != id) return refuse("the table belongs to " + (*table)->id().ToString());
   TableFile header = DescribeTable(**table, encoded);
   header.origin = static_cast<uint8_t>(origin);
   header.stored_at = impl_->clock.Unix();
@@ -277,9 +280,10 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
     header.contested = before->header.contested || kept.contested;
     if (kept.contested) {
       impl_->uploads_contested.Add();
-      LogWarning("two different files have the same build-id, the better table is kept executable={} kept={} other={}",
-                 id.ToString(), SymbolSourceName(replaces ? header.source : before->header.source),
-                 SymbolSourceName(replaces ? before->header.source : header.source));
+      LogWarning(
+          "two different files have the same build-id, the better symbol table is kept executable={} kept={} other={}",
+          id.ToString(), SymbolSourceName(replaces ? header.source : before->header.source),
+          SymbolSourceName(replaces ? before->header.source : header.source));
     }
     if (!replaces) {
       impl_->demand.Answered(id);
@@ -297,13 +301,13 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
   absl::Status written = impl_->files.Put(header, **table, encoded, impl_->clock.Unix(), &kept.row);
   if (written.ok() && DiskBytes(kept.row) > impl_->options.disk_bytes_max / 2) {
     impl_->files.Delete(id);
-    written =
-        Error(absl::StatusCode::kResourceExhausted,
-              fmt::format("the table has {} bytes, more than half of --symbols-max-bytes", kept.row.stored_bytes));
+    written = Error(absl::StatusCode::kResourceExhausted,
+                    fmt::format("the table takes {} bytes on disk, which is more than half of --symbols-max-bytes",
+                                kept.row.stored_bytes));
   }
   if (!written.ok()) {
     impl_->uploads_no_room.Add();
-    return WithContext(written, "keep symbol table of " + id.ToString());
+    return WithContext(written, "store symbol table of " + id.ToString());
   }
   impl_->demand.Answered(id);
   impl_->uploads_stored.Add();

@@ -18,44 +18,44 @@
 
 namespace tributary {
 
-// The fleet's symbol tables by ExecutableId: files in a directory (symbol_files.h) that several reducers may share. The
-// tables in use are mapped. If an executable has two tables, the better one stays. One object per reducer. Every method
-// may be called from any thread, and touches the disk. SymbolDemand remembers the requests to nodes, so that an
-// executable is uploaded once for the whole fleet.
+// Stores the symbol tables of all executables of the fleet, as files in a directory (symbol_files.h) that several
+// reducers may share. Tables in use are mapped into memory. If a second table for an executable arrives, only the
+// better one is kept. A reducer has one SymbolStore. Any thread may call any method; methods read or write files. A
+// SymbolDemand remembers which tables were requested, so that only one node uploads the table of an executable.
 class SymbolStore {
  public:
   struct Options {
     std::string directory;
-    uint64_t disk_bytes_max = 4ull << 30;  // half for tables, half for their flat forms; least used are evicted first
-    size_t mapped_max = 8192;              // tables; the least recently used are evicted first
-    int64_t rescan_ns = 60'000'000'000;    // a list of the directory is used for at most this long
+    uint64_t disk_bytes_max = 4ull << 30;  // half for .tsym files, half for .flat files; least used are deleted first
+    size_t mapped_max = 8192;              // tables; the least recently used are unmapped first
+    int64_t rescan_ns = 60'000'000'000;    // List reads the directory again after this time
     SymbolDemand::Options demand;
   };
   static absl::StatusOr<std::unique_ptr<SymbolStore>> Open(Options options, const Clock& clock, Metrics& metrics);
   ~SymbolStore();
 
-  // Returns true if session `asker` should now ask a node that can read `id` for its table. Returns false if the table
-  // is here, or if SymbolDemand refuses.
+  // Returns true if the table of `id` should now be requested over the connection `asker`. Returns false if the table
+  // is already stored, or if SymbolDemand::Ask returns false.
   bool ShouldRequest(const ExecutableId& id, SymbolAsker asker = SymbolAsker::kNone);
   SymbolDemand& demand();
 
   struct Kept {
     bool stored = false;     // false: the existing table is equal or better
     bool contested = false;  // the new table describes other code than the existing table
-    SymbolFiles::Row row;    // the row that is kept now
+    SymbolFiles::Row row;    // describes the table that is stored now
   };
-  // `encoded`: EncodeSymbolTable's bytes; its id must be `id`. InvalidArgument: the table was refused and counted.
-  // ResourceExhausted: the store has no space for it.
+  // `encoded` is the output of EncodeSymbolTable for `id`. InvalidArgument: `encoded` is not a valid table of `id`.
+  // ResourceExhausted: the table is larger than half of `disk_bytes_max`, or the disk is full.
   absl::StatusOr<Kept> Put(const ExecutableId& id, std::string_view encoded, SymbolOrigin origin);
   void PutUnavailable(const ExecutableId& id, std::string_view why);
 
-  // Returns nullptr if there is no table (yet), or if it cannot be read.
+  // Returns the table, or nullptr if no table is stored so far or the table cannot be read.
   std::shared_ptr<const SymbolTable> Get(const ExecutableId& id);
-  // Returns Get as a function. The store must outlive the function.
+  // Returns a function that calls Get. The store must outlive this function.
   SymbolLookup lookup() {
     return [this](const ExecutableId& id) { return Get(id); };
   }
-  // Returns the row of the table, or NotFound.
+  // Returns the description of the stored table. NotFound: no table is stored.
   absl::StatusOr<SymbolFiles::Row> Find(const ExecutableId& id) const;
   absl::StatusOr<std::vector<SymbolFiles::Row>> List();
 

@@ -13,10 +13,10 @@
 
 namespace tributary {
 
-// These functions make the bodies of docs/api.md. Pure: the same arguments give the same bytes.
+// These functions return the JSON bodies that docs/api.md describes. The result depends only on the arguments.
 
 std::string ErrorJson(std::string_view message);
-// `type`: the type that an answer's values measure.
+// `type` is the sample type of the values in the answer.
 std::string FlameGraphJson(const QueryRequest& request, const SampleTypeInfo& type, const FlameGraph& graph);
 std::string TopJson(const SampleTypeInfo& type, const std::vector<TopFunction>& functions, uint64_t total_value,
                     uint64_t total_count);

@@ -154,21 +154,20 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
       started_(context.clock.Monotonic()),
       slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.queries_max, 1))),
       upload_slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.uploads_max, 1))),
-      running_(context.metrics.AddGauge("tributary_query_running", "Queries that run now.")),
+      running_(context.metrics.AddGauge("tributary_query_running", "Queries that are running.")),
       refused_host_(Refusals("host")),
       refused_method_(Refusals("method")),
       refused_busy_(Refusals("busy")) {
   auto add = [&](std::string_view name, Answer (Api::*run)(const Params&, QueryRequest)) {
     Metrics::Labels labels = {{"api", std::string(name)}};
     Query query{.name = name, .run = run};
-    query.requests = &context.metrics.AddCounter("tributary_query_requests_total", "Queries that were run.", labels);
+    query.requests =
+        &context.metrics.AddCounter("tributary_query_requests_total", "Queries that the reducer has run.", labels);
     query.errors = &context.metrics.AddCounter("tributary_query_errors_total",
                                                "Queries that were answered with an error.", labels);
-    query.duration_ns =
-        &context.metrics.AddDurationCounter("tributary_query_duration_seconds_total",
-                                            "Time that queries ran, without the time in which they waited for their "
-                                            "turn.",
-                                            labels);
+    query.duration_ns = &context.metrics.AddDurationCounter(
+        "tributary_query_duration_seconds_total",
+        "Time that queries took, without the time that they waited for other queries to end.", labels);
     queries_.emplace(fmt::format("/api/v1/{}", name), query);
   };
   add("flamegraph", &Api::FlameGraphAnswer);
@@ -184,9 +183,11 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
 }
 
 Counter& Api::Refusals(std::string_view reason) {
-  return context_.metrics.AddCounter("tributary_query_refusals_total",
-                                     "Requests that were refused before any work was done.",
-                                     {{"reason", std::string(reason)}});
+  return context_.metrics.AddCounter(
+      "tributary_query_refusals_total",
+      "HTTP requests that were refused, by reason; host: a host name that is not allowed; method: neither GET nor "
+      "HEAD; busy: too many queries or uploads were running.",
+      {{"reason", std::string(reason)}});
 }
 
 WebResponse Api::Handle(const WebRequest& request) {
@@ -205,10 +206,10 @@ WebResponse Api::Handle(const WebRequest& request) {
 WebResponse Api::Route(const WebRequest& request) {
   if (require_local_host_ && !IsLocalHost(request.host, options_.host)) {
     refused_host_.Add();
-    WebResponse response = Json(ErrorJson(
-        fmt::format("this server accepts the host names localhost, 127.0.0.1 and [::1], not '{}'; to serve other "
-                    "names, listen on another address than loopback (--http-listen)",
-                    EscapeForDisplay(std::string_view(request.host).substr(0, 64)))));
+    WebResponse response =
+        Json(ErrorJson(fmt::format("this server accepts the host names localhost, 127.0.0.1 and [::1], not '{}'; to "
+                                   "allow other host names, set --http-listen to an address that is not loopback",
+                                   EscapeForDisplay(std::string_view(request.host).substr(0, 64)))));
     response.status = 403;
     return response;
   }
@@ -249,7 +250,7 @@ WebResponse Api::RunQuery(Query& query, const Params& params) {
   Slot slot(*this, options_.queue_timeout_ms);
   if (!slot.held() || stopping_) {
     refused_busy_.Add();
-    WebResponse response = Json(Error(absl::StatusCode::kUnavailable, "too many queries are running: ask again soon"));
+    WebResponse response = Json(Error(absl::StatusCode::kUnavailable, "too many queries are running: try again soon"));
     response.headers.emplace_back("Retry-After", "1");
     return response;
   }
@@ -345,8 +346,8 @@ Api::Answer Api::RolloutsAnswer(const Params& params, QueryRequest request) {
 
 WebResponse Api::TakeUpload(const WebRequest& request) {
   if (context_.importer == nullptr) {
-    WebResponse response =
-        UploadError(Error(absl::StatusCode::kInvalidArgument, "this reducer takes no uploads (--symbol-uploads off)"));
+    WebResponse response = UploadError(
+        Error(absl::StatusCode::kInvalidArgument, "this reducer accepts no uploads (--symbol-uploads off)"));
     response.status = 403;
     return response;
   }

@@ -18,28 +18,29 @@
 
 namespace tributary {
 
-// A file of the page; views live as long as the binary.
+// A file of the web page. The bytes are part of the binary, so the views are always valid.
 struct PageFile {
   std::string_view path;  // "index.html" is also "/"
   std::string_view content_type;
   std::string_view bytes;
 };
 
-// The path to which files with symbols are PUT.
+// The path for uploads (PUT) of files with symbols.
 constexpr std::string_view kUploadPath = "/api/v1/symbols";
 
-// Answers every path of docs/api.md, and the page, without sockets. Any number of threads may call Handle; at most
-// `queries_max` of them are in the query engine at once.
+// Answers the HTTP requests for the paths in docs/api.md and for the page. It does not use sockets: HttpServer calls
+// Handle. Any number of threads may call Handle, but at most `queries_max` of them run a query at the same time.
 class Api {
  public:
-  // `page` is empty if the reducer was built without a page.
+  // `page` contains the files of the page. It is empty if the reducer was built without the page.
   Api(const WebServer::Options& options, const WebContext& context, std::span<const PageFile> page);
 
   WebResponse Handle(const WebRequest& request);
 
-  // Until this is called, only requests with a Host that names this machine are answered.
+  // Accepts requests with any Host header. Before this call, Handle refuses requests whose Host header is not a name of
+  // this machine (see host_check.h).
   void ServeAnyHost() { require_local_host_ = false; }
-  // Ends running queries soon and refuses new ones.
+  // Makes running queries end soon with an error, and refuses new queries.
   void Stop() { stopping_ = true; }
 
  private:

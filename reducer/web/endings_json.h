@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// Writes the endings that are not 0.
+// Writes an object with the number of stacks per ending. Leaves out endings with 0 stacks.
 inline void Endings(JsonWriter& json, std::string_view key, const uint64_t (&endings)[kEndingCount]) {
   json.Key(key);
   json.BeginObject();

@@ -4,9 +4,9 @@
 
 namespace tributary {
 
-// Returns true if a server that only this machine can reach may answer a request with this Host header. A foreign page
-// with a name that was made to resolve to 127.0.0.1 (DNS rebinding) sends the page's own name. `bound_host`: the
-// address on which the server was configured to listen.
+// Returns true if a server that listens only on loopback may answer a request with this Host header. This prevents DNS
+// rebinding: a foreign web page, whose name was made to resolve to 127.0.0.1, sends requests with its own name as Host.
+// `bound_host` is the configured listen address; it is allowed as Host, too.
 bool IsLocalHost(std::string_view host_header, std::string_view bound_host);
 
 }  // namespace tributary

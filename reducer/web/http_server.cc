@@ -244,8 +244,9 @@ struct HttpServer::Impl {
         protocol(std::move(handler), options),
         waiting(options.connections_waiting_max),
         connections(metrics.AddGauge("tributary_web_connections", "HTTP connections that are open.")),
-        refused(metrics.AddCounter("tributary_web_connections_refused_total",
-                                   "HTTP connections answered 503 because too many were waiting.")) {}
+        refused(metrics.AddCounter(
+            "tributary_web_connections_refused_total",
+            "HTTP connections that were answered with status 503, because too many connections were waiting.")) {}
 
   void Accept() {
     while (true) {

@@ -16,12 +16,11 @@
 
 namespace tributary {
 
-// The body of an upload, after the headers.
+// The body of an upload request.
 class HttpBody {
  public:
   virtual ~HttpBody() = default;
-  // Passes the whole body to `take`, piece by piece, until `take` returns false. Returns false if the end was not
-  // reached.
+  // Passes the body to `take` in pieces. Stops if `take` returns false. Returns true if the whole body was passed.
   virtual bool Read(const std::function<bool(std::string_view piece)>& take) = 0;
 };
 
@@ -40,31 +39,32 @@ struct WebResponse {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-// HTTP/1.1 for answers that depend only on the request line, and for uploads to one path. Other bodies are not read: a
-// request that has one is answered and its connection is closed. Sockets, deadlines and threads are our own code.
-// cpp-httplib parses and writes messages; only http_server.cc uses it. A connection takes a thread while it is open.
-// More connections wait, up to a limit; beyond it they are answered 503. A request that is too long or too slow ends
-// its connection.
+// An HTTP/1.1 server that passes the request line and the Host header to a handler. It reads request bodies only for
+// uploads (PUT) to one path. After a request with a body, it sends the answer and closes the connection. Our own code
+// handles sockets, deadlines and threads. The library cpp-httplib parses and writes messages; only http_server.cc uses
+// it. Each open connection uses a thread. If no thread is free, up to `connections_waiting_max` connections wait; more
+// connections are answered with status 503. If a request is too long or too slow, its connection is closed.
 class HttpServer {
  public:
   struct Options {
     size_t connections_max = 32;
     size_t connections_waiting_max = 128;
-    size_t request_bytes_max = 32u << 10;  // line and headers; a request line is at most 8 KiB all the same
+    size_t request_bytes_max = 32u << 10;  // request line and headers; the request line also has a limit of 8 KiB
     int64_t request_timeout_ms = 10'000;   // from its first byte to its last
     int64_t idle_timeout_ms = 5'000;       // between requests of a connection
     int64_t write_timeout_ms = 10'000;     // without any progress
     std::string upload_path;               // "": none
     uint64_t upload_bytes_max = 0;
-    int64_t upload_stall_ms = 30'000;  // between two pieces of an upload
+    int64_t upload_stall_ms = 30'000;  // maximum time between two pieces of an upload
   };
-  // Called on connection threads, several at once. If it throws, the answer is a 500.
+  // The handler runs on the threads of connections, so several calls may run at the same time. If it throws an
+  // exception, the answer has status 500.
   using Handler = std::function<WebResponse(const WebRequest&)>;
 
-  // Starts the server on a socket that already listens. Errors are those of errno.
+  // Starts the server on a socket that already listens. Returns an error if no eventfd can be created.
   static absl::StatusOr<std::unique_ptr<HttpServer>> StartOn(ListeningSocket listening, Options options,
                                                              Handler handler, Metrics& metrics);
-  ~HttpServer();  // stops accepting, waits for running answers, joins
+  ~HttpServer();  // stops accepting connections, and waits for the answers in progress
 
   uint16_t port() const;
 

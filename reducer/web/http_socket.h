@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// A listening TCP socket, non-blocking. Unlike the defaults of cpp-httplib it never shares its port with another
-// process.
+// A non-blocking TCP socket that listens. Unlike a socket with the defaults of cpp-httplib, it does not share its port
+// with other processes.
 struct ListeningSocket {
   Fd fd;
   uint16_t port = 0;

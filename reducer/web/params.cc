@@ -39,7 +39,7 @@ absl::Status ParseNames(const Params& params, QueryRequest* request) {
   } else if (frames == "address") {
     request->frames = FrameNames::kAddress;
   } else {
-    return Invalid(fmt::format("frames: '{}' is not function or address", Shown(frames)));
+    return Invalid(fmt::format("frames: '{}' must be function or address", Shown(frames)));
   }
   return absl::OkStatus();
 }

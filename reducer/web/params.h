@@ -11,13 +11,13 @@
 
 namespace tributary {
 
-// Parses the parameters that docs/api.md allows in the query part of a URL. Every error is InvalidArgument, names the
-// parameter and shows correct values.
+// These functions parse the URL parameters that docs/api.md describes. All errors have the code InvalidArgument and a
+// message that says which values are valid.
 
 using Params = std::map<std::string, std::string>;
 
-// Parses a Unix time in ms, `now`, or a time relative to now: `-60s`, `now-5m`, `-1h` (ms, s, m, h, d). The result is
-// in whole milliseconds.
+// Parses a Unix time in ms, `now`, or a time relative to now, such as `-60s`, `now-5m` or `-1h`. The units are ms, s,
+// m, h and d. The result is rounded down to a whole ms.
 absl::StatusOr<UnixNs> ParseTime(std::string_view text, UnixNs now);
 absl::StatusOr<QueryRequest> ParseQuery(const Params& params, UnixNs now);
 absl::StatusOr<uint64_t> ParseNumber(const Params& params, const std::string& name, uint64_t value_if_none,

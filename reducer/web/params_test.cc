@@ -72,7 +72,7 @@ TEST(ParseQuery, ErrorsNameTheParameter) {
   auto error = [](Params params) { return Message(ParseQuery(params, kNow).status()); };
   EXPECT_THAT(error({{"from", "x"}}), HasSubstr("from: 'x' is not a time"));
   EXPECT_THAT(error({{"to", "-5"}}), HasSubstr("to: '-5' is not a time"));
-  EXPECT_THAT(error({{"frames", "lines"}}), HasSubstr("frames: 'lines' is not function or address"));
+  EXPECT_THAT(error({{"frames", "lines"}}), HasSubstr("frames: 'lines' must be function or address"));
   EXPECT_THAT(error({{"query", "{"}}), HasSubstr("selector"));
   EXPECT_THAT(error({{"from", std::string(100'000, '\x1b')}}), ::testing::SizeIs(::testing::Lt(1000u)));
 }

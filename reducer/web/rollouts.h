@@ -9,16 +9,17 @@
 
 namespace tributary {
 
-// The time on each side of a rollout over which CPU time is compared.
+// The CPU time of this period before a rollout is compared with the CPU time of the same period after the rollout.
 constexpr int64_t kRolloutWindowNs = 30 * kNsPerMinute;
 
 struct RolloutsRequest {
   size_t limit = 100;
-  bool with_cpu = false;  // for each rollout, which takes two queries
+  bool with_cpu = false;  // adds the values before and after each rollout, with two queries per rollout
 };
 
-// Returns the answer of /api/v1/rollouts: the rollouts within the range of workloads that the selector selects, newest
-// first. `query`'s sample type is the type of the CPU time. `log` null: no rollouts. Returns the engine's errors.
+// Returns the answer of /api/v1/rollouts: the rollouts in the time range of `query`, newest first, of the workloads and
+// services that its selector selects. If `with_cpu` is set, the values before and after a rollout have the sample type
+// of `query`. If `log` is nullptr, there are no rollouts. Returns the errors of `engine`.
 absl::StatusOr<std::string> RolloutsJson(QueryEngine& engine, const RolloutLog* log, const QueryRequest& query,
                                          const RolloutsRequest& request, UnixNs now);
 

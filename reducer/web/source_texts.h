@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// A piece of a source file.
+// Some consecutive lines of a source file.
 struct SourceText {
   std::string file;
   uint32_t first_line = 1;
@@ -21,8 +21,9 @@ struct SourceTexts {
   std::vector<std::string> coming;  // files that are being fetched
 };
 
-// Returns the text around the lines of each file, if it is known: from a directory, else from a server (`fetched`;
-// nullptr: no server). Returns as many files as an answer may have. Does not wait for a server.
+// Returns the source text around `lines`, file by file. Reads a file from the directories in `files`. If no directory
+// has the file, takes it from `fetched`, which requests files from a server in the background. `fetched` may be
+// nullptr. Returns at most 16 files. Does not wait for a server.
 SourceTexts ReadSources(const FunctionLines& lines, const SourceFiles& files, SourceFetcher* fetched);
 
 }  // namespace tributary

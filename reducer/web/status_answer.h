@@ -9,7 +9,8 @@
 
 namespace tributary {
 
-// Makes the body of /api/v1/status (docs/api.md). Pure, like the functions in answers.h.
+// StatusJson returns the JSON body of /api/v1/status (docs/api.md). Like the functions in answers.h, it depends only on
+// its arguments.
 
 struct ReducerStatus {
   int64_t uptime_s = 0;
@@ -19,7 +20,7 @@ struct ReducerStatus {
   uint64_t symbol_tables = 0;
   std::vector<MetadataStore::Cluster> clusters;
 };
-// `connected`: for the node with the same index.
+// connected[i] is true if nodes[i] is connected.
 std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
                        const ReducerStatus& reducer);
 

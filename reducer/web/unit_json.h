@@ -5,7 +5,7 @@
 
 namespace tributary {
 
-// Writes "unit", and "aggregation" if values are not sums.
+// Writes the field "unit". For a gauge, whose values are not sums, also writes "aggregation".
 inline void WriteUnit(JsonWriter& json, const SampleTypeInfo& type) {
   json.Field("unit", type.unit);
   if (type.is_gauge()) json.Field("aggregation", "last");

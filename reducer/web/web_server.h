@@ -22,17 +22,17 @@
 
 namespace tributary {
 
-// The status that the pipeline reports to the web server, in addition to the store's data. Any thread may call every
-// method, at any time between Start and the server's destruction.
+// The web server reads status from the pipeline through this interface, in addition to the data in the store. The
+// server calls the methods on any of its threads, until it is destroyed.
 class StatusSource {
  public:
   virtual ~StatusSource() = default;
-  virtual bool IsConnected(std::string_view node_id) const = 0;  // a session of that node is open now
+  virtual bool IsConnected(std::string_view node_id) const = 0;  // true: a session of that node is open
   virtual std::string NotReady() const = 0;  // "": ready; else a sentence that says what is not ready
-  virtual uint32_t shards() const = 0;       // shards that are written now
+  virtual uint32_t shards() const = 0;       // number of shards that new samples are written to
 };
 
-// The data that the web server shows, and the destination of uploads. All of it must outlive the server.
+// The components that the web server uses. All of them must outlive the server.
 struct WebContext {
   QueryEngine& engine;
   StatusSource& status;
@@ -40,7 +40,7 @@ struct WebContext {
   SymbolImporter* importer;  // nullptr: uploads are refused
   const SymbolNotices& notices;
   const SourceFiles& sources;
-  SourceFetcher* fetched_sources;  // nullptr: no server for other source files
+  SourceFetcher* fetched_sources;  // nullptr: source files come only from `sources`
   store::Store& store;
   Metrics& metrics;
   const Clock& clock;
@@ -48,11 +48,11 @@ struct WebContext {
   const RolloutLog* rollouts = nullptr;     // nullptr: there are no rollouts
 };
 
-// The HTTP side of the reducer: docs/api.md, /metrics, the health checks and the page. Answers on its own threads:
-// `connections_max` threads hold connections, and at most `queries_max` of them run a query at once. The others wait up
-// to `queue_timeout_ms` and then answer 503. Against DNS rebinding, a server bound to loopback answers only if Host is
-// localhost, 127.0.0.1, [::1] or `host`. A request must arrive in full within `request_bytes_max` and
-// `request_timeout_ms`.
+// The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the page. It has
+// `connections_max` threads, each for one connection. At most `queries_max` of these threads run a query at the same
+// time. Other queries wait up to `queue_timeout_ms` and are then answered with status 503. To prevent DNS rebinding, a
+// server that listens on loopback answers only requests whose Host is localhost, 127.0.0.1, [::1] or `host`. A request
+// may have at most `request_bytes_max` and must arrive within `request_timeout_ms`; uploads have their own limits.
 class WebServer {
  public:
   struct Options {
@@ -63,17 +63,19 @@ class WebServer {
     size_t request_bytes_max = 32u << 10;
     int64_t request_timeout_ms = 10'000;
     int64_t queue_timeout_ms = 10'000;
-    int64_t query_timeout_ms = 30'000;  // then 504
-    size_t uploads_max = 4;             // at once; more are answered 503
+    int64_t query_timeout_ms = 30'000;  // after this time a query is answered with status 504
+    size_t uploads_max = 4;             // at the same time; more uploads are answered with status 503
     uint64_t upload_bytes_max = 8ull << 30;
     std::string temporary_directory = "/tmp";  // stores uploads, in files without a name
   };
-  // AlreadyExists: the port is in use; other codes: the address cannot be bound.
+  // AlreadyExists: another process uses the port. Other codes: the server cannot listen on the address for another
+  // reason.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(Options options, const WebContext& context);
-  // Starts on a socket that already listens: `options.port` is ignored, `options.host` only counts for the Host check.
+  // Starts the server on a socket that already listens. Ignores `options.port`, and uses `options.host` only for the
+  // check of the Host header.
   static absl::StatusOr<std::unique_ptr<WebServer>> StartOn(ListeningSocket listening, Options options,
                                                             const WebContext& context);
-  ~WebServer();  // stops accepting, waits for running answers, joins
+  ~WebServer();  // stops accepting connections, and waits for the answers in progress
 
   uint16_t port() const;
 

@@ -554,7 +554,7 @@ TEST_F(WebServerTest, RefusesAndListsInvalidUploads) {
   EXPECT_EQ(put("/api/v1/top", TruthTable()).status, 405);
   EXPECT_EQ(put("/", TruthTable()).status, 405);
   EXPECT_THAT(Get("/api/v1/symbols").body,
-              AllOf(HasSubstr("it is the table of abcd, not of 0123"), HasSubstr("neither an ELF file")));
+              AllOf(HasSubstr("the file is the symbol table of abcd, not of 0123"), HasSubstr("neither an ELF file")));
   EXPECT_EQ(Client().Post("/api/v1/symbols", TruthTable(), "application/octet-stream")->status, 405);
   // The server does not have this name: a page from elsewhere must not be able to send anything to it.
   EXPECT_EQ(

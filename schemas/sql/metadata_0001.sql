@@ -1,13 +1,14 @@
--- States of hosts, containers and pods over time, as nodes and watchers sent them (docs/metadata.md). Forward only.
+-- States of hosts, containers, pods and other entities over time, as nodes and k8s-collectors (the watchers of
+-- clusters) sent them (docs/metadata.md). Never change this file: a change of the schema is a new file.
 
 CREATE TABLE state (
-  cluster    INTEGER NOT NULL,  -- 1: told by a cluster's watcher, 0: by a node
-  teller     BLOB    NOT NULL,  -- its node id
+  cluster    INTEGER NOT NULL,  -- 1: sent by the watcher of a cluster, 0: sent by a node
+  teller     BLOB    NOT NULL,  -- the node id of the sender
   kind       INTEGER NOT NULL,  -- EntityKind
   id         BLOB    NOT NULL,
-  begins     INTEGER NOT NULL,  -- unix ns; the least integer: since ever
-  ends       INTEGER NOT NULL,  -- the greatest integer: holds
-  used       INTEGER NOT NULL,  -- 1: a sample was joined with it
+  begins     INTEGER NOT NULL,  -- unix ns; the smallest integer: from the beginning
+  ends       INTEGER NOT NULL,  -- unix ns; the largest integer: the state has not ended
+  used       INTEGER NOT NULL,  -- 1: a sample was joined with this state
   attributes BLOB    NOT NULL,  -- in the encoding of OTEL_RESOURCE_ATTRIBUTES
   PRIMARY KEY (cluster, teller, kind, id, begins)
 );

@@ -1,5 +1,5 @@
--- The known versions of services (reducer/metadata/service_tracker.h). After a restart no change is reported twice and
--- none is missed.
+-- The known versions of services (reducer/metadata/service_tracker.h). They are stored so that after a restart of the
+-- reducer, no change of a version is reported twice or missed.
 
 CREATE TABLE program (
   namespace   BLOB    NOT NULL,

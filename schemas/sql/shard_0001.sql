@@ -1,15 +1,16 @@
--- The data of one shard (docs/store.md). Forward only: a change is a new file with the next number. Texts that came
--- from a node are BLOBs: the original bytes, in any encoding. Minutes and days count from 1970-01-01 UTC. Times are
--- unix nanoseconds. An unsigned 64-bit number is stored as the signed number with the same bits.
+-- The data of one shard (docs/store.md). Never change this file: a change of the schema is a new file with the next
+-- number. Texts from nodes are BLOBs, because they may have any bytes. Minutes and days are numbered from 1970-01-01
+-- UTC. Times are unix nanoseconds. An unsigned 64-bit number is stored as the signed number with the same bits.
 
--- closed_before: every minute before this one has its sums. raw_from: raw columns before this minute have expired.
+-- closed_before: for all minutes before this minute, the sums are complete. raw_from: the single samples of all minutes
+-- before this minute were removed.
 CREATE TABLE watermark (
   name  TEXT PRIMARY KEY,
   value INTEGER NOT NULL
 ) WITHOUT ROWID;
 INSERT INTO watermark (name, value) VALUES ('closed_before', 0), ('raw_from', 0);
 
--- A machine that sends data, as its latest session described it.
+-- A machine that sends data, as described by its latest session.
 CREATE TABLE machine (
   id             INTEGER PRIMARY KEY,
   node_id        BLOB NOT NULL UNIQUE,
@@ -21,8 +22,8 @@ CREATE TABLE machine (
   sample_rate_hz INTEGER NOT NULL
 );
 
--- One run of a collector: its durable sequence and its accounting. `lost` and `endings` are LEB128 numbers by reason
--- and by ending, so that both enums may grow.
+-- A session of a collector: the number of its last durable batch, and its accounting. `lost` has one LEB128 number per
+-- loss reason, and `endings` one per ending. So later releases can add reasons and endings.
 CREATE TABLE session (
   id               BLOB PRIMARY KEY,
   machine          INTEGER NOT NULL,
@@ -38,8 +39,8 @@ CREATE TABLE session (
 );
 CREATE INDEX session_last_seen ON session (last_seen);
 
--- Names of processes, threads and executables. last_day: the latest day whose data may refer to the row. Rows with a
--- last_day before the oldest stored day are removed.
+-- Names of processes, threads and executables. last_day: the latest day with data that may refer to this row. Rows with
+-- a last_day before the oldest stored day are removed.
 CREATE TABLE string (
   id       INTEGER PRIMARY KEY,
   text     BLOB NOT NULL UNIQUE,
@@ -51,7 +52,7 @@ CREATE TABLE executable (
   id       INTEGER PRIMARY KEY,
   kind     INTEGER NOT NULL,
   bytes    BLOB NOT NULL,
-  path     INTEGER NOT NULL,  -- string
+  path     INTEGER NOT NULL,  -- id in the table string
   last_day INTEGER NOT NULL,
   UNIQUE (kind, bytes)
 );
@@ -59,12 +60,12 @@ CREATE TABLE executable (
 CREATE TABLE process (
   id              INTEGER PRIMARY KEY,
   machine         INTEGER NOT NULL,
-  boot            INTEGER NOT NULL,  -- string: of the boot id
+  boot            INTEGER NOT NULL,  -- the boot id: id in the table string
   pid             INTEGER NOT NULL,
   start_time_ns   INTEGER NOT NULL,
   exec_sequence   INTEGER NOT NULL,
   parent          INTEGER NOT NULL,
-  comm            INTEGER NOT NULL,  -- string, as the next columns
+  comm            INTEGER NOT NULL,  -- id in the table string, like the next three columns
   executable_path INTEGER NOT NULL,
   container_id    INTEGER NOT NULL,
   cgroup_path     INTEGER NOT NULL,
@@ -79,15 +80,15 @@ CREATE TABLE thread (
   id       INTEGER PRIMARY KEY,
   process  INTEGER NOT NULL,
   tid      INTEGER NOT NULL,
-  name     INTEGER NOT NULL,  -- string
+  name     INTEGER NOT NULL,  -- id in the table string
   last_day INTEGER NOT NULL,
   UNIQUE (process, tid, name)
 );
 CREATE INDEX thread_last_day ON thread (last_day);
 
--- The trie of one day, in pieces. Each commit adds one piece, with frames and nodes that continue the earlier pieces.
--- Ids are dense over the day's pieces in order of id. raw_bytes: 0 means that `columns` is stored uncompressed;
--- otherwise it is zstd of that many bytes.
+-- The trie of one day, in pieces. Each commit adds a piece with its new frames and nodes. Frames and nodes are numbered
+-- without gaps over all pieces of a day, in order of the pieces' ids. raw_bytes: 0 if `columns` is not compressed;
+-- otherwise `columns` is compressed with zstd, and raw_bytes is its size before compression.
 CREATE TABLE trie_chunk (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   day       INTEGER NOT NULL,
@@ -96,8 +97,8 @@ CREATE TABLE trie_chunk (
 );
 CREATE INDEX trie_chunk_day ON trie_chunk (day);
 
--- Samples of one batch within one minute. The id is the order of commits. Exporters' cursors refer to ids, so ids are
--- never reused.
+-- Samples of one batch within one minute. Later commits have higher ids. Ids are never reused, because the positions of
+-- exporters refer to ids.
 CREATE TABLE sample_chunk (
   id        INTEGER PRIMARY KEY AUTOINCREMENT,
   minute    INTEGER NOT NULL,
@@ -109,7 +110,7 @@ CREATE TABLE sample_chunk (
 );
 CREATE INDEX sample_chunk_minute ON sample_chunk (minute, machine, type);
 
--- Sums over one closed minute. A minute gets another row if samples arrive late.
+-- Sums over the samples of one minute. If samples arrive after the sums were made, the minute gets another row.
 CREATE TABLE minute_sum (
   id        INTEGER PRIMARY KEY,
   minute    INTEGER NOT NULL,

@@ -1,11 +1,11 @@
--- The types of samples. A built-in type has the same number as on the wire. Another type gets its number when a sample
--- first has it. The row of a type that no sample has is removed after a while.
+-- The types of samples. A built-in type has the same id as its number on the wire. Any other type gets its id when the
+-- first sample of this type is stored. If no stored sample has a type any more, its row is removed later.
 CREATE TABLE sample_type (
   id       INTEGER PRIMARY KEY,
   name     BLOB NOT NULL,
   unit     BLOB NOT NULL,
-  machine  INTEGER NOT NULL,  -- that was the first to bring it
-  last_day INTEGER NOT NULL,  -- that samples may have it on, as in the table string
+  machine  INTEGER NOT NULL,  -- the first machine that sent this type
+  last_day INTEGER NOT NULL,  -- the last day on which samples may have this type
   UNIQUE (name, unit)
 );
 INSERT INTO sample_type SELECT id, CAST(name AS BLOB), CAST('nanoseconds' AS BLOB), 0,

@@ -1,6 +1,7 @@
--- Data of the whole data directory (docs/store.md). Forward only.
+-- Data that belongs to all shards of a data directory (docs/store.md). Never change this file: a change of the schema
+-- is a new file.
 
--- The progress of each exporter in each shard: the id of the last sample chunk that it has sent.
+-- The position of each exporter in each shard: the id of the last row of sample_chunk that it has sent.
 CREATE TABLE cursor (
   exporter TEXT NOT NULL,
   shard    INTEGER NOT NULL,
@@ -8,7 +9,7 @@ CREATE TABLE cursor (
   PRIMARY KEY (exporter, shard)
 ) WITHOUT ROWID;
 
--- The number of shards over which node ids were last distributed. Sessions move to other shards when it changes.
+-- The number of shards when the reducer last ran. If the number changes, sessions move to other shards.
 CREATE TABLE layout (
   shards INTEGER NOT NULL
 );

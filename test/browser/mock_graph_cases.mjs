@@ -254,7 +254,7 @@ describe('top functions', () => {
     server.scenario = 'truncated';
     await open();
     assert.ok(server.requests.some((url) => url.pathname === '/api/v1/top'));
-    assert.match(await byId('truncated').textContent(), /12,345 smallest nodes were cut/);
+    assert.match(await byId('truncated').textContent(), /12,345 smallest frames were left out/);
     assert.equal(await page.locator('.function-name').first().textContent(), 'spin_sixty');
   });
 });

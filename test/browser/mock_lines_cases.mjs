@@ -53,7 +53,7 @@ describe('ways to the lines of a function', () => {
     await settled(page);
     await byId('reset-zoom').click();
     await hover(page, frame('spin_thirty'), root);
-    assert.match(await byId('tooltip').textContent(), /Press L to see its lines$/);
+    assert.match(await byId('tooltip').textContent(), /Press L to show the lines of this function$/);
     await page.keyboard.press('l');
     await settled(page);
     assert.equal(await name(), 'spin_thirty');
@@ -204,7 +204,7 @@ describe('lines', () => {
     assert.deepEqual(files, ['spin.c:191', 'refill.h:12', 'no line known']);
     assert.match(await byId('textless').textContent(), /Start it with --source-dir.*spin\.c 1 line, 60\.0%/);
     const unplaced = await byId('lines-unplaced').textContent();
-    assert.match(unplaced, /^15\.0% of this function has no line\. Its debug information has no line for this code/);
+    assert.match(unplaced, /^15\.0% of this function has no line\. The debug information has no line for this code/);
   });
 
   test('text that is being fetched appears without a reload', async () => {

@@ -89,7 +89,7 @@ describe('live.mjs', () => {
     assert.match(taken.stdout, /upload of .*libssl.so.3: stored: debug information, 321 functions/);
     assert.equal(taken.code, 0);
     const refused = await run(...upload('nginx', 'hello'));
-    assert.match(refused.stderr, /mismatch: upload of .*nginx: its names are still from directory; the page says refused: it is neither/);
+    assert.match(refused.stderr, /mismatch: upload of .*nginx: its names are still from directory; the page says refused: the file is neither/);
     assert.equal(refused.code, 1);
   });
 

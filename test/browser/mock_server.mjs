@@ -82,7 +82,7 @@ export class MockServer {
       response.once('finish', () => setTimeout(() => request.socket.destroy(), 200));
       return reply(413, {error: 'the file is larger than 1000 bytes (--symbol-file-max-bytes)'});
     }
-    if (this.scenario === 'upload_off') return reply(403, {error: 'this reducer takes no uploads (--symbol-uploads off)'});
+    if (this.scenario === 'upload_off') return reply(403, {error: 'this reducer accepts no uploads (--symbol-uploads off)'});
     for await (const piece of request) {
       if (this.scenario === 'upload_cut') return request.socket.destroy();
       this.uploads[length] += piece;
@@ -90,7 +90,7 @@ export class MockServer {
     if (this.scenario === 'upload_slow') await new Promise((resolve) => this.held(resolve));
     const body = this.uploads[length];
     if (body === 'again') return reply(200, fixtures.uploaded(false));
-    if (!['evil', 'libssl.so.3'].includes(body)) return reply(400, {error: `it is neither an ELF file nor ${fixtures.hostile.image}`});
+    if (!['evil', 'libssl.so.3'].includes(body)) return reply(400, {error: `the file is neither an ELF file nor ${fixtures.hostile.image}`});
     this.pushed.push(body);
     return reply(201, fixtures.uploaded(true));
   }

@@ -18,7 +18,7 @@ describe('states', () => {
   test('empty, with advice that fits the case', async () => {
     server.scenario = 'empty';
     await open();
-    assert.match(await byId('empty').first().textContent(), /No samples here.*Nothing was recorded/);
+    assert.match(await byId('empty').first().textContent(), /No samples here.*No samples were recorded/);
     await open(`${fixed}&query=${encodeURIComponent('{process_pid="1"}')}`);
     assert.match(await byId('empty').first().textContent(), /passes the filters/);
     server.scenario = 'normal';

@@ -166,7 +166,7 @@ describe('sending names', () => {
     assert.deepEqual(await outcomes(), [
       'stored: debug information, 321 functions, build-id e811e811e811…',
       'known already: debug information, 321 functions, from an upload, build-id e811e811e811…',
-      `refused: it is neither an ELF file nor ${fixtures.hostile.image}`,
+      `refused: the file is neither an ELF file nor ${fixtures.hostile.image}`,
     ]);
     assert.deepEqual(await byId('upload-remark').allTextContents(), [
       `the debug information of 3 units is in .dwo files ${fixtures.hostile.script}`,
@@ -223,7 +223,7 @@ describe('sending names', () => {
     await open(opened);
     await choose(file('evil', 'evil'));
     await through();
-    assert.deepEqual(await outcomes(), ['refused: this reducer takes no uploads (--symbol-uploads off)']);
+    assert.deepEqual(await outcomes(), ['refused: this reducer accepts no uploads (--symbol-uploads off)']);
     forgive(/status of 403/);
   });
 

@@ -24,7 +24,7 @@ MISSING = {"sys_ptrace": {"earlier", "deleted", "private", "environment"}, "dac_
 # Newer kernels (6.18) show environ to a holder of CAP_PERFMON.
 EITHER = {"sys_ptrace": {"environment"}}
 WORDS = {"sys_ptrace": "without their executable", "dac_read_search": "only other users may read", "checkpoint_restore": "deleted or replaced",
-         "syslog": "frames of the kernel"}
+         "syslog": "kernel frames"}
 
 
 def bits(capabilities):

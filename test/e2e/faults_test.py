@@ -118,7 +118,7 @@ def both_killed():
                 reducer = replace(programs, reducer, restarted(reducer))
         node.wait_for_more("sampling rate_hz", samplings)
         node.stop()
-        spools = node.count("the spool has samples of an earlier collector")
+        spools = node.count("the spool contains undelivered samples of an earlier collector")
         faults.check_law(node, [reducer], start, ["collector_killed"], f"spools_taken_over={spools} killed_at_s={killed_at_s}")
         lib.check(reducer.stop() == 0, "the reducer's exit code")
 

@@ -151,14 +151,14 @@ def everything():
         absent = Watcher(d, "http://127.0.0.1:1", intake_port, "--metrics-listen", "0")
         programs += [collector, absent]
         status, _, body = get(url_port(absent), "/readyz")
-        lib.check(status == 503 and "not all read" in body and len(body.splitlines()) == 1, f"k8s-collector without an API server: {status} {body}")
+        lib.check(status == 503 and "not read all" in body and len(body.splitlines()) == 1, f"k8s-collector without an API server: {status} {body}")
         lib.check(get(url_port(absent), "/healthz")[0] == 200, "k8s-collector without an API server is not healthy")
         lib.check(absent.stop() == 0, "k8s-collector's exit code")
         absent.log_path.unlink()
         watcher = Watcher(d, api.url, intake_port, "--metrics-listen", "0")
         programs.append(watcher)
         ports = {"kernel-collector": url_port(collector), "k8s-collector": url_port(watcher)}
-        lib.wait_for("k8s-collector to have read all", lambda: "sent to any reducer" in get(ports["k8s-collector"], "/readyz")[2], PATIENT_S)
+        lib.wait_for("k8s-collector to have read all", lambda: "not sent all" in get(ports["k8s-collector"], "/readyz")[2], PATIENT_S)
         lib.check(get(ports["k8s-collector"], "/readyz")[0] == 503, "k8s-collector is ready without a reducer")
         lib.wait_for("the collector to sample", lambda: get(ports["kernel-collector"], "/readyz")[::2] == (200, "ok\n"), PATIENT_S)
 
@@ -195,7 +195,7 @@ def health_check():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        expect_health(1, "in time", "kernel-collector", "--metrics-listen", f"127.0.0.1:{silent.getsockname()[1]}")
+        expect_health(1, "within the time limit", "kernel-collector", "--metrics-listen", f"127.0.0.1:{silent.getsockname()[1]}")
 
 
 def has_ipv6():

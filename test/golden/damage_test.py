@@ -71,13 +71,13 @@ def newer_databases_are_refused_and_stay():
             data = copy(f"newer-{name}")
             execute(data / name, f"PRAGMA user_version = {NEWER}")
             before = contents(data / name)
-            expect_refusal(data, str(data / name), f"newer release (schema {NEWER}, ", "start that release again, or restore a backup")
+            expect_refusal(data, str(data / name), f"newer release (schema version {NEWER}, ", "start the newer release again, or restore a backup")
             lib.check(contents(data / name) == before and not list(data.glob("*.broken")), f"{name} was changed")
 
 
 def damaged_databases_of_samples_are_refused():
     with data_directory() as (_, _, copy, _):
-        advice = "restore it from a backup, or move it away while the reducer is stopped"
+        advice = "restore the file from a backup, or stop the reducer and move the file away"
         for name in ("shard-0.db", "store.db"):
             data = copy(f"header-{name}")
             overwrite(data / name, 0, b"\xaa" * 100)
@@ -109,14 +109,14 @@ def damage_in_the_middle_is_reported_where_it_is_found():
                 raise AssertionError("the damage was not met")
             except lib.Failure as e:
                 print(f"  {str(e).replace(str(data), 'DIR')}")
-                lib.check(": 500 " in str(e) and f"{data / 'shard-0.db'} is damaged (" in str(e) and "restore it from a backup" in str(e), str(e))
+                lib.check(": 500 " in str(e) and f"{data / 'shard-0.db'} is damaged (" in str(e) and "restore the file from a backup" in str(e), str(e))
             if kind == "page":
                 replay = lib.Program("replay", [lib.BIN / "tributary", "replay", golden / "session.rec", "--intake-port", reducer.intake_port,
                                                 "--nodes", 3, "--speed", "max"], directory)
                 programs.append(replay)
                 lib.wait_for("a failed commit", lambda r=reducer: r.metric("tributary_reducer_commit_failures_total") >= 2, 30)
                 lines = [line for line in reducer.text().splitlines() if "cannot write" in line]
-                lib.check(len(lines) == 1 and "shard-0.db is damaged (" in lines[0] and "restore it from a backup" in lines[0], f"{lines}")
+                lib.check(len(lines) == 1 and "shard-0.db is damaged (" in lines[0] and "restore the file from a backup" in lines[0], f"{lines}")
                 print(f"  {lines[0].replace(str(data), 'DIR')}")
                 replay.kill()
             lib.check(reducer.running(), "the reducer ended")
@@ -166,9 +166,9 @@ def damaged_recordings_are_refused():
     cases = {
         "header": (bytes([recording[0] ^ 1]) + recording[1:], "is not a recording, or its first message is damaged"),
         "record": (recording[:last + 40] + bytes([recording[last + 40] ^ 1]) + recording[last + 41:], f"truncate -s {last},"),
-        "newer": (recording[:4] + b"\2" + recording[5:], "was written by a newer release: read it with that release's tributary"),
+        "newer": (recording[:4] + b"\2" + recording[5:], "was written by a newer release: read it with the tributary command of that release"),
         "empty": (b"", "must begin with a Hello"),
-        "hello alone": (recording[:second], "there is no batch in this recording"),
+        "hello alone": (recording[:second], "this recording contains no batch"),
     }
     with tempfile.TemporaryDirectory(prefix="tributary-golden-") as name:
         path = pathlib.Path(name) / "damaged.rec"

@@ -5,8 +5,8 @@
 
 namespace tributary::embedded {
 
-// The files of the web page, as the web server sends them. They are part of the binary, so views stay valid for ever.
-// Call it on any thread. Empty in a build without the page (-DTRIBUTARY_UI=OFF).
+// A file of the web page, as the web server sends it. UiAssets returns all files, on any thread. It returns none in a
+// build without the page (-DTRIBUTARY_UI=OFF). The files are part of the binary, so the views are always valid.
 struct Asset {
   std::string_view path;          // "index.html"
   std::string_view content_type;  // "text/html; charset=utf-8"

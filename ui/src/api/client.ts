@@ -38,7 +38,7 @@ export async function getJson<T>(path: string, parameters: Record<string, string
     response = await fetch(`api/v1/${path}${search ? `?${search}` : ''}`, {signal, cache: 'no-store'});
   } catch (error) {
     if (signal.aborted) throw error;
-    throw new ApiError(0, 'The reducer does not answer. Check that it runs, and that this page may still reach it.');
+    throw new ApiError(0, 'The reducer does not answer. Check that it runs, and that your browser can reach it.');
   }
   return readJson<T>(path, response, signal);
 }

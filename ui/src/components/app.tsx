@@ -37,7 +37,7 @@ export function App() {
           <Filters />
           <Segmented
             name="Names"
-            title="Show names with the arguments of templates and generics, or without"
+            title="Show function names with or without the arguments of templates and generics"
             value={view.value.names}
             choose={(value) => setView({names: value})}
             choices={[

@@ -38,7 +38,7 @@ function Name({executable, processes}: {executable: SymbolExecutable; processes:
         {id ? (
           <code title={`build-id ${id}`}>{shortBuildId(id)}</code>
         ) : (
-          <span title="The reducer cannot keep its names: it has no build-id, and its contents were not read.">
+          <span title="The reducer cannot store names: this file has no build-id, and its contents were not read.">
             no build-id
           </span>
         )}
@@ -51,7 +51,10 @@ function Contested() {
   return (
     <span
       class="contested"
-      title="Different files with this build-id were sent. The better table is kept, and may be wrong for some files."
+      title={
+        'Different files with this build-id were sent. The better symbol table is kept, and may be wrong for some of ' +
+        'these files.'
+      }
     >
       <Icon name="warning" />
       contested
@@ -129,8 +132,8 @@ export function ExecutableTable({answer}: {answer: SymbolsAnswer}) {
   if (answer.executables.length === 0) {
     return (
       <p class="note" data-testid="executables-empty">
-        Nothing was sampled in this selection, and no names are stored yet. If you send files, later samples get their
-        names.
+        Nothing was sampled in this selection, and no symbol tables are stored yet. If you send files now, later samples
+        get names from them.
       </p>
     );
   }
@@ -169,7 +172,8 @@ export function ExecutableTable({answer}: {answer: SymbolsAnswer}) {
       </div>
       {answer.truncated > 0 && (
         <p class="table-foot">
-          {`${formatCount(answer.truncated)} more are not listed. “tributary symbols --limit N” lists up to N.`}
+          {`${formatCount(answer.truncated)} more executables are not listed. ` +
+            '“tributary symbols --limit N” lists N executables.'}
         </p>
       )}
     </>

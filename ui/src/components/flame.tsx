@@ -151,8 +151,8 @@ export function Flame() {
           {data.graph.truncatedNodes > 0 && (
             <p class="banner" data-testid="truncated">
               <Icon name="warning" />
-              {`The graph is too large: the ${formatCount(data.graph.truncatedNodes)} smallest nodes were cut. ` +
-                'They still count in the frames that called them. To see them, choose a shorter range or a filter.'}
+              {`The graph is too large: the ${formatCount(data.graph.truncatedNodes)} smallest frames were left out. ` +
+                'Their samples still count in their callers. To see these frames, choose a shorter range or a filter.'}
             </p>
           )}
           <div class="zoomed">
@@ -161,7 +161,7 @@ export function Flame() {
               <button
                 type="button"
                 class="button small-button"
-                title="Show the lines of this function. Key L: of the function under the pointer"
+                title="Show the lines of this function. Key L shows the lines of the function under the pointer"
                 data-testid="zoomed-lines"
                 onClick={() => linesOf(data.graph, zoom)}
               >

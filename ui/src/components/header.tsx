@@ -83,7 +83,7 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
   const {reducer} = answer;
   return (
     <div class="status-panel">
-      <h2>Samples since start</h2>
+      <h2>Samples of all collectors</h2>
       <CounterRows counters={answer.total} testPrefix="status" />
       <StacksSinceStart stacks={answer.stack_health} />
       <h2>{`Collectors (${formatCount(answer.nodes.length)})`}</h2>
@@ -96,12 +96,14 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
         ))}
       </ul>
       {answer.nodes.length > nodesShown && (
-        <p class="note">{`${formatCount(answer.nodes.length - nodesShown)} more; “tributary status” lists all.`}</p>
+        <p class="note">
+          {`${formatCount(answer.nodes.length - nodesShown)} more collectors; “tributary status” lists all.`}
+        </p>
       )}
       <h2>Reducer</h2>
       <dl class="facts">
         <Row name="version" value={answer.version} />
-        <Row name="up for" value={formatDuration(answer.uptime_s * 1e9)} />
+        <Row name="uptime" value={formatDuration(answer.uptime_s * 1e9)} />
         <Row name="CPU used" value={formatDuration(reducer.cpu_seconds * 1e9)} />
         <Row name="memory" value={formatBytes(reducer.rss_bytes)} />
         <Row name="disk" value={formatBytes(reducer.disk_bytes)} />

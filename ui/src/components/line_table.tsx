@@ -53,7 +53,7 @@ function Addresses({addresses, whole, unit}: AddressesProps) {
       </table>
       <p class="hint">
         {sorted.length > addressesMax && `The first ${addressesMax} of ${formatCount(sorted.length)} addresses. `}
-        For a call, the address is its return address.
+        For a call, the address shown is the return address.
       </p>
     </>
   );

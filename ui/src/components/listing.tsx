@@ -133,8 +133,8 @@ export function Textless({files, whole}: {files: readonly TextlessFile[]; whole:
   return (
     <div class="textless" data-testid="textless">
       <p class="hint">
-        The reducer has no text for these lines. Start it with --source-dir DIR, the directory of the source. Repeat the
-        option for more directories.
+        The reducer does not have the source text of these lines. Start the reducer with --source-dir DIR, the directory
+        of the source files. Repeat the option for more directories.
       </p>
       <ul>
         {files.slice(0, textlessMax).map(({file, totalNs, lines}) => (

@@ -102,7 +102,9 @@ function Culprits({answer}: {answer: StackHealthAnswer}) {
         <p class="note">Every stack that could be walked is complete.</p>
       ) : (
         <>
-          <p class="hint">The stack walk ended in these executables, worst first. Choose one to filter by it.</p>
+          <p class="hint">
+            Stack walks ended early in these executables, worst first. Choose an executable to filter by its program.
+          </p>
           <ul data-testid="health-executables">
             {answer.executables.map((executable) => (
               <Culprit
@@ -128,8 +130,8 @@ function Coverage({answer}: {answer: StackHealthAnswer}) {
   return (
     <p class="banner" data-testid="health-coverage">
       <Icon name="warning" />
-      {`Based on ${formatCount(answer.samples)} of ${formatSamples(shown)}: endings of stacks are kept only as long ` +
-        'as single samples (--retention-raw of the reducer).'}
+      {`Based on ${formatCount(answer.samples)} of ${formatSamples(shown)}: endings of stacks are stored only as ` +
+        'long as single samples (--retention-raw of the reducer).'}
     </p>
   );
 }

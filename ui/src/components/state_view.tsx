@@ -13,7 +13,7 @@ function Empty() {
         ? 'No sample in this range passes the filters.'
         : view.value.type !== ''
           ? 'No sample of this type was recorded in this range.'
-          : 'Nothing was recorded in this range. Try a longer range.';
+          : 'No samples were recorded in this range. Try a longer range.';
   return (
     <div class="state" data-testid="empty">
       <h2>No samples here</h2>

@@ -22,7 +22,7 @@ function AbsoluteForm({close}: {close: () => void}) {
     event.preventDefault();
     const fromMs = fromLocalInput(from);
     const toMs = fromLocalInput(to);
-    if (fromMs === null || toMs === null) return setError('Give both a date and a time.');
+    if (fromMs === null || toMs === null) return setError('Enter both a date and a time.');
     if (fromMs >= toMs) return setError('“From” must come before “to”.');
     setView({...absoluteRange(fromMs, toMs), live: false});
     close();

@@ -91,7 +91,7 @@ export function Tooltip({graph, zoom, pointed}: {graph: FlameGraph; zoom: number
           <Amount name="Self" ns={graph.selfNs[node]!} count={graph.selfCount[node]!} graph={graph} zoom={zoom} />
         </tbody>
       </table>
-      {node > 0 && <p class="tooltip-hint">Press L to see its lines</p>}
+      {node > 0 && <p class="tooltip-hint">Press L to show the lines of this function</p>}
     </div>
   );
 }

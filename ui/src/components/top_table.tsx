@@ -47,7 +47,7 @@ function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues
           type="button"
           class="lines-button"
           aria-label={`Lines of ${name}`}
-          title="Lines: where in this function its samples are"
+          title="Lines: the source lines of this function that have samples"
           data-testid="top-lines"
           onClick={() => openLines(row.name, row.executable)}
         >
@@ -97,7 +97,7 @@ function Rows({graph, zoom}: {graph: NonNullable<typeof graphData.value.value>['
         {rows.length > shownMax
           ? `The first ${formatCount(shownMax)} of ${formatCount(rows.length)} functions`
           : `${formatCount(rows.length)} ${rows.length === 1 ? 'function' : 'functions'}`}
-        {zoom > 0 && ' in the zoomed frame; percent of what it has'}
+        {zoom > 0 && ' in the zoomed frame; percentages of this frame'}
       </p>
     </>
   );

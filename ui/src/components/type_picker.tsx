@@ -64,7 +64,8 @@ export function TypePicker() {
             <ul class="choices">{offered.slice(0, shownMax).map((type) => option(type, close))}</ul>
             {offered.length > shownMax && (
               <p class="note">
-                {`${formatCount(offered.length - shownMax)} more. To choose one, write type=NAME:UNIT in the address.`}
+                {`${formatCount(offered.length - shownMax)} more types. ` +
+                  'To choose one of them, write type=NAME:UNIT in the address of the page.'}
               </p>
             )}
           </div>

@@ -97,7 +97,9 @@ export function UploadZone() {
         <span>
           Drop executables or debug files here, or <b>choose files</b>
         </span>
-        <span class="hint">A file counts by its build-id, not by its name. Earlier samples get its names, too.</span>
+        <span class="hint">
+          A file is matched by its build-id, not by its name. Earlier samples get names from the file, too.
+        </span>
       </label>
       <p class="hint" role="status" data-testid="upload-progress">
         {uploadProgress(all) || (all.length > 0 && 'All files are finished.')}

@@ -9,35 +9,40 @@ export interface Why {
 }
 
 const sendDebugInformation =
-  'Its debug information has the lines. Send it with “tributary symbols push”, drop it on Executables, ' +
-  'or let the nodes (--upload-debug-info) or the reducer (--debug-dir, --debuginfod-urls) look for it. ' +
-  'Earlier samples get their lines, too.';
+  'The debug information of the executable has the lines. Send the debug file with “tributary symbols push”, ' +
+  'drop it on Executables, or let the nodes (--upload-debug-info) or the reducer (--debug-dir, ' +
+  '--debuginfod-urls) look for it. Earlier samples get their lines, too.';
 const buildWithLines =
-  'Assembler and code that the compiler generates have no lines. Other code was built without them: ' +
-  'gcc, clang and rustc write lines with -g1, at no cost at run time.';
+  'Assembler and code that the compiler generates have no lines. Other code was built without line ' +
+  'information: build it with -g1 (gcc, clang and rustc), which does not slow the program down.';
 
 // Explains why samples have no known line. Returns null if the lines of all samples are known.
 export function whyNoLines(lines: readonly FunctionLine[], symbols: SymbolsAnswer | null): Why | null {
   const unplaced = lines.filter((line) => !hasPlace(line));
   if (unplaced.length === 0) return null;
   if (unplaced.every(({file}) => file !== '')) {
-    return {reason: 'The debug information names the file of this code, but no line.', advice: buildWithLines};
+    return {reason: 'The debug information names the file of this code, but not the line.', advice: buildWithLines};
   }
   const ids = new Set(unplaced.flatMap(({addresses}) => addresses.map(({build_id}) => build_id)));
   const table = symbols?.executables.find(({build_id, symbols: known}) => known && ids.has(build_id))?.symbols;
   switch (table?.source) {
     case undefined:
-      return {reason: 'No line information is known for this code.', advice: sendDebugInformation};
+      return {reason: 'The reducer has no line information for this code.', advice: sendDebugInformation};
     case 'kallsyms':
       return {
         reason: 'The nodes send the names of kernel and module functions without lines.',
-        advice: 'Debug files of kernels and modules (vmlinux, .ko.debug) have lines. Send them like those of programs.',
+        advice:
+          'Debug files of kernels and modules (vmlinux, .ko.debug) have lines. ' +
+          'Send them in the same way as the debug files of programs.',
       };
     case 'dwarf':
     case 'pclntab':
-      return {reason: 'Its debug information has no line for this code.', advice: buildWithLines};
+      return {reason: 'The debug information has no line for this code.', advice: buildWithLines};
     default:
-      return {reason: `Its names come from ${sourceOf(table!.source).words}, without lines.`, advice: sendDebugInformation};
+      return {
+        reason: `These names come from ${sourceOf(table!.source).words}, without lines.`,
+        advice: sendDebugInformation,
+      };
   }
 }
 

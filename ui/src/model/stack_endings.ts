@@ -21,7 +21,8 @@ export const stackEndings: Record<string, StackEnding> = {
   kernel_only: {
     words: 'kernel only',
     level: 'good',
-    meaning: 'A kernel thread, or a process that had no user stack at that moment. Not counted in the share.',
+    meaning:
+      'A kernel thread, or a process that had no user stack at that moment. The share does not count these stacks.',
     advice: '',
   },
   unknown: {
@@ -40,13 +41,15 @@ export const stackEndings: Record<string, StackEnding> = {
     words: 'memory not readable',
     level: 'poor',
     meaning: 'The next frame is in memory that is paged out or invalid.',
-    advice: 'A few are normal. If one program has many, it swaps, or its stack is damaged.',
+    advice:
+      'A few such stacks are normal. If one program has many, its memory is swapped out, or its stack is damaged.',
   },
   no_mapping: {
     words: 'outside every mapping',
     level: 'poor',
     meaning: 'A return address is outside every mapping that the collector knew at that moment.',
-    advice: 'Normal right after a start or dlopen. If it continues, the stack is damaged or its code was unmapped.',
+    advice:
+      'Normal right after a program start or dlopen. If it continues, the stack is damaged or its code was unmapped.',
   },
   no_table: {
     words: 'unwind table not loaded yet',
@@ -58,26 +61,26 @@ export const stackEndings: Record<string, StackEnding> = {
     words: 'unwind information not usable',
     level: 'poor',
     meaning: 'The unwind information of this file has a rule here that the collector cannot follow.',
-    advice: 'The usual cause is hand-written assembler. If it is a common file, report it.',
+    advice: 'The usual cause is hand-written assembler. If the file is a common program or library, report a bug.',
   },
   frame_pointer_lost: {
     words: 'no unwind information',
     level: 'poor',
     meaning: 'The code has no unwind information, and its chain of frame pointers ends too early.',
     advice:
-      'Build it with -fasynchronous-unwind-tables or -fno-omit-frame-pointer. Make a JIT keep frame pointers ' +
-      '(Java: -XX:+PreserveFramePointer).',
+      'Build the code with -fasynchronous-unwind-tables or -fno-omit-frame-pointer. For code from a JIT compiler, ' +
+      'switch on frame pointers (Java: -XX:+PreserveFramePointer).',
   },
   no_progress: {
     words: 'walk made no progress',
     level: 'poor',
-    meaning: 'The caller’s frame would not be above the frame of the function that it calls.',
+    meaning: 'The frame found for the caller is not above the frame of the function that it calls.',
     advice: 'The program switches stacks by itself, or its stack is damaged.',
   },
   stale_mapping: {
     words: 'mapping was replaced',
     level: 'poor',
-    meaning: 'A file was unmapped or replaced during the walk. The stack is cut there, to avoid wrong names.',
+    meaning: 'A file was unmapped or replaced during the walk. The stack ends at this file, to avoid wrong names.',
     advice: 'Normal around exec, dlopen and dlclose.',
   },
 };

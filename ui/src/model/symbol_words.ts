@@ -12,14 +12,14 @@ export const symbolSources: Record<string, SymbolSource> = {
   dwarf: {words: 'debug information', meaning: 'Functions, inlined calls, files and lines.'},
   pclntab: {words: 'Go table', meaning: 'The table of functions and lines that every Go program contains.'},
   kallsyms: {words: 'kernel', meaning: 'The functions that the running kernel lists.'},
-  symtab: {words: 'symbols', meaning: 'Functions, without inlined calls and lines. Its debug file has these, too.'},
+  symtab: {words: 'symbols', meaning: 'Functions, without inlined calls and lines. The debug file has these, too.'},
   dynsym: {
     words: 'exported symbols',
-    meaning: 'Only functions that the file exports. The others have no names. Its debug file has all names.',
+    meaning: 'Only functions that the file exports. Other functions have no names. The debug file has all names.',
   },
   functions: {
     words: 'function bounds',
-    meaning: 'Where functions begin and end, without names. Its debug file has the names.',
+    meaning: 'Where functions begin and end, without names. The debug file has the names.',
   },
 };
 
