@@ -31,14 +31,15 @@ ReducerOptions LocalOptions(const std::string& directory) {
   return options;
 }
 
-std::string HttpGet(uint16_t port, const std::string& path) {
+std::string HttpGet(uint16_t port, const std::string& path, const std::string& host = "localhost",
+                    in_addr_t address_to = INADDR_LOOPBACK) {
   Fd socket_fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(address_to);
   if (connect(socket_fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) return "";
-  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n";
   if (write(socket_fd.get(), request.data(), request.size()) < 0) return "";
   std::string answer;
   char buffer[4096];
@@ -60,6 +61,18 @@ TEST(Pipeline, WritesItsPortsAndAnswers) {
   const std::string text = HttpGet((*pipeline)->http_port(), "/metrics");
   EXPECT_THAT(text, HasSubstr("tributary_reducer_disk_bytes"));
   EXPECT_THAT(text, HasSubstr("tributary_reducer_resident_bytes"));
+}
+
+TEST(Pipeline, AcceptsTheAddressOfHttpListenAsHost) {
+  TestDirectory directory;
+  Metrics metrics;
+  ReducerOptions options = LocalOptions(directory.path());
+  options.http_listen = {"127.0.0.9", 0};
+  auto pipeline = Pipeline::Start(options, Clock::Real(), metrics);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  const uint16_t port = (*pipeline)->http_port();
+  EXPECT_THAT(HttpGet(port, "/readyz", "127.0.0.9", 0x7f000009), HasSubstr(" 200 "));
+  EXPECT_THAT(HttpGet(port, "/readyz", "evil.example", 0x7f000009), HasSubstr(" 403 "));
 }
 
 TEST(Pipeline, RestartsOnTheSameDataAndWithMoreShards) {

@@ -6,7 +6,8 @@ namespace tributary {
 
 // Returns true if a server that listens only on loopback may answer a request with this Host header. This prevents DNS
 // rebinding: a foreign web page, whose name was made to resolve to 127.0.0.1, sends requests with its own name as Host.
-// `bound_host` is the configured listen address; it is allowed as Host, too.
+// Allowed are localhost, 127.0.0.1, [::1] and `bound_host`, which is the host of the configured listen address, without
+// the port.
 bool IsLocalHost(std::string_view host_header, std::string_view bound_host);
 
 }  // namespace tributary
