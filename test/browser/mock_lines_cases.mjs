@@ -202,7 +202,7 @@ describe('lines', () => {
     assert.equal(await byId('listing').count(), 0);
     const files = (await places()).map((text) => text.split('/')[0]);
     assert.deepEqual(files, ['spin.c:191', 'refill.h:12', 'no line known']);
-    assert.match(await byId('textless').textContent(), /Start it with --source-dir.*spin\.c 1 line, 60\.0%/);
+    assert.match(await byId('textless').textContent(), /Start the reducer with --source-dir.*spin\.c 1 line, 60\.0%/);
     const unplaced = await byId('lines-unplaced').textContent();
     assert.match(unplaced, /^15\.0% of this function has no line\. The debug information has no line for this code/);
   });

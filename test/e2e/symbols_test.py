@@ -237,7 +237,7 @@ def found_by_the_reducer():
             origins = {e["build_id"]: e["symbols"]["origin"] for e in answer["executables"] if e["symbols"]}
             text = " ".join(n["text"] for n in answer["notices"])
             return (origins.get(in_directory) == "directory" and origins.get(at_server) == "debuginfod" and
-                    f"not {lied_about}" in text and "--debug-dir" in text and "127.0.0.1:1" in text)
+                    f"the id {lied_about} was expected" in text and "--debug-dir" in text and "127.0.0.1:1" in text)
 
         lib.wait_for("both debug files, and word of what is wrong", found, 60)
         end(loads, collector)
