@@ -76,8 +76,8 @@ class Options {
 
   Options(std::string binary, std::string summary);
 
-  // Adds an option. Parse sets `target`, which must outlive it. A bool option also accepts `--name` without a value,
-  // and `--no-name`.
+  // Adds an option. Parse sets `target`. `target` must outlive the Options object. A bool option also accepts `--name`
+  // without a value, and `--no-name`.
   void Add(Spec spec, std::string* target, std::string_view default_value);
   void Add(Spec spec, bool* target, bool default_value);
   void Add(Spec spec, int64_t* target, int64_t default_value, int64_t min, int64_t max);

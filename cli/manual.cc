@@ -86,7 +86,8 @@ docs::Manual CliManual() {
                       {"EBPF_NET_INTAKE_HOST, EBPF_NET_INTAKE_PORT",
                        "Host and port of the reducer to which replay sends, if --intake-host and --intake-port are not "
                        "given."},
-                      {"SOURCE_DATE_EPOCH", "Date in the pages that --print-docs man prints, as seconds since 1970."}},
+                      {"SOURCE_DATE_EPOCH",
+                       "Date of the man pages (--print-docs man). The value is a number of seconds since 1970."}},
       .exit_status = {{"0", "The command succeeded."},
                       {"1", "The command failed. The message on standard error says what to do."},
                       {"2", "An option or an argument is unknown, missing or invalid."}},

@@ -14,7 +14,8 @@ docs::Manual ClusterManual() {
            "daemonsets, jobs and cronjobs. If a permission is missing, the log names it, and k8s-collector watches the "
            "other kinds of objects.",
            "If --intake-host names several reducers, each of them gets all metadata."},
-      .environment = {{"SOURCE_DATE_EPOCH", "Date in the page that --print-docs man prints, as seconds since 1970."},
+      .environment = {{"SOURCE_DATE_EPOCH",
+                       "Date of the man page (--print-docs man). The value is a number of seconds since 1970."},
                       {"KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT",
                        "Host and port of the API server. Kubernetes sets both variables in every pod."}},
       .files = {{"/etc/tributary/k8s-collector.yaml",

@@ -16,7 +16,8 @@ docs::Manual CollectorManual() {
            "time between two samples at the current rate. So CPU times stay correct when the rate changes.",
            "While no reducer answers, samples wait in memory and, with --spool-dir, on disk. Every lost sample is "
            "counted, with a reason: once all samples are delivered, captured = stored + lost."},
-      .environment = {{"SOURCE_DATE_EPOCH", "Date in the page that --print-docs man prints, as seconds since 1970."}},
+      .environment = {{"SOURCE_DATE_EPOCH",
+                       "Date of the man page (--print-docs man). The value is a number of seconds since 1970."}},
       .files = {{"/etc/tributary/kernel-collector.yaml",
                  "The configuration file of packages, for --config. Its keys are option names with _ for each dash. "
                  "kernel-collector --print-docs yaml prints such a file, with the default of each option."},

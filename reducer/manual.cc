@@ -16,7 +16,8 @@ docs::Manual ReducerManual() {
            "passwords: let only networks that you trust reach them.",
            "Samples are stored in --data-dir, or in --store if given, for the time of --retention. When their size "
            "reaches --store-bytes-max, the oldest samples are removed."},
-      .environment = {{"SOURCE_DATE_EPOCH", "Date in the page that --print-docs man prints, as seconds since 1970."}},
+      .environment = {{"SOURCE_DATE_EPOCH",
+                       "Date of the man page (--print-docs man). The value is a number of seconds since 1970."}},
       .files = {{"/etc/tributary/reducer.yaml",
                  "The configuration file of packages, for --config. Its keys are option names with _ for each dash. "
                  "reducer --print-docs yaml prints such a file, with the default of each option."},

@@ -54,7 +54,9 @@ absl::StatusOr<std::string> Print(std::string_view format, std::string_view comm
   if (format == "fish") return FishCompletion(program);
   if (format == "yaml" && HasConfigFile(program)) return ConfigFile(program);
   if (format == "yaml") return Invalid(fmt::format("{} reads no configuration file", program.name));
-  return Invalid(fmt::format("--print-docs: must be man, bash, zsh, fish or yaml, not '{}'", format));
+  return Invalid(fmt::format("--print-docs: must be {}, not '{}'",
+                             HasConfigFile(program) ? "man, bash, zsh, fish or yaml" : "man, bash, zsh or fish",
+                             format));
 }
 
 }  // namespace tributary::docs

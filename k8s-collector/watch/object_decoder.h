@@ -23,7 +23,7 @@ struct WatchEvent {
   ApiError error;     // of kError
 };
 
-// The members of a list other than its items.
+// The fields of a Kubernetes list object that are decoded, apart from `items`.
 struct ListEnd {
   std::string resource_version;
   std::string more;  // token of the next page; "" after the last

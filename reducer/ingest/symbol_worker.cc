@@ -86,7 +86,7 @@ void SymbolWorker::Put(SymbolAsker asker, const ExecutableId& id, const absl::St
   }
   const auto kept = symbols_.Put(id, *encoded_table, SymbolOrigin::kNode);
   if (kept.ok()) return;
-  LogDebug("symbol table refused executable={}: {}", id.ToString(), Message(kept.status()));
+  LogDebug("a symbol table was refused executable={} cause=\"{}\"", id.ToString(), Message(kept.status()));
   symbols_.demand().Defer(id);
 }
 

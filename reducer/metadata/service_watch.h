@@ -41,7 +41,8 @@ class ServiceWatch {
     absl::StatusOr<std::unique_ptr<ServiceStateStore>> states = std::unique_ptr<ServiceStateStore>();
     int64_t keep_ns = 7 * kNsPerDay;
   };
-  // All objects passed by reference must outlive it. If `states` cannot be read, versions are only in memory.
+  // All objects passed by reference must outlive the ServiceWatch. If `states` cannot be read, versions are only in
+  // memory.
   ServiceWatch(Options options, store::Store& store, const ResourceJoiner& joiner, RolloutLog& log, const Clock& clock,
                Metrics& metrics);
   ~ServiceWatch() { Stop(); }

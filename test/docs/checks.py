@@ -24,7 +24,7 @@ LIMITS = [
     ("docs/intake-protocol.md", r"`closes`[^.]*?at most ([\d,]+)", "profile/batch.h", "kClosedSessionsMax"),
     ("docs/unwinding.md", r"`truncated_depth` \| the stack has more than ([\d,]+)", "bpf/include/records.h",
      "TRIB_USER_FRAMES_MAX"),
-    ("docs/store.md", r"at most ([\d,]+) other types", "reducer/store/store.h", "kSampleTypesOfShardMax"),
+    ("docs/store.md", r"at most ([\d,]+) types", "reducer/store/store.h", "kSampleTypesOfShardMax"),
     ("docs/metrics.md", r"room for ([\d,]+) types", "reducer/store/store.h", "kSampleTypesOfShardMax"),
     ("docs/metrics.md", r"and for ([\d,]+) that one machine", "reducer/store/store.h", "kSampleTypesOfMachineMax"),
     ("docs/limits.md", r"user stack \| ([\d,]+)", "bpf/include/records.h", "TRIB_USER_FRAMES_MAX"),
