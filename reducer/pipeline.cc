@@ -307,7 +307,6 @@ absl::Status Pipeline::Listen() {
 
 absl::Status Pipeline::StartWeb() {
   WebServer::Options web;
-  web.host = options_.http_listen.host;
   web.upload_bytes_max = options_.symbol_file_bytes_max;
   web.temporary_directory = options_.data_dir;
   ASSIGN_OR_RETURN(web_, WebServer::StartOn(std::move(http_listening_), std::move(web),

@@ -66,7 +66,7 @@ absl::StatusOr<ListeningSocket> ListenTcp(const std::string& host, uint16_t port
       error = errno;
       continue;
     }
-    ListeningSocket listening{.is_loopback = IsLoopback(bound)};
+    ListeningSocket listening{.host = host, .is_loopback = IsLoopback(bound)};
     // The port is at the same offset in both families.
     listening.port = ntohs(reinterpret_cast<const sockaddr_in&>(bound).sin_port);
     listening.fd = std::move(fd);

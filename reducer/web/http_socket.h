@@ -13,6 +13,7 @@ namespace tributary {
 struct ListeningSocket {
   Fd fd;
   uint16_t port = 0;
+  std::string host;  // as the caller of ListenTcp gave it
   bool is_loopback = false;
 };
 absl::StatusOr<ListeningSocket> ListenTcp(const std::string& host, uint16_t port);

@@ -49,6 +49,7 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(Options options, con
 
 absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket listening, Options options,
                                                               const WebContext& context) {
+  options.host = listening.host;
   auto impl = std::make_unique<Impl>(options, context);
   Api& api = impl->api;
   HttpServer::Options http{.connections_max = options.connections_max,

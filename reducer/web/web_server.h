@@ -71,8 +71,7 @@ class WebServer {
   // AlreadyExists: another process uses the port. Other codes: the server cannot listen on the address for another
   // reason.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(Options options, const WebContext& context);
-  // Starts the server on a socket that already listens. Ignores `options.port`, and uses `options.host` only for the
-  // check of the Host header.
+  // Starts the server on a socket that already listens. Ignores `options.host` and `options.port`.
   static absl::StatusOr<std::unique_ptr<WebServer>> StartOn(ListeningSocket listening, Options options,
                                                             const WebContext& context);
   ~WebServer();  // stops accepting connections, and waits for the answers in progress
