@@ -270,8 +270,9 @@ absl::Status TlsStream::Impl::Failure(int ssl_error) {
       ERR_GET_LIB(first) == ERR_LIB_SSL && ERR_GET_REASON(first) == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE;
   const long verified = SSL_get_verify_result(ssl.get());
   const std::string why = TakeTlsError();
-  if (refused_by_peer)
+  if (refused_by_peer) {
     return Error(absl::StatusCode::kPermissionDenied, "the peer refuses this program's certificate: " + why);
+  }
   if (no_certificate) return Error(absl::StatusCode::kUnauthenticated, "the peer sent no certificate");
   if (verified != X509_V_OK && !established) {
     std::string reason = X509_verify_cert_error_string(verified);

@@ -64,21 +64,19 @@ void Backlog::Spill(Reason reason) {
     const SampleCounts samples = CountSamples(oldest.samples);
     oldest.accounting.captured = samples + oldest.accounting.TotalLost();
     const bool foreign = waiting_.front().foreign;
-    absl::Status kept = absl::OkStatus();
     if (oldest.samples.empty()) {
       unreported_ += oldest.accounting;  // the batch reported nothing else
-    } else if (spool_ != nullptr) {
-      kept = spool_->Append(oldest);
-      if (!kept.ok() && !must_lose && reason != Reason::kStop) return;
-      if (!kept.ok()) AddLoss(LossReason::kSpoolOverflow, samples, oldest.accounting, foreign);
-    } else {
+    } else if (spool_ == nullptr) {
       AddLoss(LossReason::kBatchOverflow, samples, oldest.accounting, foreign);
-    }
-    if (uint64_t held = 0; !kept.ok() && log_limit_.Allow(clock_.Monotonic(), &held)) {
-      LogWarning(
-          "samples lost reason=spool_overflow cause=\"{}\" suppressed={}: raise --spool-bytes-max, or free disk space "
-          "for --spool-dir",
-          Message(kept), held);
+    } else if (absl::Status kept = spool_->Append(oldest); !kept.ok()) {
+      if (!must_lose && reason != Reason::kStop) return;
+      AddLoss(LossReason::kSpoolOverflow, samples, oldest.accounting, foreign);
+      if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
+        LogWarning(
+            "samples lost reason=spool_overflow cause=\"{}\" suppressed={}: raise --spool-bytes-max, or free disk "
+            "space for --spool-dir",
+            Message(kept), held);
+      }
     }
     PopOldest();
   }

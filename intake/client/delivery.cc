@@ -57,6 +57,7 @@ struct Delivery::Impl {
   void StopIdle();
   void GiveUpDoubtful();
   bool Away() const;
+  void Spill() { backlog.Spill(Away() ? Backlog::Reason::kAway : Backlog::Reason::kLimit); }
   void FinishFlush();
   void SpoolTheRest();
 
@@ -196,7 +197,7 @@ absl::Status Delivery::Impl::Take(Batch batch) {
     batch.samples.clear();
   }
   backlog.Add(std::move(batch));
-  backlog.Spill(Away() ? Backlog::Reason::kAway : Backlog::Reason::kLimit);
+  Spill();
   reducers[active].client->Wake();
   waiting_gauge.Set(static_cast<int64_t>(Waiting()));
   return status;
@@ -309,7 +310,7 @@ void Delivery::Impl::NoteFinished(const std::array<uint8_t, 16>& session_id, con
 void Delivery::Impl::Tick() {
   if (stopped) return;
   if (spool != nullptr) spool->Tick();
-  backlog.Spill(Away() ? Backlog::Reason::kAway : Backlog::Reason::kLimit);
+  Spill();
   recovery.Tick(reducers.size() > 1 ? options.in_doubt_timeout_ms : 0);
   GiveUpDoubtful();
   StartNext();

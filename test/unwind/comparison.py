@@ -6,7 +6,8 @@ import pathlib
 import re
 
 RECORDS = pathlib.Path(__file__).resolve().parent.parent.parent / "bpf/include/records.h"
-FRAMES_MAX = int(re.search(r"define TRIB_USER_FRAMES_MAX (\d+)", RECORDS.read_text())[1])  # the limit of the collector's stack walk
+# The limit of the collector's stack walk.
+FRAMES_MAX = int(re.search(r"define TRIB_USER_FRAMES_MAX (\d+)", RECORDS.read_text())[1])
 
 
 class Verdict(enum.Enum):
