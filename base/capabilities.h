@@ -38,8 +38,8 @@ CapabilitySet EffectiveCapabilities();
 // Gives up every capability outside `keep` permanently, and sets no_new_privs. Applies to the calling thread, and to
 // the threads and processes that it starts later: call it before the first thread starts. Kept capabilities stay
 // effective and permitted. The inheritable and ambient sets become empty. The bounding set becomes empty too if the
-// thread has CAP_SETPCAP. A program that this thread then executes has no capability at all. Returns an error if the
-// kernel refuses; no known situation causes this.
+// thread has CAP_SETPCAP. A program that this thread then executes gains no capability; if the bounding set is empty,
+// it has none. Returns an error if the kernel refuses; no known situation causes this.
 absl::Status KeepOnlyCapabilities(CapabilitySet keep);
 
 // KeepOnlyCapabilities for processes that need no capabilities.

@@ -53,8 +53,8 @@ class ChildProcess {
   // Calls End if running(). Returns true if this call killed the process, or if the process had failed before. Returns
   // false if it had already ended with exit code 0, or if there is no process.
   bool Stop();
-  // Returns true if the process has ended with exit code 0, and false if it has failed. Then frees its pid and closes
-  // its socket. Returns nullopt if the process has not ended, or if there is no process.
+  // Returns true if the process has ended with exit code 0, and false if it has failed. In both cases, frees its pid
+  // and closes its socket. Returns nullopt if the process has not ended, or if there is no process.
   std::optional<bool> Reap();
 
  private:

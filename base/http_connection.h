@@ -31,9 +31,9 @@ class HttpConnection {
  public:
   struct Limits {
     uint64_t patience_ms = 10'000;
-    // After an error answer, the connection stays open for this time, and received bytes are discarded. If the
-    // connection were closed while bytes are unread, the kernel would reset it, and the client might not receive the
-    // answer.
+    // If the client may still send bytes after the last answer (for example the body of a refused request), the
+    // connection stays open for this time, and received bytes are discarded. If the connection were closed while bytes
+    // are unread, the kernel would reset it, and the client might not receive the answer.
     uint64_t linger_ms = 1'000;
   };
   struct Callbacks {

@@ -32,11 +32,11 @@ class Gauge {
   std::atomic<int64_t> value_{0};
 };
 
-// All metrics of a process. Names are `tributary_<component>_<noun>_<unit>[_total]`. The values of labels are constants
-// of this program, never text from input. main creates one Metrics object, which outlives all objects that register
-// metrics with it. Register metrics at start, because it locks a mutex. Returned references are valid as long as the
-// Metrics object. Registering the same counter or gauge (name and labels) twice returns the same metric. A callback may
-// be registered only once.
+// All metrics of a process. Most names are `tributary_<component>_<noun>_<unit>[_total]`. The values of labels are
+// constants of this program, never text from input. main creates one Metrics object, which outlives all objects that
+// register metrics with it. Register metrics at start, because registration locks a mutex. Returned references are
+// valid as long as the Metrics object. Registering the same counter or gauge (name and labels) twice returns the same
+// metric. A callback may be registered only once.
 class Metrics {
  public:
   using Labels = std::vector<std::pair<std::string, std::string>>;
@@ -45,8 +45,8 @@ class Metrics {
   // Adds a counter of nanoseconds that is shown in seconds, the unit that Prometheus requires for times.
   Counter& AddDurationCounter(std::string_view name, std::string_view help, Labels labels = {});
   Gauge& AddGauge(std::string_view name, std::string_view help, Labels labels = {});
-  // Adds a metric with the value that `read` returns. Each call of PrometheusText calls `read`, on the same thread. So
-  // `read` must be thread-safe, and must be callable as long as PrometheusText may be called.
+  // Adds a metric with the value that `read` returns. Each call of PrometheusText calls `read`, on the caller's thread.
+  // So `read` must be thread-safe, and must be callable as long as PrometheusText may be called.
   void AddCallback(std::string_view name, std::string_view help, bool is_counter, Labels labels,
                    std::function<double()> read);
 

@@ -14,7 +14,7 @@ struct ProcessUsage {
   uint64_t resident_pages = 0;
 };
 
-// Parses the contents of /proc/PID/stat. Returns nullopt if they have another form. The program's name in them may
+// Parses the contents of /proc/PID/stat. Returns nullopt if the contents have another form. The program's name may
 // contain any byte, including spaces and parentheses.
 std::optional<ProcessUsage> ParseProcessUsage(std::string_view text);
 

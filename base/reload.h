@@ -26,7 +26,7 @@ class Reloader {
     std::string_view metric;            // "tributary_collector_reloads_total"
     std::vector<OptionValue> in_force;  // at start
     // Must read all options again and apply the reloadable ones. If it returns an error, it must have applied none. It
-    // must not apply the log level, which Reloader does itself.
+    // must not apply the log level: Reloader applies it.
     std::function<absl::StatusOr<Reloaded>()> reload;
   };
   Reloader(Options options, Metrics& metrics);

@@ -61,8 +61,8 @@ class TcpConnector : public Connector {
 
 class TcpListener {
  public:
-  // Listens on `host`, which must be an IP address. Returns AlreadyExists if the address is in use, and InvalidArgument
-  // if `host` is not an address.
+  // Listens on `host`: an IP address, "localhost" (127.0.0.1), or "" (all addresses). Returns AlreadyExists if the
+  // address is in use, and InvalidArgument for any other `host`.
   static absl::StatusOr<std::unique_ptr<TcpListener>> Listen(Loop& loop, const std::string& host, uint16_t port,
                                                              std::function<void(std::unique_ptr<TcpStream>)> on_accept);
   ~TcpListener();

@@ -21,8 +21,8 @@ constexpr int64_t kNsPerSecond = 1'000'000'000;
 constexpr int64_t kNsPerMinute = 60 * kNsPerSecond;
 constexpr int64_t kNsPerDay = 24 * 60 * kNsPerMinute;
 
-// The readings of both clocks at the same instant. With them, monotonic times of the same boot can be converted to unix
-// times.
+// The readings of the monotonic clock and the unix clock at the same instant. With them, monotonic times of the same
+// boot can be converted to unix times.
 struct ClockPair {
   MonotonicNs monotonic;
   UnixNs unix;

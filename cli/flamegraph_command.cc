@@ -38,7 +38,7 @@ absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options) {
   }
   if (graph.truncated_nodes > 0) {
     fprintf(stderr, "tributary: %s\n",
-            fmt::format("the flame graph lacks the {} smallest subtrees: raise --max-nodes to include more of them",
+            fmt::format("the flame graph lacks the {} smallest frames: raise --max-nodes to include more of them",
                         graph.truncated_nodes)
                 .c_str());
   }

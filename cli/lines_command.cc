@@ -30,7 +30,8 @@ std::string PlaceOf(const LinesAnswer::Line& line) {
 
 std::string WriteLines(const LinesAnswer& lines) {
   if (lines.lines.empty()) {
-    return "no sample contains a function with this name: write the name exactly as tributary top shows it\n";
+    return "no selected sample contains a function with this name: write the full name, as tributary top --json prints "
+           "it\n";
   }
   Values whole;
   for (const LinesAnswer::Line& line : lines.lines) whole += line.total;

@@ -22,8 +22,7 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
        .examples = {{"The lines of a function that top shows:", "tributary lines handle_request"}}},
       {.command = "rollouts",
        .description = {"Prints when workloads began to run another version, and compares their CPU use in the 30 "
-                       "minutes before and after this change. With --type it compares another type of samples, as "
-                       "values per second in this type's unit."},
+                       "minutes before and after this change. With --type it compares another type of samples."},
        .examples = {{"The last week:", "tributary rollouts --from -7d --limit 100"}}},
       {.command = "flamegraph",
        .description = {"Writes a flame graph to a file or to standard output: as an SVG picture, as an HTML page, as "
@@ -31,8 +30,9 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
        .examples = {{"A page for one container:",
                      "tributary flamegraph --query '{container_id=~\"4f1a.*\"}' --format html --out web.html"}}},
       {.command = "symbols",
-       .description = {"Prints the sampled executables. For each executable, it prints the source of its function "
-                       "names, and which share of its sampled addresses has no name."},
+       .description = {"Prints the executables that were sampled or have a symbol table. For each executable, it "
+                       "prints the source of its function names, and which share of its sampled addresses has no "
+                       "name."},
        .examples = {{"The last day:", "tributary symbols --from -24h"}}},
       {.command = "symbols-push",
        .description = {"Makes a symbol table of each file and sends the table to the reducer. The names also appear in "
@@ -50,10 +50,12 @@ std::vector<docs::Manual::CommandText> RecordingCommands() {
   return {
       {.command = "record",
        .description = {"Starts a private reducer and kernel-collector, runs one command, and writes a flame graph of "
-                       "this command. Run it as root: kernel-collector(8) needs root's capabilities. The programs "
-                       "reducer and kernel-collector must be in tributary's directory or in PATH.",
-                       "The exit status is the exit status of the command. It is 127 if the command's program does not "
-                       "exist, and 126 if the program cannot be run."},
+                       "this command. tributary record must run as root: kernel-collector(8) needs root's "
+                       "capabilities. The programs reducer and kernel-collector must be in tributary's directory or "
+                       "in PATH.",
+                       "The exit status is the exit status of the command, or 0 if a signal of --duration ended the "
+                       "command. It is 127 if the command's program does not exist, and 126 if the program cannot be "
+                       "run."},
        .examples = {{"Profile a build:", "tributary record -- make -j8"},
                     {"Profile a server for half a minute:",
                      "tributary record --duration 30s --out server.svg -- ./server"}}},

@@ -60,7 +60,7 @@ void AddSwitch(CLI::App* app, const std::string& name, bool* target, const std::
 }
 
 void AddServer(CLI::App* app, std::string* server) {
-  app->add_option("--server", *server, "URL of the reducer's page and API (reducer --http-listen)")
+  app->add_option("--server", *server, "URL of the reducer's web page and API (reducer --http-listen)")
       ->type_name("URL")
       ->envname("TRIBUTARY_SERVER")
       ->capture_default_str();
@@ -86,7 +86,8 @@ void AddQuery(CLI::App* app, QueryOptions* query) {
 
 CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
   CLI::App* status = app.add_subcommand(
-      "status", "Show nodes, how many samples they captured, stored and lost, and how many stacks are complete");
+      "status",
+      "Show the nodes, how many of their samples were captured, stored and lost, and how many stacks are complete");
   AddServer(status, &options->server);
   AddSwitch(status, "--json", &options->json, "print the reducer's answers as JSON");
   return status;
@@ -110,7 +111,7 @@ CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
                                        "Show the CPU time of each source line of a function, with the line's text if "
                                        "the reducer has the source file; with --type: another type of samples");
   AddQuery(lines, &options->query);
-  lines->add_option("FUNCTION", options->function, "name of the function, as a flame graph or tributary top shows it")
+  lines->add_option("FUNCTION", options->function, "full name of the function, as tributary top --json prints it")
       ->required();
   lines
       ->add_option("--executable", options->executable,
@@ -256,9 +257,10 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
 }
 
 CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
-  CLI::App* symbols = app.add_subcommand("symbols",
-                                         "Show the sampled executables, the sources of their function names, and which "
-                                         "share of their sampled addresses has no name");
+  CLI::App* symbols = app.add_subcommand(
+      "symbols",
+      "Show the executables that were sampled or have a symbol table, the sources of their function names, "
+      "and which share of their sampled addresses has no name");
   AddQuery(symbols, &options->query);
   symbols->add_option("--limit", options->limit, "maximum number of executables")
       ->type_name("N")
@@ -293,8 +295,8 @@ CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
                       "ELF virtual addresses, hexadecimal with or without 0x; if no ADDRESS is given, addresses are "
                       "read from standard input, one per line");
   AddSwitch(resolve, "--json", &options->json,
-            "print one JSON line per address, then one line with the source of the names and the number of symbols and "
-            "debug entries that were left out");
+            "print one JSON line per address, then one line with the source of the names and the numbers of symbols, "
+            "debug entries and compilation units with problems");
   return resolve;
 }
 

@@ -150,7 +150,7 @@ TEST(CommandLine, HelpLooksLikeTheOtherPrograms) {
   const std::string help = ::testing::internal::GetCapturedStdout();
   EXPECT_TRUE(help.starts_with("tributary top — ")) << help;
   EXPECT_NE(help.find("\nUsage: tributary top [options]\n"), std::string::npos) << help;
-  EXPECT_NE(help.find("  --server URL\n      URL of the reducer's page and API (reducer --http-listen) (default "
+  EXPECT_NE(help.find("  --server URL\n      URL of the reducer's web page and API (reducer --http-listen) (default "
                       "http://127.0.0.1:4040)\n"
                       "      environment TRIBUTARY_SERVER\n"),
             std::string::npos)

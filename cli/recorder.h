@@ -28,7 +28,7 @@ class Recorder {
   // Waits until no symbol table has arrived for 2 s, but at most 10 s. For a command that ran only briefly, symbol
   // tables arrive after its end.
   absl::Status WaitForSymbols();
-  // Sends SIGTERM to the collector, and waits until the collector has sent its remaining data and ended.
+  // Sends SIGTERM to the collector, and waits up to 10 s until the collector has sent its remaining data and ended.
   absl::Status StopCollector();
 
   const HttpClient& client() const { return *client_; }

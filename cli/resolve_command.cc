@@ -80,13 +80,12 @@ struct LeftOut {
 };
 
 std::vector<LeftOut> LeftOutOf(const DebugSymbols& symbols) {
-  return {
-      {"left_out", "symbols or debug entries were left out, because they were unreadable or exceeded a limit",
-       symbols.left_out},
-      {"malformed_units", "compilation units have malformed debug information, of which only the readable part is used",
-       symbols.counts.malformed},
-      {"missing_split_units", "compilation units have no functions, because their .dwo or .dwp file is missing",
-       symbols.counts.missing_split}};
+  return {{"left_out", "symbols or debug entries were left out, because they were unreadable or exceeded a limit",
+           symbols.left_out},
+          {"malformed_units", "compilation units have malformed debug information: only its readable part is used",
+           symbols.counts.malformed},
+          {"missing_split_units", "compilation units have no functions, because their .dwo or .dwp file is missing",
+           symbols.counts.missing_split}};
 }
 
 absl::Status PrintLeftOut(const DebugSymbols& symbols, const ResolveOptions& options) {

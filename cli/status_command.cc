@@ -75,7 +75,7 @@ std::string RecentHealthText(const absl::StatusOr<StackHealthAnswer>& recent) {
   out += WriteTable({"SAMPLES", "SHARE", "EXECUTABLE", "WHY", "IN"}, {true, true, false, false, false}, rows);
   const uint64_t more = recent->executables.size() - shown + recent->truncated_executables;
   if (more > 0)
-    out += fmt::format("and {} more executables: see Stack health on the reducer's page\n", FormatCount(more));
+    out += fmt::format("and {} more executables: see Stack health on the reducer's web page\n", FormatCount(more));
   return out;
 }
 

@@ -76,7 +76,7 @@ TEST(StatusCommand, ShowsTheCountsPerNodeAndTheHealthOfStacks) {
             "SAMPLES  SHARE  EXECUTABLE  WHY                                IN\n"
             "     45  4.50%  libold.so   no_table 40, frame_pointer_lost 5  server, ba\\x07tch\n"
             "      5  0.50%  [unmapped]  frame_pointer_lost 5\n"
-            "and 3 more executables: see Stack health on the reducer's page\n"
+            "and 3 more executables: see Stack health on the reducer's web page\n"
             "\n"
             "reducer 0.1.0: up 12.00 s, CPU 0.5 s, memory 50.0 MiB, disk 1.0 MiB, 1 shards, 12 symbol tables\n");
 }

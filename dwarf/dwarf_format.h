@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-// Those constants of DWARF 2 to 5 that are needed for reading names, inlined calls and lines. Source: DWARF 5, section
-// 7, and the GNU extensions that gcc and dwz write (split DWARF before version 5, and references into a file that
-// several executables share).
+// The constants of DWARF 2 to 5 that are needed for reading names, inlined calls and lines. Source: DWARF 5, section 7,
+// and the GNU extensions that gcc and dwz write (split DWARF before version 5, and references into a file that several
+// executables share).
 
 namespace tributary {
 

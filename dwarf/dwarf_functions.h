@@ -54,7 +54,7 @@ class DwarfFunctions {
   const Counts& counts() const { return counts_; }
 
  private:
-  // For an entry of which the children are being read: the node into which calls among these children are inlined.
+  // One level of nesting: the node into which the inlined calls among an entry's children were inlined.
   struct Level {
     uint32_t node = 0, depth = 0;
   };

@@ -17,8 +17,8 @@ struct FunctionEntry {
   bool Read(ByteReader& reader, const DwarfUnit& unit, const DwAbbreviation& row);
 };
 
-// Finds names of functions. If an entry has no name, uses the name of the entry to which its DW_AT_abstract_origin or
-// DW_AT_specification refers. This other entry may be in another unit or in another file.
+// Finds names of functions. If an entry has no linkage name, also looks at the entry to which its DW_AT_abstract_origin
+// or DW_AT_specification refers. This other entry may be in another unit or in another file.
 class FunctionNames {
  public:
   // Returns the linkage name if there is one, otherwise the name, otherwise "". The text is valid as long as the

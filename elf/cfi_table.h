@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// A table of function entries (FDEs), sorted by address. It is either the file's own search table (.eh_frame_hdr), read
-// by pread on demand. Or a scan of the section has made the table. Then it needs 8 bytes of memory per entry.
+// A table of function entries (FDEs), sorted by address. There are two kinds. OfFile uses the file's own search table
+// (.eh_frame_hdr), which is read by pread on demand. OfScan makes a table, which needs 8 bytes of memory per entry.
 class CfiTable {
  public:
   // Uses the file's search table: `count` pairs, which begin at `file_offset`. Each pair has two signed 32-bit numbers

@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// A compressed section. It has the flag SHF_COMPRESSED and uses zlib or zstd (gABI, "Section Compression"). Or it has
-// the older form: its name begins with .zdebug and its bytes with "ZLIB".
+// A compressed section, in one of two forms. In the usual form, it has the flag SHF_COMPRESSED and uses zlib or zstd
+// (gABI, "Section Compression"). In the older form, its name begins with .zdebug and its bytes with "ZLIB".
 struct CompressedSection {
   enum class Codec { kZlib, kZstd };
   Codec codec = Codec::kZlib;

@@ -178,7 +178,7 @@ absl::Status ElfFile::ReadSections() {
     if (names.type == kElfSectionNobits || !Fits(names.offset, names.size, file_size_)) {
       return Malformed("section names are past the end of the file");
     }
-    if (names.size > kSectionNamesBytesMax) return Malformed("section names too large");
+    if (names.size > kSectionNamesBytesMax) return Malformed("section names are too large");
     ASSIGN_OR_RETURN(section_names_, source_->Read(names.offset, names.size));
   }
   sections_.reserve(count);

@@ -9,7 +9,7 @@ namespace tributary {
 // The structures of the ELF specification (System V gABI, chapters 4 and 5) that this project reads, with the layout of
 // an ELF64 little-endian file. They have names of this project, so that code need not include <elf.h>.
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "structures are read as they lie in the file");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the structures of a file are little-endian");
 
 // The first bytes of every ELF file.
 constexpr std::string_view kElfMagic(

@@ -11,15 +11,15 @@
 namespace tributary {
 
 // Reads a file through a cache of a few blocks of 16 KiB. Unwind entries are requested nearly in the order in which
-// they are in the file. So thousands of entries need only some dozen calls of pread. The memory does not depend on the
+// they are in the file. So thousands of entries need only a few dozen calls of pread. The memory does not depend on the
 // file's contents, except after UseMemory. Any thread may use an object, but only one thread at a time. Borrows the
 // file.
 class FileWindow {
  public:
   static constexpr size_t kBlockBytes = 16u << 10;
   static constexpr size_t kViewBytesMax = 1u << 20;
-  // The limit for the bytes that are read between two calls of Release(). It limits the time for a hostile file to some
-  // tenths of a second.
+  // The limit for the bytes that are read between two calls of Release(). It limits the time for a hostile file to a
+  // few tenths of a second.
   static constexpr uint64_t kReadBytesMax = uint64_t{2} << 30;
 
   FileWindow(ElfFile* file, size_t blocks) : file_(file), blocks_(blocks) {}

@@ -14,7 +14,8 @@ namespace tributary {
 // contains the load address of .text (/sys/module/X/sections/.text).
 //
 // These sections get no address: sections before .text; sections that are freed after the module's start (.init…);
-// sections of data; all sections after a section that the loader enlarges (.plt and .text.ftrace_trampoline on arm64).
+// sections of data; a section that the loader enlarges (.plt and .text.ftrace_trampoline on arm64), and all sections
+// after it.
 class ModuleLayout {
  public:
   // The address of .text. It is not 0, because in debug information the address 0 means no code, or the end of a list.

@@ -8,9 +8,9 @@
 namespace tributary {
 
 // Makes the unwind rows of one address range from rules, which are added nearly in order of address. The rows are
-// sorted, neighbours have different rules, and the first row has offset 0. An added rule replaces all rules that were
-// added earlier for its address and higher addresses. So the rows are sorted even if entries overlap or are out of
-// order. Allocates only the rows.
+// sorted, and neighbours have different rules. The caller must first add a rule for the begin of the range, so that the
+// first row has offset 0. An added rule replaces all rules that were added earlier for its address and higher
+// addresses. So the rows are sorted even if entries overlap or are out of order. Allocates only the rows.
 class RowBuilder {
  public:
   // The limit for added rules per range, because files may be hostile. Real code has at most one row per 12 bytes.

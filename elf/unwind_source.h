@@ -51,8 +51,8 @@ class UnwindSource {
   virtual const std::vector<AddressRange>& starts() const = 0;
 
   // Compiles the rows of `range`, which may have at most kRangeBytesMax bytes. The first row has offset 0, and
-  // neighbours have different rules. A gap of less than 16 bytes between two functions (padding) gets the rules of the
-  // function before it. InvalidArgument or Unavailable if the file is inconsistent, or changed while it was read.
+  // neighbours have different rules. A gap of less than 16 bytes between two functions (padding) gets the last rule of
+  // the function before it. InvalidArgument or Unavailable if the file is inconsistent, or changed while it was read.
   virtual absl::Status Compile(AddressRange range, std::vector<UnwindRow>* rows) = 0;
 
   struct Counts {

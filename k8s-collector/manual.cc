@@ -8,7 +8,7 @@ docs::Manual ClusterManual() {
       .description =
           {"k8s-collector watches a Kubernetes cluster and sends metadata of its pods, containers, workloads, "
            "namespaces, nodes and rollouts to reducers. A reducer finds the metadata of a sample by the sample's "
-           "container id. Run one k8s-collector in each cluster. Nodes need no Kubernetes credentials.",
+           "container id. Run one k8s-collector in each cluster. kernel-collector needs no Kubernetes credentials.",
            "In a pod, k8s-collector uses the pod's service account. Outside of a pod it reads --kubeconfig. It needs "
            "the permission to get, list and watch pods, namespaces, nodes, replicasets, deployments, statefulsets, "
            "daemonsets, jobs and cronjobs. If a permission is missing, the log names it, and k8s-collector watches the "

@@ -107,7 +107,7 @@ absl::Status Collector::Build() {
   worker_ = std::make_unique<Worker>(loop_);
   Counter& stuck = metrics_.AddCounter("tributary_collector_resource_reads_stuck_total",
                                        "How often reading a process's own attributes (OTEL_*) took over half a second; "
-                                       "reads of other processes then no longer wait");
+                                       "other processes are then read on another thread");
   resource_worker_ = std::make_unique<Worker>(
       loop_, Worker::Options{.stuck_max = ResourceReader::kStuckMax, .on_stuck = [&stuck] { stuck.Add(); }});
   symbol_worker_ = std::make_unique<Worker>(loop_);

@@ -24,8 +24,8 @@ namespace tributary {
 // All code runs on the thread that calls Run, except the workers' jobs. On SIGUSR1, logs all metrics.
 class Collector {
  public:
-  // The caller must construct it before it starts another thread (see Service). `parse` is called on a reload: it
-  // parses the options again.
+  // The caller must construct the Collector before it starts other threads (see Service). `parse` parses the options
+  // again; it is called on a reload.
   Collector(const CollectorOptions& options, std::function<absl::StatusOr<Options::Outcome>(CollectorOptions*)> parse,
             Metrics& metrics);
   ~Collector();
@@ -48,8 +48,8 @@ class Collector {
   void LogTotals(std::string_view event, uint64_t unacked_samples);
   void ReadVdso();
   std::string NotReady() const;
-  // Returns the sink for the core's batches: the uplink. If a recording is configured, returns the recording, which
-  // passes the batches to the uplink.
+  // Returns the sink for the core's batches: the uplink. If a recording is configured and can be created, returns the
+  // recording, which passes the batches to the uplink.
   BatchSink& OpenRecording(const SessionInfo& session);
 
   const CollectorOptions options_;
@@ -62,7 +62,7 @@ class Collector {
   std::unique_ptr<MetricsServer> metrics_server_;  // nullptr if it is switched off or its default port was taken
   std::unique_ptr<Worker> worker_;                 // reads for waiting samples: files, /proc, unwind rows
   std::unique_ptr<Worker> resource_worker_;        // reads from processes, which may block: resource attributes
-  std::unique_ptr<Worker> symbol_worker_;          // work that may take seconds
+  std::unique_ptr<Worker> symbol_worker_;          // makes symbol tables, which may take seconds
   std::unique_ptr<Worker> service_worker_;         // calls that may stay unanswered: a cloud's instance service, Docker
   std::unique_ptr<Probes> probes_;
   std::unique_ptr<CpuBudget> budget_;

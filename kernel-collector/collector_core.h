@@ -39,7 +39,7 @@ struct CoreOptions {
   std::vector<std::string> resource_env;  // see ResourceReader::Options
   Executor* resource_executor = nullptr;  // null: use the common executor
   UnwindTables::Options unwind;
-  std::shared_ptr<UnwindCompiler> unwind_compiler;  // null: in this process
+  std::shared_ptr<UnwindCompiler> unwind_compiler;  // null: UnwindCompiler::InProcess
   int64_t hold_ns = kNsPerSecond;                   // how long a sample waits for missing data
   size_t held_samples_max = 16'384;                 // more held samples count as lost{hold_overflow}
   size_t held_bytes_max = 8u << 20;                 // the same limit, in bytes
@@ -77,8 +77,8 @@ class CollectorCore {
   // Flushes the current batch, even if it is empty.
   void FlushBatch();
 
-  // Stops sampling and drains the probes. The caller must then call Poll until held() is 0 or its time limit is over,
-  // and then FinalBatch. FinalBatch flushes the remaining samples and the final accounting.
+  // Stops sampling and drains the probes. The caller must then call Poll until held() is 0 or the caller's time limit
+  // is over, and then FinalBatch. FinalBatch flushes the remaining samples and the final accounting.
   void StopSampling();
   size_t held() const { return held_.size(); }
   void FinalBatch();
@@ -121,7 +121,7 @@ class CollectorCore {
   bool ResolveStack(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
                     const MappingTable::List* mappings);
 
-  // These functions use the stack that ResolveStack has just resolved.
+  // ResolveStack calls these functions when walked_ and resolved_ contain the stack of the sample.
   bool IsStart(const ResolvedFrame& frame) const;
   bool CutAboveStart();
   bool CallsTheProgram(const ProcessRun& run) const;

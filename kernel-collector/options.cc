@@ -64,8 +64,9 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
   table.Add(
       {.name = "intake-memory-max",
        .help =
-           "largest amount of memory for samples that no reducer has acknowledged, 64KiB to 1GiB; when it is full, the "
-           "oldest samples are written to the spool; without a spool, or if the spool cannot be written, they are lost",
+           "largest amount of memory for samples that no reducer has acknowledged, 64KiB to 1GiB; when this memory is "
+           "full, the oldest samples are written to the spool; without a spool, or if the spool cannot be written, "
+           "they are lost",
        .value_name = "SIZE",
        .check = [](std::string_view v) { return CheckBytes(v, 64 << 10, int64_t{1} << 30, "64KiB to 1GiB"); }},
       memory, "8MiB");

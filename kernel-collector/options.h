@@ -31,7 +31,7 @@ struct CollectorOptions {
   int64_t spool_bytes_max = 0;
   std::vector<std::string> resource_env;  // names of environment variables
   std::string record_intake_output_path;  // "" = no recording
-  std::string node_id;                    // "" = /etc/machine-id, else the host name
+  std::string node_id;                    // see SessionInfoOptions
   std::string proc_root;
   std::string sys_root;
   std::string cgroup_root;

@@ -36,8 +36,9 @@ bool EventsNeedAdmin(CapabilitySet keep, const OpenEvent& open_event);
 
 // Keeps the capabilities that PlanPrivileges chooses, and CAP_SYS_ADMIN if it is granted and EventsNeedAdmin returns
 // true. Gives up all other capabilities permanently. Sets no_new_privs. For each missing capability, logs a warning
-// that says what does not work and how to grant the capability. Call it when ports and log files are open and the BPF
-// programs are loaded: these steps need more capabilities. Call it before the first permanent thread starts.
+// that says what does not work and how to grant the capability. Call it after ports and log files were opened and the
+// BPF programs were loaded, because these steps need more capabilities. Call it before the first permanent thread
+// starts.
 absl::Status DropPrivileges(const OpenEvent& open_event);
 
 }  // namespace tributary

@@ -61,8 +61,8 @@ struct ThreadInfo {
 //
 // CPU samples become Profiles with the sample type `samples/count`, one Profile for each sampling period. Their entries
 // have only time stamps, and the count is the number of time stamps. If one sample has a large count, its entry has the
-// count as its value instead. The CPU time is count × period. Both are exact. Samples of another type become Profiles
-// with the name and unit of the type, and with a value for each time stamp.
+// count as its value instead. The CPU time is count × period. The count and the CPU time are exact. Samples of another
+// type become Profiles with the name and unit of the type, and with a value for each time stamp.
 //
 // The address of a frame is the one with which names are looked up: for a call, the return address minus 1. Addresses
 // are virtual addresses of the ELF file. So a mapping starts at 0 and ends after the highest address that occurs in it.

@@ -17,7 +17,8 @@ namespace tributary::otlp {
 bool IsRetryable(absl::StatusCode code, bool has_retry_delay);
 
 // Returns the delay of the google.rpc.RetryInfo in a call's error details, which are a serialized google.rpc.Status.
-// Limits the delay to 0 to 1 hour. Returns nullopt if there is no RetryInfo, or if the bytes are malformed.
+// Limits the delay to the range from 0 to 1 hour. Returns nullopt if there is no RetryInfo, or if the bytes are
+// malformed.
 std::optional<int64_t> RetryDelayNs(std::string_view error_details);
 
 }  // namespace tributary::otlp

@@ -14,10 +14,10 @@ namespace tributary {
 enum class LossReason : uint8_t {
   kRingFull = 0,         // the BPF ring buffer was full
   kStackError = 1,       // the BPF program's scratch memory was missing
-  kHoldOverflow = 2,     // too many samples waited until the collector knows their mappings
+  kHoldOverflow = 2,     // too many samples waited until a mapping, file or process was read
   kBadRecord = 3,        // a record from the ring buffer was not valid
   kBatchOverflow = 4,    // unsent batches exceeded the memory limit: the oldest were dropped
-  kRejected = 5,         // the reducer refused the batch as malformed
+  kRejected = 5,         // the reducer refused the batch as malformed, or the batch was too large to send
   kShutdown = 6,         // not delivered before the deadline of a stop
   kInDoubt = 7,          // sent to a reducer that then did not answer in time
   kCollectorKilled = 8,  // captured by a collector that was killed before it sent the sample

@@ -26,7 +26,7 @@ struct NodeInfo {
   uint32_t sample_rate_hz = 0;
 };
 
-// Describes the sender of batches. Does not change during the life of a collector process.
+// Describes the sender of batches. During the life of a collector process, only sample_rate_hz can change.
 struct SessionInfo : NodeInfo {
   std::array<uint8_t, 16> session_id{};  // random; Delivery sets the last byte to the reducer's index
 };
@@ -68,8 +68,8 @@ class BatchSink {
  public:
   virtual ~BatchSink() = default;
 
-  // Takes ownership of one batch. Never blocks. If the sink drops samples, it must count them by LossReason. The caller
-  // only logs a returned error. Called on the owner's loop.
+  // Takes ownership of one batch. Does not wait for a reducer, but may write to a disk. If the sink drops samples, it
+  // must count them by LossReason. The caller only logs a returned error. Called on the loop's thread.
   virtual absl::Status Take(Batch batch) = 0;
 };
 

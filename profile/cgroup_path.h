@@ -5,9 +5,9 @@
 
 namespace tributary {
 
-// Information about the processes of a cgroup that the cgroup's path contains. If containers, pods or systemd units are
-// nested, the innermost one is used. For example, a node of a kind or minikube cluster is itself a container. A process
-// of a pod then belongs to the pod's container, not to the node's container.
+// The path of a cgroup contains this information about the processes in the cgroup. If containers, pods or systemd
+// units are nested, the innermost one is used. For example, a node of a kind or minikube cluster is itself a container.
+// A process of a pod then belongs to the pod's container, not to the node's container.
 struct CgroupPath {
   // The container's id as its runtime writes it. Docker, containerd, CRI-O, podman: 64 hexadecimal digits, with the
   // systemd and the cgroupfs driver. ECS on Fargate: the 32 digits of a task, and a number. Garden: a handle. "": the

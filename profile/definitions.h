@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// Definitions to append to a dictionary. They contain no ids: each definition gets the next id of its table when it is
-// appended.
+// Definitions to append to a dictionary. A definition does not contain its own id: it gets the next id of its table
+// when it is appended.
 struct Definitions {
   std::vector<std::string> strings;
   std::vector<Executable> executables;

@@ -19,11 +19,11 @@ namespace tributary {
 // A dictionary gives ids to everything that a session's samples refer to: strings, executables, frames, trie nodes,
 // processes, threads. Each table has its own ids: 0, 1, 2, … in order of first use. The meaning of an id never changes.
 // A definition refers only to earlier tables, or to smaller ids of its own table: a node's parent has a smaller id than
-// the node. Both ends of a session have a dictionary, and the two stay equal. The collector interns definitions, and
-// the reducer appends the definitions that it receives.
+// the node. The collector interns definitions and sends them. The reducer gives them the same ids (SessionDictionary in
+// reducer/store/). The readers of recordings and of the spool append the definitions to another Dictionary.
 //
 // To intern a known stack of 20 frames takes 0.64 µs, including the search for its mappings (collector_bench). A node
-// needs 12 bytes and a slot in a hash table. `DictionaryLimits` limits the tables. If full() is true, the caller should
+// needs 16 bytes and a slot in a hash table. `DictionaryLimits` limits the tables. If full() is true, the caller should
 // start a new dictionary. Not thread-safe.
 struct DictionaryLimits {
   uint32_t nodes_max = 131'072;
@@ -65,11 +65,12 @@ class Dictionary {
   FrameRef InternFrame(const Frame& frame);
   NodeRef InternNode(Node node);
   // Interns a whole stack, outermost frame first. Returns the node of its innermost frame. Prefetches the hash slots of
-  // all frames at once. This is faster if the tables are not in the processor's caches.
+  // all frames before it looks up the first frame. This is faster if the tables are not in the processor's caches.
   NodeRef InternStack(std::span<const Frame> frames);
   ThreadRef InternThread(const Thread& thread);
   // Compares the key first. If a process with this key is defined, but another field has changed (for example, its
-  // container is now known), adds a new definition with a new id.
+  // container is now known), adds a new definition with a new id. If the table is full, returns the id of the earlier
+  // definition.
   ProcessRef InternProcess(const Process& process);
 
   // An eviction drops the nodes and threads that were not used for the longest time. SetNow sets the current time, in a
@@ -81,8 +82,8 @@ class Dictionary {
   const std::vector<uint32_t>& node_uses() const { return node_uses_; }
   const std::vector<uint32_t>& thread_uses() const { return thread_uses_; }
 
-  // The Append functions are for the receiving end. They add a definition with the next id. They return false and
-  // change nothing if the table is full or if the definition refers to an undefined id.
+  // The Append functions are for definitions that a collector interned before. They add a definition with the next id.
+  // They return false and change nothing if the table is full or if the definition refers to an undefined id.
   bool Append(std::string_view text);
   bool Append(const Executable& executable);
   bool Append(const Frame& frame);
@@ -112,8 +113,7 @@ class Dictionary {
   // Returns the definitions that were added after counts() was `before`.
   Definitions DefinedSince(const DictionaryCounts& before) const;
 
-  // Returns true if a definition did not fit into its table, or if a table is so full that the definitions of the next
-  // batch may not fit.
+  // Returns true if at least one table is full.
   bool full() const { return full_; }
   const DictionaryLimits& limits() const { return limits_; }
   // The dictionary and the eviction from which this dictionary was made. nullptr if it started empty.

@@ -12,8 +12,8 @@
 namespace tributary {
 
 // An executable id identifies the code of a file, independently of its path and host. It is the file's GNU build-id,
-// which 99.3% of the executables of a Debian system have. For a Go program without it, the id is the Go build id. For
-// all other files, it is a hash of the contents.
+// which 99.3% of the executables of a Debian system have. For a Go program without a GNU build-id, the id is a hash of
+// the Go build id. For all other files, it is a hash of the file's first bytes, last bytes and size.
 enum class ExecutableIdKind : uint8_t {
   kNone = 0,        // unknown: the code is in anonymous memory or in an unreadable file
   kGnuBuildId = 1,  // of the note NT_GNU_BUILD_ID: 1–20 bytes, which is also the kernel's limit

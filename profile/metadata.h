@@ -18,8 +18,8 @@ namespace tributary {
 enum class EntityKind : uint8_t {
   kUnknown = 0,
   kHost = 1,       // id: node id. Sent by the node itself: host.*, os.*, cloud.*, and labels from its options
-  kContainer = 2,  // id: container id. Sent by its node (Docker), or by a watcher with k8s.pod.uid
-  kPod = 3,        // id: pod uid. k8s.namespace.name and k8s.node.name are ids of the next two kinds
+  kContainer = 2,  // id: container id. Sent by its node (Docker), or by a watcher (with the attribute k8s.pod.uid)
+  kPod = 3,        // id: pod uid. Attributes k8s.namespace.name and k8s.node.name: ids of the next two kinds
   kNamespace = 4,  // id: name
   kK8sNode = 5,    // id: name
   kCluster = 6,    // id: "". Attributes for all entities of a watcher: k8s.cluster.uid, k8s.cluster.name
@@ -35,8 +35,9 @@ struct Entity {
   EntityKind kind = EntityKind::kUnknown;
   std::string id;
   // The time at which the state begins. 0: when the entity began, or unknown. If the reducer already knows an entity
-  // and receives it with 0, new attributes are valid for the earlier time, too. Changed attributes are valid from the
-  // time at which the reducer receives them.
+  // and receives it with 0, it compares the attributes. If attributes were only added, they are valid from the
+  // beginning of the last state. If any attribute changed or is missing, the new state begins when the reducer receives
+  // it.
   UnixNs from;
   bool gone = false;  // the entity ended at `from`; `attributes` are its last ones
   Attributes attributes;
@@ -61,7 +62,7 @@ struct MetadataUpdate {
 // Decoders refuse an entity that exceeds them.
 constexpr size_t kEntityIdBytesMax = 512;
 constexpr size_t kEntityAttributesMax = 512;
-constexpr size_t kAttributeKeyBytesMax = 320;  // the longest key of a label, including its prefix, has 317 bytes
+constexpr size_t kAttributeKeyBytesMax = 320;  // including a prefix such as "k8s.pod.label."
 constexpr size_t kAttributeValueBytesMax = 4096;
 constexpr size_t kEntityBytesMax = 64u << 10;  // all keys and values
 constexpr size_t kUpdateEntitiesMax = 4096;

@@ -52,13 +52,14 @@ struct RowBatch {
   // The batch's number at its source: from 1, without gaps. If a batch with this number is already durable, the store
   // ignores the batch. 0: the batch has no number, so the store cannot recognise a repeated batch.
   uint64_t sequence = 0;
-  // The number of the oldest batch that the source can still send. If a batch from this number on is missing before
-  // this batch, the store refuses this batch, like a batch with unknown definitions. The source then sends again, from
-  // the first batch that is not durable.
+  // The number of the oldest batch that the source can still send. If the store does not have all batches from this
+  // number up to the previous batch, it refuses this batch, like a batch with unknown definitions. The source then
+  // sends again, from the first batch that is not durable.
   uint64_t oldest_held = 1;
 
-  // `before`: the counts of definitions in the source's earlier batches of this generation. `definitions` continue
-  // there. Generation 0: the definitions are only for this batch, and later batches cannot refer to them.
+  // `before`: the counts of definitions in the source's earlier batches of this generation. The ids of `definitions`
+  // continue at these counts. Generation 0: the definitions are only for this batch, and later batches cannot refer to
+  // them.
   uint32_t generation = 0;
   std::optional<DerivedFrom> derived;  // applied first; `before` are the counts after it
   DictionaryCounts before;

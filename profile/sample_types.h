@@ -24,8 +24,8 @@ constexpr uint8_t kSampleTypesUndefinedMax = 2;
 enum class Aggregation : uint8_t {
   kSum = 0,   // values add up, such as time or allocations
   kLast = 1,  // a gauge, such as memory in use. Samples of one process that have the same time form a snapshot.
-              // For each minute and process, only the last snapshot is used. The value of a longer time is the
-              // mean over its minutes
+              // For each minute and process, only the last snapshot is used. The value of a longer time range
+              // is the mean over its minutes
 };
 constexpr uint8_t kAggregationLast = static_cast<uint8_t>(Aggregation::kLast);  // the highest value
 
@@ -61,7 +61,8 @@ struct SampleTypeInfo {
   friend auto operator<=>(const SampleTypeInfo&, const SampleTypeInfo&) = default;
 };
 
-// The type for samples of an undefined type, and for samples of further types above the limit on types.
+// The type of samples whose type number has no definition, and of samples whose type is over a limit on the number of
+// types.
 inline const SampleTypeInfo kUndefinedType{"unknown", "unknown"};
 
 inline SampleTypeInfo InfoOf(const SampleTypeRow& row) {

@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
       {.metric = "tributary_reducer_reloads_total", .in_force = options->values, .reload = std::move(reload)}, metrics);
   for (auto& [name, watched] : (*pipeline)->loops()) service.Watch(name, *watched);
   service.SetStatus(
-      fmt::format("intake on port {}, page on port {}", (*pipeline)->intake_port(), (*pipeline)->http_port()));
+      fmt::format("intake on port {}, web page on port {}", (*pipeline)->intake_port(), (*pipeline)->http_port()));
   service.Ready();
   loop.Run();
   LogInfo("reducer stops");

@@ -9,13 +9,13 @@ docs::Manual ReducerManual() {
           {"reducer receives samples from kernel-collectors, stores the samples, and finds the names of the functions "
            "in their stacks. It shows the samples on a web page, serves them by an HTTP API to tributary(1), and sends "
            "them as OTLP profiles to other programs (--export). Run one reducer for a whole fleet, or several reducers "
-           "that each serve a part of the collectors. It needs no privileges.",
-           "Collectors connect to --intake-listen. The page, the API and the metrics are at --http-listen. By default, "
-           "both addresses are on 127.0.0.1, which only this machine can reach.",
-           "The intake can require TLS, client certificates and tokens. The page and the API have neither TLS nor "
+           "that each serve a part of the collectors. A reducer needs no privileges.",
+           "Collectors connect to --intake-listen. The web page, the API and the metrics are at --http-listen. By "
+           "default, both addresses are on 127.0.0.1, which only this machine can reach.",
+           "The intake can require TLS, client certificates and tokens. The web page and the API have neither TLS nor "
            "passwords: let only networks that you trust reach them.",
-           "Samples are stored in --data-dir, or in --store if given, for the time of --retention. When their size "
-           "reaches --store-bytes-max, the oldest samples are removed."},
+           "Samples are stored in --data-dir, or in --store if given. Single samples are kept for --retention-raw, and "
+           "their sums per minute for --retention. When their size reaches --store-bytes-max, the oldest are removed."},
       .environment = {{"SOURCE_DATE_EPOCH",
                        "Date of the man page (--print-docs man). The value is a number of seconds since 1970."}},
       .files = {{"/etc/tributary/reducer.yaml",

@@ -68,7 +68,7 @@ void AddSecurity(Options& table, ReducerOptions& out, SecurityTexts& texts) {
             &out.tls_ca, "");
   table.Add({.name = "intake-token-file",
              .help = "file of tokens, one per line: TOKEN, or TOKEN NODE-ID-PATTERN for a token that is valid only for "
-                     "these nodes; if set, every collector must send one of the tokens",
+                     "node ids that match the pattern; if set, every collector must send one of the tokens",
              .value_name = "FILE",
              .reloadable = true},
             &out.intake_token_file, "");
@@ -186,8 +186,8 @@ void AddMetadata(Options& table, MetadataTexts& texts) {
              .check = CheckAge},
             &texts.keep, "1h");
   table.Add({.name = "metadata-wait",
-             .help = "how long --export waits for a container's metadata before it sends the container's samples "
-                     "without this metadata, 0s to 10m",
+             .help = "longest time that --export waits for a container's metadata, 0s to 10m; then it sends the "
+                     "container's samples without this metadata",
              .value_name = "DURATION",
              .check = CheckWait},
             &texts.wait, "10s");

@@ -23,9 +23,9 @@ struct ReducerOptions {
   std::vector<std::string> exports;
   int64_t raw_age_ns = 0, sum_age_ns = 0;
   uint64_t store_bytes_max = 0;
-  std::string tls_cert, tls_key, tls_ca;  // of the intake; "": plain TCP; no --tls-ca: any client may connect
+  std::string tls_cert, tls_key, tls_ca;  // of the intake; no tls_cert: plain TCP; no tls_ca: no client certificates
   std::string intake_token_file;          // "": no token is required
-  bool certificate_names_node = true;     // where client certificates are required
+  bool certificate_names_node = true;     // if tls_ca is set: a certificate must name the node id
   int64_t node_bytes_per_second = 0;
   std::string symbols_dir;  // "": in the data directory
   uint64_t symbols_bytes_max = 0, symbol_file_bytes_max = 0, symbol_memory_bytes_max = 0;

@@ -38,8 +38,8 @@
 namespace tributary {
 
 // The whole reducer: collectors → acceptor → shards → store → query engine → web server and exporters. Start builds and
-// starts these components. The destructor stops them within 5 s. In this time it stores and acknowledges all received
-// data, and then exports all stored data that the receivers accept. Only the main thread may use a pipeline; each
+// starts these components. The destructor stops them within 5 s. In this time it first stores and acknowledges the
+// queued batches. Then it exports stored data for at most 3.5 s. Only the main thread may use a pipeline; each
 // component has its own threads. Start opens the ports first and then drops all capabilities of the process: a port
 // below 1024 may need a capability, and no later step needs one.
 class Pipeline : private StatusSource {

@@ -36,7 +36,7 @@ absl::Status CheckStoreUrl(std::string_view url);        // InvalidArgument with
 //
 // InvalidArgument: CheckStoreUrl refuses `url`. AlreadyExists: another reducer uses the store. FailedPrecondition: a
 // newer release wrote one of the stores. PermissionDenied: a file may not be read or written. ResourceExhausted: the
-// disk is full, or no memory or file descriptors are left.
+// disk is full, or no memory or file descriptors are left. DataLoss: a file of the sample store is damaged.
 absl::StatusOr<Stores> OpenStores(std::string_view url, const store::StoreOptions& options, const Clock& clock,
                                   Metrics& metrics);
 

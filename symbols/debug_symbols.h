@@ -25,7 +25,7 @@ struct DebugFileSource {
 struct DebugSymbols {
   std::shared_ptr<const SymbolTable> table;
   DwarfFunctions::Counts counts;
-  GoPclntab::Counts go;   // not 0 only if DWARF does not cover Go's code
+  GoPclntab::Counts go;   // all 0 if DWARF covers Go's code
   uint64_t left_out = 0;  // functions, calls and lines above the table's limits
 };
 

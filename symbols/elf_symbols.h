@@ -15,9 +15,9 @@ constexpr size_t kElfSymbolsMax = 4'000'000;
 // sections are added if they have a size. A symbol of size 0 extends to the next symbol, or to the end of its section.
 // If several symbols have the same address, a symbol with a size is preferred, then GLOBAL before WEAK before LOCAL,
 // then .symtab before .dynsym. Ignores the mapping symbols of arm64 ($x, $d). For a relocatable file, addresses are as
-// in elf/module_layout.h. For code without a symbol, adds functions without a name, from .eh_frame (function_bounds.h).
-// NotFound if the file has none of these. Limits: kElfSymbolsMax symbols, `bytes_max` bytes of tables, and the limits
-// of function_bounds.h. The input may be hostile. Any thread may call it.
+// in elf/module_layout.h. For code without a symbol in any other file, adds functions without a name, from .eh_frame
+// (function_bounds.h). NotFound if the file has none of these. Limits: kElfSymbolsMax symbols, `bytes_max` bytes of
+// tables, and the limits of function_bounds.h. The input may be hostile. Any thread may call it.
 absl::StatusOr<SymbolSource> AddElfSymbols(ElfFile& file, SymbolTableBuilder& builder, uint64_t bytes_max = 1u << 30);
 
 // Adds all symbols of a file except those in its debug information: the symbols of AddElfSymbols(), and for a Go

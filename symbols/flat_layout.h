@@ -32,8 +32,8 @@ struct Node {
   uint32_t place;   // of a call: its place in the parent; of a function: its index in kStarts
 };
 
-// A range of code that has another kind than nodes report: Go code, which nodes report as native. There are only few
-// ranges. They are sorted and do not overlap.
+// A range of code that kernel-collectors report with a wrong kind: Go code, which they report as native. There are only
+// few ranges. They are sorted and do not overlap.
 struct CodeKind {
   uint64_t begin, end;  // addresses
   uint32_t kind;        // FrameKind
@@ -79,6 +79,6 @@ static_assert(sizeof(Header) == 56 + 16 * kSectionCount);
 struct MoreSections {
   Section code_kinds;  // CodeKind
 };
-static_assert(sizeof(Header) + sizeof(MoreSections) <= 4 * kAlignment, "the first section begins there");
+static_assert(sizeof(Header) + sizeof(MoreSections) <= 4 * kAlignment, "the headers end before the first section");
 
 }  // namespace tributary::flat

@@ -16,10 +16,10 @@ namespace tributary {
 // without lines ends at the next function.
 //
 // The input may be hostile. If an offset is outside of the table, if steps do not end, or if a call is inlined into
-// itself, the rest of this function's data is ignored, and the function is counted as malformed. Limits: a table of 256
-// MiB, 2 M functions, kStepsMax steps in total, and names and paths of at most twice the table's size. Needs memory for
-// the table, 8 bytes per step of one function, and 16 bytes per pointer that the loader writes, in addition to the
-// builder's memory. Any thread may use an object, but only one thread at a time. Borrows the file.
+// itself, the affected part of the function's data is ignored, and the function is counted as malformed. Limits: a
+// table of 256 MiB, 2 M functions, kStepsMax steps in total, and names and paths of at most twice the table's size.
+// Needs memory for the table, 8 bytes per step of one function, and 16 bytes per pointer that the loader writes, in
+// addition to the builder's memory. Any thread may use an object, but only one thread at a time. Borrows the file.
 class GoPclntab {
  public:
   static constexpr uint32_t kStepsMax = 16u << 20;

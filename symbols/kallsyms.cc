@@ -60,7 +60,7 @@ std::shared_ptr<const SymbolTable> BuildRebased(std::vector<Symbol> symbols, uin
 
 absl::Status Hidden() {
   return Error(absl::StatusCode::kPermissionDenied,
-               "/proc/kallsyms shows no addresses: run as root with CAP_SYSLOG, or set kernel.kptr_restrict to 0 or 1");
+               "/proc/kallsyms shows no addresses: grant CAP_SYSLOG, and if kernel.kptr_restrict is 2, set it to 1");
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ absl::StatusOr<ParsedKallsyms> ParseKallsyms(std::string_view text, const Execut
   }
   if (any_line && !any_address) return Hidden();
   if (result.text_begin == 0 || result.text_end <= result.text_begin) {
-    return Error(absl::StatusCode::kInvalidArgument, "kallsyms: no _stext and _etext");
+    return Error(absl::StatusCode::kInvalidArgument, "kallsyms: the symbols _stext and _etext are missing");
   }
   result.table = BuildRebased(std::move(symbols), result.text_begin, result.text_end, kernel_id);
   return result;

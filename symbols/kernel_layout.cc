@@ -101,7 +101,8 @@ absl::Status ReadKallsyms(const std::string& path, KernelLayout* layout) {
   RETURN_IF_ERROR(ReadChunks(path, [&](std::string_view chunk) { return scan.Take(chunk); }));
   if (scan.hidden()) return Error(absl::StatusCode::kPermissionDenied, path + " shows no addresses");
   if (layout->text_begin == 0 || layout->text_end <= layout->text_begin) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: no _stext and _etext", path));
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("{}: the symbols _stext and _etext are missing", path));
   }
   return absl::OkStatus();
 }

@@ -11,8 +11,8 @@
 namespace tributary {
 
 // An encoded symbol table, compressed as one zstd frame. It is sent and stored in this form. A small table is in
-// memory. A large table that waits to be sent is in a memory file, which copies of the PackedTable share. To compress a
-// large table takes tens of milliseconds, so do not call Of() on an event loop.
+// memory. A large table that waits to be sent is in a memory file, which copies of the PackedTable share. Compression
+// of a large table takes tens of milliseconds, so do not call Of() on an event loop.
 class PackedTable {
  public:
   static PackedTable Of(std::string_view encoded);
@@ -22,8 +22,8 @@ class PackedTable {
 
   uint64_t stored_bytes() const { return stored_bytes_; }
   uint64_t raw_bytes() const { return raw_bytes_; }  // size of the encoded table before compression
-  // XXH3-64 of the compressed bytes. If the tables of two nodes have the same key, their bytes are the same. So one
-  // node can continue an interrupted upload of the other node. 0: unknown.
+  // XXH3-64 of the compressed bytes. If the tables of two kernel-collectors have the same key, their bytes are the
+  // same. So one of them can continue an interrupted upload of the other. 0: unknown.
   uint64_t key() const { return key_; }
   void set_key(uint64_t key) { key_ = key; }  // 0: like a sender of an earlier release
   static uint64_t KeyOf(std::string_view zstd);

@@ -42,7 +42,8 @@ class SymbolTableBuilder {
   // Ignores code outside of `window`. In the table, addresses are relative to the begin of `window`.
   explicit SymbolTableBuilder(AddressRange window = {0, UINT64_MAX});
 
-  // Returns the id of the string. Returns 0 for "", and if the string exceeds a limit.
+  // Returns the id of the string, which is cut to SymbolTable::kNameBytesMax. Returns 0 for "", and if a limit is
+  // reached.
   uint32_t AddString(std::string_view text);
   // Adds a function (if `parent` is 0), or a call that was inlined into `parent` at this file and line. `name` and
   // `call_file` are ids of strings. Returns the id of the node, or 0 if a limit is reached.
@@ -57,8 +58,8 @@ class SymbolTableBuilder {
   // write names that no symbol has (_ZN…C4…, for the common code of constructors).
   void AddSymbolName(uint64_t address, std::string_view name);
 
-  // Sets the kind of a range of code that nodes report as native. Returns false if the range overlaps an earlier range,
-  // or if there are too many ranges.
+  // Sets the kind of a range of code that kernel-collectors report as native. Returns false if the range overlaps an
+  // earlier range, or if there are too many ranges.
   bool AddCodeKind(const AddressRange& code, FrameKind kind);
   // Adds to left_out(), for data that could not be added.
   void AddLeftOut(uint64_t count) { left_out_ += count; }

@@ -40,8 +40,8 @@ enum trib_context { TRIB_CONTEXTS(TRIB_CONTEXT_NUMBER) TRIB_CONTEXT_COUNT };
  * changes, TRIB_SESSION_VERSION (session.h) must change, too.
  */
 enum trib_counter {
-	TRIB_CAPTURED = 0,	/* program runs on a busy CPU: each is a sample, delivered or counted as lost */
-	TRIB_IDLE,		/* program runs in the idle task: not samples */
+	TRIB_CAPTURED = 0,	/* program runs that took a sample: each sample is delivered or counted as lost */
+	TRIB_IDLE,		/* program runs in the idle task without a sample (trib_config.sample_idle is 0) */
 	TRIB_LOST_RING_FULL,	/* captured, but the ring buffer was full */
 	TRIB_LOST_STACK_ERROR,	/* captured, but the per-CPU scratch record was missing */
 	TRIB_KERNEL_STACK_FAILED,	/* samples delivered without their kernel stack */
@@ -77,16 +77,16 @@ enum trib_stop {
 };
 
 /*
- * A flag in the address of a frame: the code was interrupted at this address (by a signal, or by a fault), so it is not
- * a return address. Addresses are below 2^56.
+ * A flag in the address of a user frame: the code was interrupted at this address (by a signal, or by a fault), so it
+ * is not a return address. User addresses are below 2^56.
  */
 #define TRIB_FRAME_INTERRUPTED (1ull << 63)
 
 /*
  * One sample. This header is followed by `kernel_frames` addresses and then by `user_frames` addresses, in both cases
  * the innermost frame first. If the thread was interrupted in the kernel, the first kernel address is an instruction
- * pointer, otherwise the first user address. All other addresses are return addresses, unless TRIB_FRAME_INTERRUPTED is
- * set.
+ * pointer, otherwise the first user address. All other addresses are return addresses, except user addresses with
+ * TRIB_FRAME_INTERRUPTED.
  *
  * After the frames comes the tail: one __u64 for each bit that is set in `tail`, the lowest bit first. The bit says
  * what its word means. Readers skip the words of unknown bits.
@@ -120,8 +120,8 @@ struct trib_sample {
 #define TRIB_SAMPLE_BYTES_MAX (TRIB_SAMPLE_HEADER_BYTES + 8 * TRIB_SAMPLE_WORDS_MAX)
 
 /*
- * A sample with the data that the collector needs to continue the walk. The walk stopped because the BPF maps had no
- * process, mapping or page that the collector may have (TRIB_STOP_NO_PROCESS, _NO_MAPPING, _NO_PAGE). `resume` has the
+ * A sample with the data that the collector needs to continue the walk. The walk stopped because the process, the
+ * mapping or the page was missing in the BPF maps (TRIB_STOP_NO_PROCESS, _NO_MAPPING, _NO_PAGE). `resume` has the
  * registers of the last frame. `stack` begins at the address `resume.sp`. In the ring trib_copies each copy is one
  * record, which has one of three fixed sizes. The function copy_bytes selects the size by the size of the stack, or by
  * the readable memory above sp.

@@ -3,9 +3,9 @@
 #define TRIBUTARY_BPF_SAMPLE_TYPES_H
 
 /*
- * The sample types that nodes measure: X(NAME, Name, number, name, unit, aggregation). Name and unit are as in OTLP and
- * pprof. The aggregation is Sum, or Last for a gauge (profile/sample_types.h). To add a type, add it only here. The
- * numbers are part of the wire format and of the store: only append new numbers, without gaps.
+ * The sample types that kernel-collector measures: X(NAME, Name, number, name, unit, aggregation). Name and unit are as
+ * in OTLP and pprof. The aggregation is Sum, or Last for a gauge (profile/sample_types.h). To add a type, add it only
+ * here. The numbers are part of the wire format and of the store: only append new numbers, without gaps.
  *   CPU      the value of a sample is the sampling period; in OTLP "samples/count" with a period
  *   OFF_CPU  the value is the time during which the thread did not run
  */

@@ -5,8 +5,8 @@
 /*
  * The state that a collector leaves for the next collector, in addition to the counters. It is the only element of the
  * map trib_session, which is pinned as "session". Only the collector writes the element, and no BPF program reads it.
- * It is in a map because a map survives a killed process. It is not in a file because it must not survive a reboot, at
- * which the counters are lost.
+ * It is in a map because a map survives a killed process. It is not in a file because it must not survive a reboot: the
+ * counters do not survive a reboot either.
  */
 
 #ifdef __cplusplus

@@ -93,8 +93,8 @@ enum trib_saved {
  * A frame of code without rows counts as the outermost frame if two conditions are true. First, the frame is less than
  * TRIB_START_STACK_BYTES below the start of its stack. Second, the frame pointer does not point between this frame and
  * the start of the stack. Such code is the start-up code of musl, which has neither frame pointers nor unwind
- * information. The first stack of a process starts at mm_struct.start_stack. The stack of another thread starts at the
- * thread pointer, if the C library puts the thread's control block on top of the stack.
+ * information. The stack of a process's first thread starts at mm_struct.start_stack. The stack of another thread
+ * starts at the thread pointer, if the C library puts the thread's control block on top of the stack.
  */
 #define TRIB_START_STACK_BYTES 512
 

@@ -21,8 +21,8 @@ namespace tributary::intake {
 // each batch is the amount that the batch adds to the totals of its session. Use it only on the loop's thread.
 class Backlog {
  public:
-  // Called for each loss, so that the caller can add it to the process's totals and log it. The next batch from memory
-  // reports the loss to a reducer.
+  // Called for each loss, so that the caller can add it to the process's totals and log it. A later batch reports the
+  // loss to a reducer.
   using Lost = std::function<void(LossReason, const SampleCounts&)>;
 
   // `spool` may be null. Before the first call of Next, the caller must read all batches from the spool that an earlier
@@ -60,9 +60,10 @@ class Backlog {
   // Gives the backlog the first unclaimed batch that the caller itself read from the spool.
   void PutBack(SpooledBatch batch);
 
-  // These functions count the batches that an earlier process wrote to the spool and did not claim.
-  // `foreign_attributed`: samples and losses of those batches that this process has read or dropped. `foreign_lost`:
-  // how many of these samples were lost. `foreign_left`: the spool may have more such batches.
+  // These functions count batches that an earlier process wrote to the spool: the batches that it did not claim, and
+  // claimed batches that Recovery gave up. `foreign_attributed`: samples and losses of these batches, after this
+  // process has read, dropped or given up the batch. `foreign_lost`: how many of these samples were lost.
+  // `foreign_left`: the spool may have more batches that the earlier process did not claim.
   const SampleCounts& foreign_attributed() const { return foreign_attributed_; }
   void CountForeign(const SampleCounts& samples, const Accounting& with) {
     foreign_attributed_ += samples + with.TotalLost();
@@ -104,7 +105,7 @@ class Backlog {
   uint64_t memory_samples_ = 0;
   Accounting unreported_;
   std::optional<SpooledBatch> peeked_;
-  absl::flat_hash_map<SegmentId, Open> open_;  // segments of which batches were returned and not all are settled
+  absl::flat_hash_map<SegmentId, Open> open_;  // segments with returned batches that are not all settled
   // The last claim: the segment, the session, and the sequence number of the next batch that needs no new claim.
   SegmentId claimed_segment_ = 0;
   std::array<uint8_t, 16> claimed_session_{};

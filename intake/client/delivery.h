@@ -32,11 +32,13 @@ struct EndedCollector {
 };
 
 struct DeliveryOptions {
-  std::vector<HostPort> reducers;         // at least 1; each node has its own order of preference (rendezvous hash)
-  ClientOptions client;                   // for all sessions; Delivery sets host, port and session id
-  size_t memory_bytes_max = 8u << 20;     // limit of samples in memory; above it, the oldest batches go to the spool
-  int64_t failover_ms = 5'000;            // after this silence of a reducer, the next reducer is used, or the spool
-  int64_t in_doubt_timeout_ms = 300'000;  // silence of a reducer after which its unacknowledged batches are given up
+  std::vector<HostPort> reducers;  // at least 1; each node has its own order of preference (rendezvous hash)
+  ClientOptions client;            // for all sessions; Delivery sets host, port and session id
+  // Limit of samples in memory. Above it, the oldest batches go to the spool. Without a spool they are lost.
+  size_t memory_bytes_max = 8u << 20;
+  int64_t failover_ms = 5'000;  // after this silence of a reducer, the next reducer is used, or the spool
+  // After this silence of a reducer, its unacknowledged batches are given up, but only if another reducer is used.
+  int64_t in_doubt_timeout_ms = 300'000;
   std::optional<EndedCollector> earlier;  // batches report these totals to a reducer
   Spool* spool = nullptr;                 // must outlive the delivery; null: batches are kept in memory only
 };

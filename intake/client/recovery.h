@@ -14,9 +14,9 @@
 
 namespace tributary::intake {
 
-// Finishes the sessions of an earlier process. Sends the batches that the earlier process claimed in the spool, in the
-// sessions, to the reducers, and with the sequence numbers that the claims state. The reducers may have stored some of
-// these batches already. Use it only on the loop's thread.
+// Finishes the sessions of an earlier process. Sends the batches in the spool that the earlier process claimed. The
+// claim of a batch states its reducer, its session and its sequence number. The reducers may have stored some of these
+// batches already. Use it only on the loop's thread.
 class Recovery {
  public:
   struct Callbacks {

@@ -193,7 +193,7 @@ absl::StatusOr<FrameRef> DefinitionReader::ReadFrameUnder(uint32_t parent, bool 
   }
   if (code < kFrameById) {
     const uint32_t frame = followers.At(above, static_cast<uint32_t>(code - kFrameFollower));
-    if (frame == 0) return Malformed("a node refers to a frame that never followed its parent's frame");
+    if (frame == 0) return Malformed("a stack node refers to a frame that never followed the frame of its parent");
     return FrameRef{frame};
   }
   uint64_t distance = 0;

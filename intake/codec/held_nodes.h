@@ -33,8 +33,8 @@ class Followers {
   std::vector<Link> links_{Link{}};  // newest first
 };
 
-// Executable, address and kind of a frame, from which those of a new frame are predicted. A FramePlace is empty (all 0)
-// if the frame has no executable, or if its address is 4 GiB or more.
+// The executable, address and kind of a frame. They are used to predict these values of a new frame. A FramePlace is
+// empty (all 0) if the frame has no executable, or if its address is 4 GiB or more.
 struct FramePlace {
   uint32_t address = 0;
   uint32_t executable = 0;  // 0: the place is empty

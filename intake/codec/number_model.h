@@ -67,8 +67,8 @@ class NumberModel {
  private:
   static constexpr unsigned kWidths = 65, kTreeBits = 7, kMantissas = 1u << kTreeBits;
   static constexpr unsigned kLearnedWidth = 4, kExactWidth = 12, kExactMost = 1u << kExactWidth;
-  // Offsets of the models for the bits after the leading bit: 8 models for each width of which all bits are learned, 4
-  // models for each larger width.
+  // Offsets of the models for the bits after the leading bit: 8 models for each width up to kLearnedWidth, 4 models for
+  // each larger width.
   static constexpr unsigned kLongMantissas = kMantissas + 8 * (kLearnedWidth + 1);
   static constexpr unsigned kExactMantissas = kLongMantissas + 4 * (kWidths - kLearnedWidth - 1);
 

@@ -57,8 +57,8 @@ class TokenFile {
   std::vector<Entry> entries_;
 };
 
-// Returns the first word of the file, for the program that sends the token. Returns the errors of ReadSecretFile, and
-// InvalidArgument if the file is empty or its first word is not a valid token.
+// Returns the first token of the file, for the program that sends the token. Returns the errors of ReadSecretFile, and
+// InvalidArgument if the file contains no token or the first token is not valid.
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
 // The credentials that a peer must present before its session begins. `tls` null: plain TCP. `tokens` null: no token is

@@ -18,8 +18,8 @@ namespace tributary::intake {
 absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint16_t port);
 
 // Adds the options for TLS and for the token (docs/security.md) to `table`. `out` must outlive `table`. After
-// table.Parse, the caller must call TakeCredentials, which completes `out`. It returns InvalidArgument if only one of
-// --tls-cert and --tls-key is set.
+// table.Parse, the caller must call TakeCredentials, which completes `out`. TakeCredentials returns InvalidArgument if
+// only one of --tls-cert and --tls-key is set.
 void AddCredentials(Options& table, IntakeCredentialOptions& out);
 absl::Status TakeCredentials(IntakeCredentialOptions& out);
 

@@ -20,8 +20,8 @@ MetadataFeed::MetadataFeed(Options options, const Clock& clock, Metrics& metrics
                                       "Entities (hosts, containers, pods and others) that were not sent, because the "
                                       "memory for entities was full")),
       cut_(metrics.AddCounter("tributary_intake_client_metadata_cut_total",
-                              "Entities (hosts, containers, pods and others) of which only some attributes were sent, "
-                              "because they had too many or too long attributes")) {}
+                              "Entities (hosts, containers, pods and others) that were not sent in full, because they "
+                              "had too many or too long attributes")) {}
 
 MetadataFeed::~MetadataFeed() = default;
 

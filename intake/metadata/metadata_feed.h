@@ -21,8 +21,8 @@ namespace tributary::intake {
 // stores only the latest state. Each session with a reducer reads the feed with its own Cursor: first a snapshot of all
 // entities, then the changes, oldest first. After an entity ended, the feed keeps it for `gone_keep_ns`. So a session
 // that was disconnected in the meantime can still report the end. If a session missed an end, it reads a new snapshot.
-// `entities_max` and `bytes_max` limit the memory. New entities above these limits are counted and not reported. Not
-// thread-safe.
+// `entities_max` and `bytes_max` limit the memory. New entities and changes that would exceed these limits are counted
+// and not reported. Not thread-safe.
 class MetadataFeed {
  public:
   struct Options {

@@ -12,7 +12,7 @@
 
 namespace tributary::intake {
 
-// Returns the bytes of an entity's keys, values and id. The limits for an entity and for a message count these bytes.
+// Returns the number of bytes in an entity's keys, values and id.
 size_t BytesOf(const Entity& entity);
 // Cuts an entity to the limits of profile/metadata.h. Shortens an id or a value that is too long, and removes
 // attributes with an empty or too long key. If there are still too many attributes or bytes, removes the attributes

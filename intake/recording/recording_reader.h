@@ -30,9 +30,9 @@ class RecordingReader {
   RecordingReader(std::string path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
 
   // Returns true and sets `frame`, or returns false at the end of the file. DataLoss if the file ends within a frame,
-  // because a collector was killed while it wrote the frame. InvalidArgument if the bytes at offset() are not a frame.
-  // Then nothing after these bytes can be read. FailedPrecondition if a newer release wrote the file. The messages
-  // contain the offset, and say what to do.
+  // for example because a collector was killed while it wrote the frame. InvalidArgument if the bytes at offset() are
+  // not a frame. Then nothing after these bytes can be read. FailedPrecondition if a newer release wrote the file. All
+  // error texts contain the path.
   absl::StatusOr<bool> Next(RecordedFrame* frame);
 
   uint64_t offset() const { return offset_; }  // position after the last complete frame

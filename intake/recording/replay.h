@@ -21,7 +21,7 @@ struct ReplayOptions {
   uint16_t port = 8000;
   uint32_t nodes = 1;
   double speed = 1;     // factor: 2 is twice as fast as recorded; infinity: as fast as the reducer accepts
-  uint32_t repeat = 1;  // how often the recording is sent; 0: without end
+  uint32_t repeat = 1;  // how many times the recording is sent; 0: without end
   std::string token;    // bearer token of every session
   int64_t backoff_min_ms = 250, backoff_max_ms = 15'000;
   size_t cache_bytes_max = 64u << 20;

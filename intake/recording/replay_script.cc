@@ -141,7 +141,7 @@ absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
     if ((step.samples_before + step.samples).parts().size() > kSampleTypesMax) {
       return Error(
           absl::StatusCode::kInvalidArgument,
-          fmt::format("{}: offset {}: the recording has samples of more than {} types, which one session cannot send",
+          fmt::format("{}: offset {}: the recording has more than {} sample types, which is the limit of a session",
                       path_, recorded.offset, kSampleTypesMax));
     }
     for (SampleTypeDefinition& defined : batch->sample_types) {

@@ -48,7 +48,8 @@ class ReplayScript {
   const absl::Status& torn() const { return torn_; }
   const std::vector<Entity>& entities() const { return entities_; }
 
-  // Returns the frames of a step, as they are sent. Returns an error if the file has changed since Load.
+  // Returns the frames of a step, as they are sent. Returns an error if the file was changed after Load so that these
+  // frames cannot be read any more.
   absl::StatusOr<std::string> Build(size_t step, const Parameters& parameters) const;
 
  private:

@@ -20,7 +20,7 @@ constexpr uint16_t kProtocolVersion = 1;
 // A person with a browser or curl gets a readable answer.
 constexpr char kHttpAnswer[] =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
-    "This is Tributary's intake port: kernel-collectors connect here. The page and the API are on the HTTP port.\n";
+    "This is Tributary's intake port: collectors connect here. The web page and the API are on the HTTP port.\n";
 
 }  // namespace
 

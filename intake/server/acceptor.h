@@ -22,7 +22,7 @@ struct PendingSession {
   std::string rest;  // bytes received after Hello
 };
 
-// Accepts the connections of the reducer, and reads their first message, Hello. Hello must arrive within
+// Accepts connections to the reducer, and reads the first message of each connection, Hello. Hello must arrive within
 // `hello_timeout_ms` and have at most 64 KiB. The acceptor then calls `hand_over`. `hand_over` must post the connection
 // to the loop of its shard, where a ServerSession continues. All of this happens on `loop`.
 class Acceptor {

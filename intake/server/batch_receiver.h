@@ -14,8 +14,9 @@
 namespace tributary::intake {
 
 // Receives the definitions and batches of one session. Decodes them, changes to new generations of the session's
-// dictionary, checks the order of batches, drops duplicates, and passes each new batch to the owner once. Stores
-// definitions from messages before their batch until the batch arrives. Runs on the session's loop.
+// dictionary, checks the order of batches, drops duplicates, and passes each new batch to the owner once. If
+// definitions arrive in messages before the batch that needs them, stores them until this batch arrives. Runs on the
+// session's loop.
 class BatchReceiver {
  public:
   // The methods of the session that the receiver calls.

@@ -14,13 +14,13 @@
 namespace tributary::intake {
 
 // Limits the memory that all connections of one loop use together, and the connections and the data rate of each node.
-// So many peers cannot use up the memory, even if each of them is within its own limits. And no peer can use all the
-// time of its shard. Use it only on the loop's thread.
+// With these limits, many peers together cannot use up the memory, even if each of them is within its own limits. And
+// no peer can use all the time of its shard. Use it only on the loop's thread.
 //
-// The limit counts only the memory of incomplete data: incomplete frames, definitions before their batch, incomplete
-// symbol tables. If the limit is exceeded, the connection with the highest value of bytes × (time + 1 s) is closed.
-// `time` is how long the connection has had incomplete data. It is rarely the connection of a healthy node, because a
-// healthy node completes its frames within a short time.
+// The memory limit counts only incomplete data: incomplete frames, definitions before their batch, incomplete symbol
+// tables. If the limit is exceeded, the connection with the highest value of bytes × (time + 1 s) is closed. `time` is
+// how long the connection has had incomplete data. It is rarely the connection of a healthy node, because a healthy
+// node completes its frames within a short time.
 class Limits {
  public:
   struct Options {
@@ -66,7 +66,8 @@ class Limits {
   uint32_t CreditBytes() const;
 
   // Returns true if a session of this loop may log that it was refused. `suppressed`: how many of these log messages
-  // were suppressed since the last one. The limit prevents that peers that reconnect at once fill the log.
+  // were suppressed since the last one. The number of these messages is limited, because peers that reconnect at once
+  // could fill the log.
   bool MayLog(uint64_t* suppressed) { return log_limit_.Allow(clock_.Monotonic(), suppressed); }
 
  private:

@@ -23,9 +23,9 @@ class PeerWatch {
 
   enum class Verdict {
     kFine,
-    kUnread,       // answers are unread, and the peer has read none of them for kIdleTicks
+    kUnread,       // answers are unread, and the peer has read none of them for kIdleTicks ticks
     kFrameTooOld,  // a frame is still incomplete after frame_timeout_ms
-    kSilent,       // no byte was received for kIdleTicks
+    kSilent,       // no byte was received for kIdleTicks ticks
   };
   // `unread_bytes`: bytes of answers that the peer has not read. `reading`: whether the session reads from the peer. If
   // it does not, Tick never returns kFrameTooOld or kSilent.

@@ -19,10 +19,10 @@ namespace tributary::intake {
 
 // One session of a collector, from Hello until the connection is closed. The shard owns it, and uses it only on the
 // shard's loop. The owner may destroy it inside OnClosed, which is called once, as the last method. It must not destroy
-// the session inside the other methods of SessionOwner. Definitions from messages before a batch are passed to the
-// owner with the batch. The definitions of a batch always continue those of the previous batch, or begin a new
-// generation. A new generation is empty at first, or contains the definitions of the previous generation that an
-// eviction kept.
+// the session inside the other methods of SessionOwner. Definitions that arrive in messages before a batch are passed
+// to the owner with the batch. If a derived generation begins before this batch, they are passed alone. The definitions
+// of a batch always continue those of the previous batch, or begin a new generation. A new generation is empty at
+// first, or contains the definitions of the previous generation that an eviction kept.
 class ServerSession {
  public:
   // A connection with a valid Hello.

@@ -23,7 +23,7 @@ class SessionOwner {
     uint64_t durable_sequence = 0;
     bool dictionary_kept = false;
     DictionaryCounts have;
-    std::optional<BatchDecoder> decoder;  // for this generation, with at least `have`; empty: there is no dictionary
+    std::optional<BatchDecoder> decoder;  // of this generation; has all definitions that `have` counts
   };
   virtual absl::StatusOr<Known> OnHello(const Hello& hello) = 0;
 

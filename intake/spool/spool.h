@@ -26,7 +26,7 @@ struct SpoolOptions {
 // of these batches. It is written before the first of them is sent. After a crash, the batches must be sent only in
 // this session and with these sequence numbers. Otherwise samples could count twice.
 struct SpoolClaim {
-  std::string host;  // of the reducer, as `port`
+  std::string host;  // host and port of the reducer
   uint16_t port = 0;
   std::array<uint8_t, 16> session_id{};
   uint64_t first_sequence = 0;
@@ -54,12 +54,13 @@ struct SpooledBatch {
 
 // Stores batches on disk, in order, in files that are called segments (docs/spool.md). A segment does not depend on
 // other segments: it has its own dictionary, with only the definitions that its samples use. Checksums cover all of its
-// content. If the end of a segment is incomplete, it is cut off and counted. Batches after a damaged byte are not used.
-// A segment is written once, read once, and removed when all its batches are durable at a reducer.
+// content. If the last batch of a segment is incomplete, it is cut off, and its samples count as lost. Batches after a
+// damaged byte are not used. A segment is written once and read once. It is removed when each of its batches is durable
+// at a reducer or was given up, or to free space when the spool is full.
 //
 // If Append returned OK, its batch survives kill -9 at any instruction. Closed segments and claims survive power loss.
-// Use the spool only on the loop's thread. Append does not wait for the disk. Closing a segment and Claim wait for the
-// disk.
+// Use the spool only on the loop's thread. Claim and Release wait for the disk. Append, Next and Tick wait only if they
+// read, close or remove a segment.
 class Spool {
  public:
   // Called for samples that will never be delivered (kSpoolOverflow, kSpoolDamaged). `accounting`: the amounts that the

@@ -18,8 +18,9 @@ bool ReadAccounting(VarintReader& reader, Accounting* out);
 bool HasTypes(const Accounting& accounting, const SampleCounts& samples);
 // `samples`: the samples of the batch with this accounting.
 void AppendTypes(std::string& out, const Accounting& accounting, const SampleCounts& samples);
-// Reads the numbers of each type. Divides the sums in `accounting`, which ReadAccounting read, and the record's number
-// of samples by type. Returns false if the bytes are malformed, or if a type has more samples than all types together.
+// Reads the numbers of each type. Splits the sums in `accounting` (from ReadAccounting) and the record's number of
+// samples into one count for each type. Returns false if the bytes are malformed, or if a type has more samples than
+// all types together.
 bool ReadTypes(VarintReader& reader, Accounting* accounting, SampleCounts* samples);
 
 }  // namespace tributary::intake

@@ -19,8 +19,8 @@ struct SpooledSegment {
   SpoolTotals totals;    // of the readable batches
   SpoolTotals returned;  // of the batches that Next has returned
   FoundClaims claims;
-  Accounting since_claim;     // sum over the batches that were returned since the newest claim that covers them
-  size_t earlier_claims = 0;  // the first claims of `claims`: this process did not make them with Claim
+  Accounting since_claim;     // sum over the returned batches, from the first batch of the newest claim on
+  size_t earlier_claims = 0;  // number of leading claims in `claims` that this process did not make with Claim
   // These three members are set only if there are earlier claims: the session that wrote the segment, all known
   // records, and the claimed batches that cannot be read. Next returns the unreadable batches last, with
   // damaged_samples.

@@ -52,8 +52,8 @@ class SymbolReceiver {
   };
   // Returns a table when it is complete or has failed (Table::encoded). Returns nullopt if more chunks are needed.
   // NotFound: the table was not requested. The caller must skip the chunk. InvalidArgument: the chunk does not continue
-  // the chunk before it. Or the complete table does not match its size or key, and all its bytes came from this
-  // connection.
+  // the earlier bytes of its table, or all bytes of the table came from this connection and do not match its size or
+  // key.
   absl::StatusOr<std::optional<Table>> Take(SymbolChunk chunk);
   // Stores an incomplete table in `parts`, so that a later upload can continue it.
   void Park();
@@ -67,7 +67,7 @@ class SymbolReceiver {
 
   const Options options_;
   SymbolUploadMetrics metrics_;
-  absl::flat_hash_map<ExecutableId, SymbolPart> expected_;  // and the parts that the requests described
+  absl::flat_hash_map<ExecutableId, SymbolPart> expected_;  // requested tables, with the parts in the requests
   ExecutableId current_;                                    // the table of part_
   SymbolParts::Part part_;
   size_t resumed_bytes_ = 0;  // how many bytes of part_ came from other connections

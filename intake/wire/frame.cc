@@ -35,7 +35,7 @@ uint64_t Checksum(std::string_view header, std::string_view payload) {
 std::string NameProtocol(std::string_view start) {
   for (std::string_view verb : {"GET ", "POST", "HEAD", "PUT ", "OPTI", "DELE", "PATC", "CONN", "PRI "}) {
     if (start.starts_with(verb)) {
-      return "an HTTP request: collectors connect to this intake port; the page and the API are on the HTTP port";
+      return "an HTTP request: collectors connect to this intake port; the web page and the API are on the HTTP port";
     }
   }
   if (start.starts_with("HTTP")) return "an HTTP answer: this address is a web server, not a reducer's intake port";

@@ -73,8 +73,8 @@ class FrameDecoder {
   void Append(std::string_view bytes) { buffer_.append(bytes); }
 
   // Returns true and sets `frame`, or returns false if more bytes are needed. InvalidArgument if the bytes are not a
-  // valid frame of this version: see FrameFault. For HTTP and TLS, the message names the protocol. A frame of unknown
-  // type is returned like any other frame: the caller must count and skip it.
+  // valid frame of this version: see FrameFault. If the bytes are HTTP, TLS or SSH, the error text names the protocol.
+  // A frame of unknown type is returned like any other frame: the caller must count and skip it.
   absl::StatusOr<bool> Next(Frame* frame);
 
   FrameFault fault() const { return fault_; }
@@ -82,7 +82,7 @@ class FrameDecoder {
   // Removes the bytes after the last returned frame and returns them. The caller can append them to another decoder.
   std::string TakeRest();
   size_t buffered_bytes() const { return buffer_.size() - consumed_; }
-  // Returns the memory that the buffer uses while it contains an incomplete frame; 0 if the buffer is empty.
+  // Returns the allocated size of the buffer, or 0 if it contains no bytes.
   size_t memory_bytes() const { return buffered_bytes() == 0 ? 0 : buffer_.capacity(); }
 
  private:

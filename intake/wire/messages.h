@@ -49,7 +49,7 @@ struct Welcome {
 // IncomingBatch with sequence 0 and no samples.
 struct IncomingBatch : RowBatch {
   uint64_t nodes_hash = 0;      // the sender's Dictionary::rolling_hash after these definitions
-  uint32_t unknown_values = 0;  // enum values of a later release, read as unknown
+  uint32_t unknown_values = 0;  // number of values and columns that only a later release knows
 };
 
 // Describes the beginning of a compressed symbol table, which a reducer has from an interrupted upload.

@@ -42,7 +42,7 @@ Entity MakeNamespace(const KubeObject& name_space, uint64_t& left_out);
 Entity MakeNode(const KubeObject& node, uint64_t& left_out);
 Entity MakeCluster(std::string_view name, std::string_view uid);
 
-// Returns the time when the object was created, or 0 if the object does not say it.
+// Returns the time when the object was created, or 0 if this time is missing or malformed.
 UnixNs CreatedAt(const KubeObject& object);
 
 // Sets the attributes k8s.WORD.name and k8s.WORD.uid, where WORD is OwnerWord(kind). Does nothing if WORD is "".

@@ -65,7 +65,7 @@ PodResolver::PodResolver(Options options, intake::MetadataFeed& feed, const Cloc
                                    "limit or were malformed.")),
       turned_away_(metrics.AddCounter(
           "tributary_k8s_turned_away_total",
-          "Pods, containers, owners and workloads that were ignored, because there were too many of them.")),
+          "Pods, containers and other objects that were ignored, because there were too many of them.")),
       unusable_(metrics.AddCounter("tributary_k8s_unusable_objects_total",
                                    "Objects that the API server sent without a name or a uid.")),
       duplicates_(metrics.AddCounter(

@@ -16,8 +16,8 @@
 
 namespace tributary {
 
-// Sends the contents of the feed to all reducers, with a session for each, because nodes of the cluster may send
-// samples to any of them. Use it on the loop's thread.
+// Sends the contents of the feed to all reducers, with a session for each, because the cluster's kernel-collectors may
+// send samples to any of them. Use it on the loop's thread.
 class ClusterUplink {
  public:
   // Reads the credentials. The message of an error names the option with the unusable file. All objects passed by

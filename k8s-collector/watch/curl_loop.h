@@ -11,7 +11,7 @@ namespace tributary {
 // Runs libcurl's transfers on a Loop: polls their sockets and runs their timers. Use it on the loop's thread.
 class CurlLoop {
  public:
-  // Is called when a transfer has ended.
+  // Receives the end of a transfer.
   class Transfer {
    public:
     // `curl_code` is a CURLcode. OnDone may call Remove for this transfer, and Add for others.

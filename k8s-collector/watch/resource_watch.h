@@ -29,11 +29,12 @@ class WatchEvents {
   virtual void OnListEnd(ResourceKind kind) = 0;
 };
 
-// Keeps up with all objects of one kind, as Kubernetes documents it ("Efficient detection of changes", Kubernetes API
-// concepts). Lists the objects page by page, and then watches their changes. If a watch ends, the next watch continues
-// from the last received change. If the server no longer has this change (410 Gone), or if an answer was unusable, it
-// lists the objects again. This class decides what to request and when, and processes the answers. The caller makes the
-// requests and provides the time. Use it on the thread of its owner.
+// Follows the changes of all objects of one kind, as Kubernetes recommends ("Efficient detection of changes",
+// Kubernetes API concepts). Lists the objects page by page, and then watches their changes. If a watch ends, the next
+// watch continues from the last received change. ResourceWatch lists the objects again in these cases: the server no
+// longer has this change (410 Gone), an object could not be read, or several answers in a row were unusable. This class
+// decides what to request and when, and processes the answers. The caller makes the requests and provides the time. Use
+// it on the thread of its owner.
 class ResourceWatch {
  public:
   struct Options {
@@ -56,7 +57,7 @@ class ResourceWatch {
   struct Request {
     std::string target;       // after the server's address: "/api/v1/pods?limit=500"
     std::string_view accept;  // media types
-    int64_t silence_ns = 0;   // end an answer without a byte for this long, as DeadlineExceeded
+    int64_t silence_ns = 0;   // if no byte arrives for this long, end the request with DeadlineExceeded
   };
   // The time of the next request. At this time, the caller must call Begin and send the request that it returns. Then
   // the caller must call OnAnswer (unless there is no answer), OnBytes for the bytes of the answer, and always OnEnd.

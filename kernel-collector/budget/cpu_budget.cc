@@ -26,19 +26,17 @@ CpuBudget::CpuBudget(const Options& options, const Clock& clock, Metrics& metric
       clock_(clock),
       callbacks_(std::move(callbacks)),
       shown_(std::make_shared<Shown>()),
-      lowered_(
-          metrics.AddCounter("tributary_collector_rate_changes_total",
-                             "How often the sampling rate was lowered or raised to keep the CPU budget, by direction",
-                             {{"direction", "lowered"}})),
-      raised_(
-          metrics.AddCounter("tributary_collector_rate_changes_total",
-                             "How often the sampling rate was lowered or raised to keep the CPU budget, by direction",
-                             {{"direction", "raised"}})),
+      lowered_(metrics.AddCounter("tributary_collector_rate_changes_total",
+                                  "How often the sampling rate was lowered or raised, by direction",
+                                  {{"direction", "lowered"}})),
+      raised_(metrics.AddCounter("tributary_collector_rate_changes_total",
+                                 "How often the sampling rate was lowered or raised, by direction",
+                                 {{"direction", "raised"}})),
       governor_({.budget = options.budget, .period_ns = options.period_ns}),
       period_ns_(options.period_ns) {
   shown_->period_ns = period_ns_;
   metrics.AddCallback("tributary_collector_sample_rate_hz",
-                      "Current sampling rate in samples per second and CPU; --cpu-budget may have lowered it",
+                      "Current sampling rate: samples per second on each busy CPU; --cpu-budget may have lowered it",
                       /*is_counter=*/false, {}, [shown = shown_] { return Hz(shown->period_ns); });
   metrics.AddCallback("tributary_collector_cpu_share",
                       "Share of the node's CPU time that the collector used during the last complete measurement; 0 "

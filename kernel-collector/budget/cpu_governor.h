@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// The CPU time that the collector has used so far. A total that is smaller than in the call before counts as unchanged.
+// The CPU time that the collector has used so far. A total that has become smaller counts as unchanged.
 struct CpuUse {
   MonotonicNs time;
   int64_t process_ns = 0;  // CPU time of the process and its children, user and system

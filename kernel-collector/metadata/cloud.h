@@ -24,7 +24,8 @@ HttpEndpoint InstanceService(Cloud cloud);
 
 // Requests the attributes of this machine: cloud.*, host.id (the id of the instance), host.type, host.image.id, and
 // k8s.cluster.name if the service has it. Omits values that are not 1 to 255 bytes of printable ASCII. InvalidArgument
-// if the answer does not come from the instance service. Other errors as for HttpExchange. Blocks while `ask` blocks.
+// if the answer does not come from the instance service. Other errors as for HttpExchange and AskOk (cloud_services.h).
+// Blocks while `ask` blocks.
 absl::StatusOr<Attributes> AskCloud(Cloud cloud, const HttpAsk& ask);
 
 // Limit for the body of an answer. Real answers have a few KB.

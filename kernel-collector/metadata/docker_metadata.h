@@ -23,9 +23,9 @@ namespace tributary {
 // Reports Docker's data about sampled containers. Requests the data of a container once, when a process of the
 // container is first sampled. If Docker does not answer, the request is repeated. So the cost depends on the number of
 // sampled containers, not on the number of running containers. Once a minute, requests the list of running containers
-// to find out which containers have ended. Sends one request at a time, at most 50 per second. While Docker does not
-// answer, it pauses for up to a minute between requests. Stores at most kContainersMax containers. Containers above the
-// limit are counted and not requested. Loop thread only; requests run on `executor`.
+// to find out which containers have ended. Requests one container at a time, at most 50 per second. While Docker does
+// not answer, it pauses for up to a minute between requests. Stores at most kContainersMax containers. Containers above
+// the limit are counted and not requested. Loop thread only; requests run on `executor`.
 class DockerMetadata {
  public:
   static constexpr size_t kContainersMax = 4096;

@@ -69,7 +69,7 @@ void MetadataOptionTable::AddTo(Options& table) {
   for (size_t i = 0; i < std::size(kLabels); ++i) {
     const Label& label = kLabels[i];
     Options::Spec spec{.name = fmt::format("labels-{}", label.name),
-                       .help = fmt::format("value of the attribute {} for all samples of this node", label.attribute),
+                       .help = fmt::format("value of the attribute {} for samples of this node", label.attribute),
                        .value_name = "NAME",
                        .check = CheckLabel};
     if (label.in_environment) {
@@ -79,12 +79,14 @@ void MetadataOptionTable::AddTo(Options& table) {
     }
     table.Add(std::move(spec), &labels_[i], "");
   }
-  table.Add({.name = "resource-attribute",
-             .help = "attribute of all samples of this node; VALUE replaces any other value of the attribute KEY; "
-                     "write special bytes as %XX, as in OTEL_RESOURCE_ATTRIBUTES; may be repeated",
-             .value_name = "KEY=VALUE",
-             .check = CheckAttributes},
-            &attributes_);
+  table.Add(
+      {.name = "resource-attribute",
+       .help = "attribute of the samples of this node; docs/metadata.md says which value is used if another source "
+               "has the attribute KEY, too; write special bytes as %XX, as in OTEL_RESOURCE_ATTRIBUTES; may be "
+               "repeated",
+       .value_name = "KEY=VALUE",
+       .check = CheckAttributes},
+      &attributes_);
   table.Add({.name = "cloud-metadata",
              .help = "cloud from which the collector requests metadata of this machine: aws, gcp or azure; auto: the "
                      "cloud that the machine's firmware names, if any; off: no requests",

@@ -4,9 +4,10 @@
 
 namespace tributary {
 
-// While a LibbpfLog exists, it collects libbpf's messages on this thread for use in an error message. The collector's
-// debug log always gets libbpf's messages. libbpf has one print function per process, so this function finds the
-// LibbpfLog of its thread in a thread-local variable. A thread may have only one LibbpfLog at a time.
+// While a LibbpfLog exists, it collects libbpf's messages on this thread for use in an error message. The first
+// LibbpfLog installs a print function in libbpf. This function stays installed, and also writes libbpf's messages to
+// the debug log. It finds the LibbpfLog of its thread in a thread-local variable, because libbpf has one print function
+// per process. A thread may have only one LibbpfLog at a time.
 class LibbpfLog {
  public:
   LibbpfLog();

@@ -15,11 +15,11 @@
 
 namespace tributary {
 
-// The BPF maps that this collector pins in a bpffs, where they outlive the process. They contain its counters, and for
-// each of its sessions the number of samples that reducers have acknowledged. If the collector is killed, the next
-// collector finds out from these pins how many samples were lost. The pins of earlier collectors are read at the start,
-// before they are replaced. If another collector still runs, its pins are replaced too, but it is not reported as
-// killed. When that collector stops, it does not remove the pins of this collector.
+// The BPF maps that this collector pins in a bpffs, where they outlive the process. They contain the collector's
+// counters, and for each of its sessions the number of samples that reducers have acknowledged. If the collector is
+// killed, the next collector finds out from these pins how many samples were lost. The pins of earlier collectors are
+// read at the start, before they are replaced. If another collector still runs, its pins are replaced too, but it is
+// not reported as killed. When that collector stops, it does not remove the pins of this collector.
 //
 // If this process is killed during an update, the pins contain either the old or the new data, because an update is one
 // system call. New pins replace old pins by renaming, one after the other. The first of them already contains the sums
@@ -59,7 +59,7 @@ class PinnedSession {
 
   // Call it when sampling has ended. `undelivered`: whether a captured sample was neither delivered nor stored in the
   // spool. If `undelivered` is true or a predecessor was not reported, the pins stay for the next collector. Otherwise
-  // they are removed. Later calls of any method do nothing.
+  // they are removed. Later calls do not change the pins.
   void Finish(bool undelivered);
 
  private:

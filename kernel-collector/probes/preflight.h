@@ -8,8 +8,8 @@
 
 namespace tributary {
 
-// The features of a machine that kernel-collector needs. They are checked first at start, so the error names the
-// missing feature and not a failed system call.
+// The features of a machine that kernel-collector needs. They are checked before the BPF program is loaded, so the
+// error names the missing feature and not a failed system call.
 struct Machine {
   std::string kernel_release;         // uname -r
   CapabilitySet capabilities;         // effective capabilities
@@ -17,7 +17,8 @@ struct Machine {
   bool initial_pid_namespace = true;  // process ids are the same as on the kernel side
 };
 
-// Reads the features of the running machine. Never fails: a feature that cannot be read is reported as absent.
+// Reads the features of the running machine. Never fails. If the kernel release or the pid namespace cannot be read,
+// CheckMachine accepts it. Other features that cannot be read count as missing.
 Machine ReadMachine();
 
 // Returns an error if a feature is missing. Unimplemented: the kernel is older than 5.10. PermissionDenied: a

@@ -19,8 +19,8 @@
 namespace tributary {
 
 // Events about processes and kernel code. They come from the perf sideband: one perf event of type dummy per CPU, with
-// mmap2, comm, task, ksymbol, cgroup and, from Linux 5.12 on, build_id. Times are of CLOCK_MONOTONIC. String views in
-// an event are valid only during the callback. Source: perf_event_open(2), include/uapi/linux/perf_event.h.
+// the flags mmap2, comm, task, ksymbol, cgroup and, from Linux 5.12 on, build_id. Times are of CLOCK_MONOTONIC. String
+// views in an event are valid only during the callback. Source: perf_event_open(2), include/uapi/linux/perf_event.h.
 struct MmapEvent {
   MonotonicNs time;
   Pid pid;
@@ -85,10 +85,10 @@ class SidebandVisitor {
 struct ProbeOptions {
   uint32_t sample_rate_hz = 19;
   // How many seconds of samples the ring has space for. Its size is rate × CPUs × ring_seconds × 1 KiB, rounded up to a
-  // power of two (probes/ring_size.h).
+  // power of two, but at least 64 KiB and at most 128 MiB (probes/ring_size.h).
   uint32_t ring_seconds = 2;
-  // Size of the ring of stack copies. 0: 128 KiB per CPU, but at least 512 KiB, which is enough for seven copies of the
-  // largest size.
+  // Size of the ring of stack copies. 0: 128 KiB per CPU, rounded up to a power of two, but at most 128 MiB, and at
+  // least 512 KiB, which is enough for seven copies of the largest size.
   uint32_t copies_bytes = 0;
   uint32_t contexts = 1;         // number of contexts that programs run in: the first ones of enum trib_context
   bool idle = false;             // for tests: ticks in the idle task are samples too
@@ -110,7 +110,7 @@ class Probes {
   virtual ~Probes() = default;
 
   // Starts sampling on every online CPU. The CPUs start one after the other, spread over one period. Blocks for one
-  // period, or for a few periods on a busy machine. Call it once. The sideband already runs since Open.
+  // period, or for a few periods on a busy machine. Call it once. The sideband has run since Open.
   virtual absl::Status StartSampling() = 0;
   // After the return, no sampling program runs any more. The records in the rings stay readable. The sideband
   // continues.
@@ -136,8 +136,9 @@ class Probes {
   // The counts that outlive this process if it is killed, and the counts that earlier collectors left. The result is
   // valid as long as this object. The caller should call PinnedSession::Finish before this object is destroyed.
   virtual PinnedSession& pinned_session() = 0;
-  // Returns a descriptor for epoll. It becomes readable when a ring fills faster than the poll timer drains it. The
-  // caller should then drain samples and sideband soon. After that, the descriptor is no longer readable.
+  // Returns a descriptor for epoll. It becomes readable when the ring of stack copies is more than a quarter full, or a
+  // sideband ring is half full. The caller should then drain samples and sideband soon. After that, the descriptor is
+  // no longer readable.
   virtual int wakeup_fd() const = 0;
   // Sets another sampling period. Every CPU begins a new period. Each sample contains the period with which it was
   // taken. Makes a few system calls per CPU, spread over at most 2 ms, and blocks for this time.

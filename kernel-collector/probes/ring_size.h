@@ -5,13 +5,14 @@
 
 // The size of the ring of samples, and how often it must be read.
 //
-// The size of the ring is chosen once, at start: two seconds of samples at the sampling rate at start. A larger ring
-// would cost memory on every node, and at 19 Hz the additional memory would never be used. A reload may raise the rate:
-// the same ring then fills faster and is read more often. At the rate at start, about a tenth of the ring or less is
-// full when it is read. At a higher rate, at most a fifth is full, so a read may be late by four poll periods. Both
-// numbers assume 1 KiB per sample, about twice the average. The highest rate fills the ring in 50 ms, because a busy
-// machine may delay the reading thread by so much. To use a higher rate, restart the collector: it then chooses a
-// larger ring.
+// The size of the ring is chosen once, at start: two seconds of samples at the sampling rate at start, but at least 64
+// KiB and at most 128 MiB. A larger ring would cost memory on every node, and at 19 Hz the additional memory would
+// never be used. A reload may raise the rate: the same ring then fills faster and is read more often. If the ring has
+// space for at least two seconds of samples, at most about a tenth of it is full when it is read. At higher rates, at
+// most a fifth is full, so a read may be late by four poll periods. Both numbers assume 1 KiB per sample, about twice
+// the average. The highest rate is the rate that fills the ring in 50 ms. At still higher rates, samples would be lost
+// when a busy machine delays the reading thread. To use a higher rate, restart the collector: it then chooses a larger
+// ring.
 
 namespace tributary {
 

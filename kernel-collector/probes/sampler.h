@@ -35,8 +35,8 @@ class Sampler {
     std::string_view object;            // ELF; borrowed during Load
   };
 
-  // Loads the BPF program. Internal, PermissionDenied, Unimplemented: the message is one sentence with the end of the
-  // verifier's log.
+  // Loads the BPF program. Internal, PermissionDenied, Unimplemented: the message is one sentence. If the verifier
+  // refused the program, it contains the end of the verifier's log.
   static absl::StatusOr<std::unique_ptr<Sampler>> Load(const Options& options);
   ~Sampler();
   Sampler(const Sampler&) = delete;

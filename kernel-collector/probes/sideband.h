@@ -21,8 +21,8 @@ namespace tributary {
 // the limit of locked memory is low, it uses less. Not thread-safe.
 class Sideband {
  public:
-  // `metrics` must outlive the sideband. `wakeups` is an epoll instance that becomes readable when a ring fills; -1:
-  // none.
+  // `metrics` must outlive the sideband. `wakeups` is an epoll instance that becomes readable when a ring is half full;
+  // -1: none.
   explicit Sideband(Metrics& metrics, int wakeups = -1);
   ~Sideband();
 

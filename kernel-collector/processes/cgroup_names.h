@@ -37,7 +37,7 @@ class CgroupNames {
   struct Options {
     std::string proc_root = "/proc";
     std::string cgroup_root = "/sys/fs/cgroup";
-    std::string cgroup_v1;     // samples carry ids of this controller's v1 hierarchy: "memory"; "": of none
+    std::string cgroup_v1;     // the controller of the v1 hierarchy in samples, such as "memory"; "": none
     bool takes_events = true;  // OnMade reports the unified hierarchy's cgroups
   };
 

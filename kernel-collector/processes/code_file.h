@@ -32,17 +32,17 @@ struct FileKey {
   }
 };
 
-// A way to open a file: a process that maps the file, or did so earlier, the range of the mapping, and the path of the
-// file as the process sees it.
+// A way to open a file: a process that maps or has mapped the file, the range of the mapping, and the file's path as
+// the process sees it.
 struct FileLocation {
   Pid pid;
   uint64_t start = 0, end = 0;
   std::string path;
 };
 
-// A file that is mapped as code. All mappings of the file share this object. When a sample first has an address in the
-// file, a worker reads the file's identity and segments. The identity is known earlier if the kernel reported the
-// build-id. Loop thread only.
+// A file that is mapped as code. All mappings with the same FileKey share this object. When a sample first has an
+// address in the file, a worker reads the file's identity and segments. The identity is known earlier if the kernel
+// reported the build-id. Loop thread only.
 struct CodeFile {
   static constexpr size_t kLocationsMax = 4;
 
@@ -73,7 +73,7 @@ struct CodeFile {
 };
 using CodeFilePtr = std::shared_ptr<CodeFile>;
 
-// Returns a CodeFile for code that is in no file and of which only the name is known. Its id is a hash of `path`.
+// Returns a CodeFile for code that is in no file. Only the name of such code is known. Its id is a hash of `path`.
 CodeFilePtr MakeNamedCode(std::string path, std::string function);
 
 // Contains the mapped executable files, and the locations of the files whose identity is known. When the table is full,

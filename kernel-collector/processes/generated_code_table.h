@@ -49,7 +49,7 @@ class GeneratedCodeTable {
     uint64_t offset = 0;
     bool unsure = false;  // events were lost: the next Merge will confirm or correct the entry
   };
-  // Returns the code that was at `address` at that time.
+  // Returns the code that was at `address` at `time`.
   std::optional<Found> Find(uint64_t address, MonotonicNs time) const;
 
   size_t size() const { return live_.size(); }

@@ -23,8 +23,9 @@ namespace tributary {
 
 // Finds the code at a kernel address: the kernel itself, a module, or code that the kernel generated. If no name is
 // known for the code, returns a CodeFile whose name says why. Reads /proc/kallsyms at start, and again when an address
-// is in no known code or events were lost. Up to kReadsAtOnce reads may follow each other directly. On average, there
-// is at most one read per kReadAgainNs. Loop thread only; after the start, kallsyms is read on `executor`.
+// is in no known code, when events were lost, and while kallsyms could not be read. Up to kReadsAtOnce reads may follow
+// each other directly. On average, there is at most one read per kReadAgainNs. Loop thread only; after the start,
+// kallsyms is read on `executor`.
 class KernelCode {
  public:
   static constexpr int64_t kReadAgainNs = 30 * kNsPerSecond;
@@ -44,10 +45,10 @@ class KernelCode {
   };
   KernelCode(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 
-  // `drain` is called when kallsyms was read, before the result is merged. It must pass all events that have arrived to
-  // this object.
+  // `drain` is called when kallsyms was read, before the result is merged. It must pass to this object all events that
+  // have arrived.
   void SetDrain(std::function<void()> drain) { drain_ = std::move(drain); }
-  // `changed` is called when layout() has changed.
+  // `changed` is called when layout() returns a new object.
   void SetChanged(std::function<void()> changed) { changed_ = std::move(changed); }
 
   // Reads kallsyms on the calling thread. Call it only at start.
@@ -69,7 +70,7 @@ class KernelCode {
 
   // Null until kallsyms was read successfully.
   const std::shared_ptr<const KernelLayout>& layout() const { return layout_; }
-  // Returns the name of sampled code that is in no file and so has only one function; "" for other code.
+  // Returns the name of sampled code that is in no file; "" for other code. Code that is in no file has only one name.
   std::string NameOf(const ExecutableId& id) const;
 
  private:

@@ -9,7 +9,7 @@
 namespace tributary {
 
 // Reads a whole small file, for example a /proc file. OutOfRange: the file has more than `bytes_max` bytes.
-// FailedPrecondition: `path` is not a regular file. Such a file is not opened, because it may block.
+// FailedPrecondition: `path` is not a regular file. Such a file is not opened for reading, because this may block.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path, size_t bytes_max);
 
 // Opens a file for reading. An untrusted process may have chosen the path. So the file is first opened with O_PATH,

@@ -82,8 +82,8 @@ struct ProcessRun {
   uint64_t cgroup_v2_id = 0, cgroup_v1_id = 0;
   std::string cgroup_path, container_id;
 
-  // The resource attributes that the process declares, and the state of reading them (resource_reader.h). Null: the
-  // process declares none, or they are unknown.
+  // The resource attributes that the process declares, and the state of reading them (resource_reader.h). If a pointer
+  // to attributes is null, the process declares none, or they are unknown.
   enum class Environment : uint8_t { kUnread, kReading, kKnown };
   Environment environment = Environment::kUnread;
   bool is_being_read = false;
@@ -96,7 +96,7 @@ struct ProcessRun {
   // They wait for this run's environment.
   static constexpr size_t kHeirsMax = 1024;
   std::weak_ptr<ProcessRun> forked_from;
-  std::vector<std::shared_ptr<ProcessRun>> heirs;  // runs that an exec replaced are in no table
+  std::vector<std::shared_ptr<ProcessRun>> heirs;  // owned, because a run that an exec replaced is in no table
 
   // `interned` is the run's number in the dictionary of generation `interned_generation`. `interned_generation` is 0 if
   // the run must be defined again, because a field above has changed.

@@ -15,11 +15,11 @@ namespace tributary {
 
 // Reads the resource attributes of each sampled process. There are two sources. The first is the environment
 // (process_environment.h), which is read once per exec. A child that has not called exec has its parent's environment.
-// So if such a child ended before its environment was read, the parent's environment is used, if the parent still runs.
-// The second source is the context that an SDK in the process publishes (process_context.h). The SDK publishes it some
-// time after the start of the process, and may change it. So the context is read repeatedly while the process is
-// sampled: first kFirstContextNs after the first sample, then at intervals that grow tenfold each time, up to
-// kContextPeriodMaxNs. The context takes precedence over the environment.
+// So if such a child ended before its environment was read, the parent's environment is used, if it is known or can
+// still be read. The second source is the context that an SDK in the process publishes (process_context.h). The SDK
+// publishes it some time after the start of the process, and may change it. So the context is read repeatedly while the
+// process is sampled: first kFirstContextNs after the first sample, then at intervals that grow tenfold each time, up
+// to kContextPeriodMaxNs. The context takes precedence over the environment.
 //
 // No sample waits for a reading. When the attributes are known, they are reported with the current batch. A process can
 // delay the reading of its memory without limit. So each process has at most one reading at a time, and `executor`
@@ -43,7 +43,7 @@ class ResourceReader {
   }
   // Stores the results of readings that finished since the last call in their runs. Ignores a result if the run had
   // ended before the reading finished, because the data may then belong to another program with the same pid. Process
-  // events report such an end, so the caller must first pass all events that have arrived to `processes`. Returns the
+  // events report such an end, so the caller must first pass to `processes` all events that have arrived. Returns the
   // runs that have new or changed attributes.
   std::vector<ProcessRunPtr> Settle(const ProcessTable& processes);
 

@@ -11,7 +11,7 @@ namespace tributary {
 
 // A language runtime inside a process. It resolves addresses in the code that the runtime has generated (a JIT
 // compiler), or in the loop with which it interprets other code. Mappings with such code refer to their runtime. Frames
-// in other mappings cost nothing more.
+// in other mappings have no additional cost.
 //
 // Loop thread only. Find does not block: if data of the process must be read first, Find returns Found::kLater and the
 // sample waits. The component that created the runtime reads the data on a worker. A forked process shares its parent's

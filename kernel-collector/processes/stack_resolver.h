@@ -25,7 +25,7 @@ struct RawStack {
 };
 
 struct ResolvedStack {
-  std::vector<ResolvedFrame> frames;      // root first: the kernel's half sits on top of the user's half
+  std::vector<ResolvedFrame> frames;      // root first: the user frames, then the kernel frames
   size_t outermost_frames = 0;            // number of `frames` of the outermost user address: a runtime may add several
   Ending ending = Ending::kUnknown;       // set by the component that walked the stack
   bool wants_executable = false;          // a file, kallsyms or a runtime must be read first, and will be

@@ -11,8 +11,8 @@
 
 namespace tributary {
 
-// The rows of a unit, split by 4 KiB pages of code, in the form that RowPool stores. A page with several rules has its
-// own rows; the first row is for the page's first byte. A page with a single rule has no rows.
+// The rows of a unit (4 MiB of code), split by 4 KiB pages of code, in the form that RowPool stores. A page with
+// several rules has its own rows; the first row is for the page's first byte. A page with a single rule has no rows.
 struct PageRows {
   struct Page {
     uint32_t first = 0;  // index in `rows`
@@ -24,7 +24,7 @@ struct PageRows {
 };
 
 // Splits `rows`, a result of UnwindSource::Compile for `page_count` pages. Rows that are out of order are left out.
-// Bytes before the first row have no rule.
+// Bytes before the first row get the NONE rule.
 PageRows CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDictionary& dictionary);
 
 // Writes the rows to the pool at `first_row`, where no walk reads yet, and then the page entries. The walk in the

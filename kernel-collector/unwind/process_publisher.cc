@@ -28,9 +28,9 @@ class ProcessPublisher::Impl {
         evicted_(metrics.AddCounter(
             "tributary_collector_walk_processes_evicted_total",
             "Processes whose mappings were removed from the kernel to make room for other processes")),
-        refused_(metrics.AddCounter(
-            "tributary_collector_walk_processes_refused_total",
-            "How often the mappings of a process could not be put into the kernel, because its maps were full")) {}
+        refused_(metrics.AddCounter("tributary_collector_walk_processes_refused_total",
+                                    "How often the mappings of a process could not be put into the kernel, because the "
+                                    "kernel's BPF maps were full")) {}
 
   void Publish(ProcessRun& run, uint64_t start_time_ns, uint64_t exec_id);
   void Withdraw(Pid pid);

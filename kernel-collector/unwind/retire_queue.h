@@ -32,7 +32,7 @@ class RetireQueue {
   // Sets a callback that runs after each wait that freed something.
   void OnFreed(std::function<void()> callback);
 
-  bool waiting() const;  // true if something will be freed without another call
+  bool waiting() const;  // true if something will be freed without another call of Retire or Flush
   bool empty() const;
 
  private:

@@ -12,7 +12,7 @@
 
 namespace tributary {
 
-// A sample before its thread, process and stack are replaced by numbers of the dictionary.
+// The data of a sample, except its process and its stack.
 struct NamedSample {
   MonotonicNs time;
   Tid tid;
@@ -24,8 +24,8 @@ struct NamedSample {
 
 // Collects samples in batches, and adds their stacks to the dictionary's trie. If the dictionary may not have enough
 // space for a sample, the batcher first replaces the dictionary by a copy without the least recently used entries. If
-// the copy does not have enough space either, the new dictionary is empty. So the limits of the dictionary's tables
-// never cut a stack. Loop thread only.
+// the copy is nearly full too, the new dictionary is empty. So the limits of the dictionary's tables never cut a stack.
+// Loop thread only.
 class Batcher {
  public:
   static constexpr size_t kSamplesMax = 50'000;
@@ -42,8 +42,9 @@ class Batcher {
     Append(sample, run, stack);
   }
 
-  // Call it when the data of a process has changed. The new data also applies to the process's samples that are already
-  // in the current batch. The batch then has two definitions of the process, and the reducer uses the later one.
+  // Call it when the data of a process has changed. If the dictionary contains the process and has enough space, adds a
+  // new definition of the process. The reducer uses the newest definition, also for samples that are already in the
+  // current batch.
   void Redefine(ProcessRun& run);
 
   // Sorts the samples of the current batch by time, and passes the batch to the sink. An empty batch is passed too,

@@ -82,12 +82,12 @@ SymbolServer::SymbolServer(Options options, Parts parts, const Clock& clock, Met
       clock_(clock),
       callbacks_(std::move(callbacks)),
       refused_(metrics.AddCounter("tributary_collector_symbol_requests_refused_total",
-                                  "Requests for symbol tables that were refused, because too many were waiting or the "
-                                  "same table was requested too often")),
+                                  "Requests for symbol tables that were refused, because too many were waiting, the "
+                                  "same table was requested too often, or too many tables were requested")),
       sent_(metrics.AddCounter("tributary_collector_symbol_tables_sent_total",
                                "Symbol tables that were made and queued for sending")),
       sent_bytes_(metrics.AddCounter("tributary_collector_symbol_table_bytes_total",
-                                     "Bytes of the symbol tables that were made and queued for sending")),
+                                     "Uncompressed bytes of the symbol tables that were made and queued for sending")),
       unavailable_(metrics.AddCounter(
           "tributary_collector_symbol_tables_unavailable_total",
           "Requests for symbol tables that the collector answered with the reason why it has no table")) {}

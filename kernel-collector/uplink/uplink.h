@@ -39,7 +39,7 @@ class Uplink {
   // Samples that were lost after they left the collector's core, by reason.
   const Accounting& lost() const { return lost_; }
 
-  // Calls Delivery::Flush. Then removes the pins. Keeps them if samples or losses were not reported in time
+  // Calls Delivery::Flush, and then PinnedSession::Finish. The pins stay if samples or losses were not reported in time
   // (Delivery::settled).
   void Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done);
 

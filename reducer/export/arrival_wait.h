@@ -8,9 +8,9 @@
 namespace tributary {
 
 // Decides how long samples are held back for data that may still arrive, such as the symbols of an executable or the
-// pod of a container. The key is the id of the executable or container. The wait for a key starts at the first
-// ShouldWait and ends `wait_ns` later. Samples do not wait for the same key again, so data that never arrives delays
-// samples only once. If kKeysMax keys are stored, samples do not wait for new keys. Used by one thread.
+// pod of a container. A key identifies an executable or a container. The wait for a key starts at the first ShouldWait
+// and ends `wait_ns` later. Samples do not wait for the same key again, so data that never arrives delays samples only
+// once. If kKeysMax keys are stored, samples do not wait for new keys. Used by one thread.
 template <typename Key>
 class ArrivalWait {
  public:

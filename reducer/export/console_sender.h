@@ -8,8 +8,8 @@
 namespace tributary {
 
 // Prints requests as text to a file descriptor that the caller owns. If the reader of the output has exited or the disk
-// is full, Send returns an error with may_retry = true. If the reader is only slow, Send waits for it, at most
-// `timeout_ns`.
+// is full, Send returns an error. If the reader is only slow, Send waits for it, and returns an error after
+// `timeout_ns`. All errors have may_retry = true.
 class ConsoleSender : public otlp::ProfilesSender {
  public:
   ConsoleSender(int fd, otlp::TextLayout layout) : fd_(fd), layout_(layout) {}

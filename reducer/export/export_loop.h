@@ -24,7 +24,7 @@ namespace tributary {
 // must outlive it.
 class ExportLoop {
  public:
-  // Maximum number of samples that one scan reads. The samples of a full scan are not held back, because more samples
+  // One scan reads at most about this many samples. The samples of a full scan are not held back, because more samples
   // wait behind them.
   static constexpr size_t kScanRowsMax = 100'000;
   static constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;
@@ -37,7 +37,7 @@ class ExportLoop {
     std::string metric_label;  // "otlp", "console"
     otlp::ProfilesBuilder::Options builder;
     size_t scan_rows_max = kScanRowsMax;
-    const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only hosts and containers' ids
+    const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only the store's data
     int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for metadata of a container
   };
   ExportLoop(Options options, store::Store& store, SymbolLookup symbols, std::unique_ptr<otlp::ProfilesSender> sender,

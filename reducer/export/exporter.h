@@ -15,8 +15,8 @@ class ResourceJoiner;
 
 // Sends committed samples from the store to one receiver. It works on its own thread, from construction until
 // destruction. A cursor per shard marks how far the samples were sent. The store keeps the cursors. A cursor moves only
-// after the samples before it were sent, so each sample is sent at least once, even if the reducer restarts. The
-// destructor makes a last pass over the samples that were committed before it began. It returns within 5 s, even if
+// after the samples before it were sent. So after a restart, some samples may be sent again, but no sample is skipped.
+// The destructor makes a last pass over the samples that were committed before it began. It returns within 5 s, even if
 // samples are unsent. The reducer sends these samples after its next start.
 class Exporter {
  public:
@@ -34,9 +34,10 @@ struct ExportMetadata {
 //   otlps://host:port   the same over TLS; the server needs a certificate from an authority that the system trusts
 //   console             text on stdout, as the OpenTelemetry Collector's profiles exporters print it;
 //                       ?layout=lazybackend (default: with times and lines) or ?layout=collector (with value types)
-//                       InvalidArgument: `url` has none of these forms; the message lists them. Unimplemented: this
-//                       build has no gRPC, or `url` has signal=logs. `store`, `symbols`, `clock` and `metrics` must
-//                       outlive the exporter. Any thread may call MakeExporter.
+//
+// InvalidArgument: `url` has none of these forms; the message lists them. Unimplemented: this build has no gRPC, or
+// `url` has signal=logs. `store`, `symbols`, `clock` and `metrics` must outlive the exporter. Any thread may call
+// MakeExporter.
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view url, store::Store& store, SymbolStore& symbols,
                                                        const ExportMetadata& metadata, const Clock& clock,
                                                        Metrics& metrics);

@@ -17,9 +17,9 @@
 
 namespace tributary {
 
-// A copy of the samples that one shard committed after a cursor, with all data that is needed to send them. Because it
-// is a copy, the store is not blocked while the exporter waits for symbols and sends requests. It uses about 50 bytes
-// of memory per sample. Used by one thread.
+// A copy of the samples that one shard committed after a cursor, with all data from the store that is needed to send
+// them. Because it is a copy, the store is not blocked while the exporter waits for symbols and sends requests. It uses
+// about 50 bytes of memory per sample. Used by one thread.
 class ShardScan {
  public:
   ShardScan() = default;

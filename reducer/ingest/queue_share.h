@@ -15,10 +15,9 @@ size_t MemoryOf(const RowBatch& batch);
 
 // Limits how much of a shard's queue the batches of one node may fill. A node that sends too much fills its share, but
 // not the whole queue. A node's batches may use up to a third of the space that is free at this time. So a single node
-// gets at most a quarter of the queue, and n nodes that all send too much get 1/(n + 3) of the queue each. Space for
-// another node always remains. A node without a batch in the queue may add one batch of any size. The limit is per node
-// and not per session, because a node may open any number of sessions. Source: dynamic thresholds, Choudhury and Hahne
-// 1998.
+// gets at most a quarter of the queue, and n nodes that all send too much get 1/(n + 3) of the queue each. A node
+// without a batch in the queue may add one batch of any size. The limit is per node and not per session, because a node
+// may open any number of sessions. Source: dynamic thresholds, Choudhury and Hahne 1998.
 //
 // Costs one hash table look-up per batch. Memory is used only for nodes that have batches in the queue. Used by one
 // thread.

@@ -27,7 +27,7 @@ class SessionMemory {
     DictionaryCounts have;
     uint32_t refused_generation = 0;              // the store could not use generations up to this one
     std::vector<ExecutableId> executables;        // of this generation by id, from id 1 on; to ask for their symbols
-    std::optional<intake::BatchDecoder> decoder;  // kept while no session is open
+    std::optional<intake::BatchDecoder> decoder;  // stored while the session has no connection
   };
 
   // If all stored decoders together use more than `decoder_bytes_max`, those of the least recently used sessions are

@@ -26,7 +26,7 @@ class SymbolDesk {
   virtual void Progress(uint64_t asker) = 0;  // the node is sending a table
   virtual void Release(uint64_t asker) = 0;   // the connection ended: its tables may be requested from other nodes
   // Returns the executables whose requested tables did not arrive, because the connection ended or the table was
-  // damaged. It returns those of all shards since the last call.
+  // damaged. Returns the executables of all shards since the last call.
   virtual std::vector<ExecutableId> TakeReleased() = 0;
 
  protected:

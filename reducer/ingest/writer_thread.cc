@@ -118,7 +118,7 @@ absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUnt
     }
     failures_.Add();
     if (!failed) {
-      LogError("{}: cannot write: {}. Collectors keep their samples until writing works again{}", name_,
+      LogError("{}: cannot write: {}. Meanwhile, samples wait in the collectors' memory and spools{}", name_,
                Message(store::AdviseOnDamage(outcomes.status())),
                absl::IsResourceExhausted(outcomes.status())
                    ? "; free disk space, and do not restart the reducer before: on a full disk it does not start"

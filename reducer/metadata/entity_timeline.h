@@ -33,8 +33,8 @@ class EntityTimeline {
   };
   static constexpr size_t kStatesMax = 32;
 
-  // Returns true if the timeline has changed. If there would be more than kStatesMax states, drops some, and adds their
-  // number to `*lost_states` (may be nullptr).
+  // Returns true if the timeline has changed. If there would be more than kStatesMax states, drops the oldest state,
+  // and adds 1 to `*lost_states` (may be nullptr).
   bool Report(Entity entity, UnixNs now, uint64_t* lost_states);
   // Ends the entity at `at` (0: at `now`). Returns false and does nothing if the entity has already ended or has no
   // states.

@@ -16,8 +16,8 @@ class RE2;
 namespace tributary {
 
 // The rules of --k8s-label and --k8s-annotation. They choose which labels and annotations of Kubernetes objects become
-// attributes, and the names of these attributes. A label or annotation that no rule matches is dropped. A rule has this
-// form:
+// attributes, and the names of these attributes. A label or annotation that no rule matches is dropped, with the
+// exceptions that Apply describes. A rule has this form:
 //
 //   [OBJECT:]KEY[=NAME]     OBJECT: pod (default), namespace, node, deployment, statefulset, daemonset, job, …
 //
@@ -37,14 +37,14 @@ class K8sNameRules {
   bool chooses_of_workloads() const { return chooses_of_workloads_; }
 
   // Takes an entity's attributes as its sender reported them, with all labels and annotations ("k8s.pod.label.app").
-  // Replaces the labels and annotations with the attributes that the rules choose. Labels and annotations from which
-  // service.* is computed are kept too (docs/metadata.md). IsInternal returns true for these. If several rules set the
-  // same attribute, the last rule wins, but a rule for annotations wins over a rule for labels, as in
-  // k8sattributesprocessor.
+  // Replaces the labels and annotations with the attributes that the rules choose. Also keeps the labels and
+  // annotations that ResourceJoiner needs, such as those from which service.* is computed (docs/metadata.md).
+  // IsInternal returns true for these. If several rules set the same attribute, the last rule wins, but a rule for
+  // annotations wins over a rule for labels, as in k8sattributesprocessor.
   Attributes Apply(Attributes attributes) const;
 
   // Returns true if an attribute is only needed to compute other attributes, and must not be shown: a label or
-  // annotation that Apply kept for service.*, or an image's version.
+  // annotation that Apply kept although no rule chose it, or an image's version.
   bool IsInternal(std::string_view key) const;
 
  private:

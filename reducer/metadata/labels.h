@@ -40,7 +40,7 @@ std::string_view LabelName(Label label);            // "process.pid"
 std::string NormalizeLabel(std::string_view name);  // writes `.`, `-` and `/` as `_`
 // Returns true if NormalizeLabel(name) == normalized. Allocates no memory.
 bool IsNormalizedAs(std::string_view name, std::string_view normalized);
-std::optional<Label> FindLabel(std::string_view name);  // accepts every spelling
+std::optional<Label> FindLabel(std::string_view name);  // ignores differences that NormalizeLabel removes
 
 inline bool IsHostLabel(Label label) { return label == Label::kHostName || label == Label::kHostId; }
 
@@ -50,8 +50,8 @@ inline bool IsThreadLabel(Label label) { return label == Label::kThreadId || lab
 // Returns the part after the last '/', or the whole path if it has no '/'.
 std::string_view BaseName(std::string_view path);
 
-// Returns the label's value as the API shows it: ill-formed UTF-8 is replaced. So a user can copy a value from a page
-// into a query. Returns "" if the process or thread does not have the label.
+// Returns the label's value as the API shows it: ill-formed UTF-8 is replaced. So a user can copy a value from the web
+// page into a query. Returns "" if the process or thread does not have the label.
 std::string LabelValue(Label label, const store::ProcessRow& process);
 std::string LabelValue(Label label, const store::ThreadRow& thread);
 

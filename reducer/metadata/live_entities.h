@@ -33,9 +33,9 @@ struct FoundInCluster : FoundEntity {
 // the work for MetadataUpkeep: entities to save, entities to remove, and senders that are away (without a connection
 // for `away_ns`).
 //
-// A pod and its container together take about 4 KB, and each of them at most 64 KB. Thread-safe: one lock guards
-// everything. A look-up acquires the lock in shared mode, for about 100 ns. A change acquires it in exclusive mode, for
-// about 1 µs per entity. No call does I/O.
+// A pod and its container together take about 4 KB. The attributes of one state of an entity have at most 64 KB.
+// Thread-safe: one lock guards everything. A look-up acquires the lock in shared mode, for about 100 ns. A change
+// acquires it in exclusive mode, for about 1 µs per entity. No call does I/O.
 class LiveEntities {
  public:
   struct Options {
@@ -136,8 +136,8 @@ class LiveEntities {
   // Returns the entities of which the end was reported more than `gone_kept_ns` ago, in the order of these reports.
   // Stops at the first entity that is not saved yet. The returned entities stay in memory until DropGone.
   std::vector<Ref> TakeGone(UnixNs now);
-  // Removes these entities from memory, except those that were reported again. An entity also stays, for another
-  // `gone_kept_ns`, if it is not saved yet that the entity was joined with a sample.
+  // Removes these entities from memory, except those that were reported again. If an entity was joined with a
+  // sample and this fact is not saved yet, the entity stays for another `gone_kept_ns`.
   void DropGone(std::vector<Ref> leaving, UnixNs now);
 
  private:

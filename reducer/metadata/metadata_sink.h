@@ -10,7 +10,7 @@ namespace tributary {
 // A sender of metadata: a node or a cluster's watcher (k8s-collector). A node describes itself and its containers.
 struct MetadataSender {
   bool is_cluster = false;
-  std::string id;  // the session's node id, which its credential allows
+  std::string id;  // the session's node id
 
   friend bool operator==(const MetadataSender&, const MetadataSender&) = default;
   template <typename H>

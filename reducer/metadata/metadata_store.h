@@ -50,8 +50,8 @@ class MetadataStore final : public MetadataSink {
     size_t clusters_max = 64;
     size_t nodes_max = 65'536;                // about 200 bytes each
     int64_t away_ns = 6 * 60 * kNsPerMinute;  // after this time without contact, a sender's entities end
-    size_t cold_entities_max = 16'384;        // cached from the database,
-    size_t cold_bytes_max = 128u << 20;       // and their memory
+    size_t cold_entities_max = 16'384;        // limit of entities that are cached from the database
+    size_t cold_bytes_max = 128u << 20;       // limit of the memory of these entities
   };
   // `rules`, `names`, `clock` and `metrics` must outlive the store.
   MetadataStore(Options options, const K8sNameRules& rules, AttributeNames& names, const Clock& clock,
@@ -75,7 +75,7 @@ class MetadataStore final : public MetadataSink {
   FoundInCluster FindInClusters(EntityKind kind, std::string_view id, UnixNs at,
                                 absl::FunctionRef<bool(const Entity&)> accept) const;
 
-  // Returns true if any cluster's watcher has sent something in the last hours, and so may send more.
+  // Returns true if any cluster's watcher has sent something in the last 6 hours, and so may send more.
   bool ExpectsClusters() const;
   // Returns true if a cluster's watcher has begun to send a snapshot and has not ended it.
   bool IsReceivingSnapshot() const { return live_->IsReceivingSnapshot(); }

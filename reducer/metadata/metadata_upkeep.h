@@ -25,8 +25,8 @@ namespace tributary {
 // writes to the database.
 //
 // Thread-safe. Flush and Maintain hold work_mutex_ until they return. They also call LiveEntities and ColdEntities,
-// which lock their own mutexes, but never both at the same time. Neither of these two mutexes is locked while this
-// class reads or writes the database.
+// which lock their own mutexes, but never both at the same time. Neither of these two mutexes is locked while Flush or
+// Maintain reads or writes the database.
 class MetadataUpkeep {
  public:
   static constexpr int64_t kMarkUsedNs = 10 * kNsPerMinute;  // longest time between two calls of Start's `mark_used`

@@ -164,8 +164,8 @@ void RolloutLog::Fail(std::string_view operation, const absl::Status& status) {
   failures_.Add();
   uint64_t suppressed = 0;
   if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
-  LogWarning("rollouts are kept in memory only, a restart loses them operation={} error=\"{}\" suppressed={}",
-             operation, Message(status), suppressed);
+  LogWarning("rollouts cannot be stored, a restart may lose them operation={} error=\"{}\" suppressed={}", operation,
+             Message(status), suppressed);
 }
 
 }  // namespace tributary

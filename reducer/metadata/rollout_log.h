@@ -25,7 +25,7 @@ namespace tributary {
 // A rollout: the time when a workload began to run another version.
 struct Rollout {
   std::string cluster;                 // the watcher's node id; "": detected by this reducer (service_watch.h)
-  std::string kind, name_space, name;  // "deployment"; kServiceKind
+  std::string kind, name_space, name;  // `kind`: "deployment" or another workload kind, or kServiceKind
   UnixNs at;                           // creation of the first pod of that version, or start of its first process
   Attributes attributes;               // rollout.*, rollout.previous.*, service.version, …
 };

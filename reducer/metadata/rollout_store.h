@@ -10,8 +10,8 @@
 namespace tributary {
 
 // Stores rollouts, so that they survive a restart. Only one thread at a time may use it. Calls do not wait until data
-// are on disk: rollouts that a power cut destroys are reported again by the watchers. Error messages name the object
-// that could not be read or written.
+// are on disk. After a power cut, clusters' watchers report their rollouts again. Error messages name the object that
+// could not be read or written.
 class RolloutStore {
  public:
   virtual ~RolloutStore() = default;

@@ -11,10 +11,10 @@
 namespace tributary {
 
 // Detects from samples when the processes of a service begin to run another version (docs/rollouts.md). For each
-// program, it keeps the versions that were seen. The current version is that of the process that began last. A rollout
-// begins with the first process of a new version, if that process began after all processes of the current version. The
-// first version seen of a program is not a rollout. A later version is not a rollout either if its process began before
-// the program was first seen.
+// program, it keeps the versions that were seen. At first, the current version is that of the process that began last.
+// Each rollout makes its version the current one. A rollout begins with the first process of a new version, if that
+// process began after all processes of the current version. The first version seen of a program is not a rollout. A
+// later version is not a rollout either if its process began before the program was first seen.
 //
 // While versions run next to each other, as in a rolling upgrade, a process that begins under the old version is not a
 // rollback. It counts as a rollback only if no process of the current version has been seen for kGoneNs. A program on a

@@ -66,14 +66,14 @@ class ServiceSightings {
 
 // A process is ignored until this long after its start, because its metadata may arrive seconds after its first sample.
 constexpr int64_t kVersionSettlesNs = 15 * kNsPerSecond;
-// If only the build-id of the executable is known, a process is ignored until it has run for this long: before that, it
-// may be a job, a compiler or a test.
+// If only the build-id of the executable is known, a process is ignored until it has run for at least this long: before
+// that, it may be a job, a compiler or a test.
 constexpr int64_t kServesAfterNs = 5 * kNsPerMinute;
 
 // Returns the service version of a sampled process. `resource` is the process's resource, `build_id` belongs to its
 // executable, and `booted` is the boot time of its node. Returns nullopt in these cases:
 // - The version is unknown.
-// - The service name or the executable name is missing or too long.
+// - The service name or the executable name is missing, or a name of the ServiceProgram is too long.
 // - The process belongs to a pod, because its cluster's watcher reports the pod's rollouts.
 // - The start of the process is unknown (or `booted` is), or it is less than kVersionSettlesNs ago.
 // - Only the build-id is known, and the process has run for less than kServesAfterNs.

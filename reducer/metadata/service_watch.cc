@@ -214,9 +214,8 @@ void ServiceWatch::Fail(std::string_view operation, const absl::Status& status) 
   failures_.Add();
   uint64_t suppressed = 0;
   if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
-  LogWarning(
-      "versions of services are kept in memory only, a restart loses them operation={} error=\"{}\" suppressed={}",
-      operation, Message(status), suppressed);
+  LogWarning("versions of services cannot be stored, a restart may lose them operation={} error=\"{}\" suppressed={}",
+             operation, Message(status), suppressed);
 }
 
 }  // namespace tributary

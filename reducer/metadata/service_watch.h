@@ -78,7 +78,7 @@ class ServiceWatch {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::atomic<bool> stopping_{false};  // set under mutex_; a look, which may be long, reads it without mutex_
+  std::atomic<bool> stopping_{false};  // set under mutex_; Look, which may run long, reads it without mutex_
   std::thread thread_;
 };
 

@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// Caches demangled names across queries, because demangling a C++ name takes microseconds and an open page requests the
+// Caches demangled names across queries, because demangling a C++ name takes microseconds and a web page requests the
 // same names every few seconds. Any thread may call it. If the cache has kEntriesMax names, the next new name replaces
 // all of them.
 class DemangleCache {

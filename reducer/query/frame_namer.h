@@ -33,8 +33,8 @@ class FrameNamer {
   FrameNamer(SymbolLookup symbols, DemangleCache& demangled, FrameNames names, FunctionTrie& trie)
       : symbolizer_(std::move(symbols)), demangled_(demangled), names_(names), trie_(trie) {}
 
-  // Returns the number of the executable, which Name takes. Rows with equal ids (or, without an id, with equal paths)
-  // get the same number. The path of the first such row names the executable.
+  // Returns the executable's number. Pass this number to Name. Rows with equal ids (or, without an id, with equal
+  // paths) get the same number. The path of the first such row names the executable.
   uint32_t InternExecutable(const store::ExecutableRow& row);
 
   struct Chain {

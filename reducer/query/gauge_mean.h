@@ -8,10 +8,10 @@
 
 namespace tributary {
 
-// The value of a gauge over a time range is the mean over the minutes in which the selected processes have samples of
-// the gauge. Other minutes do not count, even if processes that are not selected were sampled in them. If a selected
-// process has no snapshot in one of these minutes, its value there is 0. So the values of the processes add up to the
-// value of the whole selection.
+// The value of a gauge over a time range is the mean over the minutes in which at least one selected process has
+// samples of the gauge. Other minutes do not count, even if processes that are not selected were sampled in them. If a
+// selected process has no samples in one of these minutes, its value there is 0. So the values of the processes add up
+// to the value of the whole selection.
 
 // Returns the number of these minutes, but at least 1. Reads the sums of the whole range, so it costs as much as a
 // timeline.

@@ -11,8 +11,8 @@ struct QueryContext;
 // (OTEL_RESOURCE_ATTRIBUTES).
 absl::Status LearnLabelNames(const QueryContext& context, AttributeNames& names);
 
-// InvalidArgument if the selector has a label that no process in the range and no metadata has. Reads processes only if
-// a label is not in `names`.
+// InvalidArgument if the selector has a label that is neither in `names` nor an attribute of a process in the range.
+// Reads processes only if a label is not in `names`.
 absl::Status CheckLabelNames(const QueryContext& context, AttributeNames& names);
 
 }  // namespace tributary

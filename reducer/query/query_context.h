@@ -13,7 +13,7 @@
 namespace tributary {
 
 // The inputs of one query. QueryEngine fills in a QueryContext and passes it to the function that computes the answer,
-// for example MakeTop. Use it for one query, on one thread. The objects to which it refers must exist longer.
+// for example MakeTop. Use it for one query, on one thread. The objects to which it refers must outlive it.
 struct QueryContext {
   store::Store& store;
   SymbolStore& symbols;

@@ -25,11 +25,11 @@ class ResourceJoiner;
 struct QueryContext;
 
 // Answers queries over the data of all shards. The engine checks a request and passes it to a function that computes
-// the answer, such as MakeTop in flame_graph.h. Such a function selects processes by their labels, adds values to the
-// nodes of the address tries, and maps these nodes to functions. It does not rebuild stacks. Any thread may call the
-// methods; each call opens its own readers. Every query can return InvalidArgument (the request is wrong, or its label
-// or type does not exist), ResourceExhausted (over a limit of QueryLimits), DeadlineExceeded (is_cancelled returned
-// true), and the store's errors.
+// the answer, such as MakeTop in flame_graph.h. MakeTop selects processes by their labels, adds values to the nodes of
+// the address tries, and maps these nodes to functions. It does not rebuild stacks. Any thread may call the methods;
+// each call opens its own readers. Every query can return InvalidArgument (the request is wrong, or its label or type
+// does not exist), ResourceExhausted (over a limit of QueryLimits), DeadlineExceeded (is_cancelled returned true), and
+// the store's errors.
 class QueryEngine {
  public:
   // `joiner` adds metadata such as pods to processes. If it is nullptr, selectors and answers use only the labels that
@@ -65,7 +65,7 @@ class QueryEngine {
   SymbolStore& symbols_;
   const QueryLimits limits_;
   const ResourceJoiner* const joiner_;
-  std::unique_ptr<AttributeNames> own_names_;  // without a joiner: the names that are always known
+  std::unique_ptr<AttributeNames> own_names_;  // used if there is no joiner
   AttributeNames& names_;
   std::unique_ptr<DemangleCache> demangled_;
 };

@@ -23,8 +23,8 @@ inline UnixNs MiddleOf(UnixNs minute) { return UnixNs{minute.value + kNsPerMinut
 class Selection {
  public:
   // Reads processes only if the selector is not empty. Joins them with metadata only if the selector uses labels that
-  // the store does not have for processes. ResourceExhausted: the range has more than `processes_max` processes.
-  // InvalidArgument: the type is a gauge, and the selector has labels of threads.
+  // are read from metadata. ResourceExhausted: the range has more than `processes_max` processes. InvalidArgument: the
+  // type is a gauge, and the selector has labels of threads.
   static absl::StatusOr<Selection> Make(store::StoreReader& reader, const QueryContext& context);
 
   // Returns true if `type` is the type of the request.

@@ -16,9 +16,9 @@ namespace tributary {
 class AttributeNames;
 
 // A parsed selector such as `{process_executable_name="x", container_id=~"ab.*"}`. It selects the processes and threads
-// for which all matchers hold. Label names are OpenTelemetry attribute names; `.`, `/` and `-` may be written as `_`. A
-// matcher must match the whole value of its label. Regular expressions have RE2 syntax and at most 1 KiB. If a process
-// or thread does not have a label, the label's value counts as "".
+// for which all matchers hold. Label names are attribute names; `.`, `/` and `-` may be written as `_`. A matcher must
+// match the whole value of its label. Regular expressions have RE2 syntax and at most 1 KiB. If a process or thread
+// does not have a label, the label's value counts as "".
 class Selector {
  public:
   enum class Op { kEqual, kNotEqual, kMatches, kNotMatches };
@@ -31,8 +31,8 @@ class Selector {
     bool Holds(std::string_view value) const;
   };
 
-  // InvalidArgument if `text` is not a valid selector, or has more than 32 matchers. For a syntax error, the message
-  // gives the position and says what was expected there.
+  // InvalidArgument if `text` is not a valid selector, is longer than 8 KiB, or has more than 32 matchers. For a syntax
+  // error, the message gives the position and says what was expected there.
   static absl::StatusOr<Selector> Parse(std::string_view text);
   // InvalidArgument if a label is unknown. The message gives its position and the known label with the most similar
   // name.

@@ -33,7 +33,7 @@ struct StackHealth {
   static constexpr size_t kProgramsMax = 5;
 
   Weights total;
-  std::vector<Executable> executables;  // worst first: by samples
+  std::vector<Executable> executables;  // the most samples first
   uint64_t truncated_executables = 0;   // executables that were left out
 };
 

@@ -11,9 +11,9 @@
 #include "reducer/store/store.h"
 #include "reducer/store/trie.h"
 
-// Encodes and decodes the store's column chunks (docs/store.md). A chunk is a version byte, followed by columns of
-// LEB128 differences. The functions are pure. Decoders check everything: a corrupt file gives DataLoss, never an
-// out-of-bounds read.
+// Encodes and decodes the store's column chunks (docs/store.md). A chunk is a version byte, the number of rows, and
+// columns of LEB128 numbers, most of which are differences. The functions are pure. Decoders check everything: a
+// corrupt file gives DataLoss, never an out-of-bounds read.
 
 namespace tributary::store {
 
@@ -25,7 +25,7 @@ struct StoredSample {
   uint64_t value = 0;
   uint16_t cpu = 0;
   Ending ending = Ending::kUnknown;
-  uint32_t attributes = 0;  // string
+  uint32_t attributes = 0;  // id of a string
 };
 
 // The sum of one process's samples that have the same node of the trie.
@@ -55,7 +55,7 @@ absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail);
 // its size. For a smaller chunk, setting up zstd costs more than it saves.
 struct PackedColumns {
   std::string bytes;
-  uint64_t raw_bytes = 0;  // 0: `bytes` is plain
+  uint64_t raw_bytes = 0;  // size before compression; 0: `bytes` is not compressed
 };
 PackedColumns PackColumns(std::string raw);
 absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes);

@@ -11,7 +11,7 @@
 namespace tributary::store {
 
 // The writer's copy of one day's trie. It interns frames and nodes, and remembers which of them are not yet in a
-// committed piece. Memory: a node takes 8 bytes plus about 8 for its hash slot. A frame takes 32 bytes plus its hash
+// committed piece. Memory: a node takes 8 bytes plus about 8 for its hash slot. A frame takes 24 bytes plus its hash
 // slot. Use it on the writer's thread.
 class DayTrie {
  public:

@@ -15,10 +15,10 @@
 namespace tributary::store {
 
 // Gives store ids to a session's definitions: strings, executables, processes, threads. Looks up each string and
-// executable in SQLite once per session and day, and then caches its store id in the SessionDictionary. A look-up takes
-// 1–5 µs, or less for a string that other sessions use too. Marks the row of a string or executable with the latest day
-// on which it is used. Writes each process and thread once per session and slot of ten minutes. Use it inside the
-// writer's transaction, on the writer's thread.
+// executable in SQLite at most once per session and day, and then caches its store id in the SessionDictionary. A
+// look-up takes 1–5 µs, or less for a string that other sessions use too. Marks the row of a string or executable with
+// the latest day on which it is used. Writes each process and thread once per session and slot of ten minutes. Use it
+// inside the writer's transaction, on the writer's thread.
 class DefinitionTables {
  public:
   // `database` must outlive the object.

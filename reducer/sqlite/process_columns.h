@@ -9,8 +9,9 @@
 #include "reducer/store/store_times.h"
 
 // Encodes and decodes the descriptions of processes and threads, which the store keeps as columns (docs/store.md). They
-// are stored in pieces. A piece describes processes and threads that samples of one slot of ten minutes refer to. The
-// functions are pure. The decoder checks everything: a corrupt file gives DataLoss, never an out-of-bounds read.
+// are stored in pieces. A piece describes processes and threads that samples of one slot of ten minutes refer to. A
+// piece that was converted from schema 2 may cover several slots. The functions are pure. The decoder checks
+// everything: a corrupt file gives DataLoss, never an out-of-bounds read.
 
 namespace tributary::store {
 

@@ -27,8 +27,8 @@ class StringReader {
 };
 
 // Visits the pieces that describe processes and threads in the slots [first, last]. Starts with the piece that was
-// committed last. If a process or a thread has several descriptions, the latest is valid: the last row in the first
-// piece that has any. `last_slot`: the last slot of the piece.
+// committed last. If a process or a thread has several descriptions, the latest is valid: the last row about it in the
+// first piece that describes it. `last_slot`: the last slot of the piece.
 using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot last_slot)>;
 absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit);
 

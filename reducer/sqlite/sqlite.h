@@ -18,7 +18,7 @@ struct sqlite3_stmt;
 //
 // Errors: ResourceExhausted (disk full, or no memory), PermissionDenied (the file cannot be opened or written),
 // Unavailable (another connection holds the lock), DataLoss (the file is not a database, or is corrupt), Internal (any
-// other error). Messages contain the operation and the file.
+// other error). Messages contain the name of the file.
 
 namespace tributary::store {
 
@@ -79,7 +79,8 @@ class Database {
  public:
   enum class Mode { kReadWrite, kReadOnly };
 
-  // kReadWrite creates the file. Waits up to 5 s for another connection's lock.
+  // kReadWrite creates the file if it does not exist. Each operation of the Database waits up to 5 s for another
+  // connection's lock.
   static absl::StatusOr<Database> Open(const std::string& path, Mode mode);
   Database(Database&&) = default;
   Database& operator=(Database&&) = default;
@@ -114,8 +115,8 @@ class Database {
   std::unique_ptr<std::string> path_;  // on the heap: statements borrow it
 };
 
-// Opens a database that may be replaced by an empty one if it is damaged, because its senders send its contents again.
-// If `open` returns DataLoss or Internal, renames the file to FILE.broken, logs an error that names `contents`, and
+// Opens a database, or replaces it by an empty one if it is damaged. Use it only for contents that may be lost. If
+// `open` returns DataLoss or Internal, renames the file to FILE.broken, logs an error that names `contents`, and
 // creates a new file.
 absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view contents,
                                          absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open);

@@ -21,9 +21,8 @@ CommitCounters::CommitCounters(Metrics& metrics)
                              "Samples whose stack was cut, because the shard's tree of stacks for this day was full")),
       commit_ns_(
           metrics.AddDurationCounter("tributary_reducer_commit_seconds_total", "Time spent in commits to the store")),
-      closed_sessions_(
-          metrics.AddCounter("tributary_reducer_closed_sessions_total",
-                             "Messages in which a node reports that the session of an earlier collector has ended")),
+      closed_sessions_(metrics.AddCounter("tributary_reducer_closed_sessions_total",
+                                          "Reports of nodes that the session of an earlier collector has ended")),
       closings_refused_(
           metrics.AddCounter("tributary_reducer_closings_refused_total",
                              "Refused reports that a session has ended: the session belongs to another node, is the "

@@ -61,7 +61,7 @@ struct MemoryShard {
   int64_t last_sample = 0;  // the last number given
   uint32_t last_process = 0, last_thread = 0;
   UnixNs closed_until{0};                    // earlier minutes have sums
-  UnixNs raw_expired_until{INT64_MIN};       // earlier samples are in sums only
+  UnixNs raw_expired_until{INT64_MIN};       // earlier samples count only in sums
   std::optional<absl::Status> error;         // returned by every call
   std::optional<absl::Status> commit_error;  // returned by commits
 

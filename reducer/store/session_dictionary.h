@@ -16,8 +16,8 @@ namespace tributary::store {
 
 // The definitions of a session's current generation, and the store ids that these definitions already have. A
 // definition gets its store id only when a sample needs it. It keeps its original form too, because it needs another id
-// in the next day's trie, or after retention has deleted its row. DictionaryLimits bounds the size. A node takes about
-// 24 bytes for each day in use. Use it on the writer's thread.
+// in the next day's trie, or after retention has deleted its row. DictionaryLimits bounds the size. A node takes 8
+// bytes, and 4 more bytes for each day in use. Use it on the writer's thread.
 class SessionDictionary {
  public:
   explicit SessionDictionary(uint32_t generation);
@@ -29,11 +29,12 @@ class SessionDictionary {
   uint32_t generation() const { return generation_; }
   DictionaryCounts counts() const;
 
-  // Returns false if a table would exceed its limit, or if a definition refers to an undefined one. The caller must
-  // then call Truncate.
+  // Returns false if a table or a string exceeds its limit, or if a definition refers to an undefined one. The caller
+  // must then call Truncate.
   bool Append(const Definitions& definitions);
-  // Removes all definitions beyond `counts`, and all store ids. Call it after a transaction was rolled back.
+  // Removes all definitions beyond `counts`, and calls ForgetStoreIds. Call it after a transaction was rolled back.
   void Truncate(const DictionaryCounts& counts);
+  // Removes all store ids, except the numbers of processes and threads.
   void ForgetStoreIds();
 
   std::string_view string(StringRef ref) const { return tables_.strings[ref.value]; }
@@ -66,7 +67,7 @@ class SessionDictionary {
   std::vector<StoreId> string_ids, executable_ids;  // index: the session's id
   std::vector<StoreProcess> process_ids;
   std::vector<StoreThread> thread_ids;
-  StoreId boot_id;  // of the string that is the session's boot id
+  StoreId boot_id;  // store id of the string that contains the session's boot id
 
   // The ids of the session's nodes and frames in one day's trie. 0: no id yet. Node 0, the root, always has id 0.
   struct DayIds {

@@ -12,11 +12,11 @@ namespace tributary::store {
 // batch a source may use a number for another type.
 struct SessionTotals {
   uint64_t durable_sequence = 0;
-  NamedAccounting accounting;  // as reported with batch durable_sequence
+  NamedAccounting accounting;  // of batch durable_sequence; if batches have no numbers: the sum over all batches
   NamedSampleCounts stored;
   uint64_t wire_bytes = 0;
   uint64_t endings[kEndingCount] = {};
-  int64_t closed_reason = kOpen;  // the LossReason of the missing samples, if the session ended without a report
+  int64_t closed_reason = kOpen;  // if the session is closed: the LossReason of its missing samples
   // Once the session is closed: the captured samples that it must account for. They replace `accounting.captured`,
   // because another session may have sent the samples that this session had captured but not yet sent.
   NamedSampleCounts closed_captured;
@@ -30,9 +30,9 @@ struct SessionTotals {
   // for the closing reason. Samples that still arrive afterwards reduce that loss.
   NamedAccounting WithClosing() const;
   // Closes this session, because a batch of another session reports that it has ended. `share`: the captured samples
-  // that this session must account for. The batch reports a share only for the first session that it names. For the
-  // others, `share` is nullptr: they must account only for known(). If this session is closed again with a share, it
-  // keeps the larger of both shares, and the new reason. If it is closed again with nullptr, nothing changes.
+  // that this session must account for. Only the first session that the batch names has a share. For the others,
+  // `share` is nullptr: they must account only for known(). If this session is closed again with a share, it keeps the
+  // larger of both shares, and the new reason. If it is closed again with nullptr, nothing changes.
   void Close(LossReason reason, const NamedSampleCounts* share);
   // Returns a BoundedTypes that contains the names of the types in these totals. It limits which further types may be
   // added under their own name.

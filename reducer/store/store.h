@@ -38,7 +38,7 @@ class ShardWriter {
 
   struct Outcome {
     uint64_t sequence = 0;         // the source's batches up to this one are durable
-    bool need_dictionary = false;  // the batch does not continue the stored state; nothing of the batch was stored
+    bool need_dictionary = false;  // true: earlier batches or definitions are missing; nothing of the batch was stored
   };
   // Commits the samples, definitions and accounting of all batches in `group` in one transaction, and sets each
   // source's high-water mark to the number of its last stored batch. A batch whose number is not above the mark is a
@@ -89,7 +89,7 @@ struct ProcessRow {
   std::string comm, executable_path, container_id, cgroup_path;
   std::string attributes;  // its own resource attributes, for DecodeAttributes
   ExecutableNo executable;
-  UnixNs as_of;  // if a process has several descriptions, the latest is right
+  UnixNs as_of;  // start of the time slot of this description; a later description of the process replaces it
 };
 using ProcessSet = absl::flat_hash_set<ProcessNo>;
 struct ThreadRow {
@@ -123,8 +123,8 @@ struct Trie {
 
 // Some nodes of a day's trie, and all ancestors of these nodes. The nodes have new numbers, which count from 0.
 struct TriePart {
-  Trie trie;                  // parents before children, as in a whole one
-  std::vector<NodeNo> nodes;  // index: that of the leaf in `leaves`; value: its number in `trie`, 0 if the day lacks it
+  Trie trie;                  // parents before children, as in a whole trie
+  std::vector<NodeNo> nodes;  // index: as in `leaves`; value: the leaf's number in `trie`; 0: root or unknown leaf
 };
 
 // The stored samples of one chunk, as columns. All columns have the same length (but see `attributes`), and the samples
@@ -204,8 +204,8 @@ class StoreReader {
 };
 
 // Stores each exporter's position in a shard, together with the samples. An exporter saves its cursor after it has sent
-// chunks. So it sends each chunk at least once. It sends a chunk again if the reducer is killed before the cursor is
-// saved, or if the receiver's answer was lost.
+// chunks. So it sends each chunk at least once, unless the chunk expires first. It sends a chunk again if the reducer
+// is killed before the cursor is saved, or if the receiver's answer was lost.
 class CursorStore {
  public:
   virtual ~CursorStore() = default;
@@ -226,8 +226,8 @@ constexpr uint32_t kBuiltInTypesMax = 255;       // numbers up to here are for b
 // Options for all kinds of stores.
 struct StoreOptions {
   uint32_t shards = 1;                 // shards to write; data that earlier runs wrote to more shards stay readable
-  int64_t raw_age_ns = kNsPerDay;      // samples with every time stamp
-  int64_t sum_age_ns = 7 * kNsPerDay;  // minute sums, and everything else
+  int64_t raw_age_ns = kNsPerDay;      // maximum age of single samples, each with its time stamp
+  int64_t sum_age_ns = 7 * kNsPerDay;  // maximum age of minute sums
   uint64_t bytes_max = 10ull << 30;    // limit of all shards' data: the oldest data are removed first
   size_t sessions_max = 16'384;        // sessions with a dictionary in memory, per shard
   size_t dictionary_bytes_max = 1u << 30;

@@ -15,8 +15,8 @@ namespace tributary {
 
 // Fetches debug files and source files from debuginfod servers (see debuginfod(8) of elfutils). It tries one server
 // after the other, with GET URL/buildid/HEX/debuginfo or GET URL/buildid/HEX/source/PATH. So the servers learn the
-// build-ids of the sampled programs. After a failure, a server gets no requests for `server_retry_ns`. Calls block
-// until a server has answered. Use it on one thread.
+// build-ids of the sampled programs. If a server does not answer, or answers with an error other than "not found", it
+// gets no requests for `server_retry_ns`. Calls block until a server has answered. Use it on one thread at a time.
 class DebuginfodClient {
  public:
   struct Options {

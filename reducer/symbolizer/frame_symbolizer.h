@@ -35,14 +35,13 @@ class FrameSymbolizer {
   };
   Place Find(const store::FrameRow& frame, const ExecutableId& id);
   static uint64_t AddressOf(const store::FrameRow& frame) { return LookupAddress(frame.address, frame.is_caller); }
-  // Finds many frames of one executable. This is much faster than to find them one by one. Writes the place of
+  // Finds many frames of one executable. This is much faster than finding them one by one. Writes the place of
   // `frames[wanted[i]]` to `places[i]`.
   void Find(const ExecutableId& id, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
             std::span<Place> places);
 
-  // Returns the name that was sent with a frame, or "" if no name was sent. A frame with such a name is not looked up
-  // in the table. `text` is the text of frame.name. It is cut to kFrameNameBytesMax, because the sender may send any
-  // length.
+  // Returns the name that was sent with a frame, or "" if no name was sent. ForEachFrame uses this name instead of the
+  // table. `text` is the text of frame.name. It is cut to kFrameNameBytesMax, because the sender may send any length.
   static std::string_view OwnName(std::string_view text) { return CutUtf8(text, kFrameNameBytesMax); }
 
   // Calls visit(SymbolTable::Frame) for the innermost function inlined at the frame first, then for its callers, and

@@ -82,9 +82,10 @@ struct SymbolStore::Impl {
             "Bytes of the uncompressed copies of symbol tables (mapped forms) on disk, which queries read.")) {}
 
   static Counter& Uploads(Metrics& m, std::string_view result) {
-    return m.AddCounter("tributary_symbolizer_uploads_total",
-                        "Symbol tables that nodes or users sent, and answers that a node has no table, by result.",
-                        {{"result", std::string(result)}});
+    return m.AddCounter(
+        "tributary_symbolizer_uploads_total",
+        "Symbol tables that the reducer received or made, and answers that a node has no table, by result.",
+        {{"result", std::string(result)}});
   }
   static Counter& Evictions(Metrics& m, std::string_view from) {
     return m.AddCounter("tributary_symbolizer_evictions_total",

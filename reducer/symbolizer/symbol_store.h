@@ -26,7 +26,7 @@ class SymbolStore {
  public:
   struct Options {
     std::string directory;
-    uint64_t disk_bytes_max = 4ull << 30;  // half for .tsym files, half for .flat files; least used are deleted first
+    uint64_t disk_bytes_max = 4ull << 30;  // half for .tsym files, half for .flat files; least recently used go first
     size_t mapped_max = 8192;              // tables; the least recently used are unmapped first
     int64_t rescan_ns = 60'000'000'000;    // List reads the directory again after this time
     SymbolDemand::Options demand;

@@ -403,7 +403,7 @@ WebResponse Api::Page(std::string_view path) const {
   }
   if (path == "/" && page_.empty()) {
     return Text(200,
-                "This reducer was built without its page. The API is under /api/v1/ (docs/api.md), for example\n"
+                "This reducer was built without its web page. The API is under /api/v1/ (docs/api.md), for example\n"
                 "/api/v1/status, /api/v1/top?from=-5m; the metrics are at /metrics.\n");
   }
   return Text(404, "not found\n");

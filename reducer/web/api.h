@@ -28,8 +28,8 @@ struct PageFile {
 // The path for uploads (PUT) of files with symbols.
 constexpr std::string_view kUploadPath = "/api/v1/symbols";
 
-// Answers the HTTP requests for the paths in docs/api.md and for the page. It does not use sockets: HttpServer calls
-// Handle. Any number of threads may call Handle, but at most `queries_max` of them run a query at the same time.
+// Answers the HTTP requests for the paths in docs/api.md and for the web page. It does not use sockets: HttpServer
+// calls Handle. Any number of threads may call Handle, but at most `queries_max` of them run a query at the same time.
 class Api {
  public:
   // `page` contains the files of the page. It is empty if the reducer was built without the page.
@@ -37,8 +37,8 @@ class Api {
 
   WebResponse Handle(const WebRequest& request);
 
-  // Accepts requests with any Host header. Before this call, Handle refuses requests whose Host header is not a name of
-  // this machine (see host_check.h).
+  // Accepts requests with any Host header. Before this call, Handle refuses requests with a Host header that
+  // IsLocalHost (host_check.h) does not accept.
   void ServeAnyHost() { require_local_host_ = false; }
   // Makes running queries end soon with an error, and refuses new queries.
   void Stop() { stopping_ = true; }

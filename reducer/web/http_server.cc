@@ -243,10 +243,10 @@ struct HttpServer::Impl {
         stop_fd(std::move(stop)),
         protocol(std::move(handler), options),
         waiting(options.connections_waiting_max),
-        connections(metrics.AddGauge("tributary_web_connections", "HTTP connections that are open.")),
-        refused(metrics.AddCounter(
-            "tributary_web_connections_refused_total",
-            "HTTP connections that were answered with status 503, because too many connections were waiting.")) {}
+        connections(metrics.AddGauge("tributary_web_connections", "HTTP connections that the reducer is serving.")),
+        refused(metrics.AddCounter("tributary_web_connections_refused_total",
+                                   "HTTP connections that were not served, because too many connections were waiting, "
+                                   "or no file descriptor or memory was left.")) {}
 
   void Accept() {
     while (true) {

@@ -28,7 +28,7 @@ struct WebRequest {
   std::string method;                         // as sent: "GET", "HEAD", "POST"…
   std::string path;                           // decoded, without the query
   std::string host;                           // the Host header; "" when there is none, or more than one
-  std::map<std::string, std::string> params;  // of the query, decoded; of equal names, the first
+  std::map<std::string, std::string> params;  // of the URL, decoded; if a name is given twice, its first value
   HttpBody* body = nullptr;                   // for a PUT to Options::upload_path
 };
 
@@ -42,8 +42,9 @@ struct WebResponse {
 // An HTTP/1.1 server that passes the request line and the Host header to a handler. It reads request bodies only for
 // uploads (PUT) to one path. After a request with a body, it sends the answer and closes the connection. Our own code
 // handles sockets, deadlines and threads. The library cpp-httplib parses and writes messages; only http_server.cc uses
-// it. Each open connection uses a thread. If no thread is free, up to `connections_waiting_max` connections wait; more
-// connections are answered with status 503. If a request is too long or too slow, its connection is closed.
+// it. Each connection that is being served uses a thread. If no thread is free, up to `connections_waiting_max`
+// connections wait; more connections are answered with status 503. If a request is too long or too slow, its connection
+// is closed.
 class HttpServer {
  public:
   struct Options {

@@ -21,7 +21,7 @@ absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::
 
 absl::Status InvalidTime(std::string_view text) {
   return Invalid(
-      fmt::format("'{}' is not a time: unix milliseconds (1763710000000), now, -60s, now-5m or -1h", Shown(text)));
+      fmt::format("'{}' is not a time: give Unix milliseconds (1763710000000), now, -60s, now-5m or -1h", Shown(text)));
 }
 
 UnixNs WholeMs(int64_t ns) { return UnixNs{ns / kNsPerMs * kNsPerMs}; }

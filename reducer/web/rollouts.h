@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// The CPU time of this period before a rollout is compared with the CPU time of the same period after the rollout.
+// Length of the two periods that the API compares: one ends at the rollout, the other begins there.
 constexpr int64_t kRolloutWindowNs = 30 * kNsPerMinute;
 
 struct RolloutsRequest {

@@ -48,7 +48,7 @@ struct WebContext {
   const RolloutLog* rollouts = nullptr;     // nullptr: there are no rollouts
 };
 
-// The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the page. It has
+// The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the web page. It has
 // `connections_max` threads, each for one connection. At most `queries_max` of these threads run a query at the same
 // time. Other queries wait up to `queue_timeout_ms` and are then answered with status 503. To prevent DNS rebinding, a
 // server that listens on loopback answers only requests whose Host is localhost, 127.0.0.1, [::1] or `host`. A request

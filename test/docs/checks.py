@@ -52,7 +52,7 @@ LIMITS = [
     ("docs/limits.md", r"flame graph \| ([\d,]+)", "reducer/web/api.cc", "kFlameGraphNodesMax"),
     ("docs/limits.md", r"rows of a table \| ([\d,]+)", "reducer/web/api.cc", "kTopMax"),
     ("docs/limits.md", r"of a timeline \| ([\d,]+)", "reducer/web/api.cc", "kBucketsMax"),
-    ("docs/limits.md", r"of a timeline \| [\d,]+ and ([\d,]+)", "reducer/web/api.cc", "kSeriesMax"),
+    ("docs/limits.md", r"such as processes or pods \| ([\d,]+)", "reducer/web/api.cc", "kSeriesMax"),
     ("docs/limits.md", r"a selector \| ([\d,]+)", "reducer/query/selector.cc", "kTextBytesMax"),
     ("docs/limits.md", r"bytes, ([\d,]+) matchers", "reducer/query/selector.cc", "kMatchersMax"),
 ]
