@@ -12,17 +12,18 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
        .examples = {{"The status of a reducer on another machine:", "tributary status --server http://reducer:4040"}}},
       {.command = "top",
        .description = {"Prints the functions that used the most CPU time, without the time of functions that they "
-                       "called. With --type it uses another type of samples."},
+                       "called. With --type, the samples of another type are used."},
        .examples = {{"One program, in the last hour:",
                      "tributary top --query '{process_executable_name=\"nginx\"}' --from -1h"}}},
       {.command = "lines",
        .description =
            {"Prints the CPU time of each source line of a function. The text of a line is shown if the reducer has the "
-            "source file (reducer --source-dir or --debuginfod-urls). With --type it uses another type of samples."},
+            "source file (reducer --source-dir or --debuginfod-urls). With --type, the samples of another type are "
+            "used."},
        .examples = {{"The lines of a function that top shows:", "tributary lines handle_request"}}},
       {.command = "rollouts",
        .description = {"Prints when workloads began to run another version, and compares their CPU use in the 30 "
-                       "minutes before and after this change. With --type it compares another type of samples."},
+                       "minutes before and after this change. With --type, the samples of another type are compared."},
        .examples = {{"The last week:", "tributary rollouts --from -7d --limit 100"}}},
       {.command = "flamegraph",
        .description = {"Writes a flame graph to a file or to standard output: as an SVG picture, as an HTML page, as "

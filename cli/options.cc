@@ -96,7 +96,7 @@ CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
 CLI::App* AddTop(CLI::App& app, TopOptions* options) {
   CLI::App* top = app.add_subcommand("top",
                                      "Show the functions that used the most CPU time, without the time of functions "
-                                     "that they called; with --type: another type of samples");
+                                     "that they called; with --type, the samples of another type are used");
   AddQuery(top, &options->query);
   top->add_option("--limit", options->limit, "maximum number of functions")
       ->type_name("N")
@@ -107,9 +107,10 @@ CLI::App* AddTop(CLI::App& app, TopOptions* options) {
 }
 
 CLI::App* AddLines(CLI::App& app, LinesOptions* options) {
-  CLI::App* lines = app.add_subcommand("lines",
-                                       "Show the CPU time of each source line of a function, with the line's text if "
-                                       "the reducer has the source file; with --type: another type of samples");
+  CLI::App* lines =
+      app.add_subcommand("lines",
+                         "Show the CPU time of each source line of a function, with the line's text if "
+                         "the reducer has the source file; with --type, the samples of another type are used");
   AddQuery(lines, &options->query);
   lines->add_option("FUNCTION", options->function, "full name of the function, as tributary top --json prints it")
       ->required();
@@ -125,7 +126,7 @@ CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
   CLI::App* rollouts =
       app.add_subcommand("rollouts",
                          "Show when workloads began to run another version, and compare their CPU use in the 30 "
-                         "minutes before and after this change; with --type: another type of samples");
+                         "minutes before and after this change; with --type, the samples of another type are used");
   options->query.from = "-24h";
   AddQuery(rollouts, &options->query);
   rollouts

@@ -287,7 +287,7 @@ TEST_F(ReplayTest, RefusesMoreTypesThanASessionHas) {
   recording.close();
   const absl::Status status = ReplayScript::Load(path_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(Message(status).find("more than 64 types"), std::string::npos) << status;
+  EXPECT_NE(Message(status).find("more than 64 sample types"), std::string::npos) << status;
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ absl::StatusOr<Batch> SegmentReader::Decode(const SpoolRecord& record) {
     ASSIGN_OR_RETURN(const bool whole, frames.Next(&frame));
     if (!whole) return Damaged("the last message of a batch is missing");
     const bool last = frame.type == MessageType::kBatch;
-    if (last && frame.sequence != record.ordinal) return Damaged("a batch has a wrong number");
+    if (last && frame.sequence != record.ordinal) return Damaged("a batch has a wrong sequence number");
     ASSIGN_OR_RETURN(IncomingBatch incoming, decoder_.Decode(frame.type, frame.sequence, frame.payload));
     if (incoming.derived) return Damaged("a dictionary continues the dictionary of another segment");
     if (!dictionary_->Append(incoming.definitions))

@@ -12,8 +12,9 @@
 namespace tributary {
 
 // Reads the resource attributes that an OpenTelemetry SDK publishes in the memory of its process: a mapping named
-// OTEL_CTX with a header of 32 bytes, and a protobuf message at another address. Source: OTEP 4719 (Process Context),
-// opentelemetry/proto/processcontext/v1development. The process may write any bytes there.
+// OTEL_CTX with a header of 32 bytes, and a protobuf message at another address. Both are untrusted: the process can
+// write any bytes into them. Source: OTEP 4719 (Process Context),
+// opentelemetry/proto/processcontext/v1development.
 
 constexpr size_t kProcessContextBytesMax = 64u << 10;  // of the message
 constexpr size_t kProcessContextAttributesMax = 512;

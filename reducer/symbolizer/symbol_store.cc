@@ -263,7 +263,7 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
     impl_->uploads_refused.Add();
     return Error(absl::StatusCode::kInvalidArgument, fmt::format("symbol table of {}: {}", id.ToString(), why));
   };
-  if (!id.known()) return refuse("the id of the executable is unknown");
+  if (!id.known()) return refuse("the executable has no id");
   if (encoded.size() > kEncodedSymbolsMax) return refuse("the table is too large");
   absl::StatusOr<std::shared_ptr<const SymbolTable>> table = DecodeSymbolTable(encoded);
   if (!table.ok()) return refuse(Message(table.status()));

@@ -40,7 +40,7 @@ std::string SessionsOf(const SimCollector& collector, const std::vector<const Du
           id[0], id[15], i, session.durable_sequence, account.captured.total(), session.stored.total(),
           account.TotalLost().total(), session.closed_reason ? static_cast<int>(*session.closed_reason) : -1);
       if (session.closed_reason) {
-        out += fmt::format(" with {} told {} known {}", session.closed_captured.total(),
+        out += fmt::format(" share {} reported {} known {}", session.closed_captured.total(),
                            session.accounting.captured.total(), session.known().total());
       }
     }
@@ -60,7 +60,7 @@ std::string CheckStored(const SimCollector& collector, const std::vector<const D
       if (!seen.insert(it->first).second) return fmt::format("sample {:x} is stored by two reducers", it->first);
       const WholeSample& truth = captured.at(it->first);
       if (it->second == truth) continue;
-      return fmt::format("sample {:x} of {} is not what was captured: [{} {}] stored as [{} {}]", it->first,
+      return fmt::format("sample {:x} of {} differs from the captured one: [{} {}] stored as [{} {}]", it->first,
                          collector.name(), truth.time_ns, truth.place, it->second.time_ns, it->second.place);
     }
   }
@@ -78,18 +78,18 @@ std::string CheckLaw(const SimCollector& collector, const std::vector<const Dura
   const Accounting account = AccountOf(collector, stores, &stored);
   const SampleCounts lost = account.TotalLost();
   const SampleCounts& in_doubt = account.LostFor(LossReason::kInDoubt);
-  std::string sum = fmt::format("{}: captured {} told {} stored {} lost {} (", collector.name(),
+  std::string sum = fmt::format("{}: captured {} reported {} stored {} lost {} (", collector.name(),
                                 Text(collector.captured()), Text(account.captured), Text(stored), Text(lost));
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
     if (account.lost[i].empty()) continue;
     sum += fmt::format(" {} {}", LossReasonName(static_cast<LossReason>(i)), Text(account.lost[i]));
   }
   sum += fmt::format(" ) waiting {}", collector.waiting_samples());
-  if (account.captured != stored + lost) return "what was told does not add up: " + sum;
+  if (account.captured != stored + lost) return "the reported numbers do not add up: " + sum;
   // Samples in doubt may have been stored. Only these samples may count both as stored and as lost.
   const SampleCounts both = account.captured - collector.captured();
   if (Max(account.captured, collector.captured()) != account.captured || Max(both, in_doubt) != in_doubt)
-    return "not what was captured: " + sum;
+    return "the reported numbers differ from the captured ones: " + sum;
   return "";
 }
 
