@@ -12,7 +12,7 @@ namespace tributary {
 class Backoff {
  public:
   struct Bounds {
-    int64_t min;  // the first wait, unless max is smaller; above 0
+    int64_t min;  // the first wait, unless max is smaller; must be above 0
     int64_t max;
   };
   explicit Backoff(Bounds bounds) : bounds_(bounds) {}
@@ -25,8 +25,7 @@ class Backoff {
   void Reset();
   // Makes every wait the maximum until Reset. Call it after a failure that will last for some time.
   void SkipToMax() { at_max_ = true; }
-  // Changes the maximum. The next wait is calculated from `min` and the number of failures, as if the maximum had
-  // always been `max`.
+  // Changes the maximum. Later waits are the same as if the maximum had always been `max`.
   void SetMax(int64_t max) { bounds_.max = max; }
 
   // Returns the number of calls of Next and NextJittered since the last Reset.

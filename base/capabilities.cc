@@ -49,7 +49,7 @@ absl::Status EmptyBoundingSet() {
     if (held < 0) break;  // EINVAL: after the kernel's last capability
     if (held == 0 || prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0) continue;
     if (errno == EPERM) break;
-    return ErrnoStatus("drop from the bounding set", CapabilityName(capability), errno);
+    return ErrnoStatus("drop from the capability bounding set", CapabilityName(capability), errno);
   }
   return absl::OkStatus();
 }

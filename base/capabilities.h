@@ -29,17 +29,18 @@ class CapabilitySet {
 // Returns the name, such as "CAP_BPF". For capabilities that this project does not use, returns a text with the number:
 // "capability 22".
 std::string CapabilityName(int capability);
-// Returns the names in the order of their numbers, such as "CAP_SYS_PTRACE,CAP_BPF", or "none".
+// Returns the names in the order of their numbers, such as "CAP_SYS_PTRACE,CAP_BPF". Returns "none" for the empty set.
 std::string CapabilityNames(CapabilitySet set);
 
 // Returns the effective capabilities of the calling thread. Returns an empty set if the kernel returns an error.
 CapabilitySet EffectiveCapabilities();
 
 // Gives up every capability outside `keep` permanently, and sets no_new_privs. Applies to the calling thread, and to
-// the threads and processes that it starts later: call it before the first thread starts. Kept capabilities stay
-// effective and permitted. The inheritable and ambient sets become empty. The bounding set becomes empty too if the
-// thread has CAP_SETPCAP. A program that this thread then executes gains no capability; if the bounding set is empty,
-// it has none. Returns an error if the kernel refuses; no known situation causes this.
+// the threads and processes that it starts later: call it before the process starts a second thread. Kept capabilities
+// stay effective and permitted. The inheritable and ambient sets become empty. The bounding set becomes empty too if
+// the thread has CAP_SETPCAP. A program that this thread executes later gains no capability. If the bounding set is
+// empty, that program has no capabilities at all. Returns an error if the kernel refuses one of these steps; no known
+// situation causes this.
 absl::Status KeepOnlyCapabilities(CapabilitySet keep);
 
 // KeepOnlyCapabilities for processes that need no capabilities.

@@ -36,7 +36,7 @@ class ChildProcess {
     std::vector<Handed> descriptors;     // in addition to descriptors that are not close-on-exec
   };
   // Starts this program's binary as a child process, without an environment and without a socket. Returns the errors of
-  // ErrnoStatus.
+  // ErrnoStatus (status.h).
   static absl::StatusOr<ChildProcess> SpawnSelf(Options options);
   // Starts this program's binary as a child process, with `argument` as its only argument, and with a socket to this
   // process. In the child, the socket is the descriptor kSocket.

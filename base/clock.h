@@ -12,8 +12,9 @@ class Clock {
   virtual MonotonicNs Monotonic() const = 0;
   virtual UnixNs Unix() const = 0;
 
-  // Returns readings of both clocks at nearly the same instant. The real clock reads both clocks three times, and
-  // returns the pair with the least time between the two readings.
+  // Returns readings of both clocks at nearly the same instant. The real clock reads the unix clock between two
+  // readings of the monotonic clock, and does so three times. It uses the attempt with the least time between the two
+  // monotonic readings, and returns their middle as the monotonic time.
   virtual ClockPair Pair() const { return ClockPair{Monotonic(), Unix()}; }
 
   // Returns the Clock that reads the machine's clocks. It is never destroyed.

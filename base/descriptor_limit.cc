@@ -21,8 +21,8 @@ size_t RaiseDescriptorLimit() {
 void WarnOfLowDescriptorLimit(size_t limit, size_t enough) {
   if (limit >= enough) return;
   LogWarning(
-      "this program may open only few files limit={} enough={}: raise the hard limit on open files (LimitNOFILE= of "
-      "systemd, ulimit -Hn)",
+      "the limit on open files is too low limit={} enough={}: raise the hard limit (LimitNOFILE= of systemd, "
+      "ulimit -Hn)",
       limit, enough);
 }
 

@@ -21,8 +21,8 @@ int RunHealthCheck(std::string_view component, std::string_view option, const st
 
 // Returns OK if GET /healthz was answered with 200. If the address is 0.0.0.0 or [::], the request goes to the loopback
 // address. Returns Unavailable if nothing listens at the address or if no answer arrives in time. Returns
-// FailedPrecondition for an answer other than 200. Returns InvalidArgument if the host name cannot be resolved or the
-// port is 0.
+// FailedPrecondition for an answer other than 200, or if the peer closes the connection without an answer. Returns
+// InvalidArgument if the host name cannot be resolved or the port is 0.
 absl::Status AskHealth(const HostPort& address, int64_t timeout_ms);
 
 }  // namespace tributary

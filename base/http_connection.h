@@ -32,8 +32,9 @@ class HttpConnection {
   struct Limits {
     uint64_t patience_ms = 10'000;
     // If the client may still send bytes after the last answer (for example the body of a refused request), the
-    // connection stays open for this time, and received bytes are discarded. If the connection were closed while bytes
-    // are unread, the kernel would reset it, and the client might not receive the answer.
+    // connection stays open for this time, or until the client has sent more than 64 KiB. The received bytes are
+    // discarded. If the connection were closed while bytes are unread, the kernel would reset it, and the client might
+    // not receive the answer.
     uint64_t linger_ms = 1'000;
   };
   struct Callbacks {
@@ -64,7 +65,7 @@ class HttpConnection {
   const Limits limits_;
   const Callbacks callbacks_;
   State state_ = State::kReading;
-  std::string buffer_;   // read, not yet parsed: at most one read of the stream and the part of a head before it
+  std::string buffer_;   // received, not yet processed: at most a part of a head, and then one read of the stream
   bool last_ = false;    // close the connection after the current answer
   bool unread_ = false;  // the client may send bytes that are not read
   size_t dropped_bytes_ = 0;

@@ -68,7 +68,7 @@ class HeadParser {
       if (is_first && line.size() > kHttpRequestLineBytesMax) {
         Refuse(414, "The request line is longer than 4096 bytes.");
       } else if (bytes.size() - rest.size() > kHttpHeadBytesMax) {
-        Refuse(431, "The request's headers are longer than 8192 bytes.");
+        Refuse(431, "The request line and the headers together are longer than 8192 bytes.");
       } else if (is_first) {
         RequestLine(line);
       } else if (line.empty()) {
@@ -93,31 +93,31 @@ class HeadParser {
   void Incomplete(std::string_view line, bool is_first, size_t size) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (is_first && std::any_of(line.begin(), line.end(), [](char c) { return IsControl(c) || (c & 0x80) != 0; })) {
-      Refuse(400, "This is not an HTTP request. This port accepts plain HTTP/1.1.");
+      Refuse(400, "This is not an HTTP request. This port accepts HTTP/1.0 and HTTP/1.1, without TLS.");
     } else if (is_first && line.size() > kHttpRequestLineBytesMax) {
       Refuse(414, "The request line is longer than 4096 bytes.");
     } else if (size >= kHttpHeadBytesMax) {
-      Refuse(431, "The request's headers are longer than 8192 bytes.");
+      Refuse(431, "The request line and the headers together are longer than 8192 bytes.");
     }
   }
 
   void RequestLine(std::string_view line) {
     const size_t method_end = line.find(' '), target_end = line.rfind(' ');
     if (method_end == line.npos || method_end == target_end || !IsToken(line.substr(0, method_end))) {
-      return Refuse(400, "This is not an HTTP request. This port accepts plain HTTP/1.1.");
+      return Refuse(400, "This is not an HTTP request. This port accepts HTTP/1.0 and HTTP/1.1, without TLS.");
     }
     const std::string_view target = line.substr(method_end + 1, target_end - method_end - 1);
     const std::string_view version = line.substr(target_end + 1);
     if (version.size() != 8 || !version.starts_with("HTTP/") || !IsDigit(version[5]) || version[6] != '.' ||
         !IsDigit(version[7])) {
-      return Refuse(400, "This is not an HTTP request. This port accepts plain HTTP/1.1.");
+      return Refuse(400, "This is not an HTTP request. This port accepts HTTP/1.0 and HTTP/1.1, without TLS.");
     }
     if (version[5] != '1') return Refuse(505, "This server supports only HTTP/1.0 and HTTP/1.1.");
     is_http_1_0_ = version[7] == '0';
     const bool is_clean =
         std::none_of(target.begin(), target.end(), [](char c) { return c == ' ' || IsControl(c) || (c & 0x80) != 0; });
     const std::optional<std::string> path = is_clean ? PathOf(target) : std::nullopt;
-    if (!path) return Refuse(400, "The request's target is not a path.");
+    if (!path) return Refuse(400, "The request's target is neither a path nor an http:// URL, or has invalid bytes.");
     result_.head.method = line.substr(0, method_end);
     result_.head.path = *path;
   }
@@ -140,7 +140,8 @@ class HeadParser {
 
   void Length(std::string_view value) {
     const bool is_number = !value.empty() && std::all_of(value.begin(), value.end(), IsDigit);
-    if (!is_number || (length_ && *length_ != value)) return Refuse(400, "The Content-Length is malformed.");
+    if (!is_number || (length_ && *length_ != value))
+      return Refuse(400, "The Content-Length is not a number, or two headers contradict each other.");
     length_ = value;
   }
 

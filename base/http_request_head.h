@@ -22,10 +22,10 @@ struct HttpHeadResult {
   HttpRequestHead head;
 };
 
-// Parses the request at the start of `bytes` (RFC 9112). `bytes` may be hostile. Returns an error for a request that a
-// proxy and this server could understand differently: a header that continues on the next line, a space before a colon,
-// both Content-Length and Transfer-Encoding, or HTTP/1.1 without exactly one Host. Skips empty lines before the
-// request. The time is proportional to the size of the head (the request line and headers).
+// Parses the head of a request (the request line and headers) at the start of `bytes` (RFC 9112). `bytes` may be
+// hostile. Returns an error for a request that a proxy and this server could understand differently, such as a header
+// that continues on the next line, a space before a colon, both Content-Length and Transfer-Encoding, or HTTP/1.1
+// without exactly one Host. Skips empty lines before the request. The time is proportional to the size of the head.
 HttpHeadResult ParseHttpRequestHead(std::string_view bytes);
 
 constexpr size_t kHttpRequestLineBytesMax = 4u << 10;  // a longer line is answered with 414

@@ -19,15 +19,15 @@ namespace tributary {
 class Loop final : public AlarmSource {
  public:
   Loop();
-  ~Loop();  // runs closing callbacks to their end
+  ~Loop();  // runs libuv's close callbacks of the destroyed handles
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
   void Run();   // until Stop
   void Stop();  // from any thread
-  // Runs `task` on the loop's thread soon. May be called on any thread. Tasks that one thread posts run in the same
-  // order. The caller must not post a task after the loop was destroyed. When the loop stops, tasks that have not run
-  // are discarded.
+  // Runs `task` on the loop's thread soon. May be called on any thread. Tasks of one thread run in the order in which
+  // this thread posted them. The caller must not post a task after the loop was destroyed. When the loop stops, tasks
+  // that have not run are discarded.
   void Post(std::function<void()> task);
 
   std::unique_ptr<Alarm> NewAlarm(std::function<void()> callback) override;

@@ -17,7 +17,7 @@ namespace tributary {
 // the tasks may run on any thread. The tasks may be discarded, and may run after this object was destroyed.
 class LoopProgress {
  public:
-  // Adds a loop. `post` must pass a task to the loop, on any thread that calls it.
+  // Adds a loop. `post` must pass a task to the loop, and must be callable on any thread.
   void Add(std::string name, std::function<void(std::function<void()> task)> post);
 
   void Ask();

@@ -32,11 +32,11 @@ absl::StatusOr<MetricsListen> TakeMetricsListen(const Options& table, const std:
 
 // A small HTTP/1.1 server on the program's own loop: /metrics (Prometheus text 0.0.4), /healthz (200: the loop runs)
 // and /readyz (200, or 503 and a sentence that says what is missing). It only answers GET and HEAD, without
-// authentication: any client that can connect to the address may read. Limits: 16 connections, a request head of 8 KiB,
-// 10 s for a request and for its answer. The text of the metrics is computed at most four times a second. If there are
-// too many connections, the server accepts the new one and closes another: the oldest connection to which no answer is
-// being written, or else the oldest of all. So clients that send nothing, or do not read, cannot block other clients.
-// Use it on the loop's thread.
+// authentication: any client that can connect to the address may read. Limits: 16 connections, a request head (request
+// line and headers) of 8 KiB, 10 s for a request and another 10 s for its answer. The text of the metrics is computed
+// at most four times a second. If there are too many connections, the server accepts the new one and closes another:
+// the oldest connection to which no answer is being written, or else the oldest of all. So clients that send nothing,
+// or do not read, cannot block other clients. Use it on the loop's thread.
 class MetricsServer {
  public:
   struct Limits {

@@ -83,12 +83,12 @@ class Options {
   void Add(Spec spec, int64_t* target, int64_t default_value, int64_t min, int64_t max);
   void Add(Spec spec, double* target, double default_value, double min, double max);
   // Adds an option with several values. The flag may be repeated. In the environment variable, commas separate the
-  // values. In YAML, it is a list.
+  // values. In YAML, the option is a list of values, or one value.
   void Add(Spec spec, std::vector<std::string>* target);
 
   // Parses all sources and sets the targets. Also adds --config, --print-config, --print-docs, --version, --help, and
-  // the log options. Returns InvalidArgument for an invalid value. The message names the source and the key, and says
-  // which values are allowed. Call it once.
+  // the log options. Returns NotFound if the file of --config cannot be read, and InvalidArgument for any other error.
+  // For an invalid value, the message names the source and the key, and says which values are allowed. Call it once.
   absl::StatusOr<Outcome> Parse(int argc, const char* const* argv, const Environment& environment);
   // Returns true if a flag, an environment variable or the file has set the option, even to its default. Call it after
   // Parse.

@@ -12,8 +12,9 @@
 
 namespace tributary {
 
-// Applies changed options while the program runs. Logs the names of changed options that need a restart, in one line. A
-// reload that fails changes nothing and logs an error. Values of options are never logged. Use it on one thread.
+// Applies changed options while the program runs. Logs the names of changed options, in one line for the applied ones
+// and one for those that need a restart. A reload that fails changes nothing and logs an error. The logged lines
+// contain no values of options, except an invalid value, which the error may quote. Use it on one thread.
 class Reloader {
  public:
   // The result of `reload`, with the new values of all options.

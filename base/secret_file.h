@@ -11,7 +11,7 @@ namespace tributary {
 
 // Reads a small private file, such as a private key or a list of tokens. Returns InvalidArgument if users other than
 // the file's owner and group may read or write it, if it is not a regular file, or if it has more than `bytes_max`
-// bytes. Returns the errors of ErrnoStatus if the file cannot be read.
+// bytes. Returns the errors of ErrnoStatus (status.h) if the file cannot be read.
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path, size_t bytes_max);
 
 // Detects that files were replaced or changed, or that their permissions changed. Checks the files at most once per

@@ -39,7 +39,8 @@ ServiceNotifier ServiceNotifier::TakeFromEnvironment() {
   if (name.empty()) return notifier;
   if ((name[0] != '/' && name[0] != '@') || name.size() >= sizeof(notifier.address_.sun_path)) {
     LogWarning(
-        "the service manager is not notified: NOTIFY_SOCKET is neither a path nor an abstract socket name socket={}",
+        "the service manager is not notified: NOTIFY_SOCKET must be an absolute path or @ and an abstract socket name, "
+        "and at most 107 bytes long socket={}",
         name);
     return notifier;
   }

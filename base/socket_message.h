@@ -14,7 +14,8 @@ bool ReadAll(int socket, void* to, size_t bytes, int timeout_ms);
 bool WriteAll(int socket, const void* from, size_t bytes, int timeout_ms);
 // Do the same, and transfer a file descriptor with the message. If `file` is -1, SendWithFile sends no descriptor, and
 // ReceiveWithFile leaves `*file` unchanged. `bytes`, the size of the message, must be much smaller than a socket's
-// buffer.
+// buffer. `timeout_ms` limits only the wait until the socket is ready: ReceiveWithFile waits without a limit for the
+// rest of a message that has begun. So the sender must be trusted.
 bool SendWithFile(int socket, const void* from, size_t bytes, int file, int timeout_ms);
 bool ReceiveWithFile(int socket, void* to, size_t bytes, Fd* file, int timeout_ms);
 

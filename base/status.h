@@ -7,7 +7,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// Convert between std::string_view and absl::string_view, which are different types in Debian's Abseil.
+// Errors as absl::Status, and checks for bugs. ToAbsl and ToStd convert between std::string_view and absl::string_view,
+// which are different types in Debian's Abseil.
 
 namespace tributary {
 
@@ -25,7 +26,7 @@ inline absl::Status Error(absl::StatusCode code, std::string_view message) {
 // value).
 absl::Status ErrnoStatus(std::string_view operation, std::string_view object, int error);
 
-// Returns the same status with "context: " before its message.
+// Returns the same status with "context: " before its message. Returns OK for OK.
 absl::Status WithContext(const absl::Status& status, std::string_view context);
 
 // Returns the message without the status code. For logs and other texts for people.

@@ -25,6 +25,7 @@ namespace tributary {
 //   DeadlineExceeded     the handshake took too long
 //   InvalidArgument      the peer breaks the protocol
 //   Unavailable          the connection broke during the handshake
+// Other errors come from the stream below.
 class TlsStream : public Stream {
  public:
   static constexpr int64_t kHandshakeTimeoutMs = 10'000;
@@ -49,8 +50,8 @@ class TlsStream : public Stream {
   // Returns the names in the peer's verified certificate: its DNS names and URIs, then its common name. Returns no
   // names if the peer has presented no certificate.
   std::vector<std::string> peer_identity() const;
-  // For use after on_close with FailedPrecondition. plain_start returns the first bytes that the peer sent instead of
-  // TLS. WritePlain sends it an unencrypted answer.
+  // For use after on_close with FailedPrecondition on the server's end. plain_start returns the first bytes (at most
+  // 64) that the client sent instead of TLS. WritePlain sends an unencrypted answer to this client.
   std::string_view plain_start() const;
   void WritePlain(std::string bytes);
 

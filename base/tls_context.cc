@@ -66,7 +66,7 @@ absl::Status UseSystemAuthorities(SSL_CTX* context) {
   }
   const std::string file = SystemCaFile();
   if (!file.empty() && SSL_CTX_load_verify_file(context, file.c_str()) != 1) {
-    return Bad(file, "no certificate authority in PEM form");
+    return Bad(file, "cannot read certificate authorities in PEM form");
   }
   return absl::OkStatus();
 }
@@ -145,7 +145,7 @@ absl::StatusOr<TlsContext::Native> TlsContext::Read() {
   SetRules(context);
   if (!options_.cert_path.empty()) {
     if (SSL_CTX_use_certificate_chain_file(context, options_.cert_path.c_str()) != 1) {
-      return Bad(options_.cert_path, "no certificate in PEM form");
+      return Bad(options_.cert_path, "cannot read a certificate in PEM form");
     }
     RETURN_IF_ERROR(UseKey(context, options_.key_path));
   } else if (server) {
@@ -153,7 +153,7 @@ absl::StatusOr<TlsContext::Native> TlsContext::Read() {
   }
   if (!options_.ca_path.empty()) {
     if (SSL_CTX_load_verify_file(context, options_.ca_path.c_str()) != 1) {
-      return Bad(options_.ca_path, "no certificate authority in PEM form");
+      return Bad(options_.ca_path, "cannot read certificate authorities in PEM form");
     }
     if (server) SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(options_.ca_path.c_str()));
   } else if (!server) {

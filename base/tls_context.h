@@ -16,9 +16,9 @@ namespace tributary {
 
 // The certificates and TLS settings of one side, server or client. Reads certificates from PEM files, and uses OpenSSL.
 // Settings: TLS 1.2 and later, forward secrecy, authenticated encryption, no renegotiation, no compression, no session
-// tickets. NewConnection checks at most once every 2 s whether the files have changed, and then reads them again. If it
-// cannot use the changed files, the old certificates stay in force, and it logs one warning per change. Open
-// connections keep their certificates.
+// tickets. NewConnection checks at most once every 2 s whether the files have changed. If they have, it reads them
+// again. If it cannot use the changed files, the old certificates stay in force, and it logs one warning per change.
+// Open connections keep their certificates.
 //
 // Not thread-safe: call its methods on the thread of one loop. The connections may then move to other threads.
 class TlsContext {
@@ -40,7 +40,8 @@ class TlsContext {
   };
   using Connection = std::unique_ptr<ssl_st, Deleter>;
 
-  // Returns InvalidArgument if a file does not exist or has invalid contents. The message names the file.
+  // Returns InvalidArgument if a file has invalid contents, or if a file of certificates cannot be read. Returns the
+  // errors of ReadSecretFile for the file of the key. The message names the file.
   static absl::StatusOr<std::unique_ptr<TlsContext>> Load(Options options, const Clock& clock, Metrics& metrics);
 
   // Makes new connections use other options. `options.side` must not differ. If it returns an error (see Load), nothing

@@ -431,7 +431,7 @@ TEST_F(TlsTest, WrongFilesAreNamedAtTheStart) {
   EXPECT_THAT(error(options), HasSubstr("client.key: does not belong"));
   options = server_options_;
   options.ca_path = files_.Write("x.pem", "no certificate");
-  EXPECT_THAT(error(options), HasSubstr("x.pem: no certificate authority"));
+  EXPECT_THAT(error(options), HasSubstr("x.pem: cannot read certificate authorities"));
 }
 
 TEST_F(TlsTest, AConnectionMovesToAnotherLoop) {

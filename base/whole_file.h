@@ -12,8 +12,8 @@
 namespace tributary {
 
 // Returns the contents of the file from its start, regardless of the descriptor's position. Returns ResourceExhausted
-// if the file has more than `bytes_max` bytes. Returns the errors of ErrnoStatus if it cannot be read. Messages contain
-// `name`.
+// if the file has more than `bytes_max` bytes. Returns the errors of ErrnoStatus (status.h) if it cannot be read.
+// Messages contain `name`.
 absl::StatusOr<std::string> ReadWholeFile(int fd, size_t bytes_max, std::string_view name);
 
 // Writes all of `bytes` at the descriptor's position. Returns the errors of ErrnoStatus, with `name` in the message. A

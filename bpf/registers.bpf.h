@@ -43,7 +43,10 @@ static __always_inline void start_walk(struct trib_walk *walk, const struct trib
 
 #if defined(__TARGET_ARCH_x86)
 
-/* The value at the last switch to this task. It is current, because a thread sets it only once, when it begins. */
+/*
+ * Returns the value that the kernel saved at the last task switch. It is current, because a thread sets its thread
+ * pointer only once, when it begins.
+ */
 static __always_inline __u64 thread_pointer(struct task_struct *task)
 {
 	return BPF_CORE_READ(task, thread.fsbase);
@@ -58,7 +61,7 @@ static __always_inline int is_system_call(const struct trib_perf_event_context *
 	return (__s64)registers->orig_ax >= 0;
 }
 
-#define TRIB_USER32_CS 0x23	/* arch/x86/include/asm/segment.h; under Xen with bits above */
+#define TRIB_USER32_CS 0x23	/* arch/x86/include/asm/segment.h; Xen sets higher bits, too */
 
 static __always_inline int is_32_bit(const struct trib_perf_event_context *registers)
 {
@@ -177,8 +180,8 @@ static __always_inline int is_32_bit(const struct trib_perf_event_context *regis
 }
 
 /*
- * Returns the register with this DWARF number (AADWARF64 §4.1): 0 to 30 as they are, 31 is the stack pointer, which
- * follows them.
+ * Returns the register with this DWARF number (AADWARF64 §4.1): 0 to 30 are x0 to x30, 31 is the stack pointer. The
+ * struct has the registers in the same order.
  */
 static __always_inline __u64 register_by_number(const struct trib_perf_event_context *r, __u32 number)
 {

@@ -15,7 +15,7 @@ const volatile struct trib_config config = {};
 /*
  * Counters of every outcome of a sample (TRIB_COUNTER_SLOT).
  * Writer: every program, in the slots of its context and CPU. Reader: the collector, bpftool.
- * Bytes: 512 per possible CPU and used context (trib_states). Never full: an array.
+ * Bytes: 512 per possible CPU and per context whose programs are loaded. Never full: an array.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -28,8 +28,8 @@ struct {
 struct trib_walk {
 	__u64 pc, sp, fp, second;
 	__u64 is_return;	/* 1: pc is a return address; the call lies before pc */
-	__u64 interrupted;	/* TRIB_FRAME_INTERRUPTED or 0 */
-	__u64 fault;		/* TRIB_FRAME_INTERRUPTED or 0 for the first frame, whose registers are all known */
+	__u64 interrupted;	/* TRIB_FRAME_INTERRUPTED if a signal interrupted the current frame, else 0 */
+	__u64 fault;		/* TRIB_FRAME_INTERRUPTED if a fault or a device interrupted the first frame, else 0 */
 	__u64 start_stack;	/* mm_struct.start_stack */
 	__u64 thread_pointer;
 	__u32 first_mapping, mapping_count;
@@ -57,11 +57,12 @@ _Static_assert(TRIB_STATE_FRAMES >= TRIB_SAMPLE_WORDS_MAX, "room for both stacks
 #define TRIB_BELOW_CFA_WORDS 8	/* a power of two: more than the return address and the registers that callees save */
 
 /*
- * The state in which a program builds a record. It is too big for the 512-byte BPF stack. Global functions also find
- * their caller's data here. There is one element per context.
- * Writer and reader: the programs of that context. Bytes: about 25 KiB per possible CPU and context (32 KiB is the
- * maximum). Before loading, the collector sets max_entries to the contexts whose programs it loads. Never full: an
- * array.
+ * The state in which a program builds a record. It is too big for the 512-byte BPF stack. A global function (trib_step,
+ * trib_emit_copy) receives only the number of the context and finds its caller's data here. There is one element per
+ * context.
+ * Writer and reader: the programs of that context. Bytes: about 25 KiB per possible CPU and context (the kernel allows
+ * at most 32 KiB). Before loading, the collector sets max_entries to the number of contexts whose programs it loads.
+ * Never full: an array.
  */
 struct trib_state {
 	struct trib_walk walk;

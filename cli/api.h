@@ -62,8 +62,8 @@ struct StackHealthAnswer {
   };
   uint64_t samples = 0, ns = 0;
   Counts endings;
-  std::optional<double> complete_share;  // share of stacks with a user part; nullopt: no such stacks
-  std::vector<Executable> executables;   // executables that cut stacks short, worst first
+  std::optional<double> complete_share;  // complete stacks / stacks with a user part; nullopt: no stack has one
+  std::vector<Executable> executables;   // executables with incomplete stacks, the most incomplete stacks first
   uint64_t truncated_executables = 0;
 };
 

@@ -9,7 +9,8 @@
 namespace tributary::cli {
 
 // Each command is in its own file together with its output, for example RunTop in top_command.cc. Each function returns
-// the exit code, or an error with a message of one line. InvalidArgument: the user's input is wrong (exit code 2).
+// the exit code, or an error with a message of one line. InvalidArgument: the user's input is wrong, or the server's
+// answer cannot be understood (exit code 2). Other errors: exit code 1.
 absl::StatusOr<int> RunStatus(const StatusOptions& options);
 absl::StatusOr<int> RunTop(const TopOptions& options);
 absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options);

@@ -13,7 +13,8 @@ using simdjson::dom::object;
 
 absl::Status Bad(std::string_view problem) {
   return Error(absl::StatusCode::kInvalidArgument,
-               std::string("the answer is not from a reducer, or its version does not fit this version of tributary: ")
+               std::string("the answer is not from a reducer, or the reducer's version does not fit this version of "
+                           "tributary: ")
                    .append(problem));
 }
 
@@ -128,7 +129,8 @@ absl::Status ReadKinds(const object& root, std::vector<FrameKind>* out) {
   RETURN_IF_ERROR(ForEachObject(root, "kinds", [&](const object& kind) {
     out->push_back({GetString(kind, "name"), GetString(kind, "color"), GetString(kind, "mark")});
   }));
-  return out->size() > kUnknown && out->size() <= UINT8_MAX ? absl::OkStatus() : Bad("too few or too many kinds");
+  return out->size() > kUnknown && out->size() <= UINT8_MAX ? absl::OkStatus()
+                                                            : Bad("too few or too many kinds of frames");
 }
 
 uint8_t KindNumber(uint64_t number, const std::vector<FrameKind>& kinds) {
@@ -140,7 +142,7 @@ absl::Status CheckTree(const FlameGraph& graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const FlameGraph::Node& node = graph.nodes[i];
     if (i > 0 && (node.parent < 0 || static_cast<size_t>(node.parent) >= i))
-      return Bad("a child node precedes its parent");
+      return Bad("a node has no parent, or precedes its parent");
     if (node.name < 0 || static_cast<size_t>(node.name) >= graph.names.size())
       return Bad("the index of a name is out of range");
     if (node.executable < -1 || node.executable >= static_cast<int64_t>(graph.executables.size())) {

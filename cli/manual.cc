@@ -11,8 +11,8 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
                        "the share of complete stacks, and why the other stacks are incomplete."},
        .examples = {{"The status of a reducer on another machine:", "tributary status --server http://reducer:4040"}}},
       {.command = "top",
-       .description = {"Prints the functions that used the most CPU time, without the time of functions that they "
-                       "called. With --type, the samples of another type are used."},
+       .description = {"Prints the functions that used the most CPU time themselves: the time of the functions that "
+                       "they called does not count. With --type, the samples of another type are used."},
        .examples = {{"One program, in the last hour:",
                      "tributary top --query '{process_executable_name=\"nginx\"}' --from -1h"}}},
       {.command = "lines",
@@ -42,7 +42,8 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
        .examples = {{"A program and its libraries:", "tributary symbols push ./server ./lib/"}}},
       {.command = "symbols-resolve",
        .description =
-           {"Prints the functions, inlined calls, files and lines at addresses of an executable. It needs no reducer."},
+           {"Prints the functions, inlined calls, files and lines at addresses of an executable. This command needs no "
+            "reducer."},
        .examples = {{"One address:", "tributary symbols resolve ./server 4f1a30"}}},
   };
 }
@@ -54,9 +55,9 @@ std::vector<docs::Manual::CommandText> RecordingCommands() {
                        "this command. tributary record must run as root: kernel-collector(8) needs root's "
                        "capabilities. The programs reducer and kernel-collector must be in tributary's directory or "
                        "in PATH.",
-                       "The exit status is the exit status of the command, or 0 if a signal of --duration ended the "
-                       "command. It is 127 if the command's program does not exist, and 126 if the program cannot be "
-                       "run."},
+                       "The exit status is the exit status of the command, or 0 if a signal that tributary sent after "
+                       "--duration ended the command. It is 127 if the command's program does not exist, and 126 if "
+                       "the program cannot be run."},
        .examples = {{"Profile a build:", "tributary record -- make -j8"},
                     {"Profile a server for half a minute:",
                      "tributary record --duration 30s --out server.svg -- ./server"}}},
@@ -92,7 +93,7 @@ docs::Manual CliManual() {
                       {"SOURCE_DATE_EPOCH",
                        "Date of the man pages (--print-docs man). The value is a number of seconds since 1970."}},
       .exit_status = {{"0", "The command succeeded."},
-                      {"1", "The command failed. The message on standard error says what to do."},
+                      {"1", "The command failed. The message on standard error says why."},
                       {"2", "An option or an argument is unknown, missing or invalid."}},
       .examples = {{"The busiest functions of the last 15 minutes:", "tributary top"},
                    {"A flame graph of one program:",

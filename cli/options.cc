@@ -274,7 +274,7 @@ CLI::App* AddSymbols(CLI::App& app, SymbolsOptions* options) {
 
 CLI::App* AddPush(CLI::App& symbols, PushOptions* options) {
   CLI::App* push = symbols.add_subcommand(
-      "push", "Make a symbol table of each file on this machine, and send the tables to the reducer");
+      "push", "Make a symbol table from each given file, on this machine, and send the tables to the reducer");
   push->add_option("PATH", options->paths,
                    "executables, libraries, kernels, kernel modules, separate debug files, or .tsym files (symbol "
                    "tables); a directory means all such files in it and in its subdirectories")

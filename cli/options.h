@@ -52,8 +52,8 @@ struct ReplayOptions {
   uint32_t nodes = 1;
   std::string speed = "1";  // a factor, or "max"
   uint32_t repeat = 1;      // 0: forever
-  uint32_t symbols = 0;     // functions in made-up tables; 0: no tables
-  bool tls = false;         // also if one of the next four is given
+  uint32_t symbols = 0;     // functions in each made-up symbol table; 0: no symbol tables
+  bool tls = false;         // TLS is also used if one of the next four is given
   std::string tls_ca, tls_cert, tls_key, tls_server_name;
   std::string token_file;
   bool json = false;
@@ -120,8 +120,8 @@ struct CommandLine {
   RolloutsOptions rollouts;
 };
 
-// Parses the arguments. If help or the version is requested, or if the arguments are wrong, prints the text and returns
-// Command::kNone.
+// Parses the arguments. If help, the version or a document (--print-docs) is requested, prints it and returns
+// Command::kNone. If the arguments are wrong, prints the error and returns Command::kNone.
 CommandLine ParseCommandLine(int argc, const char* const* argv);
 
 }  // namespace tributary::cli

@@ -128,8 +128,8 @@ std::string SvgElement(const FlameGraph& graph, const PictureOptions& options, b
       fmt::format("The root is at the top. The width of a frame is its share of {}. Click a frame to zoom.",
                   options.unit == Unit::kCount ? "the samples" : MeasureTitle(graph.measure));
   if (layout.left_out + graph.truncated_nodes > 0) {
-    note += fmt::format(" {} subtrees too small to draw are left out.",
-                        FormatCount(layout.left_out + graph.truncated_nodes));
+    note +=
+        fmt::format(" Small frames are left out: {} or more.", FormatCount(layout.left_out + graph.truncated_nodes));
   }
   out +=
       fmt::format("<text class=\"note\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", kMargin, height - 9, EscapeXml(note));

@@ -66,7 +66,7 @@ TEST(Picture, SvgIsXmlWithATooltipAFrame) {
   EXPECT_NE(svg.find("comm=&quot;&lt;b&gt;"), std::string::npos);
   EXPECT_EQ(Count(svg, "<script>"), 1u);  // only ours
   EXPECT_EQ(Count(svg, "http"), 1u);      // the XML namespace: nothing is fetched
-  EXPECT_NE(svg.find("3 subtrees too small"), std::string::npos);
+  EXPECT_NE(svg.find("Small frames are left out: 3 or more."), std::string::npos);
 }
 
 TEST(Picture, FramesLieWithinTheirParents) {

@@ -18,7 +18,7 @@ class Program {
  public:
   struct Options {
     std::vector<std::string> arguments;  // [0] is the program, searched in PATH
-    std::string output_path;             // file for its stdout and stderr; "": it inherits ours
+    std::string output_path;             // file for its stdout and stderr, with an empty stdin; "": it inherits ours
     // If true, the program receives SIGTERM when this process ends, and it does not receive the terminal's Ctrl-C.
     bool helper = false;
     sigset_t signal_mask = {};
@@ -50,7 +50,7 @@ class Program {
 };
 
 // Returns the path of the program `name`. Searches the directory of our own binary first, then PATH. NotFound: the
-// message names the searched directories.
+// message names the directory of our own binary.
 absl::StatusOr<std::string> FindProgram(const std::string& name);
 
 }  // namespace tributary::cli

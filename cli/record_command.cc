@@ -112,7 +112,7 @@ std::string Summary(const RecordOptions& options, const Run& run, const FlameGra
       FormatNs(static_cast<uint64_t>(run.wall_ns)), FormatNs(run.cpu_ns), FormatCount(graph.total.count),
       options.rate_hz, FormatNs(graph.total.ns), FormatCount(status.total.TotalLost()), lost);
   if (graph.total.count == 0)
-    text += "         the command used too little CPU time for a sample: try a higher --rate\n";
+    text += "         no sample of the command was stored; if it used little CPU time, try a higher --rate\n";
   for (const TopAnswer::Function& function : TopFunctions(graph, kTopFunctions)) {
     if (function.self.ns == 0) continue;
     text += fmt::format("{:>8} {}{}\n", FormatPercent(function.self.ns, graph.total.ns),

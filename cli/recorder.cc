@@ -103,7 +103,7 @@ absl::Status Recorder::StartCollector(const std::string& program, uint32_t rate_
     }
     RETURN_IF_ERROR(Pause(kPollMs));
   }
-  return Ended(fmt::format("kernel-collector captured no sample within {} s", kStartTimeoutMs / 1000), log);
+  return Ended(fmt::format("the reducer got no sample of kernel-collector within {} s", kStartTimeoutMs / 1000), log);
 }
 
 absl::Status Recorder::WaitForSymbols() {
@@ -120,7 +120,7 @@ absl::Status Recorder::WaitForSymbols() {
 
 absl::Status Recorder::StopCollector() {
   std::string log = directory_ + "/kernel-collector.log";
-  if (!collector_.running()) return Ended("kernel-collector ended before the command", log);
+  if (!collector_.running()) return Ended("kernel-collector ended before tributary stopped it", log);
   collector_.Signal(SIGTERM);
   for (int waited_ms = 0; waited_ms < kStopTimeoutMs; waited_ms += kPollMs) {
     if (!collector_.running()) {

@@ -64,8 +64,8 @@ std::string WriteChange(std::optional<double> before, std::optional<double> afte
 
 std::string WriteRollouts(const RolloutsAnswer& answer) {
   if (answer.rollouts.empty()) {
-    return "no workload or service changed its version in this time range (docs/rollouts.md says which changes are "
-           "shown)\n";
+    return "no selected workload or service changed its version in this time range (docs/rollouts.md says which "
+           "changes are shown)\n";
   }
   std::vector<std::vector<std::string>> rows;
   for (const RolloutsAnswer::Rollout& rollout : answer.rollouts) {

@@ -10,11 +10,11 @@
 namespace tributary::cli {
 
 // These functions format numbers for people.
-std::string FormatNs(uint64_t ns);        // "12.3 s", "1 h 02 min", "45.0 ms"
+std::string FormatNs(uint64_t ns);        // "12.30 s", "1 h 02 min", "45.0 ms"
 std::string FormatCount(uint64_t count);  // "1,234,567"
 std::string FormatBytes(uint64_t bytes);  // "1.2 MiB"
-// Formats a value with its unit, which may be any text: "12.3 s", "1.2 MiB", "1,234 objects". Units and type names come
-// from received data, so they are escaped and cut to 32 letters.
+// Formats a value with its unit, which may be any text: "12.30 s", "1.2 MiB", "1,234 objects". Units and type names
+// come from received data, so these functions escape them and cut them to 32 letters.
 std::string FormatValue(uint64_t value, std::string_view unit);
 // Formats a rate. CPU time per second is a number of cores: "1.84". Other measures are given per second: "1.2 MiB/s",
 // "0.25 objects/s". A gauge has no rate: for a gauge, `per_second` is formatted as by FormatValue.

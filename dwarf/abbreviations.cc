@@ -23,7 +23,8 @@ absl::StatusOr<AbbreviationTable> AbbreviationTable::Read(std::string_view secti
       const int64_t implicit = form == static_cast<uint64_t>(DwForm::kImplicitConst) ? reader.Sleb() : 0;
       if (attribute == 0 && form == 0) break;
       if (attribute > UINT16_MAX || form > UINT16_MAX || table.specs_.size() == kSpecsMax) {
-        return Error(absl::StatusCode::kInvalidArgument, "DWARF: an abbreviation with invalid or too many attributes");
+        return Error(absl::StatusCode::kInvalidArgument,
+                     "DWARF: an abbreviation has an invalid attribute, or a unit's abbreviations have too many");
       }
       table.specs_.push_back({static_cast<DwAttribute>(attribute), static_cast<DwForm>(form), implicit});
     }
@@ -43,7 +44,7 @@ absl::StatusOr<AbbreviationTable> AbbreviationTable::Read(std::string_view secti
   for (size_t i = 0; i < table.sparse_.size(); ++i) {
     const uint64_t code = table.sparse_[i].code;
     if (code <= table.rows_.size() || (i > 0 && code == table.sparse_[i - 1].code)) {
-      return Error(absl::StatusCode::kInvalidArgument, "DWARF: two abbreviations with the same code");
+      return Error(absl::StatusCode::kInvalidArgument, "DWARF: two abbreviations have the same code");
     }
   }
   return table;

@@ -40,7 +40,7 @@ class DwarfFunctions {
 
   struct Counts {
     uint64_t units = 0, functions = 0, inlined = 0;
-    uint64_t malformed = 0;      // units with entries or lines that cannot be read to the end
+    uint64_t malformed = 0;      // units with unreadable entries, plus units with unreadable lines
     uint64_t missing_split = 0;  // units with a .dwo that is not available
   };
   // Must return the DWARF of the .dwo file that belongs to the unit `skeleton` of the executable, or nullptr if it is

@@ -16,18 +16,19 @@ namespace tributary {
 
 // The DWARF of one file, or of one unit of a package (.dwp). Finds the units, and decodes the values of attributes.
 // Supports DWARF 2 to 5, 32-bit and 64-bit DWARF, and little-endian files. The input may be hostile, so every offset is
-// checked. Units and range lists that cannot be read are left out and counted. References between entries are not
-// followed further than one step, so cycles do no harm here. The bytes of the sections must outlive the module. Not
-// thread-safe.
+// checked. Units that cannot be read are left out; after a malformed header, no more units are found. If a range list
+// cannot be read to its end, the ranges before that place are used. malformed() counts both. References between entries
+// are not followed further than one step, so cycles do no harm here. The bytes of the sections must outlive the module.
+// Not thread-safe.
 class DwarfModule {
  public:
   static constexpr size_t kUnitsMax = 1u << 20;
   static constexpr size_t kAbbreviationsMax = 1u << 24;  // attributes of all tables
   static constexpr size_t kRangesMax = 1u << 26;         // in total: many entries may share a list
 
-  // `shared`: the DWARF that dwz has moved to a file that several executables share. nullptr: there is none. It must
-  // outlive the module. `skeleton`: if `sections` are those of a .dwo file, the unit in the executable that refers to
-  // this file; otherwise nullptr.
+  // `shared`: the DWARF that dwz has moved to a file that several executables share, or nullptr. `shared` must outlive
+  // the module. `skeleton`: if `sections` are those of a .dwo file, the unit in the executable that refers to this
+  // file; otherwise nullptr.
   static absl::StatusOr<std::unique_ptr<DwarfModule>> Open(const DwarfSections& sections, const DwarfModule* shared,
                                                            const DwarfUnit* skeleton);
 

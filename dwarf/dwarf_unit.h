@@ -43,8 +43,8 @@ struct DwarfValue {
 // Returns true if values of this form are addresses or indices of addresses.
 bool IsAddress(DwForm form);
 
-// Read or skip a value. Return false if the form is unknown: the caller then cannot read the rest of the unit. They do
-// not report the end of the bytes, so the caller must check `reader` for it.
+// Read or skip a value. Return false if the form is unknown: the caller then cannot read the rest of the unit. They
+// return true even if the bytes end too early, so the caller must also check reader.bad().
 bool ReadDwarfValue(ByteReader& reader, const DwarfUnit& unit, const DwAttributeSpec& spec, DwarfValue* out);
 bool SkipDwarfValue(ByteReader& reader, const DwarfUnit& unit, DwForm form);
 

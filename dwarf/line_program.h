@@ -32,8 +32,9 @@ class LineProgram {
 
   // Receives the rows of one sequence, in order of addresses. The last row ends at the address `end`.
   using Sequence = std::function<void(const std::vector<DwarfLine>& rows, uint64_t end)>;
-  // Runs the program, and calls `on_sequence` for each sequence. Returns false if the program ends within a sequence,
-  // or makes more than kRowsMax rows. `on_sequence` was then called for the sequences before.
+  // Runs the program, and calls `on_sequence` for each sequence that has code. Returns false if the program ends within
+  // a sequence, is malformed, or makes kRowsMax rows. `on_sequence` was then called for the sequences before that
+  // place.
   bool Run(const Sequence& on_sequence);
 
  private:
@@ -57,7 +58,7 @@ class LineProgram {
   void EndSequence(const Sequence& on_sequence);
 
   const DwarfModule* module_ = nullptr;
-  DwarfUnit unit_;  // with the sizes from this header
+  DwarfUnit unit_;  // with the sizes from the header of the line program
   std::string_view program_;
   uint16_t version_ = 0;
   uint8_t instruction_bytes_ = 1;

@@ -16,7 +16,7 @@ class SplitIndex {
   static std::optional<SplitIndex> Read(const DwarfSections& package);
 
   // Returns the parts of the sections that belong to the unit with this id, as if they were the sections of a separate
-  // .dwo. Returns nullopt if there is no such unit.
+  // .dwo. Returns nullopt if there is no such unit, or if one of its parts lies outside of the section.
   std::optional<DwarfSections> Find(uint64_t dwo_id) const;
 
  private:

@@ -39,7 +39,8 @@ class CfiEntries {
 
   const CfiSection& section() const { return section_; }
   void Refill() { bytes_left_ = 2 * section_.size + (64u << 10); }
-  // Returns true if reading stopped at this limit. A well-formed section does not need so many bytes.
+  // Returns true if the limit for the bytes between two calls of Refill() has stopped a read. A well-formed section
+  // does not need so many bytes.
   bool exhausted() const { return exhausted_; }
 
   // Returns false if there is no function entry at `offset`, or if the entry cannot be parsed.
@@ -55,7 +56,7 @@ class CfiEntries {
   static constexpr uint64_t kEntryBytesMax = FileWindow::kViewBytesMax / 2;
 
   struct Header {
-    uint64_t body = 0, end = 0;  // offsets of the first byte after the reference, and after the entry
+    uint64_t body = 0, end = 0;  // offsets of the first byte after the CIE reference, and after the entry
     uint64_t reference = 0;
     uint64_t reference_offset = 0;
     bool wide = false;  // 64-bit DWARF

@@ -30,7 +30,7 @@ class CfiTable {
   };
   // Returns item `i`, which must be less than size(). Returns nullopt if the file cannot be read (see status()).
   std::optional<Item> At(uint64_t i, const CfiSection& section);
-  // Returns the number of items with an address ≤ `address`.
+  // Returns the number of items with an address ≤ `address`. Returns 0 if the file cannot be read (see status()).
   uint64_t UpperBound(uint64_t address, const CfiSection& section);
   absl::Status status() const { return window_ ? window_->status() : absl::OkStatus(); }
   void Release() {

@@ -72,7 +72,8 @@ absl::StatusOr<CompressedSection> ReadCompressedHeader(ElfFile& file, const ElfS
 
 absl::StatusOr<std::string> Decompress(ElfFile& file, const CompressedSection& section, uint64_t bytes_max) {
   if (section.size > bytes_max || section.raw_size > bytes_max) {
-    return Error(absl::StatusCode::kResourceExhausted, "compressed section: the uncompressed size is over the limit");
+    return Error(absl::StatusCode::kResourceExhausted,
+                 "compressed section: the compressed or the uncompressed size is over the limit");
   }
   std::string stored(section.size, '\0');
   RETURN_IF_ERROR(file.ReadAt(section.offset, stored.size(), stored.data()));

@@ -9,7 +9,8 @@
 
 namespace tributary {
 
-// Returns an id of this kind, which consists of the first 16 bytes of the SHA-256 of `bytes`.
+// Returns an id of this kind, which consists of the first 16 bytes of the SHA-256 of `bytes`. Returns nullopt for
+// kNone.
 std::optional<ExecutableId> HashId(ExecutableIdKind kind, std::string_view bytes);
 
 // How many bytes are hashed at the beginning and at the end of the contents. Shorter contents are hashed completely.

@@ -176,7 +176,7 @@ absl::Status ElfFile::ReadSections() {
   if (names_index != 0 && names_index < count) {
     auto names = ReadElfStruct<ElfSectionHeader>(bytes, names_index * sizeof(ElfSectionHeader));
     if (names.type == kElfSectionNobits || !Fits(names.offset, names.size, file_size_)) {
-      return Malformed("section names are past the end of the file");
+      return Malformed("section names have no bytes in the file, or are past its end");
     }
     if (names.size > kSectionNamesBytesMax) return Malformed("section names are too large");
     ASSIGN_OR_RETURN(section_names_, source_->Read(names.offset, names.size));

@@ -22,7 +22,7 @@ FileWindow::Block* FileWindow::Load(uint64_t number) {
   size_t size = std::min<uint64_t>(kBlockBytes, file_->file_size() - begin);
   bytes_read_ += size;
   if (bytes_read_ > kReadBytesMax) {
-    status_ = Error(absl::StatusCode::kInvalidArgument, "unwind sections: they have more bytes than may be read");
+    status_ = Error(absl::StatusCode::kInvalidArgument, "unwind sections: reading them takes too many bytes");
     return nullptr;
   }
   if (block.bytes == nullptr) block.bytes.reset(new char[kBlockBytes]);
@@ -37,7 +37,8 @@ FileWindow::Block* FileWindow::Load(uint64_t number) {
 const char* FileWindow::SlowView(uint64_t offset, size_t size) {
   uint64_t file_size = in_memory_ ? memory_.size() : file_->file_size();
   if (size > kViewBytesMax || offset > file_size || size > file_size - offset) {
-    status_ = Error(absl::StatusCode::kInvalidArgument, "unwind sections: a read is past the end of the file");
+    status_ =
+        Error(absl::StatusCode::kInvalidArgument, "unwind sections: a read is too long, or past the end of the file");
     return nullptr;
   }
   if (in_memory_) return memory_.data() + offset;

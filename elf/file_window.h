@@ -18,8 +18,8 @@ class FileWindow {
  public:
   static constexpr size_t kBlockBytes = 16u << 10;
   static constexpr size_t kViewBytesMax = 1u << 20;
-  // The limit for the bytes that are read between two calls of Release(). It limits the time for a hostile file to a
-  // few tenths of a second.
+  // The limit for the bytes that are read between two calls of Release(). With this limit, a hostile file takes at most
+  // a few tenths of a second.
   static constexpr uint64_t kReadBytesMax = uint64_t{2} << 30;
 
   FileWindow(ElfFile* file, size_t blocks) : file_(file), blocks_(blocks) {}
@@ -30,8 +30,8 @@ class FileWindow {
     in_memory_ = true;
   }
 
-  // Returns the bytes of [offset, offset + size). They are valid until the next call. Returns nullptr after an error
-  // (see status()).
+  // Returns the bytes of [offset, offset + size), at most kViewBytesMax. They are valid until the next call. Returns
+  // nullptr if they cannot be read (see status()).
   const char* View(uint64_t offset, size_t size) {
     uint64_t number = offset / kBlockBytes;
     size_t within = offset % kBlockBytes;
@@ -41,7 +41,7 @@ class FileWindow {
   }
   const absl::Status& status() const { return status_; }
 
-  // Frees the memory and clears the error. Earlier views become invalid.
+  // Frees the memory, also that of UseMemory, and clears the error. Earlier views become invalid.
   void Release();
 
  private:

@@ -17,10 +17,10 @@ struct FunctionBounds {
   uint64_t left_out_entries = 0;     // entries over UnwindSource::kEntriesMax
 };
 
-// The result is empty if the file has no exception frames. InvalidArgument if the sections are inconsistent.
-// Unavailable if they cannot be read. The input may be hostile. Needs 16 bytes of memory per range, and 8 bytes more if
-// the file has no search table (.eh_frame_hdr). Reads at most 2 GiB. Any thread may call it, but only one thread at a
-// time per file.
+// The result is empty if the file has no exception frames. InvalidArgument if the sections are inconsistent. Returns
+// the errors of ErrnoStatus (base/status.h) if they cannot be read. The input may be hostile. Needs 16 bytes of memory
+// per range, and 8 bytes more if the file has no search table (.eh_frame_hdr). Reads at most 2 GiB. Any thread may call
+// it, but only one thread at a time per file.
 absl::StatusOr<FunctionBounds> FindFunctionBounds(ElfFile& file);
 
 }  // namespace tributary

@@ -19,7 +19,7 @@ enum class GoTableForm : uint8_t {
 };
 
 // The location of a Go table in the file. The members begin, end, functions, data, names, units, files and steps are
-// offsets in the file. In a hostile file, any of them may be larger than `end`. No data after `end` may be read.
+// offsets in the file. In a hostile file, any of them may be larger than `end`. Readers must not read data after `end`.
 struct GoTableHeader {
   GoTableForm form = GoTableForm::kGo2;
   uint32_t quantum = 1;  // unit of differences between addresses, in bytes

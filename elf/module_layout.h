@@ -8,21 +8,21 @@
 
 namespace tributary {
 
-// The addresses of a kernel module's code after the kernel has loaded the module, which is a relocatable file. The
-// kernel loads executable sections one after the other, in the file's order, each with its own alignment
-// (kernel/module/main.c, layout_sections). Addresses are relative to .text, like the addresses of samples. sysfs
-// contains the load address of .text (/sys/module/X/sections/.text).
+// The addresses of a kernel module's code after the kernel has loaded the module. The file of a module is relocatable.
+// The kernel loads executable sections one after the other, in the file's order, each with its own alignment
+// (kernel/module/main.c, layout_sections). An address is kTextAddress plus the offset from .text. An address of a
+// sample is only this offset. sysfs contains the load address of .text (/sys/module/X/sections/.text).
 //
-// These sections get no address: sections before .text; sections that are freed after the module's start (.init…);
-// sections of data; a section that the loader enlarges (.plt and .text.ftrace_trampoline on arm64), and all sections
-// after it.
+// The addresses of these sections are unknown (kNowhere): sections before .text; sections that are freed after the
+// module's start (.init…); sections of data; a section that the loader enlarges (.plt and .text.ftrace_trampoline on
+// arm64), and all sections after it.
 class ModuleLayout {
  public:
   // The address of .text. It is not 0, because in debug information the address 0 means no code, or the end of a list.
   static constexpr uint64_t kTextAddress = uint64_t{1} << 32;
   // All code is below this address.
   static constexpr uint64_t kCodeEnd = uint64_t{1} << 40;
-  // The address of sections that get no address. It is above all code, even after an addend is added.
+  // Stands for an unknown address. It is above all code, even after an addend is added.
   static constexpr uint64_t kNowhere = uint64_t{1} << 62;
 
   explicit ModuleLayout(const std::vector<ElfSection>& sections);

@@ -54,7 +54,7 @@ inline std::optional<uint64_t> ReadPointerNumber(ByteReader& reader, uint8_t enc
 }
 
 // Reads a pointer. `address`: the ELF address of its first byte. Returns nullopt if the pointer is indirect, or
-// relative to a base other than its own address.
+// relative to a base other than its own address, or if its encoding is unknown.
 inline std::optional<uint64_t> ReadPointer(ByteReader& reader, uint8_t encoding, uint64_t address) {
   if ((encoding & kPointerIndirect) != 0) return std::nullopt;
   uint8_t base = encoding & kPointerBaseMask;

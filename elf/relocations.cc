@@ -124,7 +124,7 @@ absl::Status Relocations::ApplyPiece(std::string_view piece, std::string* bytes)
     const size_t size = write == Write::k4 || write == Write::k4Relative ? 4 : 8;
     if (relocation.symbol >= symbols_.size() || relocation.offset > bytes->size() ||
         size > bytes->size() - relocation.offset) {
-      return Malformed("a relocation is outside of its section, or has no symbol");
+      return Malformed("a relocation is outside of its section, or its symbol does not exist");
     }
     uint64_t value = symbols_[relocation.symbol] + static_cast<uint64_t>(relocation.addend);
     // Debug sections begin at address 0.

@@ -37,7 +37,7 @@ absl::Status ReadSearchTable(ElfFile& file, const ElfSegment& header, UnwindSect
   auto frame = ReadPointer(reader, frame_encoding, header.address + 4);
   if (!frame || reader.bad()) return absl::OkStatus();
   const ElfSegment* segment = SegmentAt(file, *frame);
-  if (segment == nullptr) return Malformed(".eh_frame is outside of the file");
+  if (segment == nullptr) return Malformed(".eh_frame is outside of the segments of the file");
   uint64_t before = *frame - segment->address;
   out->kind = Kind::kEhFrame;
   out->section = {.file_offset = segment->file_offset + before,

@@ -62,8 +62,8 @@ class CfiSource : public UnwindSource {
       status = Status();
     }
     if (status.ok() && (builder.overflowed() || entries_.exhausted())) {
-      status =
-          Error(absl::StatusCode::kInvalidArgument, "compile unwind rows: there are more rows than this code can have");
+      status = Error(absl::StatusCode::kInvalidArgument,
+                     "compile unwind rows: there are more rows or bytes of unwind entries than this code can have");
     }
     Release();
     if (!status.ok()) rows->clear();

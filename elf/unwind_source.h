@@ -52,7 +52,8 @@ class UnwindSource {
 
   // Compiles the rows of `range`, which may have at most kRangeBytesMax bytes. The first row has offset 0, and
   // neighbours have different rules. A gap of less than 16 bytes between two functions (padding) gets the last rule of
-  // the function before it. InvalidArgument or Unavailable if the file is inconsistent, or changed while it was read.
+  // the function before it. InvalidArgument if the file is inconsistent, or became shorter while it was read. Returns
+  // the errors of ErrnoStatus (base/status.h) if the file cannot be read.
   virtual absl::Status Compile(AddressRange range, std::vector<UnwindRow>* rows) = 0;
 
   struct Counts {

@@ -24,15 +24,14 @@ namespace tributary {
 // thread that calls Run. SIGUSR1 logs every metric.
 class ClusterCollector {
  public:
-  // The caller must construct it before it starts other threads (see Service). `parse` must read all options again, for
-  // a reload.
+  // Construct this object before other threads start (see Service). `parse` must read all options again, for a reload.
   ClusterCollector(const ClusterOptions& options,
                    std::function<absl::StatusOr<Options::Outcome>(ClusterOptions*)> parse, Metrics& metrics);
   ~ClusterCollector();
 
-  // Runs until SIGTERM or SIGINT. SIGHUP reloads. If it replays a recording and prints the entities, it returns after
-  // the replay. Returns an error if it cannot start. The message says in one sentence what is missing. An unreachable
-  // API server or reducer is not an error.
+  // Runs until SIGTERM or SIGINT. SIGHUP reads the options again. If the options say to replay a recording and to print
+  // the entities, Run returns after the replay. Returns an error if the collector cannot start, or if a replay fails.
+  // The message says what is missing or wrong. An unreachable API server or reducer is not an error.
   absl::Status Run();
 
  private:
@@ -51,11 +50,11 @@ class ClusterCollector {
   // The order matters: each member uses only members above it.
   Loop loop_;
   Service service_;
-  std::unique_ptr<MetricsServer> metrics_server_;  // nullptr: disabled, or its default port was in use
+  std::unique_ptr<MetricsServer> metrics_server_;  // nullptr: disabled, print_entities, or default port in use
   intake::MetadataFeed feed_;
   std::unique_ptr<EntityPrinter> printer_;  // either printer_ or uplink_
   std::unique_ptr<ClusterUplink> uplink_;
-  std::string fallback_name_;  // for a cluster with an unknown uid
+  std::string fallback_name_;  // name of the cluster if --cluster-name is not set and its uid is unknown
   std::unique_ptr<ApiReplay> replay_;
   std::unique_ptr<PodResolver> resolver_;
   std::unique_ptr<HttpTransport> http_;

@@ -106,8 +106,8 @@ absl::Status Collector::Build() {
                            .set_period = [this](int64_t period_ns) { return SetPeriod(period_ns); }});
   worker_ = std::make_unique<Worker>(loop_);
   Counter& stuck = metrics_.AddCounter("tributary_collector_resource_reads_stuck_total",
-                                       "How often reading a process's own attributes (OTEL_*) took over half a second; "
-                                       "other processes are then read on another thread");
+                                       "How often other reads had waited over half a second for the read of one "
+                                       "process's own attributes (OTEL_*); they are then done on another thread");
   resource_worker_ = std::make_unique<Worker>(
       loop_, Worker::Options{.stuck_max = ResourceReader::kStuckMax, .on_stuck = [&stuck] { stuck.Add(); }});
   symbol_worker_ = std::make_unique<Worker>(loop_);

@@ -73,10 +73,10 @@ class Collector {
   std::unique_ptr<CollectorCore> core_;
   std::unique_ptr<SymbolServer> symbols_;
   std::unique_ptr<ReadWatcher> wakeup_;  // for a ring that fills before the poll timer's time
-  MonotonicNs woken_at_;                 // when Poll was last called for a full ring
+  MonotonicNs woken_at_;                 // when a filling ring last caused a call of Poll
   std::unique_ptr<Timer> poll_timer_, wakeup_timer_, batch_timer_, hotplug_timer_, budget_timer_, summary_timer_;
   std::unique_ptr<SignalWatcher> sigterm_, sigint_, sigusr1_;
-  uint32_t rate_hz_;  // the configured rate; the budget may have lowered it
+  uint32_t rate_hz_;  // the configured rate; the CPU budget may enforce a lower one
   bool sampling_ = false;
   bool stopping_ = false;
   MonotonicNs stop_began_;

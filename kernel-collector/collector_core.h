@@ -116,7 +116,7 @@ class CollectorCore {
   // wait, waits_for_mapping_only_ says whether it waits only for a mapping.
   bool TryAdd(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run, const MappingTable::List* mappings,
               bool force);
-  // Walks the user stack, resolves the whole stack, and publishes the data that was missing in the kernel's walk.
+  // Walks the user stack, resolves the whole stack, and puts the data that the kernel's walk lacked into the BPF maps.
   // Returns false while unwind rows or files are still loading.
   bool ResolveStack(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
                     const MappingTable::List* mappings);

@@ -28,14 +28,14 @@ docs::Manual CollectorManual() {
       .signals = {{"SIGTERM, SIGINT", "Stop sampling, send the captured samples within --shutdown-timeout, and exit."},
                   {"SIGHUP",
                    "Read the options again. New values of options that mention SIGHUP in their description take effect "
-                   "at once. Other changed options take effect after a restart: the log names them."},
+                   "without a restart. The log names the changed options that need a restart."},
                   {"SIGUSR1", "Write every metric to the log."}},
       .exit_status = {{"0",
                        "The program stopped after a signal, or printed the output of an option such as --version. With "
                        "--health-check: the running program is healthy."},
                       {"1",
-                       "Sampling could not begin. The message on standard error says what to do. With --health-check: "
-                       "the running program is not healthy, or no program runs."},
+                       "Sampling could not begin. The message on standard error says why. With --health-check: the "
+                       "running program is not healthy, or no program runs."},
                       {"2", "An option is unknown, or its value is invalid."}},
       .examples = {{"Profile this machine, and send the samples to a reducer on another machine:",
                     "kernel-collector --intake-host reducer.example"},

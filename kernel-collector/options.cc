@@ -142,7 +142,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .check = [](std::string_view v) { return ParseCpuBudget(v).status(); }},
             &cpu_budget, "1%");
   table.Add({.name = "unwind-memory",
-             .help = "largest amount of kernel memory for unwind tables, 8MiB to 1GiB",
+             .help = "largest amount of kernel memory for unwind information (needed to walk stacks), 8MiB to 1GiB",
              .value_name = "SIZE",
              .check = [](std::string_view v) { return CheckBytes(v, 8 << 20, int64_t{1} << 30, "8MiB to 1GiB"); }},
             &unwind_memory, "64MiB");

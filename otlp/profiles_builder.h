@@ -94,14 +94,15 @@ class ProfilesBuilder {
   // Returns the attributes of the thread, plus the attribute tributary.stack.ending. If the stack is complete or has no
   // user part, returns `thread` unchanged.
   AttributesIndex AddEnding(AttributesIndex thread, Ending ending);
-  // Returns the attributes `others` plus a sample's own attributes, such as labels of pprof.
+  // Returns the attributes `others` plus a sample's own attributes, such as labels of pprof. Leaves out own attributes
+  // with a key that `others` has, or that do not fit into the request.
   AttributesIndex AddOwn(AttributesIndex others, const Attributes& own);
   // Returns "not set" if one of the ids is invalid (profile/attributes.h).
   LinkIndex AddLink(std::string_view trace_id, std::string_view span_id);
-  // Returns "not set" if `id` is unknown, because the code is not in a file.
+  // Returns "not set" if `id` is unknown (ExecutableIdKind::kNone).
   MappingIndex AddMapping(const ExecutableId& id, std::string_view path);
-  // Returns "not set" if `name` is empty. `system_name`: the linkage name, which may be mangled, or "" if it is the
-  // same as `name`. `file`: the source file, or "" if it is unknown.
+  // Returns "not set" if `name` is empty or does not fit into the request. `system_name`: the linkage name, which may
+  // be mangled, or "" if it is the same as `name`. `file`: the source file, or "" if it is unknown.
   FunctionIndex AddFunction(std::string_view name, std::string_view system_name, std::string_view file = {});
   struct Line {
     FunctionIndex function;

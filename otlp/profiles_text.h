@@ -12,10 +12,10 @@ enum class TextLayout {
   kCollector,    // the Collector's customprofilesexporter: attributes with their value type, functions only
 };
 
-// Formats a request as text that ends in a newline. For a frame without a name, shows the address as the function. In
-// the layout kLazyBackend, also shows the frame's executable as the file. Control bytes and ill-formed UTF-8 are
-// escaped as \xNN, so that no name can forge a line. Time stamps are also shown in the local time zone. Treats an index
-// that is out of range as "not set". Thread-safe.
+// Formats a request as text that ends in a newline. For a frame without a name, shows the address as the function, and
+// in the layout kLazyBackend also the frame's executable as the file. Control bytes and ill-formed UTF-8 are escaped as
+// \xNN, so that no name can forge a line. The layout kLazyBackend shows each time stamp as a number and in the local
+// time zone. Treats an index that is out of range as "not set". Thread-safe.
 std::string FormatProfiles(const ProfilesRequest& request, TextLayout layout);
 
 }  // namespace tributary::otlp

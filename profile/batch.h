@@ -31,9 +31,11 @@ struct SessionInfo : NodeInfo {
   std::array<uint8_t, 16> session_id{};  // random; Delivery sets the last byte to the reducer's index
 };
 
-// An earlier session of the same node that has ended. Its share of captured samples is `captured`. For the first closed
-// session of a batch, the share is `captured` minus the samples of the batch's other closed sessions. Samples of the
-// share that were neither stored nor reported lost count as lost for `reason`.
+// An earlier session of the same node that has ended. `captured` is the number of samples that the session must account
+// for. Samples of this number that were neither stored nor reported lost count as lost for `reason`. From the number of
+// the first closed session of a batch, the reducer first subtracts the samples of the batch's other closed sessions.
+// For another closed session that it knows, the reducer uses the samples that were stored or reported lost, and ignores
+// `captured`.
 struct ClosedSession {
   std::array<uint8_t, 16> session_id{};
   SampleCounts captured;
@@ -43,8 +45,8 @@ struct ClosedSession {
 };
 constexpr size_t kClosedSessionsMax = 32;  // per batch
 
-// Samples in order of time, with the dictionary that defines their ids. Several batches share one dictionary. It may
-// grow after a batch was closed. In another dictionary object, the same ids have other meanings.
+// Samples in order of time, with the dictionary that defines their ids. Several batches share one dictionary. The
+// dictionary may grow after a batch was closed. In another dictionary object, the same ids have other meanings.
 struct Batch {
   uint64_t sequence = 0;  // the batch's number in its session: from 1, without gaps
   ClockPair clock;        // read when the batch was closed

@@ -58,8 +58,8 @@ class Dictionary {
   Dictionary& operator=(const Dictionary&) = delete;
 
   // The Intern functions return the id of an equal definition. If there is none, they add the definition and return its
-  // new id. If the table is full, they return id 0, and full() becomes true. The caller must not drop the sample: it
-  // keeps the sample with less detail.
+  // new id. If the table is full, they return id 0, and full() becomes true. The caller must then keep the sample with
+  // less detail instead of dropping it.
   StringRef InternString(std::string_view text);
   ExecutableRef InternExecutable(const ExecutableId& id, std::string_view path);  // compares only `id`
   FrameRef InternFrame(const Frame& frame);
@@ -83,7 +83,8 @@ class Dictionary {
   const std::vector<uint32_t>& thread_uses() const { return thread_uses_; }
 
   // The Append functions are for definitions that a collector interned before. They add a definition with the next id.
-  // They return false and change nothing if the table is full or if the definition refers to an undefined id.
+  // They return false and add nothing if the table is full, if a string is too long, or if the definition refers to an
+  // undefined id.
   bool Append(std::string_view text);
   bool Append(const Executable& executable);
   bool Append(const Frame& frame);

@@ -34,10 +34,10 @@ std::string_view EntityKindName(EntityKind kind);  // "host", …, "unknown"
 struct Entity {
   EntityKind kind = EntityKind::kUnknown;
   std::string id;
-  // The time at which the state begins. 0: when the entity began, or unknown. If the reducer already knows an entity
-  // and receives it with 0, it compares the attributes. If attributes were only added, they are valid from the
-  // beginning of the last state. If any attribute changed or is missing, the new state begins when the reducer receives
-  // it.
+  // The time at which the state begins. 0: the state begins with the entity, or the time is unknown. If the reducer
+  // already knows an entity and receives it with 0, it compares the attributes. If attributes were only added, they are
+  // valid from the beginning of the last state. If any attribute changed or is missing, the new state begins when the
+  // reducer receives the entity.
   UnixNs from;
   bool gone = false;  // the entity ended at `from`; `attributes` are its last ones
   Attributes attributes;

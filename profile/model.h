@@ -125,7 +125,7 @@ enum class Ending : uint8_t {
   kBadRow = 7,            // the unwind information cannot be followed
   kFramePointerLost = 8,  // no unwind information, and the chain of frame pointers ends before a start function
   kNoProgress = 9,        // the caller's frame would not lie above its callee's
-  kStaleMapping = 10,     // the walk used a mapping that was replaced meanwhile; the stack is cut before it
+  kStaleMapping = 10,     // a frame is in a mapping that was replaced before the sample; its callers are left out
 };
 constexpr uint8_t kEndingCount = 11;
 std::string_view EndingName(Ending ending);

@@ -57,9 +57,9 @@ struct RowBatch {
   // sends again, from the first batch that is not durable.
   uint64_t oldest_held = 1;
 
-  // `before`: the counts of definitions in the source's earlier batches of this generation. The ids of `definitions`
-  // continue at these counts. Generation 0: the definitions are only for this batch, and later batches cannot refer to
-  // them.
+  // A generation is the time during which the source uses one dictionary, so ids keep their meaning. `before`: the
+  // counts of definitions in the source's earlier batches of this generation. The ids of `definitions` continue at
+  // these counts. Generation 0: the definitions are only for this batch, and later batches cannot refer to them.
   uint32_t generation = 0;
   std::optional<DerivedFrom> derived;  // applied first; `before` are the counts after it
   DictionaryCounts before;

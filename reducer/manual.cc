@@ -15,7 +15,8 @@ docs::Manual ReducerManual() {
            "The intake can require TLS, client certificates and tokens. The web page and the API have neither TLS nor "
            "passwords: let only networks that you trust reach them.",
            "Samples are stored in --data-dir, or in --store if given. Single samples are kept for --retention-raw, and "
-           "their sums per minute for --retention. When their size reaches --store-bytes-max, the oldest are removed."},
+           "their sums per minute for --retention. When samples and sums together reach --store-bytes-max, the oldest "
+           "of them are removed."},
       .environment = {{"SOURCE_DATE_EPOCH",
                        "Date of the man page (--print-docs man). The value is a number of seconds since 1970."}},
       .files = {{"/etc/tributary/reducer.yaml",
@@ -28,13 +29,13 @@ docs::Manual ReducerManual() {
                    "Stop receiving samples, store and export the samples that have been received, and exit."},
                   {"SIGHUP",
                    "Read the options again. New values of options that mention SIGHUP in their description take effect "
-                   "at once. Other changed options take effect after a restart: the log names them."}},
+                   "without a restart. The log names the changed options that need a restart."}},
       .exit_status = {{"0",
                        "The program stopped after a signal, or printed the output of an option such as --version. With "
                        "--health-check: the running program is healthy."},
                       {"1",
-                       "The program could not start. The message on standard error says what to do. With "
-                       "--health-check: the running program is not healthy, or no program runs."},
+                       "The program could not start. The message on standard error says why. With --health-check: the "
+                       "running program is not healthy, or no program runs."},
                       {"2", "An option is unknown, or its value is invalid."}},
       .examples = {{"Receive the samples of this machine's collector, and show them at http://127.0.0.1:4040/:",
                     "reducer --data-dir /var/lib/tributary"},

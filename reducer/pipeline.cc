@@ -329,7 +329,8 @@ absl::Status Pipeline::OpenExporters() {
 
 void Pipeline::AddMetrics() {
   AddProcessMetrics(metrics_, "reducer");
-  metrics_.AddCallback("tributary_reducer_disk_bytes", "Bytes of all files in the store's directory", false, {},
+  metrics_.AddCallback("tributary_reducer_disk_bytes",
+                       "Bytes of the files in the store's directory, without its subdirectories", false, {},
                        [store = store_.get()] { return static_cast<double>(store->disk_bytes()); });
   metrics_.AddCallback("tributary_reducer_resident_bytes", "Resident memory of the process, in bytes", false, {},
                        [] { return static_cast<double>(ResidentBytes()); });

@@ -38,21 +38,22 @@
 namespace tributary {
 
 // The whole reducer: collectors → acceptor → shards → store → query engine → web server and exporters. Start builds and
-// starts these components. The destructor stops them within 5 s. In this time it first stores and acknowledges the
-// queued batches. Then it exports stored data for at most 3.5 s. Only the main thread may use a pipeline; each
-// component has its own threads. Start opens the ports first and then drops all capabilities of the process: a port
-// below 1024 may need a capability, and no later step needs one.
+// starts these components. The destructor stops them within 5 s, unless a commit to the store hangs. In this time it
+// first stores and acknowledges the queued batches. Then it exports stored data for at most 3.5 s. Only the main thread
+// may use a pipeline; each component has its own threads. Start opens the ports first and then drops all capabilities
+// of the process: a port below 1024 may need a capability, and no later step needs one.
 class Pipeline : private StatusSource {
  public:
-  // `clock` and `metrics` must outlive the pipeline. An error message is one line for the user: it says what failed and
-  // what to do about it.
+  // `clock` and `metrics` must outlive the pipeline. An error message is one line for the user: it says what failed
+  // and, for common errors, what to do about it.
   static absl::StatusOr<std::unique_ptr<Pipeline>> Start(const ReducerOptions& options, const Clock& clock,
                                                          Metrics& metrics);
   ~Pipeline() override;
 
-  // Loads the certificates and tokens of the intake again, from the files in `options`. Uses them for future
-  // connections. Ignores all other options. If a file cannot be used, returns an error that names the file's option,
-  // and changes nothing. Blocks until the accept loop uses the new credentials.
+  // Loads the certificates and tokens of the intake again, from the files in `options`. Uses these files, and
+  // `options.certificate_names_node`, for future connections. Ignores all other options. If a file cannot be used,
+  // returns an error and changes nothing. The error names the option of the file, or the three options --tls-cert,
+  // --tls-key and --tls-ca. Blocks until the accept loop uses the new credentials.
   absl::Status ReplaceCredentials(const ReducerOptions& options);
   // Returns the event loops and their names, for a check that none of them is stuck. The loops exist as long as the
   // pipeline.

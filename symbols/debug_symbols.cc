@@ -184,7 +184,7 @@ absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId&
 absl::StatusOr<ExecutableId> IdentityForSymbols(ElfFile& file, const ExecutableId& claimed) {
   const bool is_module = IsKernelModule(file);
   if (file.type() == kElfTypeRelocatable && !is_module) {
-    return Error(absl::StatusCode::kNotFound, "it is an object file (.o): give the linked executable or library");
+    return Error(absl::StatusCode::kNotFound, "the file is an object file (.o): give the linked executable or library");
   }
   ASSIGN_OR_RETURN(const ExecutableId own, file.Identity());
   const ExecutableId id = claimed.known() ? claimed : own;
@@ -194,8 +194,8 @@ absl::StatusOr<ExecutableId> IdentityForSymbols(ElfFile& file, const ExecutableI
   }
   if ((is_module || IsKernel(file)) && id.kind() != ExecutableIdKind::kGnuBuildId) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 "a kernel or kernel module without a build-id: its samples cannot be distinguished from samples of "
-                 "other kernels");
+                 "the file is a kernel or kernel module without a build-id: its samples cannot be distinguished from "
+                 "samples of other kernels");
   }
   return id;
 }

@@ -25,16 +25,16 @@ struct DebugFileSource {
 struct DebugSymbols {
   std::shared_ptr<const SymbolTable> table;
   DwarfFunctions::Counts counts;
-  GoPclntab::Counts go;   // all 0 if DWARF covers Go's code
-  uint64_t left_out = 0;  // functions, calls and lines above the table's limits
+  GoPclntab::Counts go;   // all 0 if the file is not a Go program, or if DWARF covers Go's code
+  uint64_t left_out = 0;  // data that could not be read, or that was above a limit
 };
 
 // Reads the names and lines of an executable's code from the executable, or from its separate debug file. Uses three
 // sources: functions, inlined calls and lines of DWARF 2 to 5; a Go program's own table, for Go code that DWARF does
-// not cover; functions of .symtab and .dynsym. NotFound if the file has none of these. For a kernel or a module, the
-// table has the addresses of samples (symbols/kernel_file.h). ResourceExhausted if there are more than `bytes_max`
-// bytes. The input may be hostile: the worst result is an error or a wrong name. Needs about 1.5 times the memory of
-// the debug sections.
+// not cover; the functions of AddElfSymbols (symbols/elf_symbols.h). NotFound if the file has none of these. For a
+// kernel or a module, the table has the addresses of samples (symbols/kernel_file.h). ResourceExhausted if there are
+// more than `bytes_max` bytes. The input may be hostile: the worst result is an error or a wrong name. Needs about 1.5
+// times the memory of the debug sections.
 absl::StatusOr<DebugSymbols> ReadDebugSymbols(ElfFile& file, const ExecutableId& id, const DebugFileSource& source,
                                               uint64_t bytes_max);
 

@@ -39,8 +39,9 @@ class GoInlineCalls {
 
   // Sets the function for the next calls of Resolve(). The function must live until the next Enter().
   void Enter(const GoFunction& function);
-  // Returns the call with this record number. If the record cannot be read, or is nested too deeply, returns the
-  // function itself. A record that is inlined into itself counts as inlined into the function.
+  // Returns the call with this record number. If the record cannot be read, returns the function itself. If a record
+  // around it cannot be read, is inlined into itself, or is kNestingMax levels away, the next call inside that record
+  // counts as inlined into the function.
   Call Resolve(int32_t record);
   // Returns true if the current function has a malformed record.
   bool malformed() const { return malformed_; }

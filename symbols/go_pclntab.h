@@ -36,8 +36,8 @@ class GoPclntab {
 
   // Returns the address range of Go's functions.
   AddressRange code() const { return code_; }
-  // Adds everything to `builder`. Skips and counts data that is malformed or exceeds a limit. Unavailable if the file
-  // cannot be read.
+  // Adds everything to `builder`. Skips and counts data that is malformed or exceeds a limit. Returns the errors of
+  // ElfFile::ReadAt if the file cannot be read.
   absl::StatusOr<Counts> AddTo(SymbolTableBuilder& builder) const;
 
  private:

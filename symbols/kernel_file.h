@@ -16,7 +16,7 @@ bool IsKernelModule(ElfFile& file);  // .ko
 // Returns the range of ELF addresses that samples can refer to. Addresses of samples are offsets from the begin of this
 // range, because kernels and modules are loaded at varying addresses. For a kernel, the range is _stext to _etext. For
 // any relocatable file, such as a module, it begins at .text (elf/module_layout.h). For programs and libraries, it is
-// all addresses from 0 on. NotFound if a kernel does not have these symbols.
+// all addresses from 0 on. NotFound if a kernel has no symbols _stext and _etext.
 absl::StatusOr<AddressRange> FindSampledWindow(ElfFile& file);
 
 }  // namespace tributary

@@ -36,8 +36,9 @@ struct KernelLayout {
 };
 
 // Returns the addresses of all kernel code. Call it at start, and again when a sample has a kernel address outside of
-// this code. Only generated code has names here, because the collector names no other code. PermissionDenied if
-// kallsyms shows no addresses. Takes 35 ms, nearly all of it in the kernel, which generates kallsyms.
+// this code. Contains function names only of generated code, because the collector names no other code.
+// PermissionDenied if kallsyms shows no addresses. Takes 35 ms, nearly all of it in the kernel, which generates
+// kallsyms.
 absl::StatusOr<KernelLayout> ReadKernelLayout(const std::string& proc_root = "/proc",
                                               const std::string& sys_root = "/sys");
 

@@ -58,8 +58,8 @@ class SymbolTableBuilder {
   // write names that no symbol has (_ZN…C4…, for the common code of constructors).
   void AddSymbolName(uint64_t address, std::string_view name);
 
-  // Sets the kind of a range of code that kernel-collectors report as native. Returns false if the range overlaps an
-  // earlier range, or if there are too many ranges.
+  // Sets the kind of a range of code that kernel-collectors report as native. Returns false if the range overlaps
+  // another earlier range, or if there are too many ranges. The same range may be set again.
   bool AddCodeKind(const AddressRange& code, FrameKind kind);
   // Adds to left_out(), for data that could not be added.
   void AddLeftOut(uint64_t count) { left_out_ += count; }

@@ -69,7 +69,8 @@ class SymbolTable {
   uint32_t node(uint32_t row) const { return row_nodes_[row]; }
   uint64_t StartOf(uint32_t function) const;  // start address of the function with this node; 0: not a function
 
-  // Returns the kind of the code at an address. Kernel-collectors report kNative for it.
+  // Returns the kind of the code at an address: kNative, unless AddCodeKind of SymbolTableBuilder has set another kind.
+  // Kernel-collectors report kNative for all code of files.
   FrameKind KindOf(uint64_t address) const {
     for (const flat::CodeKind& code : code_kinds_) {
       if (address >= code.begin && address < code.end && IsFrameKind(code.kind))

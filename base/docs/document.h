@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-// The inputs for a program's documents: the table of its options, and further texts of its manual. Man pages,
-// completions and configuration files are generated from both. So they always contain exactly the options of the
-// program.
+// The inputs for a program's documents: the table of its options, and further texts of its manual. Man pages are
+// generated from both. Completions and configuration files are generated from the table. So the documents always agree
+// with the options of the program.
 
 namespace tributary::docs {
 

@@ -132,9 +132,9 @@ void AddEnvironment(const Command& program, const Manual& manual, std::string& o
   }
   out += ".SH ENVIRONMENT\n";
   out += RoffLine(
-             "An option can also be set by the environment variable that OPTIONS names. The variable's name is "
-             "EBPF_NET_ and the option's name in capitals, with _ for each dash. A flag overrides the variable, which "
-             "overrides the configuration file.") +
+             "Most options can also be set by environment variables. The section OPTIONS names them. A variable's name "
+             "is EBPF_NET_ and the option's name in capitals, with _ for each dash. A flag overrides the variable, "
+             "which overrides the configuration file.") +
          "\n";
   AddItems(manual.environment, out);
 }

@@ -10,11 +10,12 @@
  *   5.8   BPF_MAP_TYPE_RINGBUF; CAP_BPF and CAP_PERFMON
  *   5.7   task_struct.self_exec_id is a u64
  * Features that the programs do not require, because the kernel got them later:
- *   5.11  bpf_get_current_task_btf: programs use bpf_get_current_task and read the fields
+ *   5.11  bpf_get_current_task_btf: used only for bpf_task_pt_regs; for all other fields of the task, programs use
+ *         bpf_get_current_task and read the fields
  *   5.11  the verifier keeps the bounds of a value that is stored on the stack: see CLAMP
  *   5.15  bpf_task_pt_regs: used only if the kernel has it (registers.bpf.h)
  *   5.15  bpf links of perf events: the collector uses PERF_EVENT_IOC_SET_BPF
- *   5.17  bpf_loop
+ *   5.17  bpf_loop: programs use loops with a constant limit of steps
  */
 
 #include <bpf/bpf_core_read.h>

@@ -3,9 +3,10 @@
 #define TRIBUTARY_BPF_CONFIG_H
 
 /*
- * The settings that the collector sets before it loads the programs, and that then never change. trib_config is the
- * only read-only variable of the object. So the section .rodata contains exactly this struct, and the collector can set
- * it with one copy. A BPF source must define the types __u8 to __u64 before it includes this header.
+ * The settings that the collector sets before it loads the programs, and that then never change. The variable `config`
+ * (state.bpf.h), a struct trib_config, is the only read-only variable of the object. So the section .rodata contains
+ * exactly this struct, and the collector can set it with one copy. A BPF source must define the types __u8 to __u64
+ * before it includes this header.
  */
 
 #ifdef __cplusplus
@@ -37,7 +38,7 @@ struct trib_config {
 /* The settings that the collector may change while the programs run: the only element of the map trib_control. */
 struct trib_control {
 	__u64 period_ns;	/* the current sampling period */
-	__u64 withdrawals;	/* grows when page entries are withdrawn: then CPUs drop the rules that they cached */
+	__u64 withdrawals;	/* grows when page entries (unwind.h) are withdrawn: CPUs then drop cached rules */
 };
 
 #define TRIB_CONFIG_BYTES 24

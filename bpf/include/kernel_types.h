@@ -71,7 +71,7 @@ enum cgroup_subsys_id {
 
 /* include/linux/sched.h */
 #define PF_KTHREAD 0x00200000	/* unchanged since 2.6.32 */
-#define PF_IO_WORKER 0x00000010	/* since 5.7; since 5.12 in a thread of a user process that runs only kernel code */
+#define PF_IO_WORKER 0x00000010	/* a thread of io_uring; it runs only kernel code, even in a user process */
 
 /*
  * struct bpf_perf_event_data begins with the user-visible registers of the architecture. This layout is user ABI, so

@@ -47,7 +47,7 @@ enum trib_counter {
 	TRIB_KERNEL_STACK_FAILED,	/* samples delivered without their kernel stack */
 	TRIB_COPIES,		/* samples with a stack copy: the collector continues the walk of the user stack */
 	TRIB_COPY_RING_FULL,	/* samples delivered without a stack copy: the ring of copies was full */
-	TRIB_RUN_NS,		/* time spent in the program */
+	TRIB_RUN_NS,		/* time spent in the runs of the sampling program that took a sample */
 	TRIB_COUNTER_COUNT,
 };
 
@@ -60,7 +60,10 @@ enum trib_flags {
 	TRIB_FLAG_IN_KERNEL = 16,	/* interrupted in kernel mode */
 };
 
-/* Why the walk of the user stack stopped. The frame at which it stopped is the sample's last frame. */
+/*
+ * Why the walk of the user stack stopped. The frame at which it stopped is the sample's last frame. unwind.h explains
+ * rules, rows, pages and mappings.
+ */
 enum trib_stop {
 	TRIB_STOP_NONE = 0,	/* no user stack: a kernel thread, or memory that was already released */
 	TRIB_STOP_END,		/* the rule says that this is the outermost frame */
@@ -77,8 +80,8 @@ enum trib_stop {
 };
 
 /*
- * A flag in the address of a user frame: the code was interrupted at this address (by a signal, or by a fault), so it
- * is not a return address. User addresses are below 2^56.
+ * A flag in the address of a user frame: the code was interrupted at this address (by a signal, a fault or a device),
+ * so it is not a return address. User addresses are below 2^56.
  */
 #define TRIB_FRAME_INTERRUPTED (1ull << 63)
 

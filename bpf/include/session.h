@@ -29,8 +29,9 @@ struct trib_session_share {
 };
 
 /*
- * The sums over those earlier collectors that were not reported to any reducer yet, by sample type. If all numbers in
- * `captured` are 0, there are no such collectors.
+ * The sums over those earlier collectors that were not reported to any reducer yet, by sample type. After the report,
+ * `captured` contains only the samples and losses of the earlier collectors that this collector's sessions have
+ * reported as their own. If all numbers in `captured` are 0, there is nothing to report.
  */
 struct trib_session_ended {
 	__u64 captured[TRIB_SAMPLE_TYPES_MAX];
@@ -46,8 +47,8 @@ struct trib_session {
 	__u32 version;
 	__u32 pid;		/* of the collector that wrote this, as in /proc */
 	__u64 start_ticks;	/* start time of this collector, field 22 of /proc/PID/stat */
-	__u32 counters_id;	/* id of the counters map that belongs to this session */
-	__u32 stopped;		/* 1: this collector was stopped, and some of its samples were not delivered */
+	__u32 counters_id;	/* id of this collector's map trib_counters */
+	__u32 stopped;		/* 1: this collector was stopped, but samples or `ended` are not yet delivered */
 	__u32 last_slot;	/* index of the element of `shares` that was set last */
 	__u32 padding;
 	struct trib_session_share shares[TRIB_SESSION_SHARES_MAX];

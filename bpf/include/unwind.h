@@ -45,8 +45,8 @@
 #define TRIB_PAGE_ROWS_MASK 0x1fff
 
 /*
- * There is one __u64 for each 64 page entries. A walk that uses one of these entries sets it to 1. The collector reads
- * and clears these numbers, to find page entries that it may evict.
+ * There is one number (a __u64) for each 64 page entries. A walk that uses one of these entries sets their number to 1.
+ * The collector reads and clears these numbers, to find page entries that it may evict.
  */
 #define TRIB_TOUCH_SHIFT 6
 #define TRIB_TOUCHES_MAX (TRIB_PAGES_MAX >> TRIB_TOUCH_SHIFT)

@@ -25,16 +25,16 @@ class Backlog {
   // loss to a reducer.
   using Lost = std::function<void(LossReason, const SampleCounts&)>;
 
-  // `spool` may be null. Before the first call of Next, the caller must read all batches from the spool that an earlier
-  // process claimed. `own`: the session id that this process writes into the headers of segments.
+  // `spool` may be null. Before the first call of Next, the caller must read from the spool all batches that an earlier
+  // process claimed (SpoolClaim). `own`: the session id that this process writes into the headers of the spool's files.
   Backlog(size_t memory_bytes_max, Spool* spool, std::array<uint8_t, 16> own, const Clock& clock, Lost lost);
 
   void Add(Batch batch);
   // Adds a loss to report. `with`: the losses and idle ticks that the lost batches would have reported. `foreign`: true
   // if an earlier process captured the samples.
   void AddLoss(LossReason reason, const SampleCounts& samples, const Accounting& with, bool foreign = false);
-  // Counts the samples of batches that were sent and never acknowledged as lost (in_doubt). The losses that these
-  // batches reported become in_doubt, too: the reducer may have counted them already, and then the sums of their
+  // Call it for batches that were sent, but never acknowledged. Their samples count as lost (in_doubt). The losses that
+  // these batches reported become in_doubt, too: the reducer may have counted them already, and then the sums of their
   // original reasons would be wrong.
   void AddDoubt(const SampleCounts& samples, const Accounting& with, bool foreign);
   enum class Reason {
@@ -60,8 +60,8 @@ class Backlog {
   // Gives the backlog the first unclaimed batch that the caller itself read from the spool.
   void PutBack(SpooledBatch batch);
 
-  // These functions count batches that an earlier process wrote to the spool: the batches that it did not claim, and
-  // claimed batches that Recovery gave up. `foreign_attributed`: samples and losses of these batches, after this
+  // These functions are about batches that an earlier process wrote to the spool: the batches that it did not claim,
+  // and claimed batches that Recovery gave up. `foreign_attributed`: samples and losses of these batches, after this
   // process has read, dropped or given up the batch. `foreign_lost`: how many of these samples were lost.
   // `foreign_left`: the spool may have more batches that the earlier process did not claim.
   const SampleCounts& foreign_attributed() const { return foreign_attributed_; }
@@ -105,7 +105,7 @@ class Backlog {
   uint64_t memory_samples_ = 0;
   Accounting unreported_;
   std::optional<SpooledBatch> peeked_;
-  absl::flat_hash_map<SegmentId, Open> open_;  // segments with returned batches that are not all settled
+  absl::flat_hash_map<SegmentId, Open> open_;  // segments with returned batches that wait for Settled
   // The last claim: the segment, the session, and the sequence number of the next batch that needs no new claim.
   SegmentId claimed_segment_ = 0;
   std::array<uint8_t, 16> claimed_session_{};

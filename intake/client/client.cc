@@ -336,8 +336,8 @@ void Client::Impl::LogDisconnect(const absl::Status& why) {
   if (!ever_connected && !failing) {
     (void)log_limit.Allow(clock.Monotonic(), &held);
     LogWarning(
-        "intake unreachable reducer={} cause=\"{}\": the collector keeps trying. Check that the reducer runs, and "
-        "check --intake-host and --intake-port",
+        "intake not connected reducer={} cause=\"{}\": the collector keeps trying. If the reducer did not answer, "
+        "check that it runs, and check --intake-host and --intake-port",
         where, Message(why));
   } else if (log_limit.Allow(clock.Monotonic(), &held)) {
     LogWarning(

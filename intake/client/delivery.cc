@@ -332,7 +332,8 @@ void Delivery::Impl::Choose() {
       return fmt::format("{}:{}", to.host, to.port);
     };
     LogInfo("intake switches to reducer={} from={} cause={}", name(best), name(active),
-            best < active ? "\"the preferred reducer answers again\"" : "\"the earlier reducer does not answer\"");
+            best < active ? "\"a reducer earlier in --intake-host is connected\""
+                          : "\"no reducer earlier in --intake-host is connected\"");
     const size_t before = std::exchange(active, best);
     ReportDurable(reducers[active]);
     reducers[before].client->Wake();  // reports that no more samples are pending
@@ -417,7 +418,7 @@ void Delivery::Impl::SpoolTheRest() {
       Batch batch = entry.batch;
       batch.accounting = entry.delta;
       if (absl::Status kept = spool->Append(batch, claim); !kept.ok()) {
-        LogWarning("samples not spooled samples={} cause=\"{}\"", entry.samples.total(), Message(kept));
+        LogWarning("cannot write samples to the spool samples={} cause=\"{}\"", entry.samples.total(), Message(kept));
       }
     }
   }

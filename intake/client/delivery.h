@@ -26,7 +26,7 @@ struct EndedCollector {
     std::array<uint8_t, 16> session_id{};
     SampleCounts attributed;  // samples and losses in the durable batches of the session
   };
-  SampleCounts captured;          // captured samples of all these collectors, from the kernel's counter
+  SampleCounts captured;          // captured samples of all these collectors, as their BPF programs counted them
   std::vector<Session> sessions;  // the most recently used session first
   LossReason reason = LossReason::kCollectorKilled;
 };
@@ -51,7 +51,7 @@ struct DeliveryOptions {
 //
 // The invariant of each session: the number `captured` in a batch is the sum of two numbers. The first number is all
 // samples and losses in the session's batches up to this batch. The second number is the samples that the node has
-// captured and not yet put into a batch. Use it only on the loop's thread.
+// captured, and that no session has sent or reported lost yet. Use it only on the loop's thread.
 class Delivery : public BatchSink {
  public:
   // Callbacks must not destroy this object.
@@ -60,9 +60,10 @@ class Delivery : public BatchSink {
     // Called for each loss, for the log and for the process's own totals. A later batch reports the loss to the
     // reducer.
     std::function<void(LossReason, const SampleCounts& samples)> lost;
-    // Called when a session begins, before its first batch is sent (`asked` is true from then on), and when batches of
-    // the session became durable. The caller must store the values so that they survive a kill: the next process makes
-    // an EndedCollector of them. `reducer`: index in DeliveryOptions::reducers.
+    // Called when a reducer is chosen, before the first batch of its session is sent, and when batches of the session
+    // became durable. `asked`: true if the session has sent a batch or is about to send one. `reducer`: index in
+    // DeliveryOptions::reducers. The caller must store the values so that they survive a kill: the next process makes
+    // an EndedCollector of them.
     std::function<void(size_t reducer, const EndedCollector::Session& session, bool asked)> durable;
     // A reducer has stored the totals of the earlier collectors. `taken_over`: samples and losses that the earlier
     // collectors left in the spool. The sessions of this process report these in addition to the samples that this

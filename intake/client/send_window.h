@@ -14,8 +14,8 @@ namespace tributary::intake {
 struct Outgoing {
   Batch batch;           // SendWindow sets its sequence and accounting
   Accounting delta;      // losses and idle ticks that it adds to the session's totals; `captured` is ignored
-  SampleCounts pending;  // captured by the node and not yet in any batch
-  uint64_t segment = 0;  // the batch's segment of the spool; 0: none
+  SampleCounts pending;  // captured by the node, and not yet sent or reported lost in any session
+  uint64_t segment = 0;  // the file of the spool that the batch comes from; 0: none
   bool foreign = false;  // captured by an earlier process: not in the totals of this process
   // The session's totals before this batch. Set only if an earlier process sent the batches before it.
   std::optional<Accounting> base;

@@ -354,7 +354,7 @@ TEST(BatchDecoder, RefusesInconsistentBatches) {
          p.later_column = "x";
          p.repeated_column = "x";
        }},
-      {"the earlier dictionary generation is missing", [](Pieces& p) { p.evicted = "\x01\x01\x01\x01\x01\x01"; }},
+      {"continues no dictionary generation", [](Pieces& p) { p.evicted = "\x01\x01\x01\x01\x01\x01"; }},
       {"loss reasons", [](Pieces& p) { p.lost = 65; }},
       {"100000 samples",
        [](Pieces& p) {

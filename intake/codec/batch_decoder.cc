@@ -39,7 +39,7 @@ BatchDecoder::BatchDecoder(uint32_t generation, const DictionaryCounts& have, He
 absl::Status BatchDecoder::Continue(const GenerationInfo& info, std::string_view evicted, IncomingBatch* out) {
   out->generation = info.generation;
   if (info.derived_from == 0) {
-    if (!evicted.empty()) return Malformed("definitions are evicted, but the earlier dictionary generation is missing");
+    if (!evicted.empty()) return Malformed("a message evicts definitions, but continues no dictionary generation");
     if (info.generation == generation_) return absl::OkStatus();
   } else if (info.derived_from == generation_ && info.generation > generation_) {
     DerivedFrom& derived = out->derived.emplace();
@@ -51,7 +51,8 @@ absl::Status BatchDecoder::Continue(const GenerationInfo& info, std::string_view
     return absl::OkStatus();
   }
   return Error(absl::StatusCode::kFailedPrecondition,
-               fmt::format("dictionary generation {} continues generation {}, but the decoder has generation {}",
+               fmt::format("a message has dictionary generation {}, which continues generation {} (0: none), but the "
+                           "receiver has generation {}",
                            info.generation, info.derived_from, generation_));
 }
 

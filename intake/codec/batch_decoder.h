@@ -20,11 +20,11 @@ struct GenerationInfo {
 absl::StatusOr<GenerationInfo> GenerationOf(MessageType type, std::string_view payload);
 
 // Decodes the frames that a BatchEncoder made. Stores the nodes and frames of the session's dictionary (HeldNodes, a
-// few MiB at most). Stores only the counts of all other tables, because the component that stores the batches has their
-// definitions. A failed Decode changes nothing. After it, the session must send NeedDictionary or close the connection.
-// If a message begins a generation that continues the current generation, the decoder changes to the new generation. If
-// a generation starts empty, the caller must create a new decoder. The caller must keep the decoder while the sender
-// reconnects, because no other object has this state.
+// few MiB at most). Stores only the counts of the other tables, because the component that stores the batches has the
+// definitions of these tables. A failed Decode changes nothing. After a failed Decode, the session must send
+// NeedDictionary or close the connection. If a message begins a generation that continues the current generation, the
+// decoder changes to the new generation. If a generation starts empty, the caller must create a new decoder. The caller
+// must keep the decoder while the sender reconnects, because no other object has these nodes and frames.
 class BatchDecoder {
  public:
   explicit BatchDecoder(uint32_t generation, DictionaryLimits limits = {}) : generation_(generation), limits_(limits) {}
@@ -33,9 +33,9 @@ class BatchDecoder {
   BatchDecoder(uint32_t generation, const DictionaryCounts& have, HeldNodes nodes, DictionaryLimits limits = {});
 
   // Decodes a kDefinitions or a kBatch payload. The result for kDefinitions has sequence 0 and no samples.
-  // InvalidArgument if the payload is malformed. FailedPrecondition if the payload is of another generation, if its
-  // definitions do not continue at `have`, or if the sender's hash over all nodes differs. OutOfRange if a table of the
-  // dictionary would exceed its limit.
+  // InvalidArgument if the payload is malformed. FailedPrecondition if the payload's generation neither equals nor
+  // continues the current generation, if its definitions do not continue at have(), or if the sender's hash over all
+  // nodes differs. OutOfRange if a table of the dictionary would exceed its limit.
   absl::StatusOr<IncomingBatch> Decode(MessageType type, uint64_t sequence, std::string_view payload);
   // Undoes the last Decode, if that Decode succeeded. Call Undo before the same message is decoded again.
   void Undo();

@@ -23,7 +23,8 @@ namespace tributary::intake {
 // Following continues the previous generation if CanContinue returns true. This requires that the new dictionary is
 // derived from the encoder's dictionary. The encoder need not have sent all definitions of its dictionary. After a
 // reconnect, Welcome says whether the peer still has the generation. If so, the client calls set_sent and uses the
-// encoder again. If not, and after NeedDictionary, the client creates BatchEncoder(++generation), which starts empty.
+// encoder again. If the peer no longer has the generation, or has sent NeedDictionary, the client creates
+// BatchEncoder(++generation), which starts empty.
 class BatchEncoder {
  public:
   static constexpr size_t kSamplesPerBatchMax = 100'000;

@@ -96,9 +96,9 @@ constexpr std::array<ColumnPacking, kSampleColumnNames.size()> kSamplePackings =
     {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},  // attributes
 }};
 
-// A packed message always has the columns with numbers below these limits: the first release with packed messages knew
-// them. A column with a higher number is omitted if it and all columns after it are empty, because older readers count
-// every column that they do not know, even an empty column.
+// A packed message always has the columns with numbers below these limits, because the first release with packed
+// messages knew these columns. Other columns are omitted if they and all columns after them are empty, because older
+// readers count every column that they do not know, even an empty column.
 constexpr size_t kDefinitionColumnsAlways = 16, kSampleColumnsAlways = 9;
 
 // Returns the limit for the size of `packed` bytes after unpacking. Without this limit, a few hostile bytes could make
@@ -155,8 +155,8 @@ class ColumnSet {
     }
     return true;
   }
-  // Returns false if the unpacked columns exceed `bytes_max` or UnpackedBytesMax, or if bytes of `packed` are left
-  // over.
+  // Returns false if the unpacked columns exceed `bytes_max` or UnpackedBytesMax, or if `packed` has bytes after its
+  // last column.
   bool Unpack(std::span<const ColumnPacking, kNames> packings, std::string_view packed, size_t bytes_max,
               uint32_t* unknown) {
     if (!UnpackColumns(packings, packed, std::min(bytes_max, UnpackedBytesMax(packed.size())), &unpacked_))
@@ -257,9 +257,9 @@ constexpr uint64_t kFrameNew = 0;       // the next frame that this message defi
 constexpr uint64_t kFrameFollower = 1;  // this value plus a rank: the follower of the parent's frame with this rank
 constexpr uint64_t kFrameById = kFrameFollower + Followers::kMax;  // the frame in the column nodeFrameIds
 
-// The data from which a new frame is predicted. It describes the first node that has the frame. `parent`: the place of
-// the frame of the node's parent. `guessed`: the place of the newest follower of the parent's frame, empty if there is
-// none. `is_leaf`: the node is the last node of its chain.
+// The data from which a new frame is predicted. It describes the first node that has the frame. `parent`: the
+// FramePlace of the frame of the node's parent. `guessed`: the FramePlace of the newest follower of the parent's frame,
+// empty if there is none. `is_leaf`: the node is the last node of its chain.
 struct FrameContext {
   FramePlace guessed, parent;
   bool is_leaf = true;
@@ -282,9 +282,10 @@ class LastAddresses {
   absl::flat_hash_map<uint32_t, uint64_t> last_;
 };
 
-// Predicts the node of the next sample that has a new stack: the last node of the message's next chain. The prediction
-// is mostly right, because samples come nearly in the order in which their stacks were defined. A sample with the last
-// node of a later chain moves the cursor past that chain.
+// Predicts the node of the next sample that has a new stack. A chain is a run of new nodes, in which each node is the
+// parent of the next. The prediction is the last node of the message's next chain. It is mostly right, because samples
+// come nearly in the order in which their stacks were defined. If a sample has the last node of the next chain or of a
+// later chain, the cursor moves past that chain.
 class LeafCursor {
  public:
   // `leaves`: the ids of the last nodes of the chains, in ascending order.

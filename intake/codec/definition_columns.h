@@ -14,8 +14,8 @@
 
 namespace tributary::intake {
 
-// Writes the definitions of one message as columns. `before` counts the definitions in earlier messages. `followers`
-// must have learned the nodes that `before` counts, and learns the new nodes.
+// Writes the definitions of one message as columns. `before` counts the definitions that the reader already has.
+// `followers` must have learned the nodes that `before` counts, and learns the new nodes.
 class DefinitionColumns {
  public:
   // The message is full when its columns have this size. Then the longest string and the message's structure still fit
@@ -39,7 +39,7 @@ class DefinitionColumns {
   bool Fill();
 
   const DictionaryCounts& after() const { return after_; }
-  // The ids of the last nodes of the chains, in ascending order.
+  // The ids of the last nodes of the chains (LeafCursor describes chains), in ascending order.
   const std::vector<uint32_t>& leaves() const { return leaves_; }
   size_t bytes() const;
   void Write(ColumnWriter& to);

@@ -83,7 +83,8 @@ absl::Status DefinitionReader::ReadBefore() {
     if (!whole || !reader.AtEnd()) return Truncated("before");
   }
   if (expected != before_) {
-    return Error(absl::StatusCode::kFailedPrecondition, "the definitions do not continue the dictionary");
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 "the definitions continue a dictionary of another size than the receiver's");
   }
   return absl::OkStatus();
 }

@@ -15,15 +15,15 @@
 namespace tributary::intake {
 
 // Reads the column `evicted`. FailedPrecondition if the column is for tables with other counts than `held`.
-// InvalidArgument if the column is malformed.
+// InvalidArgument if the column is malformed, or if the eviction drops too few ids (DropsEnough).
 absl::Status ReadEviction(std::string_view column, const DictionaryCounts& held, Eviction* out);
 // Returns true if the eviction drops at least a sixteenth of all ids. A smaller eviction costs more than it saves,
 // because the receiver needs time for every id that is kept.
 bool DropsEnough(const Eviction& eviction);
 
-// Reads the definitions of one message. Checks every reference against the definitions before it, in the order strings,
-// executables, frames, nodes, processes, threads. Appends the new nodes to `nodes` while it reads. If Read returns an
-// error, some nodes may already be appended.
+// Reads the definitions of one message. Checks that every definition refers only to ids that are defined before it. The
+// order is strings, executables, frames, nodes, processes, threads. Appends the new nodes and frames to `nodes` while
+// it reads. If Read returns an error, some of them may already be appended.
 class DefinitionReader {
  public:
   // All borrowed objects must outlive this object.
@@ -49,7 +49,7 @@ class DefinitionReader {
   absl::Status Read();
 
   const DictionaryCounts& after() const { return after_; }
-  // Returns the ids of the last nodes of the chains, in ascending order.
+  // Returns the ids of the last nodes of the chains (LeafCursor describes chains), in ascending order.
   std::vector<uint32_t> TakeLeaves() { return std::move(leaves_); }
 
  private:

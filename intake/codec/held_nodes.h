@@ -47,9 +47,9 @@ struct FramePlace {
   }
 };
 
-// The nodes and frames of one generation, for the decoder. It needs them to find the parent of a chain, to predict
-// frames, and to compute the hash over all nodes. Uses 8 bytes per node and 12 bytes per frame, plus the memory of
-// Followers. The changes made for one message can be undone.
+// The nodes and frames of one generation. The decoder needs them to find the parent of a chain, to predict frames, and
+// to compute the hash over all nodes. Uses 8 bytes per node and 12 bytes per frame, plus the memory of Followers. The
+// changes made for one message can be undone.
 class HeldNodes {
  public:
   uint32_t count() const { return static_cast<uint32_t>(nodes_.size()); }

@@ -25,8 +25,8 @@ struct ColumnPacking {
 
 // Packs the columns of a message as one range code. For each column, the code contains the count of numbers (kBytes: of
 // bytes), then the numbers, coded with the column's models. Each message starts with new models. All numbers must have
-// their shortest LEB128 form (CHECKed), so that unpacking returns the same bytes. `packings` and `columns` are indexed
-// by column number. Element 0 is not used.
+// their shortest LEB128 form: then unpacking returns the same bytes. Aborts if a column ends within a number.
+// `packings` and `columns` are indexed by column number. Element 0 is not used.
 std::string PackColumns(std::span<const ColumnPacking> packings, std::span<const std::string> columns);
 
 struct UnpackedColumns {
@@ -35,9 +35,9 @@ struct UnpackedColumns {
   uint32_t unknown = 0;              // number of skipped columns, which only a later release knows
 };
 
-// Returns false if the unpacked columns together exceed `bytes_max` bytes, or if bytes of `packed` are left over.
-// Columns that only a later release knows come after the known columns. They are skipped and counted. Uses at most
-// `bytes_max` bytes of memory and 20 KiB for the models. Takes at most 0.2 µs per byte of `bytes_max`.
+// Returns false if the unpacked columns together exceed `bytes_max` bytes, or if `packed` has bytes after its last
+// column. Columns that only a later release knows come after the known columns. They are skipped and counted, up to 64.
+// Uses at most `bytes_max` bytes of memory and 20 KiB for the models. Takes at most 0.2 µs per byte of `bytes_max`.
 bool UnpackColumns(std::span<const ColumnPacking> packings, std::string_view packed, size_t bytes_max,
                    UnpackedColumns* out);
 

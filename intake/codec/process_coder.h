@@ -96,8 +96,8 @@ class ThreadCoder {
     last_tid_ = thread.tid.value;
     AppendVarint(to, of != nullptr && thread.name == of->comm ? 0 : uint64_t{thread.name.value} + 1);
   }
-  // Reads the reference to the thread's process. The caller then looks up the process and passes it to ReadRest.
-  // Returns false if the input is malformed.
+  // Reads the reference to the thread's process. The caller then calls ReadRest with the process if this message
+  // defines it, else with null. Returns false if the input is malformed.
   bool ReadProcess(VarintReader& from, uint32_t processes, ProcessRef* out) {
     int64_t step = 0;
     if (!from.ReadSigned(&step)) return false;

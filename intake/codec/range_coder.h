@@ -56,7 +56,7 @@ class RangeEncoder {
     model.Learn(yes);
     Normalize();
   }
-  // Codes the lowest `bits` ≤ 16 bits of `value` without a model.
+  // Codes `value`, a number of `bits` ≤ 16 bits, without a model. `value` must be less than 2^bits.
   void PutEven(uint32_t value, unsigned bits) {
     range_ >>= bits;
     low_ += uint64_t{value} * range_;
@@ -80,7 +80,7 @@ class RangeEncoder {
   uint64_t low_ = 0;  // 33 bits: the highest bit is a carry into the bytes held back
   uint32_t range_ = UINT32_MAX;
   // Bytes that are held back, because a carry may still change them: `first_held_`, then 0xff bytes, `held_` bytes in
-  // total. The first byte of all is always 0 and is not part of the code.
+  // total. The very first byte of the output is always 0 and is not part of the code.
   uint8_t first_held_ = 0;
   size_t held_ = 1;
 };

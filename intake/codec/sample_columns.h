@@ -14,8 +14,8 @@ namespace tributary::intake {
 
 // Writes and reads the samples of a batch as columns. The samples are in order of time.
 
-// The most bytes that one sample needs in all columns together: nodes 5, threads 4, times 7, values 10, counts 5, cpus
-// 3, attributes 3, types and endings 2 each.
+// Upper limits for the bytes that one sample needs in all columns together: nodes 5, threads 4, times 7, values 10,
+// counts 5, cpus 3, attributes 3, types and endings 2 each.
 constexpr size_t kSampleBytesMax = 41;
 
 int64_t ToWireTime(MonotonicNs time);
@@ -38,8 +38,8 @@ class RecentThreads {
 
 class SampleColumns {
  public:
-  // `after`: the counts of definitions after this message. `leaves`: the ids of the last nodes of this message's
-  // chains, in ascending order.
+  // `after`: the counts of definitions after this message. `leaves`: the ids of the last nodes of this message's chains
+  // (see LeafCursor), in ascending order.
   SampleColumns(MonotonicNs clock, const DictionaryCounts& after, std::vector<uint32_t> leaves)
       : after_(after), leaves_(std::move(leaves)), base_(ToWireTime(clock)) {}
 

@@ -32,7 +32,8 @@ class TokenFile {
   static constexpr size_t kLinesMax = 10'000;
   static constexpr size_t kTokenBytesMin = 16;
 
-  // InvalidArgument if a line is not valid. The message names the file and the line, but never the token.
+  // Returns the errors of ReadSecretFile. InvalidArgument if a line is not valid, or if the file has no token or more
+  // than kLinesMax tokens. For an invalid line, the message names the file and the line, but never the token.
   static absl::StatusOr<std::unique_ptr<TokenFile>> Load(std::string path, const Clock& clock,
                                                          int64_t look_period_ns = FileWatch::kPeriodNs);
 

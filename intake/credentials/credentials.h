@@ -35,7 +35,8 @@ class IntakeCredentials {
   // nothing changes.
   absl::Status Change(IntakeCredentialOptions options);
 
-  // Returns a connector that uses TCP or TLS, as the current options say. It must outlive its connections.
+  // Returns a connector that uses TCP or TLS, as the current options say. The connector is part of this object, which
+  // must outlive the connections.
   Connector& connector() { return connector_; }
   // Returns the token for Hello. Reads the file at each call, so that the next connection uses a new token. If the file
   // cannot be read, returns the last token that was read. The failure is logged once until the file can be read again.

@@ -17,8 +17,8 @@ MetadataFeed::MetadataFeed(Options options, const Clock& clock, Metrics& metrics
     : options_(options),
       clock_(clock),
       turned_away_(metrics.AddCounter("tributary_intake_client_metadata_turned_away_total",
-                                      "Entities (hosts, containers, pods and others) that were not sent, because the "
-                                      "memory for entities was full")),
+                                      "New or changed entities (hosts, containers, pods and others) that were not "
+                                      "sent, because the memory for entities was full")),
       cut_(metrics.AddCounter("tributary_intake_client_metadata_cut_total",
                               "Entities (hosts, containers, pods and others) that were not sent in full, because they "
                               "had too many or too long attributes")) {}

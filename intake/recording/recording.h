@@ -23,17 +23,18 @@ struct RecordingOptions {
 };
 
 // Writes every batch to a file, then passes the batch to the next sink. The file contains the frames that the client of
-// an intake session would send: Hello, then the other frames. `tributary inspect` and `tributary replay` read the file
-// (docs/recording.md). The file has its own dictionary generations and sequence numbers, so reconnects do not affect
-// it. Its last frame is complete, unless the process or the machine stopped during a write.
+// an intake session would send: Hello, then the frames with metadata, definitions and batches. `tributary inspect` and
+// `tributary replay` read the file (docs/recording.md). The file has its own dictionary generations and sequence
+// numbers, so reconnects do not affect it. Its last frame is complete, unless the process or the machine stopped during
+// a write.
 //
 // Recording does not prevent sending. If the file reaches `bytes_max` or cannot be written, recording ends with one log
-// message. Batches after this are passed on, and counted as not recorded. Recording costs one more encoding and one
-// write() per batch. Use it only on the loop's thread.
+// message. Later batches are only passed on, and their samples are counted as not recorded. Recording costs one more
+// encoding and one write() per batch. Use it only on the loop's thread.
 class RecordingSink : public BatchSink {
  public:
-  // Creates the file, readable only by its owner, and replaces an existing file. Returns an error if the file cannot be
-  // created. `next`, `clock` and `metrics` must outlive this object.
+  // Creates the file, accessible only to its owner. If the file exists, replaces its content and keeps its permissions.
+  // Returns an error if the file cannot be created. `next`, `clock` and `metrics` must outlive this object.
   static absl::StatusOr<std::unique_ptr<RecordingSink>> Open(RecordingOptions options, const SessionInfo& session,
                                                              BatchSink& next, const Clock& clock, Metrics& metrics);
 

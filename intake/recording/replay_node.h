@@ -43,8 +43,9 @@ class ReplayNode {
   absl::Status OnWelcome(const Welcome& welcome);
   absl::Status OnGoodbye(const Goodbye& goodbye);
   void OnAck(uint64_t sequence);
-  // Continues with the first batch in the generation of the oldest unacknowledged batch. The batches are then sent
-  // under new generation numbers, above all numbers that this session has used.
+  // Continues with the first batch from which the dictionary of the oldest unacknowledged batch can be built
+  // (Step::generation_begin). The batches are then sent under new generation numbers, above all numbers that this
+  // session has used.
   void Rewind();
   uint32_t GenerationOf(uint64_t sequence) const;
   void Disconnect(const absl::Status& why);

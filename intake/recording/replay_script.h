@@ -16,8 +16,8 @@ namespace tributary::intake {
 
 // A recording, divided into steps, to be sent again as a new session. Each step is one batch, with the Definitions
 // messages before it. The recording is checked once, when it is loaded. A ReplayScript needs 96 bytes of memory per
-// step. The frames stay in the file. The recorded accounting is not used: the replay counts the samples that it sends
-// as captured, and no samples as lost.
+// step. The frames stay in the file. The recorded numbers of captured and lost samples are not used: the replay counts
+// the samples that it sends as captured, and no samples as lost.
 class ReplayScript {
  public:
   struct Step {

@@ -23,8 +23,9 @@ struct PendingSession {
 };
 
 // Accepts connections to the reducer, and reads the first message of each connection, Hello. Hello must arrive within
-// `hello_timeout_ms` and have at most 64 KiB. The acceptor then calls `hand_over`. `hand_over` must post the connection
-// to the loop of its shard, where a ServerSession continues. All of this happens on `loop`.
+// `hello_timeout_ms` and have at most 64 KiB. When the acceptor has a valid Hello, it calls `hand_over`, which must
+// post the connection to the loop of the node's shard. A ServerSession continues there. The acceptor itself runs on
+// `loop`.
 class Acceptor {
  public:
   static absl::StatusOr<std::unique_ptr<Acceptor>> Listen(Loop& loop, const ServerOptions& options, const Clock& clock,

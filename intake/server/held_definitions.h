@@ -18,8 +18,8 @@ class HeldDefinitions {
       : generation_(generation), derived_(std::move(derived)), before_(before) {}
 
   void Add(Definitions definitions);
-  // Returns a copy of all definitions, without samples. The owner may refuse this copy. Then it gets the definitions
-  // again.
+  // Returns a copy of all definitions, without samples. The owner may refuse this copy. In this case, the owner later
+  // gets the definitions again.
   IncomingBatch Alone() const;
   // Copies all definitions into `batch`, before its own definitions.
   void PutBefore(IncomingBatch* batch) const;

@@ -19,19 +19,19 @@ namespace tributary::intake {
 //
 // The memory limit counts only incomplete data: incomplete frames, definitions before their batch, incomplete symbol
 // tables. If the limit is exceeded, the connection with the highest value of bytes × (time + 1 s) is closed. `time` is
-// how long the connection has had incomplete data. It is rarely the connection of a healthy node, because a healthy
-// node completes its frames within a short time.
+// how long the connection has had incomplete data. The closed connection is rarely the one of a healthy node, because a
+// healthy node completes its frames within a short time.
 class Limits {
  public:
   struct Options {
     size_t memory_bytes_max = 256u << 20;
     size_t node_connections_max = 8;
-    int64_t node_bytes_per_second = 64 << 20;  // on average; short bursts may have twice as many bytes
+    int64_t node_bytes_per_second = 64 << 20;  // on average; a burst may have the bytes of two seconds at once
     size_t credit_bytes_max = 512u << 20;      // sent and unacknowledged bytes of all peers together
   };
   Limits(Options options, const Clock& clock) : options_(options), clock_(clock) {}
 
-  // The share of one connection.
+  // Represents one connection. Its destructor removes the connection from the limits.
   class Share {
    public:
     ~Share();

@@ -34,7 +34,7 @@ class PeerWatch {
  private:
   const Clock& clock_;
   const int64_t frame_timeout_ms_;
-  std::optional<MonotonicNs> frame_since_;  // when the first byte of the incomplete frame came
+  std::optional<MonotonicNs> frame_since_;  // since when the current frame is incomplete; reset while not reading
   size_t unread_bytes_ = 0;                 // at the last tick
   int unread_ticks_ = 0;
   bool received_ = false;

@@ -6,7 +6,9 @@ namespace tributary::intake {
 
 ServerMetrics::ServerMetrics(Metrics& metrics)
     : sessions(metrics.AddGauge("tributary_intake_sessions", "Connected collectors")),
-      received_bytes(metrics.AddCounter("tributary_intake_received_bytes_total", "Bytes received from collectors")),
+      received_bytes(metrics.AddCounter("tributary_intake_received_bytes_total",
+                                        "Bytes received on connections to the intake port, including refused "
+                                        "connections")),
       batches(metrics.AddCounter("tributary_intake_batches_total",
                                  "Batches received from collectors, before they are stored")),
       samples(metrics.AddCounter("tributary_intake_samples_total",
@@ -21,14 +23,15 @@ ServerMetrics::ServerMetrics(Metrics& metrics)
           "tributary_intake_need_dictionary_total",
           "Times that the reducer discarded a collector's dictionary; the collector then sends its definitions again")),
       stalls(metrics.AddCounter("tributary_intake_stalls_total",
-                                "Times that reading from a collector paused, because the queue of the store writer, or "
-                                "the node's share of this queue, was full")),
+                                "Times that a batch did not fit into the queue of the store writer, or would have "
+                                "exceeded its node's share of this queue; reading from the collector pauses "
+                                "meanwhile")),
       throttles(metrics.AddCounter(
           "tributary_intake_throttles_total",
           "Times that reading from a node paused, because the node had exceeded --intake-node-bytes-per-second")),
       unknown_values(metrics.AddCounter("tributary_intake_unknown_values_total",
-                                        "Values that this release does not know, such as a new kind of stack ending, "
-                                        "because a later release sent them")),
+                                        "Received values that only a later release knows, for example stack endings or "
+                                        "kinds of frames")),
       unknown_frames(metrics.AddCounter("tributary_intake_unknown_frames_total",
                                         "Messages of a type that only a later release knows; they were skipped")) {
   for (size_t i = 0; i < kRefusalCount; ++i) {

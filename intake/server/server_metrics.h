@@ -15,7 +15,8 @@ enum class Refusal : uint8_t {
   kBadMagic,            // another protocol: HTTP, or arbitrary bytes
   kVersion,             // an unknown version of the frame format, or no common protocol version
   kBadFlags,            // a frame flag of a later release
-  kOversized,           // a frame with a length over the limit
+  kOversized,           // a frame, or the definitions before a batch, over the limit; or a symbol table over its limit:
+                        // then the session continues
   kBadChecksum,         // a frame with a wrong checksum: it was damaged on the way
   kBadPayload,          // a payload with contradictory lengths, or that cannot be decompressed
   kBadMessage,          // a malformed message or batch, or a message at a wrong time
@@ -69,7 +70,7 @@ struct ServerMetrics {
   void Refuse(Refusal refusal) { refusals[static_cast<size_t>(refusal)]->Add(); }
 
   std::array<Counter*, kRefusalCount> refusals;
-  Gauge& sessions;  // sessions of all shards; the acceptor adds its own connections to check connections_max
+  Gauge& sessions;  // open connections after Hello; connections_max also limits those that wait for Hello
   Counter& received_bytes;
   Counter& batches;
   Counter& samples;

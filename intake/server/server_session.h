@@ -17,12 +17,13 @@
 
 namespace tributary::intake {
 
-// One session of a collector, from Hello until the connection is closed. The shard owns it, and uses it only on the
-// shard's loop. The owner may destroy it inside OnClosed, which is called once, as the last method. It must not destroy
-// the session inside the other methods of SessionOwner. Definitions that arrive in messages before a batch are passed
-// to the owner with the batch. If a derived generation begins before this batch, they are passed alone. The definitions
-// of a batch always continue those of the previous batch, or begin a new generation. A new generation is empty at
-// first, or contains the definitions of the previous generation that an eviction kept.
+// One connection of a collector's session, from Hello until the connection is closed. The shard owns this object, and
+// uses it only on the shard's loop. The owner may destroy it inside OnClosed, which is called once, as the last method.
+// The owner must not destroy this object inside the other methods of SessionOwner. Definitions that arrive in messages
+// before a batch are passed to the owner with the batch. An exception: if a generation that keeps earlier definitions
+// begins before this batch, the definitions that arrived before the new generation are passed alone. The definitions of
+// a batch always continue those of the previous batch, or begin a new generation. A new generation is empty at first,
+// or contains the definitions of the previous generation that an eviction kept.
 class ServerSession {
  public:
   // A connection with a valid Hello.

@@ -18,13 +18,14 @@ namespace tributary::intake {
 
 struct SpoolOptions {
   uint64_t bytes_max = 64u << 20;              // limit of all segments; above it, the oldest unclaimed ones are dropped
-  uint64_t segment_bytes = 1u << 20;           // a segment is closed at this size
-  int64_t segment_age_ns = 60 * kNsPerSecond;  // or at this age; then it is synced to the disk
+  uint64_t segment_bytes = 1u << 20;           // a segment is closed and synced to the disk at this size
+  int64_t segment_age_ns = 60 * kNsPerSecond;  // or at this age
 };
 
-// Contains the reducer and the session in which the batches of a segment are sent, and the sequence number of the first
-// of these batches. It is written before the first of them is sent. After a crash, the batches must be sent only in
-// this session and with these sequence numbers. Otherwise samples could count twice.
+// A claim reserves batches of a segment for one session with one reducer. It contains the sequence number of the first
+// of these batches in the session; the next batches have the next numbers. The claim is on disk before the first of
+// these batches is sent. After a crash, the batches must be sent only in this session and with these sequence numbers.
+// Otherwise samples could count twice.
 struct SpoolClaim {
   std::string host;  // host and port of the reducer
   uint16_t port = 0;
@@ -47,8 +48,8 @@ struct SpooledBatch {
   std::optional<SpoolClaim> claim;
   // Not empty if this is a claimed batch that cannot be read any more: the samples that it had. The batch may have been
   // sent and stored, so only the reducer of the claim knows whether these samples are lost. `batch` then has no samples
-  // and no dictionary. If the reducer has not stored this sequence number yet, it counts these samples as lost
-  // (spool_damaged).
+  // and no dictionary, and its accounting counts these samples as lost (spool_damaged). The caller must send `batch`
+  // only if the reducer has not stored this sequence number yet.
   SampleCounts damaged_samples;
 };
 
@@ -86,8 +87,8 @@ class Spool {
 
   // Returns the oldest batch that Next has not returned yet, or nullopt if there is none. Batches that an earlier
   // process claimed come first. If the batch is in the segment that is being written, the segment is closed. If the
-  // rest of a segment is damaged, Next drops these batches and continues with the next segment. If an earlier process
-  // claimed the damaged batches, Next returns each of them with damaged_samples instead.
+  // rest of a segment is damaged, Next drops the batches of this rest and continues with the next segment. If an
+  // earlier process claimed the damaged batches, Next returns each of them with damaged_samples instead.
   std::optional<SpooledBatch> Next();
   // Claims batch `index` of the segment and all batches after it. The caller must call it before it sends any of these
   // batches. If Claim returns OK, the claim is on disk. After an error, none of these batches may be sent. If another
@@ -99,7 +100,7 @@ class Spool {
   // at a reducer or was given up.
   void Release(SegmentId segment);
 
-  void Tick();  // call it about once a second: closes the open segment at segment_age_ns
+  void Tick();  // call it at least once a second: closes the open segment at segment_age_ns
 
   bool empty() const;        // true if Next would return nullopt
   uint64_t samples() const;  // in all segments, returned by Next or not

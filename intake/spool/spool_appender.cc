@@ -119,8 +119,8 @@ uint64_t SpoolAppender::DroppableBytes() const {
 absl::Status SpoolAppender::MakeRoom(uint64_t bytes_needed) {
   if (!CanHold(bytes_needed)) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("spool: no room for {} bytes, because {} of the {} bytes allowed are used by files that "
-                             "are being sent or written",
+                 fmt::format("spool: no room for a batch of {} bytes: the batch is too large, or too many bytes ({} of "
+                             "{}) are used by files that are being sent or written",
                              bytes_needed, inventory_.bytes() - DroppableBytes(), options_.bytes_max));
   }
   std::deque<SpooledSegment>& segments = inventory_.segments();

@@ -29,9 +29,9 @@ class SpoolDelivery {
   struct Reading {
     SegmentId id = 0;
     std::unique_ptr<SegmentReader> reader;
-    // The batch that the next call of Next will return. The current call already decodes it, because it must set
-    // `last_of_segment` of the batch that it returns now: if the batch ahead is damaged and not claimed, no batch
-    // follows.
+    // The batch that the next call of Next will return. It is decoded one call early, because Next must set
+    // `last_of_segment` of each batch that it returns: if the batch ahead is damaged and not claimed, the batch before
+    // it is the last one.
     std::optional<Batch> ahead;
   };
 

@@ -17,8 +17,9 @@
 
 namespace tributary::intake {
 
-// The list of a spool's segments, with their sums and losses. Finds the segments of an earlier process. SpoolAppender
-// adds segments, and drops old segments if the spool is full. SpoolDelivery removes delivered segments.
+// The list of a spool's segments, with the number of bytes and samples in all of them. Reports lost samples. Finds the
+// segments of an earlier process. SpoolAppender adds segments, and drops old segments if the spool is full.
+// SpoolDelivery removes delivered segments.
 class SpoolInventory {
  public:
   using Iterator = std::deque<SpooledSegment>::iterator;
@@ -43,7 +44,7 @@ class SpoolInventory {
 
   // Counts a record that was appended to the segment's file.
   void Grow(SpooledSegment& segment, uint64_t record_bytes, const SpoolTotals& record);
-  // Removes the batches that Next has not returned from the segment's totals: they will not be read.
+  // Subtracts from the segment's totals the batches that Next has not returned: they will not be read.
   void CutToReturned(SpooledSegment& segment);
   // Call it after the segment's file was cut to this length.
   void Shrink(SpooledSegment& segment, uint64_t bytes);

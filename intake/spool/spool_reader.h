@@ -24,7 +24,8 @@ class SegmentReader {
   static absl::StatusOr<std::unique_ptr<SegmentReader>> Open(std::string file, SegmentId segment);
 
   // Returns the next batch. The batches have the sequence numbers 1, 2, …. Returns nullopt at the end of the file, or
-  // if the next record is incomplete. InvalidArgument if the next record is damaged.
+  // if the next record is incomplete or has a damaged prefix. Returns an error, such as InvalidArgument, if the frames
+  // of the next record are damaged, or if a record is missing before it.
   absl::StatusOr<std::optional<Batch>> Next();
 
   const SegmentHeader& header() const { return header_; }

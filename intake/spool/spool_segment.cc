@@ -171,7 +171,7 @@ absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& cla
                                       [](const SegmentClaim& claim) { return HasTypes(claim.claim.base, {}); });
   for (const auto& [index, claim] : claims) {
     if (claim.host.size() > kTextBytesMax) {
-      return Error(absl::StatusCode::kInvalidArgument, "spool: a host name is too long for a claim");
+      return Error(absl::StatusCode::kInvalidArgument, "spool: the host name of a reducer is too long");
     }
     AppendVarint(body, index);
     AppendText(body, claim.host);
@@ -183,7 +183,7 @@ absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& cla
   }
   if (kClaimFixedBytes + body.size() > kClaimSlotBytes) {
     return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("spool: a segment has no room for {} claims", claims.size()));
+                 fmt::format("spool: a segment has no room to record {} deliveries", claims.size()));
   }
   std::string out(kClaimSlotBytes, '\0');
   StoreLittleEndian<uint32_t>(&out[0], with_types ? kTypedClaimMagic : kClaimMagic);

@@ -13,10 +13,10 @@
 namespace tributary::intake {
 
 // The format of a segment file (docs/spool.md). First comes a header of 8 KiB that describes the writer and has two
-// slots for claims. Then follow the records, one for each batch. A record begins with a prefix, which has a checksum.
-// The prefix contains the batch's number of samples and the amounts that the batch adds to the totals. So a reader need
-// not decode the batch to get these numbers. After the prefix come the batch's intake frames (intake/wire/frame.h),
-// which have their own checksums.
+// slots for claims. Then follow the records, one for each batch. A record begins with a prefix of 28 bytes, which
+// contains the batch's number of samples. Then comes an accounting: the amounts that the batch adds to the totals. A
+// checksum in the prefix covers both. So a reader need not decode the batch to get these numbers. At the end come the
+// batch's intake frames (intake/wire/frame.h), which have their own checksums.
 constexpr size_t kClaimSlotsOffset = 2048;
 constexpr size_t kClaimSlotBytes = 3072;
 constexpr size_t kClaimSlots = 2;
@@ -53,7 +53,8 @@ constexpr size_t ClaimSlotOffset(size_t slot) { return kClaimSlotsOffset + slot 
 
 // The claims of a segment, from the newer one of its valid slots. Changed claims are first written to one slot, and to
 // the other slot after the first slot is on disk. If a slot is neither valid nor empty, the process stopped while it
-// wrote this slot. No batch was sent under new claims in such a slot.
+// wrote this slot, or the disk is damaged. In the first case, no batch was sent under new claims that only this slot
+// has.
 struct FoundClaims {
   std::vector<SegmentClaim> claims;
   uint32_t serial = 0;
@@ -81,15 +82,15 @@ struct SpoolRecord {
 
 std::string EncodeRecord(SegmentId segment, uint32_t ordinal, const Batch& batch,
                          const std::vector<std::string>& frames);
-// Returns the record at `offset`. Its prefix is complete, but its frames may extend beyond the end of the file. Returns
-// nullopt if there is no record with a valid prefix at `offset`.
+// Returns the record at `offset`. Its frames may extend beyond the end of the file. Returns nullopt if there is no
+// record with a valid prefix and accounting at `offset`.
 std::optional<SpoolRecord> RecordAt(std::string_view file, size_t offset, SegmentId segment);
 
 // The records of a segment, found by their prefixes. The frames are not decoded.
 struct SegmentScan {
   SpoolTotals whole;                           // of the records that follow the header without a gap
   uint64_t whole_bytes = kSegmentHeaderBytes;  // header and `whole`; an incomplete or damaged record may follow
-  SpoolTotals rest;                            // of the records after a gap; their batches cannot be delivered
+  SpoolTotals rest;                            // of the other records that were found; they cannot be delivered
   std::vector<SpoolRecord> records;            // the records that `whole` and `rest` count
 };
 SegmentScan ScanSegment(std::string_view file, SegmentId segment);

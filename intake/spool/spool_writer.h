@@ -13,8 +13,8 @@
 
 namespace tributary::intake {
 
-// Encodes batches as records of one segment. Adds only the definitions that their samples use to the segment's own
-// dictionary. So the segment can be read without any other data. If earlier batches used an id of the batch's
+// Encodes batches as records of one segment. Adds to the segment's own dictionary only the definitions that their
+// samples use. So the segment can be read without any other data. If earlier batches used an id of the batch's
 // dictionary, an array maps the id to an id of the segment's dictionary. So a sample with a known stack costs only a
 // few memory reads.
 class SegmentWriter {

@@ -19,7 +19,7 @@ struct SpooledSegment {
   SpoolTotals totals;    // of the readable batches
   SpoolTotals returned;  // of the batches that Next has returned
   FoundClaims claims;
-  Accounting since_claim;     // sum over the returned batches, from the first batch of the newest claim on
+  Accounting since_claim;     // sum over the returned batches that the claim of the last returned batch covers
   size_t earlier_claims = 0;  // number of leading claims in `claims` that this process did not make with Claim
   // These three members are set only if there are earlier claims: the session that wrote the segment, all known
   // records, and the claimed batches that cannot be read. Next returns the unreadable batches last, with

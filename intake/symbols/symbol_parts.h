@@ -36,7 +36,7 @@ class SymbolParts {
   // no bytes, or all bytes), or if the stored part of the same table is at least as long.
   void Keep(const ExecutableId& id, Part part);
   // Returns a description of the stored part, for the request to a node: the node need not send this part. Returns an
-  // empty description if there is none. The part stays stored until Take is called.
+  // empty description if no part is stored. Offer does not remove the part.
   SymbolPart Offer(const ExecutableId& id);
   // Removes and returns the part that Offer described, or returns nullopt if this part is not stored any more.
   std::optional<Part> Take(const ExecutableId& id, const SymbolPart& offered);

@@ -117,7 +117,7 @@ absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Finish() {
   const SymbolParts::Part part = std::exchange(part_, {});
   expected_.erase(id);
   absl::StatusOr<std::string> raw =
-      Error(absl::StatusCode::kInvalidArgument, "the bytes of the table do not match its key");
+      Error(absl::StatusCode::kInvalidArgument, "the bytes of the symbol table do not match its key (a hash of them)");
   if (part.key == 0 || PackedTable::KeyOf(part.bytes) == part.key) raw = ZstdDecompress(part.bytes, part.raw_bytes);
   if (raw.ok()) {
     metrics_.whole.Add();

@@ -19,7 +19,7 @@ class SymbolSender {
   static constexpr size_t kQueuedFilesMax = 64;
 
   // Queues a table. If `part` is the beginning of this table, only the rest is sent. Returns false and drops the table
-  // if the queue is full. The reducer then requests the table again on the next connection.
+  // if the queue is full. The reducer then requests the table again later, from this node or from another one.
   bool Add(const ExecutableId& id, PackedTable table, const SymbolPart& part = {});
   void AddUnavailable(const ExecutableId& id, std::string why);
   std::optional<SymbolChunk> Next();

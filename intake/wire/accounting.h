@@ -14,7 +14,8 @@ using TypeCountsList = capnp::List<wire::TypeCounts, capnp::Kind::STRUCT>;
 constexpr uint64_t kSamplesOfMessageMax = uint64_t{1} << 48;
 static_assert(kSamplesOfMessageMax <= kSampleCountMax / kLossReasonsMax);
 
-// Writes `lost` without the zeros at its end. `init(size)` allocates the list. It is not called if all values are 0.
+// Writes `lost` without the zeros at its end. `init(size)` allocates the list. `init` is not called if all values are
+// 0.
 template <typename InitLost>
 void WriteLost(const uint64_t (&lost)[kLossReasonCount], InitLost&& init) {
   unsigned used = kLossReasonCount;

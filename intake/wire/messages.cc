@@ -224,7 +224,7 @@ absl::StatusOr<SymbolChunk> DecodeSymbolChunk(std::string_view payload) {
         if (!chunk->unavailable.empty()) {
           if (chunk->offset != 0 || chunk->total_bytes != 0 || chunk->raw_bytes != 0 || chunk->key != 0 ||
               !bytes.empty()) {
-            return Malformed("SymbolChunk: both a table and a reason why it is missing");
+            return Malformed("SymbolChunk: there is both a table and a reason for a missing table");
           }
           return absl::OkStatus();
         }

@@ -10,9 +10,11 @@
 #include "profile/model.h"
 #include "profile/row_batch.h"
 
-// The protocol's messages as plain structs, and their Cap'n Proto form (schemas/intake/intake.capnp). Encoders return
-// the payload of a frame. The input of decoders may be hostile. Decoders limit how many words they read, and the
-// lengths of lists and texts. They return InvalidArgument unless the payload is a valid message.
+// Messages of the intake protocol as plain structs, and functions that convert them to Cap'n Proto and back
+// (schemas/intake/intake.capnp). BatchEncoder and BatchDecoder convert Definitions and Batch, and metadata_message.h
+// converts Metadata. Encoders return the payload of a frame. The input of decoders may be hostile. Decoders limit how
+// many words they read, and the lengths of lists and texts. They return InvalidArgument unless the payload is a valid
+// message.
 
 namespace tributary::intake {
 
@@ -37,10 +39,10 @@ struct Hello {
 struct Welcome {
   uint16_t version = 1;
   uint64_t features = 0;
-  uint64_t durable_sequence = 0;  // the reducer has stored the batches up to this one: drop them
+  uint64_t durable_sequence = 0;  // the reducer has stored all batches up to this number: drop them
   bool dictionary_kept = false;   // the reducer has the generation of Hello; send definitions from `have` on
   DictionaryCounts have;
-  uint32_t credit_bytes = 16u << 20;  // frame bytes that may be sent and not yet acknowledged
+  uint32_t credit_bytes = 16u << 20;  // send no batch while this many bytes of frames or more are unacknowledged
   uint32_t dictionary_nodes_max = 131'072;
   uint32_t heartbeat_ms = 5000;
 };
@@ -52,7 +54,7 @@ struct IncomingBatch : RowBatch {
   uint32_t unknown_values = 0;  // number of values and columns that only a later release knows
 };
 
-// Describes the beginning of a compressed symbol table, which a reducer has from an interrupted upload.
+// Describes the part of a compressed symbol table that a reducer has from an interrupted upload: the first bytes.
 struct SymbolPart {
   uint64_t offset = 0;  // number of bytes that the reducer has; 0: none
   uint64_t total_bytes = 0, raw_bytes = 0, key = 0;
@@ -80,7 +82,7 @@ constexpr size_t kSymbolChunkBytes = 64u << 10;
 
 struct Goodbye {
   std::string reason;
-  bool retry = true;               // false: a retry fails until a person changes the version or the credential
+  bool retry = true;               // false: a retry fails until a person changes something, such as the credential
   uint64_t rejected_sequence = 0;  // not 0: this batch is malformed; sending it again is useless
 };
 
@@ -96,7 +98,7 @@ std::string EncodeWelcome(const Welcome& welcome);
 absl::StatusOr<Welcome> DecodeWelcome(std::string_view payload);
 std::string EncodeAck(uint64_t sequence);
 absl::StatusOr<uint64_t> DecodeAck(std::string_view payload);
-std::string EncodeNeedDictionary(uint32_t generation);  // that the reducer cannot use
+std::string EncodeNeedDictionary(uint32_t generation);  // `generation`: the one that the reducer cannot use
 absl::StatusOr<uint32_t> DecodeNeedDictionary(std::string_view payload);
 std::string EncodeNeedSymbols(const std::vector<SymbolRequest>& requests);  // at most 256 requests (CHECKed)
 absl::StatusOr<std::vector<SymbolRequest>> DecodeNeedSymbols(std::string_view payload);

@@ -31,8 +31,9 @@ inline bool operator==(const char* a, const StringPtr& b) { return b.operator==(
 #include "schemas/intake/intake.capnp.h"
 
 // Reads and writes Cap'n Proto messages. Only .cc files of intake/ may include this header, directly or through
-// accounting.h. The messages that are read may be hostile. Errors are returned as absl::Status, and no exception leaves
-// these functions.
+// accounting.h. The messages that are read may be hostile. Errors are returned as absl::Status. The accessors of Cap'n
+// Proto throw exceptions for malformed messages. ReadPayload catches these exceptions, so the other Read functions must
+// be called inside its `read`.
 
 namespace tributary::intake {
 
@@ -42,9 +43,9 @@ inline std::string ToPayload(capnp::MessageBuilder& message) {
   return std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size());
 }
 
-// Calls `read(root, &t)` and returns `t`. Reads at most four times as many words as the message has, even if hostile
-// pointers loop or overlap. Structures may be nested at most 8 deep. InvalidArgument if the message exceeds one of
-// these limits.
+// Calls `read(root, &t)` and returns `t`, or the error that `read` returns. Reads at most four times as many words as
+// the message has, even if hostile pointers loop or overlap. Structures may be nested at most 8 deep. InvalidArgument
+// if the message is malformed or exceeds one of these limits.
 template <typename Root, typename T, typename Read>
 absl::StatusOr<T> ReadPayload(std::string_view payload, Read&& read) {
   if (payload.empty() || payload.size() % sizeof(capnp::word) != 0) {

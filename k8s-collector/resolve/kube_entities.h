@@ -8,8 +8,8 @@
 #include "k8s-collector/watch/kube_object.h"
 #include "profile/metadata.h"
 
-// Convert Kubernetes objects to entities with the attributes of OpenTelemetry's k8sattributesprocessor. The attributes
-// are listed in docs/k8s-collector.md.
+// These functions convert Kubernetes objects to entities with the attributes of OpenTelemetry's k8sattributesprocessor.
+// The attributes are listed in docs/k8s-collector.md.
 
 namespace tributary {
 
@@ -17,8 +17,8 @@ namespace tributary {
 // labels.
 constexpr size_t kAnnotationsMax = 64;
 constexpr size_t kAnnotationBytesMax = 1024;
-// Prefix of annotations that set resource attributes. They are kept before all other annotations, and may be longer
-// than kAnnotationBytesMax: up to the limit for an attribute's value.
+// Prefix of annotations that set resource attributes. If an object has too many annotations, these are kept first. They
+// may be longer than kAnnotationBytesMax, up to the limit for an attribute's value.
 constexpr std::string_view kOtelAnnotationPrefix = "resource.opentelemetry.io/";
 
 // The controller of a pod (such as a ReplicaSet), and the controller of this controller (such as a Deployment).
@@ -32,8 +32,8 @@ struct ContainerEntity {
   bool has_ended = false;  // true: of the run before the last restart
 };
 
-// Adds to `left_out` the number of labels, annotations and container ids that were left out, because they exceeded a
-// limit or were malformed.
+// The Make functions return the entities of an object. They add to `left_out` the number of labels, annotations and
+// container ids that were left out, because they exceeded a limit or were malformed.
 Entity MakePod(const KubeObject& pod, const OwnerChain& owners, uint64_t& left_out);
 std::vector<ContainerEntity> MakeContainers(const KubeObject& pod, uint64_t& left_out);
 // Makes the entity of a workload: a Deployment or another owner of pods. `word` must be OwnerWord of its kind.

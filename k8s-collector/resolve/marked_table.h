@@ -31,7 +31,7 @@ class MarkedTable {
   void Erase(std::string_view key) {
     if (const auto found = entries_.find(ToAbsl(key)); found != entries_.end()) entries_.erase(found);
   }
-  // Removes the items without a mark, and calls `gone(key, value)` for each.
+  // Removes the items that were not put since BeginList, and calls `gone(key, value)` for each.
   template <typename Gone>
   void EndList(Gone gone) {
     for (auto it = entries_.begin(); it != entries_.end();) {

@@ -70,7 +70,8 @@ PodResolver::PodResolver(Options options, intake::MetadataFeed& feed, const Cloc
                                    "Objects that the API server sent without a name or a uid.")),
       duplicates_(metrics.AddCounter(
           "tributary_k8s_duplicate_containers_total",
-          "Container ids that two pods claimed; the container then belongs to the first of these pods.")),
+          "Times that a pod named a container id that an earlier pod had named; the container belongs to the earlier "
+          "pod.")),
       rollouts_total_(
           metrics.AddCounter("tributary_k8s_rollouts_total", "Rollouts of workloads that k8s-collector noticed.")),
       rollouts_(turned_away_) {

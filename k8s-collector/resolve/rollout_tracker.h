@@ -15,7 +15,7 @@ namespace tributary {
 
 // The version of the program that a pod runs.
 struct PodVersion {
-  std::string hash;    // of its template: pod-template-hash, controller-revision-hash; else of the fields below
+  std::string hash;    // label pod-template-hash, else controller-revision-hash, else a hash of the fields below
   std::string images;  // of its containers, sorted, separated by commas
   std::string service_version;
 
@@ -26,15 +26,16 @@ PodVersion VersionOf(const KubeObject& pod);
 // Detects rollouts from the versions of pods: a workload begins to run another version. The first version that is seen
 // of a workload is not a rollout. A return to an earlier version is a rollout.
 //
-// It decides as follows which of two versions is newer. For a Deployment, it compares the numbers (revisions) that the
-// Deployment's controller gives to ReplicaSets. An old ReplicaSet that is used again gets a new number. For other
-// workloads, the version of the pod that was created last is newer. Not thread-safe.
+// The tracker decides as follows which of two versions is newer. For a Deployment, it compares the numbers (revisions)
+// that the Deployment's controller gives to ReplicaSets. An old ReplicaSet that is used again gets a new number. For
+// other workloads, the version of the pod that was created last is newer. Not thread-safe.
 class RolloutTracker {
  public:
   static constexpr size_t kWorkloadsMax = 50'000;
   static constexpr size_t kSeenMax = 16;       // remembered hashes per workload
   static constexpr size_t kHeldMax = 200'000;  // waiting sightings
 
+  // The fact that a pod of a workload runs a version.
   struct Sighting {
     std::string kind, name_space, name, uid;  // of the workload; kind: "Deployment"
     PodVersion version;

@@ -19,7 +19,7 @@ namespace tributary {
 class ApiReplay {
  public:
   // Opens the files of the recording in `directory`. Returns NotFound if there are none. Returns InvalidArgument, with
-  // the file and line in the message, if a first line is malformed. Later lines are read during Run.
+  // the file and line in the message, if the first line of a file is malformed. Later lines are read during Run.
   static absl::StatusOr<std::unique_ptr<ApiReplay>> Open(const std::string& directory);
   ~ApiReplay();
 

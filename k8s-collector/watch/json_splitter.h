@@ -17,7 +17,7 @@ class JsonSplitter {
  public:
   enum class Shape {
     kObjects,  // one object after the other: a watch
-    kItems,    // one object: the objects of its array "items", and the rest of it without them
+    kItems,    // one object with an array "items": `take` gets the array's objects, rest() returns the other parts
   };
   static constexpr size_t kRestBytesMax = 64u << 10;
   using Take = std::function<bool(std::string_view object)>;

@@ -14,7 +14,7 @@ struct KubeObject {
   static constexpr size_t kLabelsMax = 256;      // and as many annotations
   static constexpr size_t kTextBytesMax = 4096;  // of one label, annotation, image, …
   static constexpr size_t kOwnersMax = 16;
-  static constexpr size_t kContainersMax = 256;  // of each of the lists below
+  static constexpr size_t kContainersMax = 256;  // from each list of the API object, such as initContainers
 
   using Texts = std::vector<std::pair<std::string, std::string>>;
 
@@ -45,7 +45,7 @@ struct KubeObject {
   std::vector<Container> containers;
   std::vector<ContainerStatus> statuses;
 
-  size_t left_out = 0;  // labels and the like beyond the limits above
+  size_t left_out = 0;  // labels, annotations, owners and containers beyond the limits above
 
   // Returns the value of `key`, or "" if `texts` does not contain it.
   static std::string_view Find(const Texts& texts, std::string_view key) {

@@ -47,7 +47,7 @@ absl::StatusOr<YAML::Node> Named(const YAML::Node& root, const char* list, const
       if (Scalar(entry, "name") == name && entry[key] && entry[key].IsMap()) return entry[key];
     }
   }
-  return Invalid(fmt::format("it has no {} named \"{}\"", key, name));
+  return Invalid(fmt::format("the kubeconfig has no {} named \"{}\"", key, name));
 }
 
 class KubeconfigReader {
@@ -56,9 +56,9 @@ class KubeconfigReader {
 
   absl::StatusOr<ApiAccess> Read(const std::string& text, std::string context) const {
     const YAML::Node root = YAML::Load(text);
-    if (!root.IsMap()) return Invalid("it is not a kubeconfig");
+    if (!root.IsMap()) return Invalid("the file is not a kubeconfig");
     if (context.empty()) context = Scalar(root, "current-context");
-    if (context.empty()) return Invalid("it has no current-context: choose a context with --context");
+    if (context.empty()) return Invalid("the kubeconfig has no current-context: choose a context with --context");
     ASSIGN_OR_RETURN(const YAML::Node chosen, Named(root, "contexts", "context", context));
     ASSIGN_OR_RETURN(const YAML::Node cluster, Named(root, "clusters", "cluster", Scalar(chosen, "cluster")));
     ApiAccess access;
@@ -85,8 +85,9 @@ class KubeconfigReader {
   absl::Status TakeUser(const YAML::Node& user, ApiAccess& access) const {
     if (user["exec"] || user["auth-provider"]) {
       return Invalid(
-          "its user gets credentials from a program (exec or auth-provider), and k8s-collector runs no programs: use a "
-          "token, a tokenFile or a client certificate, for example of a service account (docs/k8s-collector.md)");
+          "the kubeconfig's user gets credentials from a program (exec or auth-provider), and k8s-collector runs no "
+          "programs: use a token, a tokenFile or a client certificate, for example of a service account "
+          "(docs/k8s-collector.md)");
     }
     for (const char* key : {"username", "password", "as", "as-uid"}) {
       if (!Scalar(user, key).empty()) return Invalid(fmt::format("the user's {} is not supported", key));

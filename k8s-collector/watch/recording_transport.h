@@ -18,8 +18,8 @@ class RecordingTransport : public ApiTransport {
  public:
   static constexpr uint64_t kBytesMax = 1u << 30;
 
-  // Creates the directory if it does not exist. Returns AlreadyExists if it already contains a recording, and otherwise
-  // the errors of ErrnoStatus.
+  // Creates the directory if it does not exist. Returns AlreadyExists if the directory already contains a recording, or
+  // another error of ErrnoStatus if a file cannot be created.
   static absl::StatusOr<std::unique_ptr<RecordingTransport>> Open(const std::string& directory, ApiTransport& below,
                                                                   const Clock& clock);
   ~RecordingTransport() override;

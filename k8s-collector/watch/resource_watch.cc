@@ -180,7 +180,7 @@ void ResourceWatch::EndWatch(const absl::Status& transport, MonotonicNs now) {
     backoff_ns_.Reset();
     due_.value = now.value + Jittered(options_.backoff_min_ns / 4, random_);
   } else {
-    Fail(WatchFailure::kServer, "watch: the API server ended the watch at once", now);
+    Fail(WatchFailure::kServer, "watch: the API server ended the watch within 10 s, before any event", now);
   }
 }
 

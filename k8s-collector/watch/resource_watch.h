@@ -41,7 +41,7 @@ class ResourceWatch {
     int64_t page_objects = 500;
     int64_t backoff_min_ns = kNsPerSecond;
     int64_t backoff_max_ns = 30 * kNsPerSecond;
-    int64_t refused_retry_ns = kNsPerMinute;        // maximum, after 403 and 404
+    int64_t refused_retry_ns = kNsPerMinute;        // maximum back-off after kRefusalsMax refusals
     int64_t retry_after_max_ns = 5 * kNsPerMinute;  // maximum of a server's Retry-After
     int64_t list_silence_ns = kNsPerMinute;
     int64_t watch_silence_ns = 150 * kNsPerSecond;  // servers send a bookmark every minute

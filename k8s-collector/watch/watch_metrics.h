@@ -14,7 +14,7 @@ enum class WatchFailure : uint8_t {
   kUnauthorized,  // 401
   kForbidden,     // 403
   kNotServed,     // 404
-  kExpired,       // 410, as a status or as an event: list again
+  kExpired,       // status 400 or 410, or an event with code 410: list again
   kThrottled,     // 429
   kServer,        // other statuses and errors
   kMalformed,     // not an answer of this API

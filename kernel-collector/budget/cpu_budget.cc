@@ -39,8 +39,8 @@ CpuBudget::CpuBudget(const Options& options, const Clock& clock, Metrics& metric
                       "Current sampling rate: samples per second on each busy CPU; --cpu-budget may have lowered it",
                       /*is_counter=*/false, {}, [shown = shown_] { return Hz(shown->period_ns); });
   metrics.AddCallback("tributary_collector_cpu_share",
-                      "Share of the node's CPU time that the collector used during the last complete measurement; 0 "
-                      "before the first measurement",
+                      "Share of the node's CPU time that the collector and its BPF programs used during the last "
+                      "complete measurement of 5 s; 0 before the first measurement",
                       /*is_counter=*/false, {}, [shown = shown_] { return shown->share.load(); });
   metrics.AddCallback(
       "tributary_collector_process_cpu_seconds_total", "CPU time of the collector's process and its child processes",

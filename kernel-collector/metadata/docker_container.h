@@ -13,7 +13,7 @@ namespace tributary {
 constexpr size_t kContainerLabelsMax = 64;
 
 struct DockerContainer {
-  std::string image_id;  // "sha256:…"; identifies the image to ask for the data that the container's document lacks
+  std::string image_id;  // "sha256:…"; the image's document has data that the container's document lacks
   Attributes attributes;
   size_t labels_left_out = 0;
 };

@@ -19,7 +19,7 @@ constexpr size_t kWaitingWithoutDockerMax = 256;
 
 Counter& Requests(Metrics& metrics, const char* result) {
   return metrics.AddCounter("tributary_collector_docker_containers_total",
-                            "Containers for which the collector needed metadata from Docker, by result",
+                            "How often the collector needed the metadata of a container from Docker, by result",
                             {{"result", result}});
 }
 

@@ -24,8 +24,8 @@ namespace tributary {
 // container is first sampled. If Docker does not answer, the request is repeated. So the cost depends on the number of
 // sampled containers, not on the number of running containers. Once a minute, requests the list of running containers
 // to find out which containers have ended. Requests one container at a time, at most 50 per second. While Docker does
-// not answer, it pauses for up to a minute between requests. Stores at most kContainersMax containers. Containers above
-// the limit are counted and not requested. Loop thread only; requests run on `executor`.
+// not answer, there is a pause of up to a minute between requests. Stores at most kContainersMax containers. Containers
+// above the limit are counted and not requested. Loop thread only; requests run on `executor`.
 class DockerMetadata {
  public:
   static constexpr size_t kContainersMax = 4096;

@@ -14,7 +14,8 @@ absl::StatusOr<std::string> HostFiles::Read(const std::string& path, size_t byte
     auto file = OpenRegularFileIn(root, path);
     if (file.ok()) return ReadWholeFile(file->get(), bytes_max, path);
   }
-  return Error(absl::StatusCode::kNotFound, fmt::format("read {}: this host has no such file", path));
+  return Error(absl::StatusCode::kNotFound,
+               fmt::format("read {}: this host has no such file, or the file cannot be opened", path));
 }
 
 std::string HostFiles::FirstLine(const std::string& path) const {

@@ -131,7 +131,8 @@ absl::StatusOr<HttpEndpoint> ParseHttpEndpoint(std::string_view url) {
     if (parsed.ok()) endpoint = {.address = std::move(parsed->host), .port = parsed->port};
   }
   if (endpoint.port != 0 && MakeAddress(endpoint).ok()) return endpoint;
-  return Error(absl::StatusCode::kInvalidArgument, "must be http://ADDRESS or http://ADDRESS:PORT");
+  return Error(absl::StatusCode::kInvalidArgument,
+               "must be http://ADDRESS or http://ADDRESS:PORT, with a numeric IP address");
 }
 
 absl::StatusOr<HttpResponse> HttpExchange(const HttpEndpoint& endpoint, const HttpRequest& request,

@@ -104,7 +104,7 @@ absl::Status HttpResponseReader::ChooseBody() {
     part_ = Part::kDone;
   } else if (!coding.empty()) {
     if (coding != "chunked" || !length.empty())
-      return Bad("a Transfer-Encoding other than chunked, or one together with a Content-Length");
+      return Bad("the Transfer-Encoding is not chunked, or the answer has a Content-Length, too");
     part_ = Part::kChunkSize;
   } else if (!length.empty()) {
     const std::optional<uint64_t> bytes = ParseNumber<uint64_t>(length);

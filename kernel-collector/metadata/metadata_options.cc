@@ -43,7 +43,9 @@ absl::Status CheckAttributes(std::string_view text) {
     const Attributes attributes = DecodeAttributes(pair);
     if (attributes.empty() || attributes[0].key.size() > kAttributeKeyBytesMax || !IsUtf8(attributes[0].key) ||
         !CheckLabel(attributes[0].value).ok()) {
-      return Invalid("must be KEY=VALUE, or several pairs KEY=VALUE, separated by commas");
+      return Invalid(
+          "must be KEY=VALUE, or several pairs KEY=VALUE, separated by commas; keys and values must be UTF-8 text, and "
+          "not too long");
     }
     if (pair.size() == rest.size()) return absl::OkStatus();
     rest.remove_prefix(pair.size() + 1);

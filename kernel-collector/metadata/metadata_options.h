@@ -13,7 +13,7 @@ namespace tributary {
 // The options for a node's metadata: attributes that the operator sets, and the sources of further attributes.
 struct MetadataOptions {
   std::string host_dir;      // where parts of the host's file system are mounted
-  Attributes resource;       // labels; --resource-attribute takes precedence over them
+  Attributes resource;       // of --labels-* and --resource-attribute; the latter takes precedence
   bool detect_cloud = true;  // true: the firmware shows the cloud; false: use `cloud`
   Cloud cloud = Cloud::kNone;
   std::string cloud_endpoint;  // "": the usual endpoint of the cloud

@@ -11,7 +11,8 @@ namespace tributary {
 // Functions for the two perf events of every CPU (perf_event_open(2)). NotFound: the CPU is not online.
 // PermissionDenied, Unimplemented: see ExplainPerfEventError.
 
-// Opens a cpu-clock perf event for all tasks on `cpu`. It runs `program_fd` every `period_ns`. It is created disabled.
+// Opens a cpu-clock perf event for all tasks on `cpu`. The event runs the BPF program `program_fd` every `period_ns`.
+// The event is created disabled.
 absl::StatusOr<Fd> OpenSamplingEvent(int cpu, uint64_t period_ns, int program_fd);
 
 // Opens the sideband's event, a perf event of type dummy. Its ring gets a record for each executable mapping, new

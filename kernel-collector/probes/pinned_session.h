@@ -52,9 +52,9 @@ class PinnedSession {
   void ForgetPredecessor(const SampleCounts& taken_over);
 
   // Stores a session in one of kSlots slots. `share`: the samples and losses that its acknowledged batches have
-  // reported so far. `asked`: whether anything was sent in the session. Call it with `asked` = true before the first
-  // send, because a reducer may store a batch although its acknowledgement never arrives. Call it after every
-  // acknowledgement. Costs one system call, about 1 µs.
+  // reported so far. `asked`: whether anything was sent in the session, or is about to be sent. Call Set with `asked` =
+  // true before the first send, because a reducer may store a batch although its acknowledgement never arrives. Call
+  // Set after every acknowledgement. Costs one system call, about 1 µs.
   void Set(size_t slot, const Predecessor::Share& share, bool asked);
 
   // Call it when sampling has ended. `undelivered`: whether a captured sample was neither delivered nor stored in the

@@ -12,8 +12,8 @@
 
 namespace tributary {
 
-// The counts of earlier collectors that were killed, or that stopped before all samples were delivered. They are not
-// yet reported to a reducer. The counts come from the BPF maps that the earlier collectors left pinned. Several
+// The counts of earlier collectors that were killed, or that stopped before all samples were delivered. These counts
+// are not yet reported to a reducer. They come from the BPF maps that the earlier collectors left pinned. Several
 // collectors may end this way before a reducer can be reached. Their counts are then added up.
 //
 // A sample that is neither attributed to a session nor in the spool was either never sent, or was sent and not
@@ -37,10 +37,10 @@ struct Predecessor {
 
 // Returns the data of the earlier collectors that `owner` had not yet reported, plus the data of `owner` itself.
 // `owner` has ended, and `counters` are its last counters. A session in which nothing was sent is left out, because no
-// reducer knows it. It is kept in two cases: if no other session is left to account for the samples, or if an earlier
-// report may have named this session as the one that accounts for them. If there are more shares than fit, the oldest
-// is dropped. Its attributed samples are subtracted from the captured samples, because they are already stored or
-// counted as lost. Samples of that session that were not acknowledged may then count twice.
+// reducer knows it. Such a session is kept in two cases: if no other session is left to account for the samples, or if
+// an earlier report may have named this session as the one that accounts for them. If there are more shares than fit,
+// the oldest is dropped. Its attributed samples are subtracted from the captured samples, because they are already
+// stored or counted as lost. Samples of that session that were not acknowledged may then count twice.
 trib_session_ended AddEnded(const trib_session& owner, const Accounting& counters);
 // Returns the data that stays in the pins after earlier collectors were reported. `captured`: the samples and losses of
 // earlier collectors that the owner's own sessions have reported, and that count as captured by the owner. `stopped` is

@@ -18,7 +18,7 @@ struct Machine {
 };
 
 // Reads the features of the running machine. Never fails. If the kernel release or the pid namespace cannot be read,
-// CheckMachine accepts it. Other features that cannot be read count as missing.
+// CheckMachine does not complain about it. Other features that cannot be read count as missing.
 Machine ReadMachine();
 
 // Returns an error if a feature is missing. Unimplemented: the kernel is older than 5.10. PermissionDenied: a

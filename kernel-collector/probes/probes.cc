@@ -139,7 +139,7 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
   for (uint32_t i = 0; i < counters->contexts(); ++i) {
     const auto context = static_cast<trib_context>(i);
     metrics.AddCallback("tributary_collector_sampling_seconds_total",
-                        "Time that BPF sampling programs ran, on all CPUs, by the context in which they ran",
+                        "Time of the runs of BPF programs that took a sample, on all CPUs, by the context of the run",
                         /*is_counter=*/true, {{"context", std::string(ContextName(context))}}, [counters, context] {
                           return static_cast<double>(counters->Read(TRIB_RUN_NS, context)) / kNsPerSecond;
                         });

@@ -143,7 +143,8 @@ class Probes {
   // Sets another sampling period. Every CPU begins a new period. Each sample contains the period with which it was
   // taken. Makes a few system calls per CPU, spread over at most 2 ms, and blocks for this time.
   virtual absl::Status SetPeriod(uint64_t period_ns) = 0;
-  // Returns the time that the sampling program has run since Open, summed over CPUs.
+  // Returns the run time of the sampling program since Open, summed over CPUs. Runs that take no sample, such as those
+  // on idle CPUs, do not count.
   virtual uint64_t ReadRunNs() = 0;
 };
 

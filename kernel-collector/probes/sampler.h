@@ -43,7 +43,7 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
 
   int program_fd() const;
-  // Passes every record that was in the rings when the call began to `visit`: first samples without a copy of the
+  // Passes to `visit` every record that was in the rings when the call began: first samples without a copy of the
   // stack, then samples with a copy. From each ring, reads at most as many bytes as the ring can contain. Returns the
   // number of well-formed records.
   size_t Drain(const std::function<void(const SampleRecord&)>& visit);

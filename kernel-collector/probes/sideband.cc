@@ -46,7 +46,8 @@ struct Sideband::Ring {
 Sideband::Sideband(Metrics& metrics, int wakeups)
     : wakeups_(wakeups),
       lost_(metrics.AddCounter("tributary_collector_sideband_lost_events_total",
-                               "Process events (fork, exec, mmap, exit) lost because a CPU's ring buffer was full; the "
+                               "Process events (fork, exec, mmap, exit and others) lost because a CPU's ring buffer "
+                               "was full, plus 1 each time that CPUs came online before they had a ring buffer; the "
                                "collector then reads mappings from /proc again")),
       bad_(metrics.AddCounter("tributary_collector_sideband_bad_records_total",
                               "Process events that were dropped because they were malformed")) {}

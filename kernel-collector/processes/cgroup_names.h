@@ -38,7 +38,7 @@ class CgroupNames {
     std::string proc_root = "/proc";
     std::string cgroup_root = "/sys/fs/cgroup";
     std::string cgroup_v1;     // the controller of the v1 hierarchy in samples, such as "memory"; "": none
-    bool takes_events = true;  // OnMade reports the unified hierarchy's cgroups
+    bool takes_events = true;  // false: OnMade does nothing, because the events are about a v1 hierarchy
   };
 
   // The cgroup ids in the unified hierarchy and in the v1 hierarchy; 0: none.

@@ -24,7 +24,7 @@ void CodeFile::AddLocation(FileLocation location) {
 
 CodeFileTable::CodeFileTable(Metrics& metrics)
     : refused_(metrics.AddCounter("tributary_collector_executables_refused_total",
-                                  "Mapped files that were ignored, because the table of files was full")) {}
+                                  "How often a mapped file was ignored, because the table of files was full")) {}
 
 CodeFilePtr CodeFileTable::Intern(const FileKey& key, FileLocation location) {
   if (!key.known()) return nullptr;

@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<ElfFile>> OpenIdentified(const std::string& proc_
 
 absl::StatusOr<OwnVdso> ReadOwnVdso() {
   uint64_t start = getauxval(AT_SYSINFO_EHDR);
-  if (start == 0) return Error(absl::StatusCode::kNotFound, "vdso: this kernel has none");
+  if (start == 0) return Error(absl::StatusCode::kNotFound, "vdso: this kernel provides no vdso");
   ASSIGN_OR_RETURN(std::string maps, ReadSmallFile("/proc/self/maps", 16u << 20));
   OwnVdso vdso;
   ParseMaps(maps, [&](const MapsEntry& entry) {

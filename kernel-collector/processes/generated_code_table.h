@@ -57,7 +57,7 @@ class GeneratedCodeTable {
  private:
   struct Entry {
     uint64_t begin = 0, end = 0;
-    bool end_known = false;  // from an event; kallsyms only shows where the next code begins
+    bool end_known = false;  // false: `end` may be too high, because kallsyms only shows where the next code begins
     MonotonicNs from, gone;  // gone 0: still loaded
     CodeFilePtr file;
     uint64_t merged = 0;  // number of the last Merge that listed the code

@@ -41,7 +41,7 @@ class KernelCode {
   struct Options {
     std::string proc_root = "/proc", sys_root = "/sys";
     std::function<std::vector<BpfCode>()>
-        list_bpf;  // the programs' lengths; called on the thread that reads kallsyms. Empty: none
+        list_bpf;  // lists the BPF programs with their lengths; called on the thread that reads kallsyms; may be empty
   };
   KernelCode(Options options, Executor& executor, const Clock& clock, Metrics& metrics);
 

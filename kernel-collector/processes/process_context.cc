@@ -179,7 +179,7 @@ absl::StatusOr<ProcessContext> ReadProcessContext(const std::string& proc_root, 
   const std::string process = fmt::format("{}/{}", proc_root, pid.value);
   ASSIGN_OR_RETURN(const std::string maps, ReadSmallFile(process + "/maps", kMapsBytesMax));
   const auto address = FindProcessContext(maps);
-  if (!address) return Error(absl::StatusCode::kNotFound, "process context: the process has none");
+  if (!address) return Error(absl::StatusCode::kNotFound, "process context: the process publishes no process context");
   ASSIGN_OR_RETURN(Fd memory, OpenRegularFile(process + "/mem"));
   for (int i = 0; i < kTriesMax; ++i) {
     Header header, after;

@@ -32,10 +32,10 @@ absl::StatusOr<ProcessContext> DecodeProcessContext(std::string_view message);
 // such mapping.
 std::optional<uint64_t> FindProcessContext(std::string_view maps);
 
-// Finds a process's context and reads it. NotFound: the process publishes no context. InvalidArgument: the published
-// data is malformed. Unavailable: the process was changing the data during the call. Other errors: the process has
-// ended, or its files in /proc cannot be read. A call reads the list of the process's mappings, which takes some 200
-// µs. The process can delay the call without limit, because its memory may be mapped from a file system that does not
+// Finds a process's context and reads it. NotFound: the process publishes no context, or has ended. InvalidArgument:
+// the published data is malformed. Unavailable: the process was changing the data during the call. Other errors: the
+// process's files in /proc cannot be read. A call reads the list of the process's mappings, which takes some 200 µs.
+// The process can delay the call without limit, because its memory may be mapped from a file system that does not
 // answer.
 absl::StatusOr<ProcessContext> ReadProcessContext(const std::string& proc_root, Pid pid);
 

@@ -17,7 +17,8 @@ bool IsPartOf(const MapsEntry& entry, const Mapping& known) {
 ProcessTable::ProcessTable(CodeFileTable& executables, Metrics& metrics)
     : executables_(executables),
       refused_(metrics.AddCounter("tributary_collector_processes_refused_total",
-                                  "Processes that were ignored, because the table of processes was full")),
+                                  "How often a process was not added to the table of processes, because the table was "
+                                  "full; its samples are kept")),
       mappings_refused_(metrics.AddCounter("tributary_collector_mappings_refused_total",
                                            "Mappings that were ignored, because their process had too many mappings")) {
 }

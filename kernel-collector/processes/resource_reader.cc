@@ -43,7 +43,8 @@ ResourceReader::ResourceReader(Options options, Executor& executor, const Clock&
                                            "How often an OpenTelemetry process context was malformed")),
       dropped_(metrics.AddCounter(
           "tributary_collector_resource_attributes_dropped_total",
-          "Attributes of processes (OTEL_*) that were dropped, because they exceeded a limit or were not text")) {}
+          "Attributes from the environments and OpenTelemetry process contexts of processes that were dropped, because "
+          "they exceeded a limit or were not text")) {}
 
 void ResourceReader::Want(const ProcessRunPtr& run, MonotonicNs now, const ProcessTable& processes) {
   // /proc shows nothing any more for a run that has ended or that an exec has replaced.

@@ -24,7 +24,7 @@ struct PageRows {
 };
 
 // Splits `rows`, a result of UnwindSource::Compile for `page_count` pages. Rows that are out of order are left out.
-// Bytes before the first row get the NONE rule.
+// Bytes before the first row get the NONE rule (walk by frame pointers).
 PageRows CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDictionary& dictionary);
 
 // Writes the rows to the pool at `first_row`, where no walk reads yet, and then the page entries. The walk in the

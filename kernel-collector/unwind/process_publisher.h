@@ -13,10 +13,10 @@
 
 namespace tributary {
 
-// Publishes the mappings of sampled processes to the stack walk in the kernel, as one table per process. A forked child
-// shares its parent's table until the mappings of one of them change. When there is no space for another table or
-// process, the processes that were not sampled for the longest time are evicted, and counted. A table's space is reused
-// only after a grace period (UnwindMaps::WaitGrace). Loop thread only.
+// Publishes the mappings of sampled processes to the stack walk in the kernel. Each process has a table of mappings. A
+// forked child shares its parent's table until the mappings of one of them change. When there is no space for another
+// table or process, the processes that were not sampled for the longest time are evicted, and counted. A table's space
+// is reused only after a grace period (UnwindMaps::WaitGrace). Loop thread only.
 class ProcessPublisher {
  public:
   ProcessPublisher(UnwindMaps& maps, UnwindTables& tables, Executor& executor, const Clock& clock, Metrics& metrics);
@@ -32,8 +32,8 @@ class ProcessPublisher {
   // Call it when the kernel has walked a stack of the process with its table. This delays the process's eviction.
   void Touch(Pid pid, MonotonicNs time);
 
-  // Returns the time of the event or scan that reported the newest mapping in that table. Returns nullopt if the table
-  // was replaced long ago.
+  // Returns the time of the event or scan that reported the newest mapping in a published table. `table`: its number
+  // (trib_sample.table). Returns nullopt if the table was replaced long ago.
   std::optional<MonotonicNs> MadeAt(uint32_t table) const;
 
   size_t processes() const;

@@ -9,9 +9,9 @@
 namespace tributary {
 
 // Assigns numbers to unwind rules. All executables share one dictionary. It has 65,536 numbers; all executables of a
-// Debian system together need about 5,000. Number 0 is the NONE rule. Rules are never removed. When the dictionary is
-// full, a new rule gets the number of the BAD rule, and is counted. A walk then stops at code with this rule, and the
-// sample's ending shows it. Loop thread only.
+// Debian system together need about 5,000. Number 0 is the NONE rule (walk by frame pointers). Rules are never removed.
+// When the dictionary is full, a new rule gets the number of the BAD rule, and is counted. A walk then stops at code
+// with this rule, and the sample's ending shows it. Loop thread only.
 class RuleDictionary {
  public:
   // `rules` is the array that the walk in the kernel reads (UnwindMaps::rules). It must be all zero, and must outlive

@@ -44,7 +44,8 @@ SandboxedCompiler::SandboxedCompiler(std::string proc_root, Spawn spawn, Metrics
       spawn_(std::move(spawn)),
       timeout_ms_(timeout_ms),
       deaths_(metrics.AddCounter("tributary_collector_unwind_parser_deaths_total",
-                                 "Parser processes that died or were killed while they compiled unwind rows")) {}
+                                 "Processes for parsing unwind information that failed while they parsed or were idle, "
+                                 "or were killed because they gave no answer in time or a malformed answer")) {}
 
 void SandboxedCompiler::Tidy() {
   if (child_.Reap() == false) deaths_.Add();
@@ -99,7 +100,8 @@ UnwindCompiler::Result SandboxedCompiler::Compile(const Request& request) {
   if (exchange == Exchange::kAnswered) return result;
   child_.Stop();
   deaths_.Add();
-  return fail(Error(absl::StatusCode::kInternal, "the parser process died while it read this file"));
+  return fail(Error(absl::StatusCode::kInternal,
+                    "the parser process died while it read this file, took too long, or sent an invalid answer"));
 }
 
 SandboxedCompiler::Exchange SandboxedCompiler::Ask(const Request& request, int file, Result* result) {

@@ -14,10 +14,10 @@
 namespace tributary {
 
 // Parses unwind information in a separate, sandboxed process (base/sandbox.h), the parser. The parser is started when
-// it is needed, ends when it is idle, and is killed when it takes too long. If it dies during a request, the request
-// fails, or is repeated once with a new parser. After a failure, the next request starts a new parser. The collector
-// opens the files and passes them to the parser, because the sandbox does not allow it to open files. Worker thread
-// only.
+// it is needed, ends when it is idle, and is killed when it takes too long. If the parser dies before a request has
+// passed the file to it, the request is repeated once with a new parser. If it dies after that, the request fails, and
+// the next request starts a new parser. The collector opens the files and passes them to the parser, because the
+// sandbox does not allow the parser to open files. Worker thread only.
 class SandboxedCompiler : public UnwindCompiler {
  public:
   using Spawn = std::function<absl::StatusOr<ChildProcess>()>;

@@ -13,8 +13,8 @@ struct UnwindMetrics {
             "tributary_collector_unwind_units_evicted_total",
             "4 MiB units of code whose unwind rows were removed from the kernel to make room for other units")),
         units_failed(metrics.AddCounter("tributary_collector_unwind_units_failed_total",
-                                        "4 MiB units of code whose unwind rows could not be compiled; frames in this "
-                                        "code are walked by frame pointers for a minute")),
+                                        "4 MiB units of code whose unwind rows could not be compiled or loaded; frames "
+                                        "in this code are walked by frame pointers for a minute")),
         compile_ns(
             metrics.AddDurationCounter("tributary_collector_unwind_compile_seconds_total",
                                        "CPU time that was spent on compiling unwind information to unwind rows")),
@@ -24,9 +24,10 @@ struct UnwindMetrics {
         requests_refused(metrics.AddCounter(
             "tributary_collector_unwind_requests_refused_total",
             "How often a request to compile a 4 MiB unit of code was refused, because too many units were waiting")),
-        executables_refused(metrics.AddCounter(
-            "tributary_collector_unwind_executables_refused_total",
-            "How often an executable got no unwind rows, because the kernel's map of code pages was full")),
+        executables_refused(metrics.AddCounter("tributary_collector_unwind_executables_refused_total",
+                                               "How often an executable got no unwind rows, because the kernel's map "
+                                               "of code pages was full, or because the executable's code spans 1 GiB "
+                                               "or more")),
         chunks_refused(metrics.AddCounter("tributary_collector_unwind_chunks_refused_total",
                                           "How often the kernel refused to allocate memory for unwind rows")),
         rows(metrics.AddGauge("tributary_collector_unwind_rows", "Number of unwind rows in the kernel")),

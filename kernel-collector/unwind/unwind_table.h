@@ -43,7 +43,7 @@ struct UnwindTable {
   static constexpr uint32_t kTouchPages = 1u << TRIB_TOUCH_SHIFT;
 
   ExecutableId id;
-  std::weak_ptr<CodeFile> file;  // the file that last requested a unit; weak, as the file table counts users
+  std::weak_ptr<CodeFile> file;  // for which a unit was last requested; weak, so CodeFileTable can drop it
   TextPages text;
   uint32_t first_entry = 0;  // index of `text` in UnwindMaps::pages(); begins a touch word
   uint32_t references = 0;   // number of published mapping tables that use the entries

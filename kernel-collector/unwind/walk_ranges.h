@@ -19,8 +19,8 @@ struct WalkRange {
   uint32_t first = 0, count = 0;
   MonotonicNs known_at;                            // when the newest mapping was learned
   std::shared_ptr<const MappingTable::List> list;  // held, so that its address is not reused
-  std::vector<CodeFilePtr> unread;                 // left out, as they are not read yet
-  std::vector<CodeFilePtr> failed;                 // walked by frame pointers while they cannot be read
+  std::vector<CodeFilePtr> unread;                 // files that are not read yet; their mappings are left out
+  std::vector<CodeFilePtr> failed;                 // files that cannot be read; their code is walked by frame pointers
   std::optional<MonotonicNs> refused_at;           // when an executable got no page entries
   std::vector<uint32_t> tables;                    // UnwindTables::Reserve
   uint32_t users = 0;

@@ -75,7 +75,8 @@ SymbolMaker::SymbolMaker(Spawn spawn, Metrics& metrics, int timeout_ms)
     : spawn_(std::move(spawn)),
       timeout_ms_(timeout_ms),
       deaths_(metrics.AddCounter("tributary_collector_symbol_maker_deaths_total",
-                                 "Processes that died or were killed while they made a symbol table")),
+                                 "Processes for making symbol tables that failed while they made a table or were idle, "
+                                 "or were killed because a table took over a minute or an answer was malformed")),
       left_out_(metrics.AddCounter("tributary_collector_symbol_entries_left_out_total",
                                    "Symbols and function bounds that were left out of symbol tables, because they "
                                    "exceeded a limit or were unreadable")) {}
@@ -95,7 +96,8 @@ absl::StatusOr<PackedTable> SymbolMaker::Make(const SymbolMakerRequest& request,
   if (!absl::IsCancelled(made.status())) return made;
   deaths_.Add();
   return Error(absl::StatusCode::kInternal,
-               "the process that makes symbol tables died while it read this file, or took too long");
+               "the process that makes symbol tables died while it read this file, took too long, or sent an invalid "
+               "answer");
 }
 
 }  // namespace tributary

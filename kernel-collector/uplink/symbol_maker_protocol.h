@@ -14,7 +14,7 @@ namespace tributary {
 struct SymbolMakerRequest {
   enum Kind : uint32_t {
     kElf = 0,     // the file that comes with the request is the executable
-    kKernel = 1,  // the file is /proc/kallsyms; the collector opened it, because it may see the addresses
+    kKernel = 1,  // the file is /proc/kallsyms; the kernel shows its addresses because the collector opened it
     kModule = 2,  // the file is /proc/kallsyms, as for kKernel; the table is of `module_name`
   };
   static constexpr size_t kModuleNameMax = 64;  // the kernel's own limit, including the zero byte

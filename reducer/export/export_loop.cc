@@ -15,7 +15,9 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
       clock_(clock),
       containers_(options_.metadata_wait_ns),
       random_(static_cast<uint64_t>(clock.Unix().value)),
-      samples_(metrics.AddCounter("tributary_export_samples_total", "Samples that the receiver of the export accepted.",
+      samples_(metrics.AddCounter("tributary_export_samples_total",
+                                  "Samples in requests that the receiver of the export accepted, including samples of "
+                                  "rejected profiles.",
                                   {{"exporter", options_.metric_label}})),
       requests_(metrics.AddCounter("tributary_export_requests_total",
                                    "Requests that the receiver of the export accepted.",
@@ -168,8 +170,10 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
   requests_.Add();
   rejected_profiles_.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_profiles, 0)));
   if ((result.rejected_profiles > 0 || !result.message.empty()) && rejection_log_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("export accepted in part exporter={} rejected_profiles={} message=\"{}\" suppressed={}",
-               options_.cursor_name, result.rejected_profiles, result.message, held);
+    LogWarning(
+        "the receiver of the export rejected profiles or sent a warning exporter={} rejected_profiles={} "
+        "message=\"{}\" suppressed={}",
+        options_.cursor_name, result.rejected_profiles, result.message, held);
   }
   return true;
 }

@@ -20,8 +20,8 @@ namespace tributary {
 
 // Does the work of an exporter, in passes over all shards. For each shard, a pass reads the new samples, holds them
 // back while symbols and metadata may arrive, makes requests, sends them, and saves the cursor. ExportLoop has no
-// thread of its own and never sleeps: ExportThread calls it. It owns the sender. All other objects are borrowed and
-// must outlive it.
+// thread of its own and never sleeps: ExportThread calls it. An ExportLoop owns the sender. All other objects are
+// borrowed and must outlive the ExportLoop.
 class ExportLoop {
  public:
   // One scan reads at most about this many samples. The samples of a full scan are not held back, because more samples

@@ -15,8 +15,9 @@ class ResourceJoiner;
 
 // Sends committed samples from the store to one receiver. It works on its own thread, from construction until
 // destruction. A cursor per shard marks how far the samples were sent. The store keeps the cursors. A cursor moves only
-// after the samples before it were sent. So after a restart, some samples may be sent again, but no sample is skipped.
-// The destructor makes a last pass over the samples that were committed before it began. It returns within 5 s, even if
+// after the samples before it were sent. So after a restart, some samples may be sent again, but no sample is skipped,
+// unless the store has deleted it meanwhile. Samples that the receiver refuses for good count as sent. The destructor
+// makes a last pass over the samples that were committed before the destructor began. It returns within 5 s, even if
 // samples are unsent. The reducer sends these samples after its next start.
 class Exporter {
  public:

@@ -18,8 +18,8 @@
 namespace tributary {
 
 // A copy of the samples that one shard committed after a cursor, with all data from the store that is needed to send
-// them. Because it is a copy, the store is not blocked while the exporter waits for symbols and sends requests. It uses
-// about 50 bytes of memory per sample. Used by one thread.
+// them. Because it is a copy, the store is not blocked while the exporter waits for symbols and sends requests. A scan
+// uses about 50 bytes of memory per sample. Used by one thread.
 class ShardScan {
  public:
   ShardScan() = default;
@@ -62,7 +62,7 @@ class ShardScan {
   absl::flat_hash_map<store::ThreadNo, store::ThreadRow> threads_;
   absl::flat_hash_map<store::StringId, std::string> own_;  // own attributes of samples, as they arrived
   size_t own_bytes_ = 0;
-  absl::flat_hash_map<store::StringId, std::string> frame_names_;  // names that frames came with
+  absl::flat_hash_map<store::StringId, std::string> frame_names_;  // names that were sent with frames
   std::vector<store::ExecutableRow> executable_rows_;
   std::map<store::TypeNo, SampleTypeInfo> types_;
   std::map<store::Day, store::Trie> tries_;  // the samples' part of each day's trie

@@ -19,7 +19,7 @@ size_t MemoryOf(const RowBatch& batch);
 // without a batch in the queue may add one batch of any size. The limit is per node and not per session, because a node
 // may open any number of sessions. Source: dynamic thresholds, Choudhury and Hahne 1998.
 //
-// Costs one hash table look-up per batch. Memory is used only for nodes that have batches in the queue. Used by one
+// Costs a few hash table look-ups per batch. Memory is used only for nodes that have batches in the queue. Used by one
 // thread.
 class QueueShare {
  public:

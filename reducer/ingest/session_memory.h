@@ -21,12 +21,12 @@ class SessionMemory {
   struct Entry {
     SessionId id{};
     uint64_t durable_sequence = 0;
-    // True: the writer has the session's definitions of this generation, as counted in `have`.
+    // True: the writer has the session's dictionary number `generation`, with the definitions that `have` counts.
     bool dictionary_held = false;
     uint32_t generation = 0;
     DictionaryCounts have;
     uint32_t refused_generation = 0;              // the store could not use generations up to this one
-    std::vector<ExecutableId> executables;        // of this generation by id, from id 1 on; to ask for their symbols
+    std::vector<ExecutableId> executables;        // of this generation, in the order of their ids, from 1
     std::optional<intake::BatchDecoder> decoder;  // stored while the session has no connection
   };
 

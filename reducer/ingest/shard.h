@@ -20,12 +20,13 @@
 
 namespace tributary::ingest {
 
-// Receives and stores the samples of some of the nodes. A shard has an event loop on its own thread, which owns the
-// sessions of these nodes, and a store-writer thread. A batch goes from the loop to the writer through a bounded queue.
-// If the queue is full, sessions stop reading until the queue has space. After a commit, the writer posts the result to
-// the loop, which sends the acknowledgements. ShardCore makes the decisions; Shard only runs the threads.
+// Receives and stores the samples of some of the nodes. A shard has three threads: an event loop, which owns the
+// sessions of these nodes, a store writer, and a worker that reads and stores symbol tables. A batch goes from the loop
+// to the writer through a bounded queue. If the queue is full, sessions stop reading until the queue has space. After a
+// commit, the writer posts the result to the loop, which sends the acknowledgements. ShardCore makes the decisions;
+// Shard only runs the threads.
 //
-// Call the methods always on the same thread, unless a comment says otherwise.
+// Do not call two methods at the same time, unless a comment says "Any thread".
 class Shard final {
  public:
   struct Options {

@@ -26,10 +26,11 @@ ShardCore::ShardCore(const Dependencies& dependencies, Options options, Callback
       callbacks_(std::move(callbacks)),
       held_back_(metrics_.AddCounter(
           "tributary_reducer_held_back_total",
-          "Times that reading from a collector paused, because the queue of the store writer was full")),
+          "Times that a batch did not fit into the queue of the store writer, because the whole queue was full; "
+          "reading from the collector pauses meanwhile")),
       over_share_(metrics_.AddCounter("tributary_reducer_over_share_total",
-                                      "Times that reading from a collector paused, because its node had used its whole "
-                                      "share of the store writer's queue")),
+                                      "Times that a batch would have exceeded its node's share of the store writer's "
+                                      "queue; reading from the collector pauses meanwhile")),
       memory_(options_.sessions_remembered_max),
       share_(options_.queue),
       tick_(alarms_.NewAlarm([this] { OnTick(); })),
@@ -180,7 +181,7 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   pending.oldest_held = live.oldest_held;
   const size_t memory_bytes = live.batch_bytes = MemoryOf(pending);
   if (!HasRoom(live, memory_bytes))
-    return absl::ResourceExhaustedError("the store writer's queue has no room for the batch");
+    return absl::ResourceExhaustedError("the store writer's queue has no room for the batch of this node");
   // The session's memory must know the batch before the writer owns it.
   Remember(info, pending);
   const std::vector<ClosedSession> ended = pending.closes;

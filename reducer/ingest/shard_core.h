@@ -77,7 +77,7 @@ class ShardCore : private intake::SessionOwner {
     bool held_back = false;      // true: its batch waits, because the queue is full
     bool over_share = false;     // true: its batch waits, because its node has filled its share of the queue
     MetadataSender sender;
-    bool registered = false;  // the connection was reported to the callbacks
+    bool registered = false;  // the connection was reported to `callbacks_` and `options_.metadata`
     SymbolRequests symbols;
     uint64_t asker = 0;  // number of this connection
   };

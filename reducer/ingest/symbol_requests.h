@@ -11,15 +11,15 @@
 
 namespace tributary::ingest {
 
-// Chooses the symbol tables to request from one connected collector. It requests a few tables at a time, so that they
-// arrive soon and no other node needs to send them. About every kRoundNs it checks all executables of the collector
-// again, because a table that was requested from another node may never have arrived. It does no I/O itself. Use it on
-// the loop's thread.
+// Chooses the symbol tables to request from one connected collector. It requests a few tables at a time, so that these
+// tables arrive soon and other nodes need not send them. About every kRoundNs it checks all executables of the
+// collector again, because a table that was requested from another node may never have arrived. It does no I/O itself.
+// Use it on the loop's thread.
 class SymbolRequests {
  public:
   static constexpr size_t kAskedMax = 8;         // unanswered requests at a time
   static constexpr size_t kCandidatesMax = 256;  // per look-up in the symbol store
-  static constexpr size_t kWaitingMax = 16'384;  // Want ignores more; Tick adds them later
+  static constexpr size_t kWaitingMax = 16'384;  // Want ignores further executables; a later Tick adds them
   // A request counts as failed if the collector has sent no part of any table for kAnswerNs, and in any case after
   // kLongestNs.
   static constexpr int64_t kAnswerNs = 180 * kNsPerSecond;
@@ -29,8 +29,9 @@ class SymbolRequests {
   // Adds executables of the collector's node, so that their tables may be requested.
   void Want(const std::vector<ExecutableId>& ids);
 
-  // Returns the executables to look up in the symbol store now. Returns none if none wait, if a look-up is in progress,
-  // or if kAskedMax requests are unanswered. If the result is not empty, the caller must call Chosen after the look-up.
+  // Returns the executables to look up in the symbol store now. Returns an empty list if no executable waits, if a
+  // look-up is in progress, or if kAskedMax requests are unanswered. If the result is not empty, the caller must call
+  // Chosen after the look-up.
   std::vector<ExecutableId> TakeCandidates();
   size_t ask_max() const { return kAskedMax - asked_.size(); }
   // Ends the look-up: the first `considered` candidates were checked, and the tables of `ask` are now requested. The

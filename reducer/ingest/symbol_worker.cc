@@ -12,8 +12,8 @@ SymbolWorker::SymbolWorker(Loop& loop, SymbolStore& symbols, Options options, Me
       symbols_(symbols),
       options_(options),
       dropped_(metrics.AddCounter("tributary_reducer_symbol_uploads_dropped_total",
-                                  "Uploaded symbol tables that were dropped, because too many tables were waiting to "
-                                  "be stored; they are requested again")),
+                                  "Symbol tables from nodes, and answers that a node has no table, that were dropped, "
+                                  "because too many were waiting to be stored; the tables are requested again")),
       queue_(options.queue_max),
       thread_([this] { Run(); }) {}
 

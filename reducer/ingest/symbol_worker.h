@@ -17,8 +17,8 @@
 namespace tributary::ingest {
 
 // The SymbolDesk of one shard. It calls the symbol store on a thread of its own, because the symbol store reads and
-// writes files and the shard's loop must not wait for the disk. Calls that use only the store's SymbolDemand, except
-// Release, run on the loop.
+// writes files and the shard's loop must not wait for the disk. Progress and TakeReleased use only the store's
+// SymbolDemand, in memory, so they run on the loop.
 class SymbolWorker final : public SymbolDesk {
  public:
   struct Options {

@@ -18,7 +18,7 @@ WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter>
       callbacks_(std::move(callbacks)),
       clock_(clock),
       depth_(metrics.AddGauge("tributary_reducer_queue_batches",
-                              "Batches of all shards that wait to be written to the store")),
+                              "Batches of all shards that wait to be committed to the store, or are being committed")),
       failures_(metrics.AddCounter(
           "tributary_reducer_commit_failures_total",
           "Commits to the store that failed and are tried again; if the number grows, the disk is full or broken")),
@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUnt
       LogError("{}: cannot write: {}. Meanwhile, samples wait in the collectors' memory and spools{}", name_,
                Message(store::AdviseOnDamage(outcomes.status())),
                absl::IsResourceExhausted(outcomes.status())
-                   ? "; free disk space, and do not restart the reducer before: on a full disk it does not start"
+                   ? "; free disk space before you restart the reducer: it does not start on a full disk"
                : absl::IsDataLoss(outcomes.status()) ? ""
                                                      : "; check the data directory");
     }

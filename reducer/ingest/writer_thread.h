@@ -19,8 +19,8 @@
 namespace tributary::ingest {
 
 // The store-writer thread of a shard. It commits the waiting batches in groups, and reports the results. If a commit
-// fails (mostly because of a full disk), it retries with growing pauses until the commit succeeds or Stop is called.
-// Until then nothing is acknowledged, and when the queue is full, the sessions stop reading.
+// fails (mostly because of a full disk), the thread retries the commit with growing pauses, until it succeeds or Stop
+// is called. Until then nothing is acknowledged, and when the queue is full, the sessions stop reading.
 class WriterThread final : public BatchWriter {
  public:
   struct Options {

@@ -10,10 +10,10 @@
 
 namespace tributary {
 
-// The set of attribute names that a selector may use. Contains the names in OpenTelemetry's semantic conventions that
-// samples can have, and all names seen in metadata and in processes' own attributes. A query with any other name is
-// answered with an error, because the name is probably misspelt. Holds at most kNamesMax names, including the built-in
-// names. Thread-safe.
+// The set of attribute names that a selector may use. Contains node.id, the names in OpenTelemetry's semantic
+// conventions that samples can have, and all names seen in metadata and in processes' own attributes. A query with any
+// other name is answered with an error, because the name is probably misspelt. Holds at most kNamesMax names, including
+// the built-in names. Thread-safe.
 class AttributeNames {
  public:
   static constexpr size_t kNamesMax = 8192;

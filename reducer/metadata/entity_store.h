@@ -25,7 +25,7 @@ class EntityStore {
     EntityKind kind{};
     std::string id;
     bool used = false;
-    bool ended_unseen = false;  // first reported after its end: Save keeps the states already stored
+    bool ended_unseen = false;  // first reported after its end; Save ignores the row if the entity is already stored
     std::vector<EntityTimeline::State> states;
   };
   // Saves all rows in one transaction. For each entity, deletes the stored states that begin at or after the row's

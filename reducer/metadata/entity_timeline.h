@@ -20,7 +20,9 @@ struct FoundEntity {
 
 // The states of one entity over time. A new report is valid from its `from` on. It replaces all states that earlier
 // reports set for times after `from`. So a sender may correct an earlier report, and may send the entity's history
-// again. A reported time after `now` counts as `now`.
+// again. A reported time after `now` counts as `now`. If a report has no time (`from` is 0) and the timeline has no
+// states, the new state begins at kTimeBegin. If it only adds attributes to the last state, it begins when the last
+// state began. Otherwise it begins at `now`.
 //
 // Metadata may arrive after the first samples of an entity, and samples may arrive after the entity's end. So Find
 // returns the first state for all earlier times too, and the last state for times after the entity's end. This is safe,

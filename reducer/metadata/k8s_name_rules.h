@@ -39,12 +39,13 @@ class K8sNameRules {
   // Takes an entity's attributes as its sender reported them, with all labels and annotations ("k8s.pod.label.app").
   // Replaces the labels and annotations with the attributes that the rules choose. Also keeps the labels and
   // annotations that ResourceJoiner needs, such as those from which service.* is computed (docs/metadata.md).
-  // IsInternal returns true for these. If several rules set the same attribute, the last rule wins, but a rule for
-  // annotations wins over a rule for labels, as in k8sattributesprocessor.
+  // IsInternal returns true for these, unless a rule keeps them under the same name. If several rules set the same
+  // attribute, the last rule wins, but a rule for annotations wins over a rule for labels, as in
+  // k8sattributesprocessor.
   Attributes Apply(Attributes attributes) const;
 
   // Returns true if an attribute is only needed to compute other attributes, and must not be shown: a label or
-  // annotation that Apply kept although no rule chose it, or an image's version.
+  // annotation that Apply kept although no rule keeps it under this name, or an image's version.
   bool IsInternal(std::string_view key) const;
 
  private:

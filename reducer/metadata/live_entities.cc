@@ -19,7 +19,8 @@ LiveEntities::LiveEntities(const Options& options, Counter& refused, Metrics& me
       bytes_gauge_(
           metrics.AddGauge("tributary_metadata_bytes", "Approximate memory of the metadata entities, in bytes.")),
       senders_gauge_(metrics.AddGauge("tributary_metadata_tellers",
-                                      "Nodes and k8s-collectors whose metadata entities are in memory.")) {}
+                                      "Nodes and k8s-collectors that the reducer has in memory as senders of metadata, "
+                                      "connected or not.")) {}
 
 LiveEntities::~LiveEntities() = default;
 

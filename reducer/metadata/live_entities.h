@@ -29,9 +29,9 @@ struct FoundInCluster : FoundEntity {
   MetadataSender cluster;
 };
 
-// The entities in memory: all live entities, and the entities that ended less than `gone_kept_ns` ago. It also collects
-// the work for MetadataUpkeep: entities to save, entities to remove, and senders that are away (without a connection
-// for `away_ns`).
+// The entities in memory: all live entities, and the entities that ended less than `gone_kept_ns` ago. This class also
+// collects the work for MetadataUpkeep: entities to save, entities to remove, and senders that are away (without a
+// connection for `away_ns`).
 //
 // A pod and its container together take about 4 KB. The attributes of one state of an entity have at most 64 KB.
 // Thread-safe: one lock guards everything. A look-up acquires the lock in shared mode, for about 100 ns. A change
@@ -127,10 +127,10 @@ class LiveEntities {
   // states, so saving it only sets `used`.
   void TakeUsed(std::vector<EntityStore::Row>* rows);
 
-  // Ends the entities of each sender that is away. Their end is the time of the sender's last contact. Returns those
-  // away senders that have no entities in memory any more.
+  // Ends the entities of each sender that is away. Their end is the time of the sender's last contact. Returns the
+  // senders that are away and have no entities in memory any more.
   std::vector<MetadataSender> EndAway(UnixNs now);
-  // Removes these senders, except those that have connected again.
+  // Removes these senders, except those that are no longer away or have entities again.
   void ForgetSenders(const std::vector<MetadataSender>& leaving, UnixNs now);
 
   // Returns the entities of which the end was reported more than `gone_kept_ns` ago, in the order of these reports.
@@ -174,7 +174,7 @@ class LiveEntities {
     bool sent_containers = false;
     int connections = 0;
     UnixNs last_update;
-    UnixNs last_contact;  // also updated by a connection
+    UnixNs last_contact;  // also updated when the sender connects or disconnects
   };
   struct Gone {
     Ref entity;
@@ -201,7 +201,7 @@ class LiveEntities {
   std::vector<Source*> clusters_;  // the clusters of sources_, in order of arrival
   std::vector<Ref> dirty_;         // to be saved
   std::vector<Ref> trimmed_;       // older states were dropped
-  std::deque<Gone> gone_;          // ended entities; most of them have not come back
+  std::deque<Gone> gone_;          // ended entities; some may have been reported again
   size_t entities_ = 0, bytes_ = 0;
 };
 

@@ -24,14 +24,15 @@ namespace tributary {
 // Stores hosts, containers, pods and similar entities over time (docs/metadata.md), as nodes and clusters describe
 // them. It combines three classes:
 //
-//   LiveEntities    live entities, and entities that ended in the last minute, in memory
+//   LiveEntities    in memory: live entities, and entities that ended in the last minute (without a database: within
+//                   `keep_ns`)
 //   ColdEntities    entities that ended earlier, read from the database when a query looks at samples of their time
 //   MetadataUpkeep  saves changes and removes old entities, on its own thread
 //
-// This class itself only decides which entities to accept. A node may describe itself and its containers. Other
-// entities from a node are refused and counted. Thread-safe, without a lock of its own. A thread that holds
-// MetadataUpkeep's lock may acquire the lock of LiveEntities or of ColdEntities, but not both at the same time. Take
-// does not use ColdEntities, so a loop that calls Take never waits for a read of the database.
+// This class itself decides which entities to accept, and applies K8sNameRules to their attributes. A node may describe
+// itself and its containers. Other entities from a node are refused and counted. Thread-safe, without a lock of its
+// own. A thread that holds MetadataUpkeep's lock may acquire the lock of LiveEntities or of ColdEntities, but not both
+// at the same time. Take does not use ColdEntities, so a loop that calls Take never waits for a read of the database.
 class MetadataStore final : public MetadataSink {
  public:
   static constexpr int64_t kMarkUsedNs = MetadataUpkeep::kMarkUsedNs;

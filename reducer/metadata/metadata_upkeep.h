@@ -45,9 +45,9 @@ class MetadataUpkeep {
   // Reads entities from the database into LiveEntities, and adds the names of their attributes to `names`.
   void Load(AttributeNames& names);
 
-  // Starts the thread. The thread calls `mark_used`, unless it is empty, every kMarkUsedNs, or more often if `keep_ns`
-  // is short. `mark_used` must look up the entities that recent samples belong to. This marks these entities as used,
-  // so they are kept as long as the samples.
+  // Starts the thread. If `mark_used` is not empty, the thread calls it every kMarkUsedNs, or more often if `keep_ns`
+  // is short. `mark_used` must look up the entities that recent samples belong to. The look-up marks these entities as
+  // used, so they are kept as long as the samples.
   void Start(std::function<void()> mark_used);
   // Stops the thread, and returns when it has ended. `mark_used` is not called afterwards.
   void Stop();

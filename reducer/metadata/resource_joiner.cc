@@ -131,10 +131,10 @@ ResourceJoiner::ResourceJoiner(const MetadataStore& store, const K8sNameRules& r
       operator_attributes_(std::move(operator_attributes)),
       disbelieved_(metrics.AddCounter(
           "tributary_metadata_disbelieved_total",
-          "Times that metadata assigned a container to another pod than the path of the container's cgroup.")),
+          "Times that metadata assigned a container to another pod than the path of the container's cgroup does.")),
       unsplit_(metrics.AddCounter("tributary_metadata_unsplit_joins_total",
-                                  "Processes in queries whose attributes changed too often in the requested time "
-                                  "range; their last attributes are used for the rest of the range.")) {
+                                  "Times that the attributes of a process changed too often in the time range of a "
+                                  "query; the later changes are ignored.")) {
   names_.Learn(operator_attributes_);
 }
 

@@ -33,11 +33,11 @@ struct Rollout {
 // service.name and service.namespace.
 constexpr std::string_view kServiceKind = "service";
 
-// Collects the rollouts that clusters' watchers report, and those that this reducer detects. Rollouts are events, not
-// states of entities. So Take removes them from an update before it passes the update to `rest`. All rollouts are in
-// memory, at most kRolloutsMax. Above this limit, the log drops the oldest rollout of the source (a cluster, or this
-// reducer) that has the most rollouts. So a source with many rollouts cannot evict those of a source with few. If there
-// is a store, the rollouts are also stored there, and survive a restart. Thread-safe.
+// Collects the rollouts that clusters' watchers (k8s-collectors) report, and those that this reducer detects. Rollouts
+// are events, not states of entities. So Take removes them from an update before it passes the update to `rest`. All
+// rollouts are in memory, at most kRolloutsMax. Above this limit, the log drops the oldest rollout of the source (a
+// cluster, or this reducer) that has the most rollouts. So a source with many rollouts cannot evict those of a source
+// with few. If there is a store, the rollouts are also stored there, and survive a restart. Thread-safe.
 class RolloutLog final : public MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;
@@ -46,7 +46,7 @@ class RolloutLog final : public MetadataSink {
     // The store that keeps rollouts across restarts. nullptr: rollouts are only in memory. An error status is logged
     // and counted, and rollouts are then only in memory.
     absl::StatusOr<std::unique_ptr<RolloutStore>> store = std::unique_ptr<RolloutStore>();
-    int64_t keep_ns = 7 * kNsPerDay;
+    int64_t keep_ns = 7 * kNsPerDay;  // older rollouts are removed
   };
   // `rest`, `clock` and `metrics` must outlive the log. If the store cannot be read, rollouts are only in memory.
   RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics);

@@ -11,9 +11,9 @@
 
 namespace tributary {
 
-// Stores the states of services, which ServiceTracker keeps, so that they survive a restart. Only one thread at a time
-// may use it. Calls do not wait until data are on disk. Error messages name the object that could not be read or
-// written.
+// Stores the state that ServiceTracker keeps for each program of a service, so that it survives a restart. Only one
+// thread at a time may use the store. Calls do not wait until data are on disk. Error messages name the object that
+// could not be read or written.
 class ServiceStateStore {
  public:
   virtual ~ServiceStateStore() = default;

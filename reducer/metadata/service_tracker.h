@@ -11,10 +11,11 @@
 namespace tributary {
 
 // Detects from samples when the processes of a service begin to run another version (docs/rollouts.md). For each
-// program, it keeps the versions that were seen. At first, the current version is that of the process that began last.
-// Each rollout makes its version the current one. A rollout begins with the first process of a new version, if that
-// process began after all processes of the current version. The first version seen of a program is not a rollout. A
-// later version is not a rollout either if its process began before the program was first seen.
+// program, it keeps at most kVersionsMax of the versions that were seen. When a program is first seen, the current
+// version is that of the process that began last. Each rollout makes its version the current one. A rollout begins with
+// the first process of a new version, if that process began after all processes of the current version. The first
+// version seen of a program is not a rollout. A later version is not a rollout either if its process began before the
+// program was first seen.
 //
 // While versions run next to each other, as in a rolling upgrade, a process that begins under the old version is not a
 // rollback. It counts as a rollback only if no process of the current version has been seen for kGoneNs. A program on a
@@ -51,10 +52,12 @@ class ServiceTracker {
     ServiceVersion now, previous;
     UnixNs at;
   };
-  // Processes the sightings of all processes that run at `now`. Returns the rollouts that they show.
+  // `sightings`: all recently sampled processes (service_watch.h), at the time `now`. Returns the rollouts that the
+  // sightings show.
   std::vector<Change> See(std::vector<ServiceSighting> sightings, UnixNs now);
-  // Removes the programs that were not seen for `keep_ns`, or for kCrowdedKeepNs if there are kProgramsMax programs.
-  // Returns the removed programs.
+  // Removes the programs that were not seen for `keep_ns`. If there are kProgramsMax programs, removes those that were
+  // not seen for kCrowdedKeepNs, but not until kCrowdedKeepNs after the first call of See. Returns the removed
+  // programs.
   std::vector<ServiceProgram> Forget(UnixNs now, int64_t keep_ns);
 
   // Restores the state of a program from before a restart.

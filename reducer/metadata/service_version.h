@@ -42,6 +42,7 @@ struct ServiceProgram {
   }
 };
 
+// One recently sampled process: its program, its version and its start.
 struct ServiceSighting {
   ServiceProgram program;
   ServiceVersion version;
@@ -49,7 +50,7 @@ struct ServiceSighting {
 };
 
 // The sightings of one check of the recently sampled processes (service_watch.h). Of several processes of a program and
-// version that begin in the same second, it keeps only the first: there may be millions of short-lived processes.
+// version that begin in the same second, the list keeps only the first: there may be millions of short-lived processes.
 class ServiceSightings {
  public:
   static constexpr size_t kMax = 200'000;

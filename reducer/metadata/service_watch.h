@@ -22,10 +22,11 @@
 
 namespace tributary {
 
-// Detects rollouts of services outside of Kubernetes, which no cluster's watcher reports. Every kPeriodNs, its thread
-// reads the recently sampled processes of all shards, joins them with metadata, and passes them to ServiceTracker. It
-// adds the rollouts that ServiceTracker finds to the log. Incoming samples cause no work here. A check takes 1 to 2 µs
-// per process. After a slow check, the thread waits longer, so that checks use less than 2% of one CPU.
+// Detects rollouts of services outside of Kubernetes, which no cluster's watcher (k8s-collector) reports. Every
+// kPeriodNs, its thread reads the recently sampled processes of all shards, joins them with metadata, and passes them
+// to ServiceTracker. It adds the rollouts that ServiceTracker finds to the log. Incoming samples cause no work here. A
+// check takes 1 to 2 µs per process. After a slow check, the thread waits longer, so that checks use less than 2% of
+// one CPU.
 class ServiceWatch {
  public:
   static constexpr int64_t kPeriodNs = 20 * kNsPerSecond;

@@ -30,7 +30,7 @@ absl::StatusOr<AddressFold::DayNodes*> AddressFold::FindDay(store::Day day) {
   ASSIGN_OR_RETURN(std::shared_ptr<const store::Trie> trie, reader_.LoadTrie(day));
   size_t size = trie->parents.size();
   if (size == 0 || trie->frames.size() != size || trie->frame_rows.empty()) {
-    return Corrupt(fmt::format("the trie of day {} has columns of different lengths", day.value));
+    return Corrupt(fmt::format("the tree of stacks of day {} is empty, or its columns differ in length", day.value));
   }
   node_count_ += size;
   if (node_count_ > context_.limits.address_nodes_max) {
@@ -47,7 +47,7 @@ absl::StatusOr<AddressFold::DayNodes*> AddressFold::FindDay(store::Day day) {
 
 absl::Status AddressFold::AddRow(DayNodes& nodes, store::NodeNo node, uint64_t value, uint64_t count) {
   if (node.value >= nodes.values.size())
-    return Corrupt(fmt::format("stack node {} is not in the trie of its day", node.value));
+    return Corrupt(fmt::format("stack node {} is not in the tree of stacks of its day", node.value));
   nodes.values[node.value] += value;
   nodes.counts[node.value] += count;
   return absl::OkStatus();
@@ -165,7 +165,7 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
     if (used[i] != 0) functions_max += chains[trie.frames[i]].count;
   }
   functions->Expect(functions_max);
-  // Parents come before children: each node's function node is a child of its parent's function node.
+  // Parents come before children: each node's function node is below its parent's function node.
   std::vector<FunctionNode> mapped(size, FunctionNode{0});
   functions->AddSelf(FunctionNode{0}, nodes.values[0], nodes.counts[0]);
   for (size_t i = 1; i < size; ++i) {

@@ -14,9 +14,10 @@
 namespace tributary {
 
 // Computes one shard's part of a flame graph. Scan adds the values of the selected samples to the nodes of the shard's
-// address tries, one trie per day. MapInto then adds these nodes to the query's trie of functions. An AddressFold uses
-// 16 bytes of memory per trie node and 8 per frame; `dev/bench symbols` measures the time. docs/data-model.md explains
-// why no stack needs to be rebuilt. Use an object for one query, on one thread.
+// address tries, one trie per day. MapInto then adds these nodes to the query's trie of functions. Scan uses 16 bytes
+// of memory per trie node. MapInto uses about 5 more bytes per node and 13 per frame, for one day at a time.
+// docs/data-model.md describes the tries, and `dev/bench symbols` measures the time. Use an object for one query, on
+// one thread.
 class AddressFold {
  public:
   AddressFold(store::StoreReader& reader, const QueryContext& context) : reader_(reader), context_(context) {}

@@ -9,9 +9,9 @@
 
 namespace tributary {
 
-// Caches demangled names across queries, because demangling a C++ name takes microseconds and a web page requests the
-// same names every few seconds. Any thread may call it. If the cache has kEntriesMax names, the next new name replaces
-// all of them.
+// Caches demangled names across queries, because demangling a C++ name takes microseconds and the web page requests the
+// same names every few seconds. Thread-safe. If the cache has kEntriesMax names, the next new name replaces all of
+// them.
 class DemangleCache {
  public:
   static constexpr size_t kEntriesMax = 65'536;

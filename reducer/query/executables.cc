@@ -19,7 +19,7 @@ namespace {
 
 using Executable = ExecutableList::Executable;
 
-// Identifies an executable by its id, or without an id by its path, as everywhere.
+// Identifies an executable by its id, or without an id by its path, as FrameNamer does.
 using Key = std::pair<ExecutableId, std::string>;
 Key KeyOf(const store::ExecutableRow& row) { return {row.id, row.id.known() ? std::string() : row.path}; }
 
@@ -73,7 +73,7 @@ class ExecutableBuilder {
     list_.count += counts[0];
     std::vector<Found*> of_row(rows.size(), nullptr);
     std::vector<uint8_t> seen(trie.frame_rows.size(), 0);
-    // Children before parents.
+    // Visits children before parents.
     for (size_t i = size - 1; i > 0; --i) {
       const uint32_t parent = trie.parents[i].value;
       if (values[i] == 0 && counts[i] == 0) continue;
@@ -123,7 +123,7 @@ class ExecutableBuilder {
     wanted_.resize(frames.size());
     std::iota(wanted_.begin(), wanted_.end(), 0);
     places_.resize(frames.size());
-    FrameSymbolizer symbolizer(symbols_.lookup());  // one per executable: it holds the table that it used
+    FrameSymbolizer symbolizer(symbols_.lookup());  // one per executable, because it keeps the table in memory
     symbolizer.Find(found.executable.id, frames, wanted_, places_);
     for (size_t i = 0; i < frames.size(); ++i) {
       FrameSymbolizer::ForEachFrame(places_[i], frames[i], "", [&](const SymbolTable::Frame& frame) {

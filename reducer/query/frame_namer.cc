@@ -61,8 +61,9 @@ void FrameNamer::Name(uint32_t executable, std::span<const store::FrameRow> fram
   }
 }
 
-// The chain of an inlined function is the chain of the function around it, plus one. So a walk ends at the first node
-// with a known chain, and each node of the walk uses a part of the new chain.
+// A chain lists functions from the outermost to the innermost. The chain of an inlined function is the chain of the
+// function around it, and then the inlined function itself. So a walk ends at the first node with a known chain, and
+// each node of the walk uses a part of the new chain.
 FrameNamer::Chain FrameNamer::ChainOf(uint32_t executable, const FrameSymbolizer::Place& place) {
   const SymbolTable& table = *place.table;
   if (auto it = by_node_.find(NodeKey(executable, table.node(place.row))); it != by_node_.end()) return it->second;

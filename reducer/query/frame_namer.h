@@ -26,7 +26,7 @@ namespace tributary {
 //     address, address − 1 is looked up. A symbol with a size does not name addresses past its end.
 //   - `binary+0xstart`, with the start address of the function, if its bounds are known but its name is not.
 //   - A name that depends on the frame's kind (profile/frame_kinds.h): `binary+0xaddress`, `[kernel]+0xoffset` for
-//     kernel code, `[unknown]` for an address in no mapping.
+//     kernel code, `build-id+0xaddress` if the executable's path is unknown, `[unknown]` for an address in no mapping.
 // With FrameNames::kAddress, the name is `build-id+0xaddress`.
 class FrameNamer {
  public:

@@ -21,7 +21,8 @@ namespace {
 constexpr uint32_t kNone = UINT32_MAX;
 constexpr size_t kNodesPerCheck = 65'536;
 
-// Finds the line at which a function ran or called another one, from the innermost frame that is the function.
+// Finds, for each stack, the line at which the function ran or called another one: the line in the innermost frame of
+// the function.
 class LineBuilder {
  public:
   LineBuilder(SymbolStore& symbols, DemangleCache& demangled, const FunctionLinesRequest& function)
@@ -61,7 +62,7 @@ class LineBuilder {
     const store::Trie& trie = *nodes.trie;
     ASSIGN_OR_RETURN(const std::vector<uint8_t> used, AddressFold::FindUsedNodes(nodes));
     std::vector<uint32_t> place_of_row(trie.frame_rows.size(), kNone);
-    std::vector<Place> places = {Place{}};  // [0]: the frame is not the function
+    std::vector<Place> places = {Place{}};  // [0]: for frames of other functions
     std::vector<uint32_t> nearest(trie.parents.size(), 0);
     for (size_t i = 1; i < trie.parents.size(); ++i) {
       if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request));

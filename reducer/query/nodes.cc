@@ -12,8 +12,8 @@
 namespace tributary {
 namespace {
 
-// Merges the rows of a node that changed its shard: the totals are added, the description is taken from the row that
-// was seen last.
+// Merges two rows of a node that changed its shard. Adds the totals. Takes the other fields from the row with the later
+// last_seen.
 void Merge(store::NodeStatus& row, store::NodeStatus* kept) {
   if (row.last_seen > kept->last_seen) std::swap(row, *kept);
   kept->Add(row.accounting, row.stored);

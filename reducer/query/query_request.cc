@@ -9,7 +9,8 @@ namespace tributary {
 absl::Status CheckCancelled(const QueryRequest& request) {
   if (!request.is_cancelled || !request.is_cancelled()) return absl::OkStatus();
   return Error(absl::StatusCode::kDeadlineExceeded,
-               "the query took too long: ask for a shorter time range or a narrower selector");
+               "the query took too long, or the reducer is stopping: ask for a shorter time range or a narrower "
+               "selector");
 }
 
 absl::Status CheckRequest(const QueryRequest& request) {

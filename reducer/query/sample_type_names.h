@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// Returns the types of all samples that the store has received, over all shards.
+// Returns the types of the stored samples, over all shards. May also return types whose samples have expired.
 absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store);
 
 // Returns the types of the samples in the request's range. It stops reading when it has found each type that the store

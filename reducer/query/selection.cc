@@ -56,7 +56,7 @@ class Selection::Maker {
   bool HoldsUnknown() const { return Holds(of_process_, store::ProcessRow{}) && HoldsResource({}); }
   bool HoldsThread(const store::ThreadRow& thread) const { return Holds(of_thread_, thread); }
 
-  // Returns when a process is selected: one span if that does not change.
+  // Returns from which times on the process is selected or not selected. If this does not change, returns one span.
   const std::vector<Span>& SpansOf(const store::ProcessRow& row) {
     static const std::vector<Span> kNever = {{kTimeBegin, false}}, kAlways = {{kTimeBegin, true}};
     if (!Holds(of_process_, row)) return kNever;

@@ -36,12 +36,13 @@ struct ShardWeights {
   Weights<store::ThreadNo> threads;
 };
 
-// The weights of one shard's split processes in each state of their resource; same index as in ResourceStates.
+// For the processes of one shard whose resource changed within the range: the weight in each state of the resource,
+// with the same index as in ResourceStates.
 using SplitWeights = absl::flat_hash_map<store::ProcessNo, std::vector<Weight>>;
 using SplitStates = absl::flat_hash_map<store::ProcessNo, std::shared_ptr<const ResourceStates>>;
 
-// Sums answer for processes as long as the sums are kept. Raw samples answer for threads (and for processes, if threads
-// are selected). A gauge does not distinguish threads.
+// Weighs processes with sums, which are kept longer than raw samples, and threads with raw samples. If the selector has
+// labels of threads, weighs processes with raw samples too. A gauge has no values for threads.
 absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
                                    bool is_gauge) {
   ShardWeights weights;
@@ -58,7 +59,9 @@ absl::StatusOr<ShardWeights> Weigh(store::StoreReader& reader, const QueryReques
       if (weights.threads.size() > kThreadsMax) {
         return Error(
             absl::StatusCode::kResourceExhausted,
-            fmt::format("more than {} threads ran in this time range: ask for a shorter time range", kThreadsMax));
+            fmt::format("more than {} selected threads ran in this time range: ask for a shorter time range or a "
+                        "narrower selector",
+                        kThreadsMax));
       }
       return absl::OkStatus();
     });
@@ -198,7 +201,8 @@ class SeriesBuilder {
   }
 
  private:
-  // One run of one program may have several rows if something about it was learned late. The latest row describes it.
+  // A process may have several rows, for example if its attributes were learned late. The row with the latest as_of is
+  // kept.
   using ProcessKey = std::tuple<std::string, Pid, int64_t, uint32_t>;
   using ThreadKey = std::tuple<std::string, Pid, Tid, std::string>;
   using NamedKey = std::tuple<std::string, std::string, std::string>;
@@ -241,7 +245,7 @@ class SeriesBuilder {
     }
     AddNamed(&services_, {.name = get("service.name"), .name_space = get("service.namespace")}, weight);
   }
-  // An entry with an id is identified by the id. The latest name describes it.
+  // An entry with an id is identified by the id. The name that was added last is kept.
   static void AddNamed(Named* named, SeriesList::Named added, const Weight& weight) {
     auto key = added.id.empty() ? NamedKey(added.kind, added.name_space, added.name) : NamedKey(added.id, "", "");
     SeriesList::Named& entry = (*named)[std::move(key)];

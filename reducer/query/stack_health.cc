@@ -19,9 +19,10 @@
 namespace tributary {
 namespace {
 
-// Maximum number of nodes with a remembered culprit. Beyond this limit a path is walked again, which only costs time.
+// Maximum number of trie nodes for which the executable is remembered. Beyond this limit a path is walked again, which
+// only costs time.
 constexpr size_t kRememberedNodesMax = 1'000'000;
-// Maximum number of pairs of an executable and a process of one shard that cut stacks short.
+// Maximum number of pairs (executable, process) with incomplete stacks in one shard.
 constexpr size_t kCulpritsMax = 1'000'000;
 
 // Used in place of an ExecutableNo.
@@ -29,8 +30,9 @@ constexpr uint32_t kNoUserFrameNo = UINT32_MAX;
 
 bool IsCutShort(Ending ending) { return ending != Ending::kComplete && ending != Ending::kKernelOnly; }
 
-// Finds the executable of each path's outermost frame. This frame is user code if the path has any, because the
-// kernel's part of a stack is on top. Holds one day's trie at a time, because samples come in order of time.
+// Finds the executable of each path's outermost frame. This frame is user code if the path has any, because the kernel
+// frames of a stack come after its user frames. Holds one day's trie at a time, because samples come in order of their
+// days.
 class OutermostFrames {
  public:
   explicit OutermostFrames(store::StoreReader& reader) : reader_(reader) {}
@@ -65,7 +67,8 @@ class OutermostFrames {
   static absl::Status Corrupt(store::NodeNo node) {
     return Error(
         absl::StatusCode::kDataLoss,
-        fmt::format("the store is corrupt: stack node {} does not lead to the root of its day's trie", node.value));
+        fmt::format("the store is corrupt: stack node {} does not lead to the root of its day's tree of stacks",
+                    node.value));
   }
 
   store::StoreReader& reader_;
@@ -97,7 +100,8 @@ class HealthBuilder {
         return Error(
             absl::StatusCode::kResourceExhausted,
             fmt::format(
-                "stacks were cut short in more than {} processes: ask for a shorter time range or a narrower selector",
+                "stacks were cut short in more than {} pairs of executable and process: ask for a shorter time range "
+                "or a narrower selector",
                 kCulpritsMax));
       }
       return absl::OkStatus();
@@ -173,7 +177,7 @@ class HealthBuilder {
   }
 
   StackHealth::Weights total_;
-  std::map<std::pair<int, std::string>, Found> found_;  // by the kind of the text, and the id or path
+  std::map<std::pair<int, std::string>, Found> found_;  // key: the cases in FindOrAdd, and the id or path
 };
 
 }  // namespace

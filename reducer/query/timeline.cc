@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kBucketsMax = 100'000;
 
-// Values per step of time. A value that is known only to the minute is spread over the steps that the minute covers, to
-// the last ns: the sum of all buckets is the sum of all added values.
+// Values per step of time. A value that is known only to the minute is spread over the steps that the minute covers.
+// Rounding loses nothing: the sum of all steps is the sum of all added values.
 class Buckets {
  public:
   Buckets(store::TimeRange range, size_t buckets) : range_(range) {
@@ -61,7 +61,7 @@ class Buckets {
 
   Timeline Take() && { return std::move(timeline_); }
 
-  // Divides each step by the number of given minutes in it.
+  // Divides the value of each step by the number of those `minutes` that begin in the step.
   Timeline TakeMeans(const absl::flat_hash_set<int64_t>& minutes) && {
     std::vector<uint64_t> minutes_of(timeline_.values.size(), 0);
     for (int64_t minute : minutes) ++minutes_of[IndexOf(minute)];
@@ -82,7 +82,8 @@ class Buckets {
 
 int64_t MinuteOf(UnixNs time) { return time.value / kNsPerMinute; }
 
-// Adds raw samples where they are kept. Sets for each minute of the range whether it had any samples (of any series).
+// Adds the raw samples that are still stored. Sets `minutes_seen` to true for each minute with raw samples of any
+// process and type.
 absl::Status AddSamples(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
                         std::vector<bool>* minutes_seen, Buckets* buckets) {
   int64_t first_minute = MinuteOf(request.range.from);
@@ -117,7 +118,8 @@ absl::Status AddSums(store::StoreReader& reader, const QueryRequest& request, st
   });
 }
 
-// For steps finer than a minute, or selected threads: uses raw samples, and sums for minutes without raw samples.
+// For steps shorter than a minute, and for selectors with labels of threads. Uses raw samples. If no threads are
+// selected, uses sums for the minutes without raw samples.
 absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
                      Buckets* buckets) {
   store::TimeRange range = request.range;
@@ -135,7 +137,7 @@ absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, co
   return AddSums(reader, request, range, selection, seen, buckets);
 }
 
-// With at most this many steps, the steps of a range are a minute or more.
+// Returns the largest number of steps for which each step of the range is at least a minute long, but at least 1.
 size_t MinutesIn(store::TimeRange range) {
   return static_cast<size_t>(std::max<int64_t>((range.to.value - range.from.value) / kNsPerMinute, 1));
 }

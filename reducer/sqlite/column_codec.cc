@@ -153,8 +153,8 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
   return absl::OkStatus();
 }
 
-// Values of one minute are mostly multiples of one sampling period, and the multiple mostly equals the count. So the
-// difference between the multiple and the count is stored.
+// Values of one minute are mostly multiples of one sampling period, and the factor mostly equals the count. So the
+// difference between the factor and the count is stored.
 std::string EncodeSums(std::span<const StoredSum> sums) {
   std::string out(1, kColumnVersion);
   AppendVarint(out, sums.size());

@@ -60,8 +60,8 @@ struct PackedColumns {
 PackedColumns PackColumns(std::string raw);
 absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes);
 
-// Encode and decode an array of counters, which is one column of the session table. If `bytes` has fewer numbers than
-// `out`, the rest of `out` becomes 0. If `bytes` has more numbers, the additional ones are ignored.
+// Encode and decode an array of counters, which is stored in one column of the session table. If `bytes` has fewer
+// numbers than `out`, the rest of `out` becomes 0. If `bytes` has more numbers, the additional ones are ignored.
 std::string EncodeCounters(std::span<const uint64_t> counters);
 void DecodeCounters(std::string_view bytes, std::span<uint64_t> out);
 

@@ -76,14 +76,15 @@ absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
   return GiveBackPages();
 }
 
-// Writes each minute's sums and the watermark behind it in one transaction: a reader sees either raw columns or sums.
+// Writes a minute's sums and moves the watermark `closed_before` past the minute in one transaction. So a reader sees
+// either the minute's raw columns or its sums.
 absl::Status Maintenance::CloseMinutes(int64_t before) {
   int64_t samples = 0;
   for (int i = 0; i < kMinutesPerRun && samples < kSamplesPerRun && closed_before_ < before; ++i) {
     ASSIGN_OR_RETURN(int64_t minute, QueryOr(next_open_minute_.Bind(closed_before_), kNever));
     if (minute >= before) {
-      // No minute before `before` needs sums. Writes once for many calls: the watermark need not follow the clock
-      // closely.
+      // No minute before `before` needs sums. Moves the watermark only if it is at least two minutes behind, because it
+      // need not follow the clock closely.
       if (closed_before_ + 1 >= before) return absl::OkStatus();
       minute = before - 1;
     }

@@ -18,7 +18,7 @@ struct MaintenanceOptions {
 };
 
 // Turns closed minutes into sums, and removes data that are too old or over the size limit. The work per call is
-// limited. A call closes at most kMinutesPerRun minutes, and returns at most kPagesPerRun pages to the file system. It
+// limited. A call sums up at most kMinutesPerRun minutes, and returns at most kPagesPerRun pages to the file system. It
 // deletes at most kRowsPerRun rows of each large table because of age, and as many because of size (but a day's trie as
 // a whole). Call it outside of transactions, on the writer's thread.
 class Maintenance {

@@ -43,7 +43,7 @@ absl::Status ConvertProcesses(Database& database, Statement& put) {
   }
 }
 
-// A thread's row had no time, so a thread is written wherever its process is.
+// A thread's row had no time, so the thread is written for all slots of its process.
 absl::Status ConvertThreads(Database& database, Statement& put) {
   ASSIGN_OR_RETURN(Statement from,
                    database.Prepare("SELECT t.id, t.process, t.tid, t.name, p.first_seen, p.last_seen FROM thread t "

@@ -29,9 +29,9 @@ struct Session {
   std::string boot_id;
   int64_t boot_ns = 0;  // unix time; 0 = unknown
   int64_t last_seen_ns = 0;
-  uint32_t unknown_closed = 0;  // sessions that the store first saw when this one closed them; not in the file
+  uint32_t unknown_closed = 0;  // sessions that were unknown when this session reported them as ended; not stored
   SessionTotals totals;
-  std::unique_ptr<SessionDictionary> dictionary;  // null: the next batch must start a generation
+  std::unique_ptr<SessionDictionary> dictionary;  // null: the next batch must start a new dictionary
 
   // Only SessionTable uses these members.
   SessionRow row;
@@ -75,11 +75,11 @@ class SessionTable {
   // caller must set it). Remembers the earlier state of the session. Pointers stay valid until Settle or Undo.
   absl::StatusOr<Session*> Touch(std::string_view id);
   // Does the same as Touch, but does not update the session's last_seen. Use it for sessions that another session
-  // reports.
+  // reports as ended.
   absl::StatusOr<Session*> TouchQuietly(std::string_view id);
   // Call it in a transaction, once per session. Closes sessions of the same machine from earlier boots, at most 256 per
-  // call: these sessions can no longer send. Samples that they reported as captured but did not send count as
-  // lost{collector_killed}.
+  // call: these sessions can no longer send. Samples that they reported as captured, but that were neither stored nor
+  // reported lost, count as lost{collector_killed}.
   absl::Status CloseEarlierBoots(const Session& first_of_boot);
   void DropDictionary(Session& session) { Replace(session, nullptr); }
   // Replaces the session's dictionary with an empty one that has the number `generation`.

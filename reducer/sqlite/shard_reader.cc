@@ -33,7 +33,7 @@ void Cut(SampleColumns& columns, size_t from, size_t to) {
   if (!columns.attributes.empty()) cut(columns.attributes);
 }
 
-// A tail is joined with its trie once it has more nodes than kTailNodesMin plus a kTailShare-th of the trie's nodes.
+// A tail is joined with its trie once the tail has more than kTailNodesMin + (nodes of the trie) / kTailShare nodes.
 constexpr size_t kTailNodesMin = 4096;
 constexpr size_t kTailShare = 16;
 
@@ -431,8 +431,8 @@ absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_m
   }
 }
 
-// Minutes before `raw_from_` exist as sums alone, and belong to the range that contains their first nanosecond. So
-// adjacent ranges together still have every sample once.
+// Minutes before `raw_from_` have only sums, and belong to the range that contains their first nanosecond. So adjacent
+// ranges together still have every sample once.
 absl::Status SqliteShardReader::ScanSums(TimeRange range, const SumVisitor& visit) {
   if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
   const int64_t first = MinuteOf(range.from), last = MinuteOf(UnixNs{range.to.value - 1});

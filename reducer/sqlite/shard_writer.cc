@@ -15,7 +15,7 @@
 namespace tributary::store {
 namespace {
 
-constexpr uint32_t kUnknownClosedMax = 64;  // unknown sessions that a session may close in its life: each makes a row
+constexpr uint32_t kUnknownClosedMax = 64;  // unknown sessions that one session may report as ended; each adds a row
 constexpr size_t kTriesKept = 3;            // yesterday's, today's, and one that late samples need
 
 }  // namespace
@@ -64,8 +64,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
     definitions_->Rollback();
     types_->Forget();
     for (DayTrie& trie : tries_) trie.Rollback();
-    // Ids of other sessions may point at rows and nodes that were rolled back only if this group mapped them. Undo has
-    // forgotten those ids.
+    // Only sessions of this group can have ids of rows and nodes that were rolled back. Undo has removed these ids.
   }
   counters_.AddTime(clock_.Monotonic().value - start.value);
   return outcomes;
@@ -93,7 +92,7 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const RowBatch& ba
     ++tally_.need_dictionary;
     return Outcome{session->totals.durable_sequence, true};
   }
-  // A session that others reported before its own first batch has a machine and no boot.
+  // If another session has reported this session as ended before its own first batch, it has a machine, but no boot id.
   if (session->machine == 0 || (session->boot_id.empty() && !batch.node->boot_id.empty())) {
     ASSIGN_OR_RETURN(session->machine, definitions_->Machine(*batch.node));
     session->boot_id = batch.node->boot_id;
@@ -121,14 +120,16 @@ absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
   return Close(session, batch);
 }
 
-// Closes the node's sessions from before its boot: a session's first batch shows that these have ended.
+// The first batch of a session says when its node was booted. Closes the node's sessions from earlier boots, because
+// they have ended.
 absl::Status SqliteShardWriter::NoteBoot(Session& session, const ClockPair& clock) {
   session.boot_ns = SampleTimes(clock, clock_.Unix().value).BootNs();
   return session.boot_ns == 0 ? absl::OkStatus() : sessions_->CloseEarlierBoots(session);
 }
 
-// The first session accounts for all captured samples that no other of the closed sessions accounts for. A session that
-// is known here accounts for its stored and its lost samples, even for those that its node has not seen acknowledged.
+// The first session in `closes` accounts for all captured samples that no other session in `closes` accounts for. A
+// session that is known here accounts for its stored and its lost samples, even for those that its node has not seen
+// acknowledged.
 absl::Status SqliteShardWriter::Close(Session& sender, const RowBatch& batch) {
   const std::vector<ClosedSession>& closes = batch.closes;
   NamedSampleCounts others;
@@ -148,8 +149,8 @@ absl::Status SqliteShardWriter::Close(Session& sender, const RowBatch& batch) {
   return absl::OkStatus();
 }
 
-// Returns the session only if it is another session of the same node, otherwise nullptr. If `may_be_new`, adds an
-// unknown session, of which nothing is stored.
+// Returns the session, or nullptr if it is `sender` itself or belongs to another node. If the session is unknown, adds
+// it if `may_be_new` is true and the limit allows it, and otherwise returns nullptr.
 absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& sender, const ClosedSession& closed, bool may_be_new) {
   std::string_view id(reinterpret_cast<const char*>(closed.session_id.data()), closed.session_id.size());
   ASSIGN_OR_RETURN(Session * session, sessions_->TouchQuietly(id));
@@ -165,7 +166,7 @@ absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& sender, const Cl
 }
 
 // Returns false if the definitions do not continue the held ones, or if the samples refer to an undefined one. The
-// dictionary is then useless: the session starts a new generation.
+// collector must then send a new dictionary.
 bool SqliteShardWriter::TakeDefinitions(Session& session, const RowBatch& batch) {
   const bool starts = batch.before == DictionaryCounts();
   if (batch.generation == 0) {

@@ -28,9 +28,10 @@ struct ShardWriterOptions {
   MaintenanceOptions maintenance;
 };
 
-// Writes one shard's file. Replaces the ids of sessions with ids of the store. It does so for a definition when a
-// sample first needs it, and for a trie node once per day. A sample of a known stack costs about 0.5 µs, including
-// decoding and SQLite (measured with ingest_bench). Use it on the shard's store-writer thread.
+// Writes one shard's file. Replaces the ids in batches, which are ids of a session's dictionary, with ids of the store.
+// It does so for a definition when a sample first needs it, and for a trie node once per day. A sample of a known stack
+// costs about 0.5 µs, including decoding and SQLite (measured with ingest_bench). Use it on the shard's store-writer
+// thread.
 class SqliteShardWriter : public ShardWriter {
  public:
   // Opens or creates the file, and updates its schema if an older release wrote it. `clock` and `metrics` must outlive

@@ -22,7 +22,7 @@ absl::StatusOr<store::Database> OpenWriter(const std::string& path) {
   ASSIGN_OR_RETURN(store::Database database, store::Database::Open(path, store::Database::Mode::kReadWrite));
   RETURN_IF_ERROR(database.Execute(kSettings));
   RETURN_IF_ERROR(database.Migrate({{embedded::sql_metadata_0001()}}));
-  RETURN_IF_ERROR(database.QuickCheck());  // finds damage now, while it can be repaired
+  RETURN_IF_ERROR(database.QuickCheck());  // finds damage now, while the file can still be replaced
   return database;
 }
 
@@ -75,8 +75,8 @@ absl::Status SqliteEntityStore::SaveRow(const Row& row) {
     used |= any && known_.Int(1) != 0;
     known_.Reset();
     if (known && row.ended_unseen) return absl::OkStatus();
-    // Removes the states that begin at or after the first new state. So an entity's first state of all replaces all its
-    // rows.
+    // Removes the states that begin at or after the first new state. So a state that begins at kTimeBegin replaces all
+    // rows of its entity.
     RETURN_IF_ERROR(remove_.Bind(cluster, row.sender.id, kind, row.id, row.states.front().from.value).Run());
   }
   for (const EntityTimeline::State& state : row.states) {

@@ -10,7 +10,8 @@
 
 namespace tributary {
 
-// Stores the states of services, which ServiceTracker keeps, in rollouts.db. Methods return the errors of sqlite.h.
+// Stores in rollouts.db the state that ServiceTracker keeps for each program of a service. Methods return the errors of
+// sqlite.h.
 class SqliteServiceStateStore final : public ServiceStateStore {
  public:
   static absl::StatusOr<std::unique_ptr<ServiceStateStore>> Open(const std::string& directory);

@@ -118,8 +118,8 @@ uint64_t SqliteStore::disk_bytes() const {
   return bytes;
 }
 
-// Each target takes its sessions before their source forgets them, and the new number of shards is recorded last. After
-// a crash on the way, the same moves are made again, with the same result.
+// Writes each session to its new shard before it deletes the session from the old shard, and writes the new number of
+// shards last. After a crash on the way, the next start makes the same moves again, with the same result.
 absl::Status SqliteStore::MoveSessions() {
   ASSIGN_OR_RETURN(int64_t shards_before, directory_->QueryInt("SELECT shards FROM layout"));
   if (shards_before == options_.shards) return absl::OkStatus();

@@ -206,7 +206,7 @@ TEST_P(ClosedSessionConformance, ClosesSessionsOfAnEarlierBoot) {
   group.push_back(OfBoot(BatchOf(also_before, 10, 2), "boot-1", 10 * kNsPerDay));
   group.push_back(OfBoot(BatchOf(after, 1), "boot-2", 2 * kNsPerDay));
   ASSERT_TRUE(writer_->Commit(group).ok());
-  EXPECT_EQ(Lost(LossReason::kCollectorKilled), 5u) << "and not those of another node";
+  EXPECT_EQ(Lost(LossReason::kCollectorKilled), 5u) << "the session of the other node stays open";
   // Old sessions appear late, from a spool. They do not end the current boot.
   TestCollector late("node-a", 5);
   Commit(OfBoot(BatchOf(after, 1, 8), "boot-2", 2 * kNsPerDay));
@@ -261,7 +261,7 @@ TEST_P(ClosedSessionConformance, AccountingHoldsForEachType) {
   Reopen();
   status = Status();
   const NamedSampleCounts& killed = status.accounting.LostFor(LossReason::kCollectorKilled);
-  EXPECT_EQ(killed.Of(mine), 5u) << "12 - 5 stored - 2 lost";
+  EXPECT_EQ(killed.Of(mine), 5u) << "12 captured - 5 stored - 2 lost";
   EXPECT_EQ(killed.cpu(), 1u);
   EXPECT_EQ(status.accounting.captured, status.stored + status.accounting.TotalLost());
 }
@@ -300,7 +300,7 @@ TEST_P(ClosedSessionConformance, AccountingHoldsForTypesBeyondTheCap) {
     Commit(batch);
   }
   const NodeStatus status = Status();
-  EXPECT_EQ(status.accounting.captured.Of(kUndefinedType), 2u) << "of the last batch: the last two types";
+  EXPECT_EQ(status.accounting.captured.Of(kUndefinedType), 2u) << "the last two types are above the limit";
   EXPECT_EQ(status.stored.Of(kUndefinedType), 2u);
   EXPECT_EQ(status.stored.parts().size(), kSampleTypesMax + 1);
 }

@@ -8,19 +8,20 @@ CommitCounters::CommitCounters(Metrics& metrics)
     : samples_(metrics.AddCounter("tributary_reducer_committed_samples_total", "Samples that were stored durably")),
       batches_(metrics.AddCounter("tributary_reducer_committed_batches_total", "Batches that were stored durably")),
       duplicates_(metrics.AddCounter("tributary_reducer_duplicate_batches_total",
-                                     "Batches that were already stored, and that a collector sent again after a "
-                                     "reconnect")),
+                                     "Batches that a collector sent again, although they were already stored; they are "
+                                     "not stored twice")),
       need_dictionary_(metrics.AddCounter("tributary_reducer_need_dictionary_total",
-                                          "Batches that were refused, because the reducer does not have their "
-                                          "definitions; collectors send them again")),
+                                          "Batches that were refused, because definitions or an earlier batch were "
+                                          "missing; collectors send them again")),
       clamped_times_(
           metrics.AddCounter("tributary_reducer_clamped_times_total",
                              "Samples with an impossible time; they were stored with the time of their batch")),
       cut_stacks_(
           metrics.AddCounter("tributary_reducer_cut_stacks_total",
-                             "Samples whose stack was cut, because the shard's tree of stacks for this day was full")),
-      commit_ns_(
-          metrics.AddDurationCounter("tributary_reducer_commit_seconds_total", "Time spent in commits to the store")),
+                             "Samples whose stack was cut, because the shard's tree of stacks for the sample's day was "
+                             "full")),
+      commit_ns_(metrics.AddDurationCounter("tributary_reducer_commit_seconds_total",
+                                            "Time spent in commits to the store, including failed commits")),
       closed_sessions_(metrics.AddCounter("tributary_reducer_closed_sessions_total",
                                           "Reports of nodes that the session of an earlier collector has ended")),
       closings_refused_(
@@ -31,8 +32,9 @@ CommitCounters::CommitCounters(Metrics& metrics)
           "tributary_reducer_nameless_types_total",
           "Samples of a type that neither their batch nor this release defines; they were stored without a type name")),
       refused_types_(metrics.AddCounter("tributary_reducer_refused_types_total",
-                                        "Samples stored without their type's name, because of a limit: a shard stores "
-                                        "at most 1024 type names, and one machine can add at most 64 of them")),
+                                        "Samples stored without their type's name, because of a limit: in addition to "
+                                        "the built-in types, a shard stores at most 1024 type names, and one machine "
+                                        "can add at most 64 of them")),
       refused_attributes_(metrics.AddCounter("tributary_reducer_refused_attributes_total",
                                              "Samples stored without their own attributes, because they had more than "
                                              "32 attributes or more than 1 KiB in all")) {

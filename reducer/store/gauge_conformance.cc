@@ -48,18 +48,19 @@ TEST_P(GaugeConformance, AMinuteHasTheLastSnapshotOfEachProcess) {
   EXPECT_TRUE(types.begin()->second.is_gauge());
   const MinuteSums expected = {{{0, 1}, {34, 2}}, {{0, 2}, {5, 1}}, {{1, 2}, {7, 1}}};
   EXPECT_EQ(Minutes(), expected) << "from samples";
-  EXPECT_EQ(Minutes({At(0), At(30)}), (MinuteSums{{{0, 1}, {1000, 2}}, {{0, 2}, {5, 1}}})) << "the last in the range";
+  EXPECT_EQ(Minutes({At(0), At(30)}), (MinuteSums{{{0, 1}, {1000, 2}}, {{0, 2}, {5, 1}}}))
+      << "the last value of each minute in the range";
   clock_.Advance(10 * kNsPerMinute);
   Maintain();
   EXPECT_EQ(Minutes(), expected) << "closed";
-  EXPECT_EQ(CountSamples(*Reader()), 6u) << "none is lost: exporters send them all";
+  EXPECT_EQ(CountSamples(*Reader()), 6u) << "all samples stay, because exporters send them";
   Reopen();
   EXPECT_TRUE(Reader()->SampleTypes().value().begin()->second.is_gauge());
   options_.raw_age_ns = kNsPerMinute;
   Reopen();
   Maintain();
   EXPECT_EQ(CountSamples(*Reader()), 0u);
-  EXPECT_EQ(Minutes(), expected) << "sums are all that is left";
+  EXPECT_EQ(Minutes(), expected) << "the sums stay when the samples are removed";
 }
 
 TEST_P(GaugeConformance, ASnapshotOfAClosedMinuteDoesNotAddUpWithItsLast) {

@@ -35,8 +35,8 @@ struct MemoryShard {
     int64_t no = 0;  // order of commits, from 1; 0: a test added it directly, and its index in `samples` is its order
   };
 
-  // The row of a source of samples. There is also a row for each session that has sent nothing itself but that another
-  // session has reported.
+  // The row of a source of samples. There is also a row for each session that has sent nothing itself, but that another
+  // session has reported as ended.
   struct Session {
     std::string node_id, boot_id;
     int64_t boot_ns = 0;  // unix time; 0: unknown
@@ -60,7 +60,7 @@ struct MemoryShard {
   std::vector<Sample> samples;
   int64_t last_sample = 0;  // the last number given
   uint32_t last_process = 0, last_thread = 0;
-  UnixNs closed_until{0};                    // earlier minutes have sums
+  UnixNs closed_until{0};                    // earlier minutes are closed: their samples may expire
   UnixNs raw_expired_until{INT64_MIN};       // earlier samples count only in sums
   std::optional<absl::Status> error;         // returned by every call
   std::optional<absl::Status> commit_error;  // returned by commits

@@ -18,7 +18,7 @@
 namespace tributary::store {
 
 // Writes a MemoryShard. Decides whether to refuse a batch before it stores anything of the batch. Storing cannot fail,
-// so a group needs no transaction. For tests only: some look-ups are linear. Use it on the writer's thread.
+// so a group needs no transaction. For tests only: some look-ups are linear. Use a MemoryWriter on one thread.
 class MemoryWriter : public ShardWriter {
  public:
   // `mutex` guards `shard`. `shard`, `mutex`, `clock` and `metrics` must outlive the writer.
@@ -33,8 +33,8 @@ class MemoryWriter : public ShardWriter {
   using Session = MemoryShard::Session;
   // The part of a source's state that is lost when the store is closed.
   struct Live {
-    std::unique_ptr<SessionDictionary> dictionary;  // nullptr: the next batch must start a generation
-    uint32_t unknown_closed = 0;                    // sessions that the store first saw when this source closed them
+    std::unique_ptr<SessionDictionary> dictionary;  // nullptr: the next batch must start a new dictionary
+    uint32_t unknown_closed = 0;                    // unknown sessions that this source has reported as ended
     uint64_t last_use = 0;
   };
   using NodeKey = std::tuple<Day, NodeNo, FrameKind, bool, ExecutableNo, uint64_t, uint32_t, StringId>;

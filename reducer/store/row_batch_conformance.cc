@@ -113,7 +113,7 @@ TEST_P(RowBatchConformance, TypesComeWithTheData) {
     batch.sample_types = {{static_cast<SampleType>(number), info}};
     return batch;
   };
-  EXPECT_TRUE(Reader()->SampleTypes().value().empty()) << "nobody collects anything yet";
+  EXPECT_TRUE(Reader()->SampleTypes().value().empty()) << "no batch was committed yet";
   CommitOne(of_type("shop", 200, bytes));
   CommitOne(of_type("cart", 3, bytes));
   CommitOne(of_type("cart", 200, objects));
@@ -126,7 +126,7 @@ TEST_P(RowBatchConformance, TypesComeWithTheData) {
 
   auto reader = Reader();
   const std::map<TypeNo, SampleTypeInfo> types = reader->SampleTypes().value();
-  ASSERT_EQ(types.size(), 3u) << "a source's number means nothing to another";
+  ASSERT_EQ(types.size(), 3u) << "two sources may use one number for different types";
   EXPECT_EQ(types.at(TypeNo{1}), (SampleTypeInfo{"cpu", "nanoseconds"}));
   std::map<SampleTypeInfo, uint64_t> values;
   for (const SampleColumns& columns : Chunks(*reader)) {
@@ -165,7 +165,7 @@ TEST_P(RowBatchConformance, TypesBeyondALimitHaveNoNameButBuiltInTypesDo) {
   EXPECT_EQ(Reader()->SampleTypes().value().size(), kAll);
   EXPECT_TRUE(refused(9 + 5)) << "the shard is full";
   commit("greedy", kAll - 1);
-  EXPECT_TRUE(refused(9 + 5)) << "what is known is everybody's";
+  EXPECT_TRUE(refused(9 + 5)) << "each machine may use a type that the shard knows";
   CommitOne(OneSample("shop", 1));
   EXPECT_EQ(Reader()->SampleTypes().value().size(), kAll + 1);
   EXPECT_EQ(CountSamples(*Reader()), kAll + 9 + 5 + 2);
@@ -206,7 +206,7 @@ TEST_P(RowBatchConformance, ATypeIsRemovedWithItsLastData) {
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(writer_->Maintain(clock_.Unix()).ok());
   EXPECT_EQ(Reader()->SampleTypes().value(), (std::map<TypeNo, SampleTypeInfo>{{TypeNo{1}, {"cpu", "nanoseconds"}}}));
   CommitOne(batch);
-  EXPECT_EQ(Reader()->SampleTypes().value().size(), 2u) << "a type that was forgotten comes back";
+  EXPECT_EQ(Reader()->SampleTypes().value().size(), 2u) << "a removed type is stored again";
 }
 
 // An import does not know the boot of its machine, so it ends none of the machine's sessions.

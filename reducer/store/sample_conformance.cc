@@ -143,7 +143,7 @@ TEST_P(SampleConformance, AsksForTheDictionaryWhenDefinitionsDoNotContinue) {
   EXPECT_FALSE(CommitOne(collector.Resend(third)).need_dictionary);
   EXPECT_EQ(TotalsOf(*Reader()).stored, 3u);
   auto processes = Reader()->Processes(kAlways, nullptr).value();
-  ASSERT_EQ(processes.size(), 2u) << "a generation starts with numbers of its own";
+  ASSERT_EQ(processes.size(), 2u) << "each generation defines its processes again";
   EXPECT_EQ(processes[0].pid, processes[1].pid);
   EXPECT_EQ(processes[0].start_time_ns, processes[1].start_time_ns);
 }
@@ -177,7 +177,7 @@ TEST_P(SampleConformance, ARestartKeepsMarksAndAsksForDictionaries) {
   EXPECT_EQ(CommitOne(collector.Resend(second)).sequence, 2u);
   Totals totals = TotalsOf(*Reader());
   EXPECT_EQ(totals.captured, totals.stored);
-  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 3u) << "the day's trie goes on where it was";
+  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 3u) << "the new sample uses the stored nodes";
 }
 
 TEST_P(SampleConformance, DefinitionsMayComeBeforeTheirBatch) {
@@ -216,7 +216,7 @@ TEST_P(SampleConformance, FollowsAnEviction) {
   collector.Add(At(-2), thread, collector.Stack({1, 2}));
   EXPECT_FALSE(CommitOne(collector.Take(At(-2))).need_dictionary);
   EXPECT_EQ(CountSamples(*Reader()), 4u);
-  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 6u) << "the same nodes, by whatever number";
+  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 6u) << "the same stacks make no new nodes";
 }
 
 // Strings get new numbers, as all definitions do. Their store ids must move with them.
@@ -260,11 +260,11 @@ TEST_P(SampleConformance, AMismatchedEvictionIsRefusedAndChangesNothing) {
     batch.before = eviction.after();
     return batch;
   };
-  EXPECT_TRUE(CommitOne(derived(7, ok)).need_dictionary) << "from a generation that is not held";
+  EXPECT_TRUE(CommitOne(derived(7, ok)).need_dictionary) << "the writer does not have generation 7";
   EXPECT_TRUE(CommitOne(derived(1, WithoutNodes(collector.dictionary(), 2, 2))).need_dictionary) << "3 grows from 2";
   Eviction other = ok;
   other.frames = KeptIds();
-  EXPECT_TRUE(CommitOne(derived(1, other)).need_dictionary) << "of a table of another size";
+  EXPECT_TRUE(CommitOne(derived(1, other)).need_dictionary) << "the eviction expects a table of another size";
   EXPECT_FALSE(CommitOne(derived(1, ok)).need_dictionary);
 }
 

@@ -24,7 +24,7 @@ TEST_P(ScanConformance, SamplesAreCutToTheRange) {
     }
     return found;
   };
-  EXPECT_EQ(values({At(20), At(50)}), (std::vector<uint64_t>{3, 4, 5})) << "the first is in, the last is not";
+  EXPECT_EQ(values({At(20), At(50)}), (std::vector<uint64_t>{3, 4, 5})) << "a range includes only its begin";
   EXPECT_EQ(values({At(55), At(75)}), (std::vector<uint64_t>{7, 8}));
   EXPECT_TRUE(values({At(50), At(50)}).empty());
   EXPECT_TRUE(values({At(50), At(20)}).empty());
@@ -146,7 +146,7 @@ TEST_P(ScanConformance, RemovesADayWithItsTrieAndItsProcesses) {
     Maintain();
   }
   EXPECT_EQ(Reader()->LoadTrie(first_day).value()->parents.size(), 1u);
-  EXPECT_EQ(old_reader->LoadTrie(first_day).value()->parents.size(), 4u) << "a reader keeps its moment";
+  EXPECT_EQ(old_reader->LoadTrie(first_day).value()->parents.size(), 4u) << "an open reader still sees removed data";
   auto processes = Reader()->Processes(kAlways, nullptr).value();
   ASSERT_EQ(processes.size(), 1u);
   EXPECT_EQ(processes[0].comm, "long-lived");
@@ -178,7 +178,7 @@ TEST_P(ScanConformance, RemovesTheOldestDataAboveTheSizeLimit) {
   EXPECT_LT(left, committed);
   EXPECT_GE(left, 500u);
   const UnixNs newest{clock_.Unix().value - static_cast<int64_t>(left / 500) * kNsPerMinute + 1};
-  EXPECT_EQ(Total(FromSums({newest, kAlways.to})), left) << "what is left is the newest";
+  EXPECT_EQ(Total(FromSums({newest, kAlways.to})), left) << "only the newest samples remain";
 }
 
 // Exporters see chunks in the order of their commits, whatever their time. They do not see chunks that have expired.

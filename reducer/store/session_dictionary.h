@@ -14,16 +14,18 @@
 
 namespace tributary::store {
 
-// The definitions of a session's current generation, and the store ids that these definitions already have. A
-// definition gets its store id only when a sample needs it. It keeps its original form too, because it needs another id
-// in the next day's trie, or after retention has deleted its row. DictionaryLimits bounds the size. A node takes 8
-// bytes, and 4 more bytes for each day in use. Use it on the writer's thread.
+// The definitions that a session has sent in its current dictionary, and the store ids that these definitions already
+// have. If a collector starts a new dictionary, or drops old definitions from its dictionary, the dictionary gets a
+// higher number, its generation. A definition gets its store id only when a sample needs it. The definition itself
+// stays here too, because it needs another id in the next day's trie, or after retention has deleted its row.
+// DictionaryLimits bounds the size. A node takes 8 bytes, and 4 more bytes for each day in use. Use it on the writer's
+// thread.
 class SessionDictionary {
  public:
   explicit SessionDictionary(uint32_t generation);
-  // Returns a dictionary that has only the definitions that `eviction` keeps. They get new numbers, and keep their
-  // store ids. Returns nullptr if `eviction` was made for tables of other sizes, or if it drops a definition that a
-  // kept definition refers to.
+  // Returns a dictionary that has only the definitions that `eviction` keeps. These definitions get new numbers, and
+  // keep their store ids. Returns nullptr if `eviction` was made for tables of other sizes, or if it drops a definition
+  // that a kept definition refers to.
   std::unique_ptr<SessionDictionary> Derive(uint32_t generation, const Eviction& eviction) const;
 
   uint32_t generation() const { return generation_; }
@@ -58,13 +60,13 @@ class SessionDictionary {
   struct StoreProcess {
     uint32_t no = 0;
     Slot slot = kNoSlot;
-    Slot described_slot = kNoSlot;  // the slot in which the description that this one replaces was last written
+    Slot described_slot = kNoSlot;  // if this description replaces an older one: `slot` of the older one
   };
   struct StoreThread {
     uint32_t no = 0, process = 0;
     Slot slot = kNoSlot;
   };
-  std::vector<StoreId> string_ids, executable_ids;  // index: the session's id
+  std::vector<StoreId> string_ids, executable_ids;  // index: the definition's number in the session
   std::vector<StoreProcess> process_ids;
   std::vector<StoreThread> thread_ids;
   StoreId boot_id;  // store id of the string that contains the session's boot id
@@ -74,7 +76,7 @@ class SessionDictionary {
     Day day;
     std::vector<uint32_t> nodes, frames;
   };
-  // Keeps the ids of only the two days used last. One is not enough: around midnight, samples of both days arrive.
+  // Keeps the ids of only the two days used last. One day is not enough: around midnight, samples of two days arrive.
   DayIds& IdsOfDay(Day day);
 
   size_t memory_bytes() const;

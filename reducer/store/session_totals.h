@@ -29,10 +29,10 @@ struct SessionTotals {
   // Returns the accounting. If the session is closed, samples that were neither stored nor reported lost count as lost
   // for the closing reason. Samples that still arrive afterwards reduce that loss.
   NamedAccounting WithClosing() const;
-  // Closes this session, because a batch of another session reports that it has ended. `share`: the captured samples
-  // that this session must account for. Only the first session that the batch names has a share. For the others,
-  // `share` is nullptr: they must account only for known(). If this session is closed again with a share, it keeps the
-  // larger of both shares, and the new reason. If it is closed again with nullptr, nothing changes.
+  // Closes this session, because a batch of another session reports that this session has ended. `share`: the captured
+  // samples that this session must account for. Only the first session that the batch names has a share. For the
+  // others, `share` is nullptr: they must account only for known(). If this session is closed again with a share, it
+  // keeps the larger of both shares, and the new reason. If it is closed again with nullptr, nothing changes.
   void Close(LossReason reason, const NamedSampleCounts* share);
   // Returns a BoundedTypes that contains the names of the types in these totals. It limits which further types may be
   // added under their own name.

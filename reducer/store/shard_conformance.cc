@@ -70,7 +70,7 @@ TEST_P(ShardConformance, AGroupMayHoldSeveralSources) {
   EXPECT_EQ(CountSamples(*Reader()), 3u);
   EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 3u) << "equal stacks are one";
   const std::vector<NodeStatus> nodes = Reader()->Nodes().value();
-  EXPECT_EQ(nodes.size(), 2u) << "nothing is known of one whose only batch was refused";
+  EXPECT_EQ(nodes.size(), 2u) << "a node is unknown if its only batch was refused";
   EXPECT_TRUE(absl::IsNotFound(writer_->FindSession(b.info().session_id).status()));
 }
 
@@ -144,7 +144,7 @@ TEST_P(ShardConformance, AFullTrieCutsStacksAndDropsNoSample) {
   auto trie = Reader()->LoadTrie(DayOf(kNow)).value();
   ASSERT_EQ(nodes.size(), 2u);
   EXPECT_EQ(trie->parents.size(), 4u);
-  EXPECT_EQ(trie->parents[nodes[0].value], nodes[1]) << "the second sample stands at the deepest node they share";
+  EXPECT_EQ(trie->parents[nodes[0].value], nodes[1]) << "the second sample gets the deepest node that the stacks share";
 }
 
 TEST_P(ShardConformance, SessionsFollowTheirNodeWhenTheNumberOfShardsChanges) {
@@ -172,7 +172,7 @@ TEST_P(ShardConformance, SessionsFollowTheirNodeWhenTheNumberOfShardsChanges) {
   EXPECT_EQ(totals.captured, 8u + 36u);
   EXPECT_EQ(totals.stored, 8u);
   EXPECT_EQ(totals.lost, 36u);
-  EXPECT_EQ(CountSamples(*Reader(0)), 8u) << "data stay where they were written";
+  EXPECT_EQ(CountSamples(*Reader(0)), 8u) << "samples stay in the shard that stored them";
   for (const auto& collector : collectors) {
     const uint32_t shard = ShardOf(collector->info().node_id, 3);
     EXPECT_EQ(writers[shard]->FindSession(collector->info().session_id)->durable_sequence, 1u);

@@ -37,7 +37,7 @@ class ShardWriter {
   virtual ~ShardWriter() = default;
 
   struct Outcome {
-    uint64_t sequence = 0;         // the source's batches up to this one are durable
+    uint64_t sequence = 0;         // all batches of the source up to this number are durable
     bool need_dictionary = false;  // true: earlier batches or definitions are missing; nothing of the batch was stored
   };
   // Commits the samples, definitions and accounting of all batches in `group` in one transaction, and sets each
@@ -53,9 +53,9 @@ class ShardWriter {
   // Returns NotFound if the store has nothing about the session.
   virtual absl::StatusOr<SessionState> FindSession(std::span<const uint8_t> session_id) = 0;
 
-  // Sums up the samples of closed minutes, and deletes data that are too old or over the size limit. The writer's
-  // thread must call it every few seconds, between commits. The work per call is limited, so that commits do not wait
-  // long.
+  // Sums up the samples of closed minutes (store_times.h), and deletes data that are too old or over the size limit.
+  // The writer's thread must call it every few seconds, between commits. The work per call is limited, so that commits
+  // do not wait long.
   virtual absl::Status Maintain(UnixNs now) = 0;
 };
 
@@ -68,10 +68,11 @@ struct NodeStatus {
   std::string node_id, host_name, agent_version, kernel_release, architecture;
   uint32_t cpu_count = 0, sample_rate_hz = 0;
   UnixNs last_seen;
-  UnixNs booted;  // of the session that was seen last; 0: unknown
-  // Sums over the machine's sessions. `accounting`: as the collectors reported it, plus the missing samples of closed
-  // sessions. `stored`: the committed samples. Besides the built-in sample types, at most kSampleTypesMax types keep
-  // their names here.
+  UnixNs booted;  // boot time, from the session that was seen last; 0: unknown
+  // Sums over the machine's sessions. `accounting`: as the collectors reported it. If a session is closed (it has
+  // ended), its samples that were neither stored nor reported lost also count as lost here (session_totals.h).
+  // `stored`: the committed samples. Besides the built-in sample types, at most kSampleTypesMax types keep their names
+  // here.
   NamedAccounting accounting;
   NamedSampleCounts stored;
   uint64_t wire_bytes = 0;              // received
@@ -169,15 +170,15 @@ class StoreReader {
   virtual absl::StatusOr<std::vector<NodeStatus>> Nodes() = 0;
   // Returns the types of the stored samples, by their numbers. May also return types whose samples have expired.
   virtual absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() = 0;
-  // Returns the processes that samples in the range refer to, and some processes of samples shortly before and after
-  // the range. If `only` is not nullptr, returns only processes that it contains.
+  // Returns the processes that samples in the range refer to. May also return processes of samples shortly before or
+  // after the range. If `only` is not nullptr, returns only processes that it contains.
   virtual absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) = 0;
   // Visits the same processes as Processes(range, nullptr), one by one and in no particular order. For callers that
   // cannot keep all rows in memory: a shard may have millions of short-lived processes. A row is valid only while
   // `visit` runs. If `visit` returns an error, the scan stops and returns this error.
   virtual absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) = 0;
-  // Returns those threads of the processes in `of` that samples in the range refer to, and some threads of samples
-  // shortly before and after the range.
+  // Returns those threads of the processes in `of` that samples in the range refer to. May also return other threads of
+  // these processes.
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
   // A day's trie may have millions of nodes. LoadTrie returns the whole trie, which its callers share. LoadTriePart is
@@ -187,14 +188,14 @@ class StoreReader {
   virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;  // valid as long as the reader; "" for id 0
 
   // Visits the samples with a time in the range, chunk by chunk. Each chunk is already cut to the range. Does not visit
-  // samples that have expired, although ScanSums still visits their sums. If `visit` returns an error, the scan stops
-  // and returns this error.
+  // samples that have expired, although ScanSums may still visit their sums. If `visit` returns an error, the scan
+  // stops and returns this error.
   virtual absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) = 0;
   // Visits sums that contain every sample in the range once. For a closed minute that lies wholly in the range, visits
   // the stored sums. For other minutes, sums up the samples in the range. If the samples of such a minute have expired,
   // its stored sums count as a whole if the range contains the minute's first nanosecond. For a gauge, the sum of a
-  // minute contains only each process's last snapshot in the minute. A snapshot that arrives after its minute was
-  // closed may count only if its process has no other snapshot in the minute.
+  // minute contains only each process's last snapshot in the minute: its samples with the latest time stamp. A snapshot
+  // that arrives after its minute was closed may count only if its process has no other snapshot in the minute.
   virtual absl::Status ScanSums(TimeRange range, const SumVisitor& visit) = 0;
 
   // Visits chunks that were committed after the position `cursor`, in the order of their commits, regardless of the

@@ -35,7 +35,8 @@ constexpr Slot SlotOf(UnixNs time) {
 constexpr Day DayOf(Slot slot) { return DayOfMinute(slot.value * kSlotMinutes); }
 constexpr UnixNs StartOf(Slot slot) { return UnixNs{slot.value * kSlotMinutes * kNsPerMinute}; }
 
-// A minute is closed this long after its end, because batches with samples of the minute may arrive late.
+// A minute is closed this long after its end. Then Maintain sums up its samples. A minute is not closed earlier,
+// because batches with samples of the minute may arrive late.
 constexpr int64_t kMinuteOpenNs = 2 * kNsPerMinute;
 
 // Converts the times of a batch's samples to unix ns, with the batch's clock pair. ToUnixNs returns the batch's own

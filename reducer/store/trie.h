@@ -6,7 +6,7 @@
 
 namespace tributary::store {
 
-Trie EmptyTrie();  // the root, and the row of no frame
+Trie EmptyTrie();  // contains only the root, and frame row 0 (no frame)
 
 // Nodes and frames that were added after a trie was loaded. Their numbers continue those of that trie: a parent's or
 // frame's number may refer to the trie or to the tail.

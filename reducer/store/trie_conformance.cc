@@ -49,7 +49,7 @@ void ExpectSame(const Trie& whole, const TriePart& part, const std::vector<NodeN
     ASSERT_LT(part.nodes[i].value, part.trie.parents.size());
     ASSERT_EQ(FramesOf(part.trie, part.nodes[i]), FramesOf(whole, leaves[i])) << leaves[i].value;
   }
-  EXPECT_EQ(part.trie.parents.size(), CountAncestors(whole, leaves)) << "no more than was asked for";
+  EXPECT_EQ(part.trie.parents.size(), CountAncestors(whole, leaves)) << "only the leaves and their ancestors";
 }
 
 TEST_P(TrieConformance, APartHasTheLeavesAndTheirAncestors) {

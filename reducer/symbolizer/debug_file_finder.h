@@ -46,7 +46,7 @@ class DebugFileFinder {
 
   void Stop();
   // Returns the file into which the tool dwz moved debug information that several debug files share. The Fd is invalid
-  // if the file was not found. Any thread may call it. The call may block until a server has answered.
+  // if the file was not found. Any thread may call FindShared. The call may block until a server has answered.
   Fd FindShared(const ExecutableId& build_id);
 
   // Looks for the debug files of all sampled executables with a GNU build-id, once. The thread calls it every

@@ -60,7 +60,7 @@ DebuginfodClient::DebuginfodClient(Options options, std::function<bool()> is_can
                                   "Requests for files that the debuginfod server did not have.")),
       failed_(metrics.AddCounter("tributary_symbolizer_debuginfod_failed_total",
                                  "Requests to debuginfod servers that failed: no answer, an incomplete answer, an HTTP "
-                                 "error, or a file that is too large.")),
+                                 "error other than 404 and 410, or a file that is too large or could not be written.")),
       bytes_(metrics.AddCounter("tributary_symbolizer_debuginfod_bytes_total",
                                 "Bytes received from debuginfod servers.")) {
   for (const std::string& url : options_.urls) servers_.push_back({.url = url, .not_before = {}, .failure = ""});

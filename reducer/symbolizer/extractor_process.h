@@ -37,7 +37,7 @@ struct ExtractorAnswer {
   uint32_t message_bytes = 0;
   char message[512] = {};
   uint64_t encoded_bytes = 0;
-  uint64_t missing_split = 0, malformed = 0, left_out = 0;  // DebugSymbols
+  uint64_t missing_split = 0, malformed = 0, left_out = 0;  // as in DebugSymbols (symbols/debug_symbols.h)
 };
 
 int RunSymbolExtractor(const ExtractorRequest& request);

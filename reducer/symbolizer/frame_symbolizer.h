@@ -16,7 +16,7 @@
 
 namespace tributary {
 
-// Returns the symbol table of an executable, or nullptr if no table has arrived so far.
+// Returns the symbol table of an executable, or nullptr if there is none.
 using SymbolLookup = std::function<std::shared_ptr<const SymbolTable>(const ExecutableId&)>;
 
 // Symbolizes stored frames: finds the function, file and line of a frame, the functions inlined there, and the frame's
@@ -41,7 +41,8 @@ class FrameSymbolizer {
             std::span<Place> places);
 
   // Returns the name that was sent with a frame, or "" if no name was sent. ForEachFrame uses this name instead of the
-  // table. `text` is the text of frame.name. It is cut to kFrameNameBytesMax, because the sender may send any length.
+  // table. `text` is the text of frame.name. The returned name is cut to kFrameNameBytesMax, because the sender may
+  // send any length.
   static std::string_view OwnName(std::string_view text) { return CutUtf8(text, kFrameNameBytesMax); }
 
   // Calls visit(SymbolTable::Frame) for the innermost function inlined at the frame first, then for its callers, and

@@ -35,7 +35,8 @@ SourceFetcher::SourceFetcher(Options options, Fetch fetch, SymbolNotices& notice
                                   "many requests were waiting.")),
       evicted_(metrics.AddCounter(
           "tributary_symbolizer_sources_evicted_total",
-          "Source files from debuginfod servers that were removed from memory to make room for other source files.")),
+          "Source files from debuginfod servers that were removed from the cache to make room; a file that no server "
+          "has takes an entry of the cache, too.")),
       bytes_(metrics.AddGauge("tributary_symbolizer_sources_bytes",
                               "Memory of the source files from debuginfod servers, in bytes.")) {
   if (options_.in_background) thread_ = std::thread([this] { Run(); });

@@ -17,9 +17,9 @@ namespace tributary {
 enum class SymbolAsker : uint64_t { kNone = 0 };
 
 // Remembers which symbol tables were requested from which node, so that only one node of the fleet uploads each table.
-// As long as this node is sending tables, the reducer does not request the missing ones from other nodes, for at most
-// `longest_ns`. When the node's connection ends, the reducer may request them from any node at once. A reducer has one
-// SymbolDemand. Any thread; calls hold a lock only for a short time.
+// As long as this node is sending tables, the reducer does not request its remaining tables from other nodes, for at
+// most `longest_ns`. When the node's connection ends, the reducer may request the remaining tables from any node at
+// once. A reducer has one SymbolDemand. Any thread; calls hold a lock only for a short time.
 class SymbolDemand {
  public:
   struct Options {

@@ -21,6 +21,7 @@ std::string_view SymbolOriginName(SymbolOrigin origin);
 // The directory of symbol tables, one per executable:
 //   ab/ID.tsym           the table as a file of symbols/table_file.h; ab: the first byte of the executable's id, in hex
 //   ab/ID-CHECKSUM.flat  the same table in the form that is mapped into memory; written again if it is missing
+// ID: the kind of the executable's id as a number, a hyphen, and the id in hex.
 // Several reducers may share a directory: a new file is written under another name and then renamed, and each call
 // reads the current files. A file's modification time is the time of its last use. Any thread. Errors: DataLoss if the
 // contents of a file are wrong; otherwise the status code for the errno of the failed call.

@@ -89,11 +89,11 @@ absl::StatusOr<SymbolImporter::Imported> SymbolImporter::ImportElf(const File& f
   }
   if (extracted.malformed > 0) {
     imported.remarks.push_back(
-        fmt::format("{} compile units of the debug information cannot be read", extracted.malformed));
+        fmt::format("parts of {} compile units of the debug information cannot be read", extracted.malformed));
   }
   if (extracted.left_out > 0) {
-    imported.remarks.push_back(
-        fmt::format("{} names or address ranges were left out, because they exceed a limit", extracted.left_out));
+    imported.remarks.push_back(fmt::format(
+        "{} names or address ranges were left out, because they are unreadable or exceed a limit", extracted.left_out));
   }
   ASSIGN_OR_RETURN(imported.kept, store_.Put(extracted.id, extracted.encoded, file.origin));
   return imported;

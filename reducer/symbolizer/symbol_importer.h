@@ -36,8 +36,9 @@ class SymbolImporter {
     SymbolStore::Kept kept;
     std::vector<std::string> remarks;  // sentences about debug information that is missing or could not be read
   };
-  // Returns the errors of SymbolExtractor::Extract and SymbolStore::Put. Adds each error except Unavailable to the
-  // notices, and also each remark.
+  // InvalidArgument if the file is neither an ELF file nor a symbol table file. Otherwise returns the errors of
+  // SymbolExtractor::Extract and SymbolStore::Put. Adds each error except Unavailable to the notices, and also each
+  // remark.
   absl::StatusOr<Imported> Import(const File& file);
 
  private:

@@ -14,8 +14,8 @@ namespace tributary {
 
 // The recent problems with symbols that the web page and `tributary symbols` show: files with wrong contents,
 // unreadable directories, servers that do not answer. Add also logs a problem, unless the problem is already in the
-// list or more than kLoggedPerMinute problems occur in one minute. The list contains the last kKeptMax problems. If a
-// problem occurs again, its count increases by one. Any thread.
+// list or kLoggedPerMinute problems were already logged in this minute. The list contains the last kKeptMax problems.
+// If a problem occurs again, its count increases by one. Any thread.
 class SymbolNotices {
  public:
   static constexpr size_t kKeptMax = 200;

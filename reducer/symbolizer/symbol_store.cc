@@ -72,7 +72,7 @@ struct SymbolStore::Impl {
         evicted_flat(Evictions(m, "flat")),
         evicted_disk(Evictions(m, "disk")),
         unreadable(m.AddCounter("tributary_symbolizer_unreadable_tables_total",
-                                "Stored symbol tables that could not be read; they are requested again.")),
+                                "Stored symbol tables that were damaged and deleted; they are requested again.")),
         tables(m.AddGauge("tributary_symbolizer_tables", "Symbol tables on disk.")),
         stored_bytes(m.AddGauge(
             "tributary_symbolizer_stored_bytes",

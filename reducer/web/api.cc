@@ -128,7 +128,7 @@ double CpuSeconds() {
 
 }  // namespace
 
-// Holds one of the places in the query engine during its lifetime.
+// One of the `queries_max` slots for running queries. The slot is taken as long as this object exists.
 class Api::Slot {
  public:
   Slot(Api& api, int64_t wait_ms) : api_(api), held_(api.slots_.try_acquire_for(std::chrono::milliseconds(wait_ms))) {
@@ -250,7 +250,8 @@ WebResponse Api::RunQuery(Query& query, const Params& params) {
   Slot slot(*this, options_.queue_timeout_ms);
   if (!slot.held() || stopping_) {
     refused_busy_.Add();
-    WebResponse response = Json(Error(absl::StatusCode::kUnavailable, "too many queries are running: try again soon"));
+    WebResponse response = Json(Error(absl::StatusCode::kUnavailable,
+                                      "too many queries are running, or the reducer is stopping: try again soon"));
     response.headers.emplace_back("Retry-After", "1");
     return response;
   }
@@ -363,7 +364,8 @@ WebResponse Api::TakeUpload(const WebRequest& request) {
   if (!upload_slots_.try_acquire() || stopping_) {
     refused_busy_.Add();
     WebResponse response =
-        UploadError(Error(absl::StatusCode::kUnavailable, "too many uploads are running: send the file again soon"));
+        UploadError(Error(absl::StatusCode::kUnavailable,
+                          "too many uploads are running, or the reducer is stopping: send the file again soon"));
     response.headers.emplace_back("Retry-After", "2");
     return response;
   }

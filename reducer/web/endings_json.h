@@ -8,7 +8,7 @@
 
 namespace tributary {
 
-// Writes an object with the number of stacks per ending. Leaves out endings with 0 stacks.
+// Writes an object with one number per ending of stacks: of samples, or of their values. Leaves out endings with 0.
 inline void Endings(JsonWriter& json, std::string_view key, const uint64_t (&endings)[kEndingCount]) {
   json.Key(key);
   json.BeginObject();

@@ -246,7 +246,8 @@ struct HttpServer::Impl {
         connections(metrics.AddGauge("tributary_web_connections", "HTTP connections that the reducer is serving.")),
         refused(metrics.AddCounter("tributary_web_connections_refused_total",
                                    "HTTP connections that were not served, because too many connections were waiting, "
-                                   "or no file descriptor or memory was left.")) {}
+                                   "and failed attempts to accept a connection, because no file descriptor or memory "
+                                   "was left.")) {}
 
   void Accept() {
     while (true) {

@@ -47,7 +47,7 @@ std::string_view EnvironmentOf(const Rollout& rollout) {
   return rollout.kind == kServiceKind ? FindAttribute(rollout.attributes, "deployment.environment.name") : "";
 }
 
-// Checks the environment, which is not part of a service's name: services of two environments have one name.
+// Checks the environment of a service, because services of two environments may have the same name.
 bool IsInEnvironment(const Rollout& rollout, const Selector& selector) {
   return rollout.kind != kServiceKind ||
          std::all_of(selector.matchers().begin(), selector.matchers().end(), [&](const Selector::Matcher& matcher) {

@@ -19,7 +19,8 @@ struct RolloutsRequest {
 
 // Returns the answer of /api/v1/rollouts: the rollouts in the time range of `query`, newest first, of the workloads and
 // services that its selector selects. If `with_cpu` is set, the answer also contains the values before and after each
-// rollout, of the sample type of `query`. If `log` is nullptr, there are no rollouts. Returns the errors of `engine`.
+// rollout, of the sample type of `query`. If `log` is nullptr, the answer lists no rollouts. Returns the errors of
+// `engine`.
 absl::StatusOr<std::string> RolloutsJson(QueryEngine& engine, const RolloutLog* log, const QueryRequest& query,
                                          const RolloutsRequest& request, UnixNs now);
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kTypesOfTotalMax = 256;  // nodes run the same programs, and share their types
 
-// Writes stored, lost and in_flight, as `of` picks them. in_flight is signed: more samples stored than captured would
-// be a bug, and must be visible.
+// Writes stored, lost and in_flight. `of` picks one number of a count: its total, or the number of one type. in_flight
+// is signed: more samples stored than captured would be a bug, and must be visible.
 template <typename Pick>
 void Law(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored, Pick&& of) {
   json.Field("stored", of(stored));

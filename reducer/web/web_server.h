@@ -44,8 +44,8 @@ struct WebContext {
   store::Store& store;
   Metrics& metrics;
   const Clock& clock;
-  const MetadataStore* metadata = nullptr;  // nullptr: there are no clusters
-  const RolloutLog* rollouts = nullptr;     // nullptr: there are no rollouts
+  const MetadataStore* metadata = nullptr;  // nullptr: /api/v1/status lists no clusters
+  const RolloutLog* rollouts = nullptr;     // nullptr: /api/v1/rollouts lists no rollouts
 };
 
 // The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the web page. It has

@@ -29,7 +29,7 @@ struct Hello {
   versionMax @1 :UInt16;
   features @2 :UInt64;        # bits; none is defined yet
   role @3 :UInt16;            # 0 node, 1 cluster, 3 replay; 2 is reserved; reducers refuse all other values
-  sessionId @4 :Data;         # 16 bytes: 15 random bytes, and the index of the reducer
+  sessionId @4 :Data;         # 16 random bytes; a kernel-collector sets the last byte to the index of the reducer
   nodeId @5 :Text;            # all texts at most 256 bytes
   bootId @6 :Text;
   hostName @7 :Text;
@@ -38,9 +38,9 @@ struct Hello {
   agentVersion @10 :Text;
   cpuCount @11 :UInt32;
   sampleRateHz @12 :UInt32;
-  dictionaryGeneration @13 :UInt32;  # the generation of the definitions in `sent`; 0: none has begun
+  dictionaryGeneration @13 :UInt32;  # the generation of the definitions in `sent`; 0: no generation has begun
   sent @14 :Counts;           # counts of this generation's definitions that were already sent
-  nextSequence @15 :UInt64;   # number of the oldest batch that the sender holds; if none, of the next batch
+  nextSequence @15 :UInt64;   # number of the oldest batch that the sender still holds; if none, of its next batch
   clock @16 :ClockPair;
   token @17 :Text;            # bearer token, at most 4096 bytes
   predecessorId @18 :Data;    # not used: senders leave it empty, and readers ignore it
@@ -53,7 +53,7 @@ struct Welcome {
   durableSequence @2 :UInt64;     # all batches up to this number are stored
   dictionaryKept @3 :Bool;        # the reducer holds the generation of Hello; definitions continue at `have`
   have @4 :Counts;
-  creditBytes @5 :UInt32;         # bytes of frames that may be sent and not acknowledged
+  creditBytes @5 :UInt32;         # while this many bytes of frames are unacknowledged, the collector sends no batch
   dictionaryNodesMax @6 :UInt32;
   heartbeatMs @7 :UInt32;
 }
@@ -62,8 +62,8 @@ struct Welcome {
 # skips columns with unknown numbers.
 struct Definitions {
   generation @0 :UInt32;
-  derivedFrom @1 :UInt32;     # first message of a generation: the earlier generation that it continues after an
-                              # eviction; 0: the generation starts empty, or this is a later message
+  derivedFrom @1 :UInt32;     # in the first message of a generation that keeps definitions of an earlier generation
+                              # (an eviction): the number of the earlier generation; in all other messages: 0
   columns @2 :Data;
   packedColumns @3 :Data;     # `columns` in packed form: a sender fills only one of the two
 }
@@ -79,7 +79,7 @@ struct Batch {
   columns @6 :Data;           # at most 100,000 samples, as numbered columns like those of Definitions
   closes @7 :List(ClosedSession);  # at most 32
   packedColumns @8 :Data;     # as in Definitions
-  sampleTypes @9 :List(SampleType);  # at most 64, no number twice: all types except cpu and off_cpu
+  sampleTypes @9 :List(SampleType);  # defines the batch's types other than cpu and off_cpu; at most 64, no number twice
   typeCounts @10 :List(TypeCounts);  # at most 64, no number twice: captured and lost by type, without CPU
 }
 
@@ -93,14 +93,15 @@ struct TypeCounts {
 # Defines a number of the column `types`.
 struct SampleType {
   number @0 :UInt8;           # 3 to 255
-  name @1 :Text;              # 1 to 64 bytes, as OTLP calls it
+  name @1 :Text;              # 1 to 64 bytes, as in OTLP
   unit @2 :Text;              # 1 to 64 bytes
   aggregation @3 :UInt8;      # 0: values add up; 1: a gauge: samples of one process with the same time form a snapshot
 }
 
-# An earlier session of the same node that has ended. Its share of captured samples is `captured`. For the first closed
-# session of a batch, the share is `captured` minus the samples of the batch's other closed sessions. Samples of the
-# share that were neither stored nor reported lost count as lost for `reason`.
+# An earlier session of the same node that has ended. `captured` is the number of captured samples that belong to the
+# session. An exception is the first closed session of a batch: its `captured` includes the samples of the batch's other
+# closed sessions, and the reducer subtracts those samples. Samples of the session that were neither stored nor reported
+# lost count as lost for `reason`.
 struct ClosedSession {
   sessionId @0 :Data;             # 16 bytes
   captured @1 :UInt64;
@@ -131,8 +132,8 @@ struct NeedSymbols {
 }
 
 # Describes the beginning of a compressed table that the reducer already has. If the collector's table has the same
-# totalBytes, rawBytes and key, the collector continues at `offset`. If one of them differs, or if its release does not
-# know this struct, it sends the table from the beginning.
+# totalBytes, rawBytes and key, the collector continues at `offset`. If one of them differs, or if the collector's
+# release does not know this struct, the collector sends the table from the beginning.
 struct SymbolPart {
   offset @0 :UInt64;              # number of bytes that need not be sent; 0: none
   totalBytes @1 :UInt64;          # totalBytes, rawBytes, key: as in the chunks that the reducer has
@@ -159,7 +160,7 @@ struct Heartbeat {
   sentAtNs @0 :Int64;             # the sender's CLOCK_MONOTONIC
 }
 
-# Type 10: why the sender is about to close.
+# Type 10: why the sender is about to close the connection.
 struct Goodbye {
   reason @0 :Text;                # text for people; at most 512 bytes
   retry @1 :Bool = true;          # false: the next attempt will fail, too, unless a person changes something
@@ -172,7 +173,7 @@ struct Entity {
   kind @0 :UInt8;                 # 1 host, 2 container, 3 pod, 4 namespace, 5 Kubernetes node, 6 cluster, 7 rollout, 8
                                   # workload; a reader skips unknown kinds
   id @1 :Text;                    # unique among entities of this kind; at most 512 bytes
-  fromUnixNs @2 :Int64;           # when this state begins; 0: when the entity began, or unknown
+  fromUnixNs @2 :Int64;           # when this state begins; 0: when the entity began, or at an unknown time
   gone @3 :Bool;                  # the entity ended at fromUnixNs
   attributes @4 :List(Attribute); # at most 512, in ascending order of keys, no key twice
 }

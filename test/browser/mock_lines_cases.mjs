@@ -204,7 +204,7 @@ describe('lines', () => {
     assert.deepEqual(files, ['spin.c:191', 'refill.h:12', 'no line known']);
     assert.match(await byId('textless').textContent(), /Start the reducer with --source-dir.*spin\.c 1 line, 60\.0%/);
     const unplaced = await byId('lines-unplaced').textContent();
-    assert.match(unplaced, /^15\.0% of this function has no line\. The debug information has no line for this code/);
+    assert.match(unplaced, /^15\.0% of this function’s total has no line\. The debug information has no line for this code/);
   });
 
   test('text that is being fetched appears without a reload', async () => {
@@ -295,7 +295,7 @@ describe('states of lines', () => {
     server.scenario = 'lines_error';
     await byId('refresh').click();
     await settled(page);
-    assert.match(await byId('lines-stale').textContent(), /<b>longer<\/b> than 30 s The data shown is older\.$/);
+    assert.match(await byId('lines-stale').textContent(), /<b>longer<\/b> than 30 s \(The data shown is older\.\)$/);
     assert.equal(await byId('line').count(), 7);
     forgive(/status of 504/);
   });

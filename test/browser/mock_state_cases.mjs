@@ -43,7 +43,7 @@ describe('states', () => {
     server.scenario = 'error';
     await byId('refresh').click();
     await settled(page);
-    assert.match(await byId('stale').textContent(), /data folder\. The data shown was loaded at \d\d:\d\d:\d\d\./);
+    assert.match(await byId('stale').textContent(), /data folder\. \(The data shown was loaded at \d\d:\d\d:\d\d\.\)/);
     assert.equal((await hover(page, frame('spin_sixty'), root)).name, 'spin_sixty');
     forgive(/status of 500/);
   });

@@ -150,7 +150,7 @@ describe('executables', () => {
     server.scenario = 'symbols_error';
     await byId('refresh').click();
     await settled(page);
-    assert.match(await byId('executables-stale').textContent(), /<b>longer<\/b> than 30 s The data shown is older\.$/);
+    assert.match(await byId('executables-stale').textContent(), /<b>longer<\/b> than 30 s \(The data shown is older\.\)$/);
     assert.equal(await byId('executable').count(), answer.executables.length);
     forgive(/status of 504/);
   });

@@ -53,10 +53,10 @@ void CheckTables(Validation& v);
 
 // Checks a value's string indices and the keys inside it.
 void CheckValue(const common::AnyValue& value, const std::string& where, Validation& v);
-// Checks a list of attributes that are stored by value: each key is set once and is unique.
+// Checks a list of attributes that are stored by value: each attribute has one key, and no key occurs twice.
 void CheckAttributes(const google::protobuf::RepeatedPtrField<common::KeyValue>& attributes, const std::string& rule,
                      const std::string& where, Validation& v);
-// Checks a list of references into the attribute table: in range, set, with unique keys.
+// Checks a list of references into the attribute table: each is in range and not 0, and no key occurs twice.
 void CheckAttributeIndices(const google::protobuf::RepeatedField<int32_t>& indices, const std::string& rule,
                            const std::string& where, Validation& v);
 

@@ -15,7 +15,8 @@ namespace tributary::sim {
 
 using SessionId = std::array<uint8_t, 16>;
 
-// A sample with all data that it refers to. Two such samples are equal exactly if no part was lost or mixed up.
+// A sample with the process, thread and stack that it refers to. Two such samples are equal exactly if no part was lost
+// or mixed up.
 struct WholeSample {
   int64_t time_ns = 0;  // in the wire's resolution
   std::string place;    // process, thread and every frame, outermost first
@@ -48,7 +49,7 @@ struct DurableStore {
       return account;
     }
   };
-  // Closes sessions of the node, as a batch of another session of the node reports. Follows the rules of
+  // Closes the sessions that a batch of another session of the node reports as ended. Follows the rules of
   // SqliteShardWriter::Close.
   void Close(const std::string& node_id, const std::vector<ClosedSession>& closes) {
     SampleCounts others;

@@ -9,8 +9,9 @@
 
 namespace tributary::sim {
 
-// A disk that reports overwritten bytes as durable half a second before they are durable. Only claims are overwritten.
-// So the disk breaks the rule that a claim is durable before the batches of the claim are sent.
+// A disk that reports overwritten bytes as durable half a second before they are durable. The spool overwrites only
+// claims. A claim says in which session the collector sends the batches of a spool segment (docs/spool.md). So this
+// disk breaks the rule that a claim is durable before the batches of the claim are sent.
 class LateClaims final : public intake::SpoolStorage {
  public:
   LateClaims(intake::FakeSpoolStorage& disk, SimProcess& process) : disk_(disk), process_(process) {}

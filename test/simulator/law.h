@@ -8,21 +8,21 @@
 
 namespace tributary::sim {
 
-// Returns whether the reducers' numbers of the node must be exact. They need not be exact, and are not, in two cases:
-// - A collector ended without reporting its end, and the node has used several reducers. One session accounts for all
-//   reducers. It counts only the acknowledged samples of the sessions at other reducers.
-// - More sessions ended without a report than the pins hold.
+// Returns true if the reducers' numbers of the node must be exact. They may be wrong in two cases:
+// - A collector ended without a report, and the node has used several reducers. The next collector reports the lost
+//   samples to one reducer only. This reducer knows only the acknowledged samples of the sessions with other reducers.
+// - More sessions ended without a report than SimPins can hold.
 bool IsExact(const SimCollector& collector);
 // Checks captured = stored + lost by reason, for each sample type, for one node over all reducers. The law must hold
-// for the numbers that the reducers received and for the real numbers. Returns the problem, or "" if the law holds or
-// need not be exact.
+// for the numbers that the reducers received, and for the numbers that the simulator counted itself. Samples in doubt
+// may count both as stored and as lost. Returns the problem, or "" if the law holds or IsExact returns false.
 std::string CheckLaw(const SimCollector& collector, const std::vector<const DurableStore*>& stores);
 // For a trace: returns the numbers that each of the node's sessions reported, and its number of stored samples.
 std::string SessionsOf(const SimCollector& collector, const std::vector<const DurableStore*>& stores);
 // Checks that every stored sample is equal to the captured sample and is stored once. This must hold at any time. Reads
 // all samples. Returns the problem, or "".
 std::string CheckStored(const SimCollector& collector, const std::vector<const DurableStore*>& stores);
-// Returns the reducers' numbers of the node. `stored` receives the stored samples.
+// Returns the node's accounting, summed over all reducers. Sets `stored` to the numbers of stored samples.
 Accounting AccountOf(const SimCollector& collector, const std::vector<const DurableStore*>& stores,
                      SampleCounts* stored);
 

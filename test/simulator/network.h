@@ -12,9 +12,9 @@
 
 namespace tributary::sim {
 
-// Connections between named machines. Paths are slow, cut the bytes at any place, go dark in one direction or both, and
-// break. Bytes keep their order, as in TCP. Bytes that are sent while a path is dark arrive when the path works again,
-// unless an end has given up by then.
+// Connections between named machines. A path may be slow, cut the bytes at any place, go dark (carry nothing) in one
+// direction or both, and break. Bytes keep their order, as in TCP. Bytes that are sent while a path is dark arrive when
+// the path works again, unless an end has given up by then.
 class Network {
  public:
   struct Path {
@@ -31,11 +31,12 @@ class Network {
 
   Path& PathOf(const std::string& from, const std::string& to) { return paths_[{from, to}]; }
   void set_tap(Tap tap) { tap_ = std::move(tap); }
-  // Returns true for a machine whose process is dead but not yet destroyed. The writes of this machine are discarded.
+  // `muted` must return true for a machine whose process is dead but not yet destroyed. The writes of such a machine
+  // are discarded.
   void set_muted(std::function<bool(const std::string& machine)> muted) { muted_ = std::move(muted); }
   void Heal();  // resets all paths
 
-  // Accepts connections to `machine` until StopListening. `process` must not be destroyed before that.
+  // Accepts connections to `machine` until StopListening. `process` must not be destroyed before StopListening.
   void Listen(const std::string& machine, SimProcess& process, std::function<void(std::unique_ptr<Stream>)> on_accept);
   void StopListening(const std::string& machine) { listeners_.erase(machine); }
   std::unique_ptr<Connector> ConnectorOf(const std::string& machine, SimProcess& process);

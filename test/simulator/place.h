@@ -9,7 +9,8 @@
 
 namespace tributary::sim {
 
-// Returns all data of a sample's thread and node as text. `Dictionary` is the dictionary type of either end.
+// Returns the process, thread and stack of a sample as text. `Dictionary` is the dictionary type of the collector or of
+// the reducer.
 template <typename Dictionary>
 std::string PlaceOf(const Dictionary& dictionary, const Sample& sample) {
   const Thread& thread = dictionary.thread(sample.thread);

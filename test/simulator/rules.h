@@ -12,9 +12,9 @@ enum class Break {
   kMarkBeforeSamples,  // the high-water mark becomes durable in a transaction of its own, before the samples
   kDuplicateCounted,   // a session's mark is reported before its queued batches are durable; batches that are then sent
                        // twice are stored twice
-  kIdsReused,          // ids of a new generation are looked up in the old one
-  kCreditIgnored,      // the sender ignores its credit
-  kClaimAfterSend,     // a claim on spooled batches reaches the disk only after the batches were sent
+  kIdsReused,          // ids of a new dictionary are looked up in the old dictionary
+  kCreditIgnored,      // the sender ignores its credit, the limit of unacknowledged bytes
+  kClaimAfterSend,     // a claim (docs/spool.md) reaches the disk only after its batches were sent
 };
 
 struct BreakName {

@@ -15,15 +15,15 @@
 namespace tributary::sim {
 
 struct Result {
-  std::string violation;  // "": the law held
+  std::string violation;  // "": no rule was broken
   uint64_t hash = 0;      // of all events of the run
   uint64_t events = 0, captured = 0, stored = 0;
   uint64_t faults = 0;
   uint64_t lost[kLossReasonCount] = {};
 };
 
-// The run of one seed. The seed determines the machines and the faults. Then all faults end, and the law must hold
-// exactly.
+// The run of one seed. The seed determines the machines and the faults. In the last phase of the run there are no more
+// faults. At its end, the law (captured = stored + lost) must hold.
 class Run {
  public:
   // `faults`: letters of the parts that may fail: n(etwork), r(educers), c(ollectors), d(isks of collectors).

@@ -48,7 +48,7 @@ class SimCollector {
   void Kill(bool power_lost);
   void Stop();  // an orderly stop: flushes first
   bool running() const { return life_ != nullptr; }
-  // Returns whether the disk was killed in the middle of an operation. The process counts as killed at the same time,
+  // Returns true if the disk was killed in the middle of an operation. The process counts as killed at the same time,
   // and must do nothing more.
   bool DiedInDisk() const { return running() && storage_.dead(); }
   void CalmDown() { calm_ = true; }  // from now on: no samples, only accounting

@@ -25,18 +25,18 @@ class SimPins {
   void ForgetPredecessor(const SampleCounts& taken_over);
   void Set(size_t slot, const intake::EndedCollector::Session& session, bool asked);
   void Finish(bool undelivered);
-  // Returns whether more sessions ended without a report than the pins hold. The numbers of the oldest sessions are
-  // then not exact.
+  // Returns true if more sessions ended without a report than the pinned data has space for. The numbers of the oldest
+  // sessions are then not exact.
   bool overflowed() const { return overflowed_; }
   uint32_t deaths() const { return deaths_; }  // collectors whose end the next collector had to report
   size_t reducers_asked() const { return asked_.size(); }
 
  private:
-  bool open_ = false;   // the owner has not called Finish
+  bool open_ = false;   // the current collector has not called Finish
   bool forgot_ = true;  // no earlier collector is left to report
   bool overflowed_ = false;
   uint32_t deaths_ = 0;
-  std::set<size_t> asked_;  // reducers that were asked
+  std::set<size_t> asked_;  // reducers to which batches may have been sent
   Accounting counters_;
   std::optional<trib_session> pinned_;
 };

@@ -12,9 +12,10 @@
 
 namespace tributary::sim {
 
-// Checks every frame that either end writes. Acknowledged batches must be durable at that moment, and sent bytes must
-// be within the credit. Also changes frames, so that each end seems to be of a later release: adds frames of unknown
-// types, and versions and features of a later release. Sets credits that make a sender wait.
+// Checks every frame that either end writes. A batch must be durable when its acknowledgement is written.
+// When a batch is sent, the unacknowledged bytes before it must be within the credit, their limit. Also changes frames,
+// so that each end seems to be of a later release: adds frames of unknown types, and versions and features of a later
+// release. Sets credits that make a sender wait.
 class WireWatch {
  public:
   WireWatch(World& world, Break broken) : world_(world), broken_(broken), credit_(512u << world.Below(8)) {}

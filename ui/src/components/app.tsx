@@ -18,7 +18,7 @@ function StaleBanner() {
   return (
     <p class="banner" role="alert" data-testid="stale">
       <Icon name="warning" />
-      {`${error.message} The data shown was loaded at ${formatClock(loadedAt.value)}.`}
+      {`${error.message} (The data shown was loaded at ${formatClock(loadedAt.value)}.)`}
       {view.value.live && ' The page keeps trying.'}
     </p>
   );

@@ -38,7 +38,7 @@ function Name({executable, processes}: {executable: SymbolExecutable; processes:
         {id ? (
           <code title={`build-id ${id}`}>{shortBuildId(id)}</code>
         ) : (
-          <span title="The reducer cannot store names: this file has no build-id, and its contents were not read.">
+          <span title="The reducer cannot store names for this file. It has no build-id, and its content was not read.">
             no build-id
           </span>
         )}

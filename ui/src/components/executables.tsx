@@ -87,7 +87,7 @@ function Body() {
       {answer && error && (
         <p class="banner" role="alert" data-testid="executables-stale">
           <Icon name="warning" />
-          {`${printable(error.message)} The data shown is older.`}
+          {`${printable(error.message)} (The data shown is older.)`}
         </p>
       )}
       {answer && <ExecutableTable answer={answer} />}

@@ -103,7 +103,7 @@ function OptionList({dimension, matchers, choose}: OptionListProps) {
       {(found.length > shown.length || answer.truncated) && (
         <p class="note">
           {found.length > shown.length && `${formatCount(found.length - shown.length)} more: type to narrow the list. `}
-          {answer.truncated && 'Only the 1,000 with the most samples are listed. Select others in the selector field.'}
+          {answer.truncated && 'A list has at most 1,000 entries: the largest. Select others in the selector field.'}
         </p>
       )}
     </div>

@@ -35,7 +35,7 @@ function MatchLines() {
           ))}
         </div>
         {found.length > matchesMax && (
-          <p class="section">{`${formatCount(found.length - matchesMax)} more functions. The table lists all.`}</p>
+          <p class="section">{`${formatCount(found.length - matchesMax)} more functions: use the table’s filter.`}</p>
         )}
       </div>
     );

@@ -77,7 +77,7 @@ function Known({answer, totals}: {answer: LinesAnswer; totals: LineTotals}) {
       {why && much && (
         <p class="banner" data-testid="lines-unplaced" title={why.advice}>
           <Icon name="warning" />
-          {`${formatPercent(totals.unplacedNs, totals.totalNs, 1)} of this function has no line. ${why.reason}`}
+          {`${formatPercent(totals.unplacedNs, totals.totalNs, 1)} of this function’s total has no line. ${why.reason}`}
         </p>
       )}
       <div class={`lines-body${withText ? ' with-text' : ''}`}>
@@ -100,7 +100,7 @@ function Body() {
       {error && (
         <p class="banner" role="alert" data-testid="lines-stale">
           <Icon name="warning" />
-          {`${printable(error.message)} The data shown is older.`}
+          {`${printable(error.message)} (The data shown is older.)`}
         </p>
       )}
       {answer.lines.length === 0 ? (

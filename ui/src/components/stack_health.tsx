@@ -99,7 +99,7 @@ function Culprits({answer}: {answer: StackHealthAnswer}) {
     <div class="culprits">
       <h2>Where incomplete stacks end</h2>
       {answer.executables.length === 0 ? (
-        <p class="note">Every stack that could be walked is complete.</p>
+        <p class="note">All stacks are complete, except stacks that are only in the kernel.</p>
       ) : (
         <>
           <p class="hint">

@@ -91,7 +91,7 @@ function Rows({graph, zoom}: {graph: NonNullable<typeof graphData.value.value>['
             ))}
           </tbody>
         </table>
-        {rows.length === 0 && <p class="note">No function has that name.</p>}
+        {rows.length === 0 && <p class="note">No function or executable matches the filter.</p>}
       </div>
       <p class="table-foot" data-testid="top-count">
         {rows.length > shownMax

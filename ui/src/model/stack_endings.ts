@@ -22,7 +22,8 @@ export const stackEndings: Record<string, StackEnding> = {
     words: 'kernel only',
     level: 'good',
     meaning:
-      'A kernel thread, or a process that had no user stack at that moment. The share does not count these stacks.',
+      'A kernel thread, or a process that had no user stack at that moment. ' +
+      'The share of complete stacks does not count these stacks.',
     advice: '',
   },
   unknown: {
@@ -49,18 +50,19 @@ export const stackEndings: Record<string, StackEnding> = {
     level: 'poor',
     meaning: 'A return address is outside every mapping that the collector knew at that moment.',
     advice:
-      'Normal right after a program start or dlopen. If it continues, the stack is damaged or its code was unmapped.',
+      'Normal right after a program start or dlopen. ' +
+      'If it continues, the stack is damaged, or the code of a caller was unmapped.',
   },
   no_table: {
     words: 'unwind table not loaded yet',
     level: 'poor',
-    meaning: 'The collector had not loaded the unwind table of this file in time.',
+    meaning: 'The collector had not yet loaded the unwind table of the file in which the stack ends.',
     advice: 'Normal for the first second of a new program. If it continues, raise --unwind-memory on the collector.',
   },
   bad_row: {
     words: 'unwind information not usable',
     level: 'poor',
-    meaning: 'The unwind information of this file has a rule here that the collector cannot follow.',
+    meaning: 'The unwind information of the file in which the stack ends has a rule that the collector cannot follow.',
     advice: 'The usual cause is hand-written assembler. If the file is a common program or library, report a bug.',
   },
   frame_pointer_lost: {
