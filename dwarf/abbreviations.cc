@@ -23,8 +23,9 @@ absl::StatusOr<AbbreviationTable> AbbreviationTable::Read(std::string_view secti
       const int64_t implicit = form == static_cast<uint64_t>(DwForm::kImplicitConst) ? reader.Sleb() : 0;
       if (attribute == 0 && form == 0) break;
       if (attribute > UINT16_MAX || form > UINT16_MAX || table.specs_.size() == kSpecsMax) {
-        return Error(absl::StatusCode::kInvalidArgument,
-                     "DWARF: an abbreviation has an invalid attribute, or a unit's abbreviations have too many");
+        return Error(
+            absl::StatusCode::kInvalidArgument,
+            "DWARF: an abbreviation has an invalid attribute, or a unit's abbreviations have too many attributes");
       }
       table.specs_.push_back({static_cast<DwAttribute>(attribute), static_cast<DwForm>(form), implicit});
     }

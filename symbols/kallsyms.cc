@@ -83,7 +83,8 @@ absl::StatusOr<ParsedKallsyms> ParseKallsyms(std::string_view text, const Execut
   }
   if (any_line && !any_address) return Hidden();
   if (result.text_begin == 0 || result.text_end <= result.text_begin) {
-    return Error(absl::StatusCode::kInvalidArgument, "kallsyms: the symbols _stext and _etext are missing");
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "kallsyms: _stext or _etext is missing, or _etext is not after _stext");
   }
   result.table = BuildRebased(std::move(symbols), result.text_begin, result.text_end, kernel_id);
   return result;

@@ -102,7 +102,7 @@ absl::Status ReadKallsyms(const std::string& path, KernelLayout* layout) {
   if (scan.hidden()) return Error(absl::StatusCode::kPermissionDenied, path + " shows no addresses");
   if (layout->text_begin == 0 || layout->text_end <= layout->text_begin) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("{}: the symbols _stext and _etext are missing", path));
+                 fmt::format("{}: _stext or _etext is missing, or _etext is not after _stext", path));
   }
   return absl::OkStatus();
 }
