@@ -22,10 +22,10 @@ namespace tributary::intake {
 //   91aa…07  web-*      only nodes whose id matches web-*
 //
 // A token has 16 to 4,096 printable characters, and no spaces. The file may contain a token on several lines, one for
-// each pattern of node ids. The file must not be accessible to all users (ReadSecretFile). Check reads the file again if
-// it has changed, and looks for changes at most once every 2 s. If the changed file cannot be used, the old tokens stay
-// valid and one warning is logged per change. Only digests of the tokens are stored. They are compared in constant time.
-// Not thread-safe.
+// each pattern of node ids. The file must not be accessible to all users (ReadSecretFile). Check reads the file again
+// if it has changed, and looks for changes at most once every 2 s. If the changed file cannot be used, the old tokens
+// stay valid and one warning is logged per change. Only digests of the tokens are stored. They are compared in constant
+// time. Not thread-safe.
 class TokenFile {
  public:
   static constexpr size_t kBytesMax = 4u << 20;
