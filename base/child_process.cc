@@ -4,6 +4,7 @@
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -19,7 +20,7 @@ bool EndedWell(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 
 
 ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
   if (this == &other) return *this;
-  Stop();
+  Finish();
   pid_ = std::exchange(other.pid_, -1);
   socket_ = std::move(other.socket_);
   return *this;
@@ -61,6 +62,14 @@ absl::StatusOr<ChildProcess> ChildProcess::SpawnSelf(const char* argument) {
                                                   .descriptors = {{theirs.get(), kSocket}}}));
   child.socket_ = std::move(ours);
   return child;
+}
+
+void ChildProcess::Finish() {
+  if (socket_.valid()) {
+    socket_.Reset();
+    for (int waited_ms = 0; running() && !Reap() && waited_ms < kFinishMs; ++waited_ms) usleep(1000);
+  }
+  if (running()) End();
 }
 
 int ChildProcess::End() {

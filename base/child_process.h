@@ -14,7 +14,7 @@ namespace tributary {
 
 // A child process that runs this program's binary and does one kind of work for its parent, for example parsing in a
 // sandbox (sandbox.h). Parent and child communicate over a socket, or through files that the child receives. The
-// destructor kills the child. Only one thread at a time may use the object.
+// destructor ends the child (Finish). Only one thread at a time may use the object.
 class ChildProcess {
  public:
   ChildProcess() = default;
@@ -22,7 +22,7 @@ class ChildProcess {
   ChildProcess(ChildProcess&& other) noexcept
       : pid_(std::exchange(other.pid_, -1)), socket_(std::move(other.socket_)) {}
   ChildProcess& operator=(ChildProcess&& other) noexcept;
-  ~ChildProcess() { Stop(); }
+  ~ChildProcess() { Finish(); }
 
   // A file descriptor that the child gets. `from`: its number in this process, or -1 to pass none. `to`: its number in
   // the child, which must be below kHandedEnd.
@@ -47,6 +47,10 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   int socket() const { return socket_.get(); }  // -1: none
 
+  // Closes the socket, on which a child that has no work then ends by itself. If it has not ended after kFinishMs, or
+  // has no socket, kills it. So a child that was ended on purpose does not look like one that crashed.
+  static constexpr int kFinishMs = 100;
+  void Finish();
   // Kills the process, and waits until it has ended. Returns waitpid's status. If the process has already ended, this
   // is the status with which it ended. The caller must check running() first.
   int End();

@@ -55,6 +55,26 @@ TEST(ChildProcess, EndsWithItsOwner) {
   EXPECT_EQ(kill(pid, 0), -1);
 }
 
+// The socket of the child is closed by then, so the child answers on a pipe.
+TEST(ChildProcess, WithoutWorkEndsByItself) {
+  int pipe_ends[2];
+  ASSERT_EQ(pipe2(pipe_ends, O_CLOEXEC), 0);
+  const Fd answer(pipe_ends[0]);
+  Fd theirs(pipe_ends[1]);
+  {
+    auto child = Fork([&](int socket) {
+      char byte;
+      const bool is_closed = read(socket, &byte, 1) == 0;
+      return write(theirs.get(), is_closed ? "y" : "n", 1) == 1 ? 0 : 1;
+    });
+    ASSERT_TRUE(child.ok());
+  }
+  theirs.Reset();
+  char byte = 0;
+  EXPECT_EQ(read(answer.get(), &byte, 1), 1) << "the child was killed";
+  EXPECT_EQ(byte, 'y');
+}
+
 TEST(ChildProcess, ReportsTheWaitStatus) {
   auto exits = Fork([](int) { return 7; });
   ASSERT_TRUE(exits.ok());
