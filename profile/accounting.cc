@@ -26,6 +26,12 @@ std::string_view LossReasonName(LossReason reason) {
       return "spool_overflow";
     case LossReason::kSpoolDamaged:
       return "spool_damaged";
+    case LossReason::kNotTaken:
+      return "not_taken";
+    case LossReason::kEventOverflow:
+      return "event_overflow";
+    case LossReason::kMissed:
+      return "missed";
   }
   return "unknown";
 }

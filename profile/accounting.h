@@ -23,14 +23,17 @@ enum class LossReason : uint8_t {
   kCollectorKilled = 8,  // captured by a collector that was killed before it sent the sample
   kSpoolOverflow = 9,    // the spool or its disk was full: the oldest batches were dropped
   kSpoolDamaged = 10,    // a file of the spool cannot be read any more
+  kNotTaken = 11,        // a reducer of an earlier release cannot store this kind of record
+  kEventOverflow = 12,   // more process events than the event budget allows, and they could not be summed up
+  kMissed = 13,          // the kernel did not run the BPF program that reports the process event
 };
-constexpr uint8_t kLossReasonCount = 11;
+constexpr uint8_t kLossReasonCount = 14;
 constexpr size_t kLossReasonsMax = 64;               // limit in all formats, so that later releases can add reasons
 std::string_view LossReasonName(LossReason reason);  // "ring_full", …
 
 // Running totals of a session since its start. `captured` counts captured samples: for CPU samples, the sampling ticks
-// on busy CPUs. When every captured sample was stored or reported lost, captured = stored + Σ lost holds for each
-// sample type.
+// on busy CPUs. It also counts process events. When every captured sample and event was stored or reported lost,
+// captured = stored + Σ lost holds for each sample type, and for process events.
 template <typename Key>
 struct AccountingBy {
   CountsBy<Key> captured;
@@ -42,13 +45,13 @@ struct AccountingBy {
     for (const CountsBy<Key>& samples : lost) sum += samples;
     return sum;
   }
-  // Returns true if any captured or lost sample has another type than CPU.
+  // Returns true if there are process events, or samples of another type than CPU.
   bool HasParts() const {
     return !captured.parts().empty() || std::any_of(std::begin(lost), std::end(lost), [](const CountsBy<Key>& samples) {
       return !samples.parts().empty();
     });
   }
-  // Returns captured plus lost. The parts() of the result are all sample types other than CPU that occur here.
+  // Returns captured plus lost. The parts() of the result are all types other than CPU that occur here.
   CountsBy<Key> Counted() const { return captured + TotalLost(); }
   CountsBy<Key>& LostFor(LossReason reason) { return lost[static_cast<size_t>(reason)]; }
   const CountsBy<Key>& LostFor(LossReason reason) const { return lost[static_cast<size_t>(reason)]; }

@@ -15,6 +15,12 @@ SampleCounts CountSamples(std::span<const Sample> samples) {
   return counts;
 }
 
+SampleCounts CountRecords(std::span<const Sample> samples, std::span<const ProcessEvent> events) {
+  SampleCounts counts = CountSamples(samples);
+  for (const ProcessEvent& event : events) counts.AddEvents(event.events);
+  return counts;
+}
+
 std::vector<SampleTypeDefinition> TypesOf(const Batch& batch) {
   std::bitset<256> seen;
   auto mark_seen = [&seen](const SampleCounts& counts) {

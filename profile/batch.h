@@ -11,6 +11,7 @@
 #include "base/types.h"
 #include "profile/dictionary.h"
 #include "profile/model.h"
+#include "profile/process_event.h"
 
 namespace tributary {
 
@@ -45,19 +46,27 @@ struct ClosedSession {
 };
 constexpr size_t kClosedSessionsMax = 32;  // per batch
 
-// Samples in order of time, with the dictionary that defines their ids. Several batches share one dictionary. The
-// dictionary may grow after a batch was closed. In another dictionary object, the same ids have other meanings.
+// Samples and process events, each in order of time, with the dictionary that defines their ids. Several batches share
+// one dictionary. The dictionary may grow after a batch was closed. In another dictionary object, the same ids have
+// other meanings.
 struct Batch {
   uint64_t sequence = 0;  // the batch's number in its session: from 1, without gaps
   ClockPair clock;        // read when the batch was closed
   std::vector<Sample> samples;
-  Accounting accounting;  // the session's totals when the batch was closed
+  std::vector<ProcessEvent> events;  // at most kProcessEventsPerBatchMax
+  Accounting accounting;             // the session's totals when the batch was closed
   std::shared_ptr<const Dictionary> dictionary;
   std::vector<SampleTypeDefinition> sample_types;  // of all type numbers that are not built in
   std::vector<ClosedSession> closes;               // at most kClosedSessionsMax; may be sent repeatedly
 };
 
 SampleCounts CountSamples(std::span<const Sample> samples);
+// Returns the numbers of samples by type, and the number of process events, of a Batch or a RowBatch.
+SampleCounts CountRecords(std::span<const Sample> samples, std::span<const ProcessEvent> events);
+template <typename AnyBatch>
+SampleCounts CountRecords(const AnyBatch& batch) {
+  return CountRecords(batch.samples, batch.events);
+}
 
 // Returns the sample type definitions that must be sent with the batch. These are the batch's own definitions, and
 // those built-in types above kSampleTypesUndefinedMax that occur in its samples, accounting or closed sessions: earlier

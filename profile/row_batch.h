@@ -38,9 +38,9 @@ struct DerivedFrom {
   Eviction eviction;
 };
 
-// One batch in the form that a store commits: samples, and the definitions that they need and that earlier batches do
-// not have. Sources of every kind use it. `clock` is used to convert the monotonic times of samples to unix times. If
-// the samples already have unix times, the two times of `clock` are equal.
+// One batch in the form that a store commits: samples and process events, and the definitions that they need and that
+// earlier batches do not have. Sources of every kind use it. `clock` is used to convert the monotonic times of samples
+// to unix times. If the samples already have unix times, the two times of `clock` are equal.
 struct RowBatch {
   Source source;
   std::shared_ptr<const NodeInfo> node;
@@ -67,6 +67,7 @@ struct RowBatch {
 
   ClockPair clock;  // when the batch was closed
   std::vector<Sample> samples;
+  std::vector<ProcessEvent> events;
   std::vector<SampleTypeDefinition> sample_types;  // of the type numbers above kSampleTypesUndefinedMax
   // If the batch has a sequence number: the source's totals when the batch was closed. If not: the counts of only this
   // batch, which the store adds to the source's totals.

@@ -15,10 +15,12 @@ namespace tributary {
 // the sum of its parts.
 constexpr uint64_t kSampleCountMax = uint64_t{1} << 62;
 
-// A number of samples of all types together, and a number for each type except CPU. Most counts have only CPU samples.
-// To add these costs only one addition. A plain number converts to a count of CPU samples.
+// Numbers of samples by type, and a number of process events. Most counts have only CPU samples. To add these costs
+// only one addition. A plain number converts to a count of CPU samples. The number of process events is never part of
+// the number of samples.
 //
-// `Key` identifies a type: SampleType for a single source, SampleTypeInfo for sums over several sources.
+// `Key` identifies a type: SampleType for a single source, SampleTypeInfo for sums over several sources. The default
+// key stands for process events.
 template <typename Key>
 class CountsBy {
  public:
@@ -27,39 +29,42 @@ class CountsBy {
   CountsBy() = default;
   CountsBy(uint64_t cpu_samples) : total_(std::min(cpu_samples, kSampleCountMax)) {}  // NOLINT: implicit on purpose
 
-  uint64_t total() const { return total_; }
-  bool empty() const { return total_ == 0; }
-  // The counts of all types other than CPU, in order of the key. No count is 0.
+  uint64_t total() const { return total_; }  // samples of all types
+  uint64_t events() const { return parts_.empty() || parts_.front().first != Key{} ? 0 : parts_.front().second; }
+  bool empty() const { return total_ == 0 && parts_.empty(); }
+  // The number of process events, then the counts of all sample types other than CPU, in order of the key. No count is
+  // 0.
   std::span<const Part> parts() const { return parts_; }
-  uint64_t cpu() const {
-    uint64_t rest = total_;
-    for (const Part& part : parts_) rest -= part.second;
-    return rest;
-  }
+  uint64_t cpu() const { return total_ - SamplesInParts(); }
   uint64_t Of(const Key& type) const {
     if (type == CpuKey()) return cpu();
     const auto at = Find(type);
     return at != parts_.end() && at->first == type ? at->second : 0;
   }
 
-  void Add(const Key& type, uint64_t samples) {
-    samples = std::min(samples, kSampleCountMax - total_);
-    total_ += samples;
-    if (samples == 0 || type == CpuKey()) return;
+  void Add(const Key& type, uint64_t records) {
+    const bool is_sample = type != Key{};
+    records = std::min(records, kSampleCountMax - (is_sample ? total_ : events()));
+    if (is_sample) total_ += records;
+    if (records == 0 || type == CpuKey()) return;
     const auto at = Find(type);
     if (at != parts_.end() && at->first == type) {
-      at->second += samples;
+      at->second += records;
     } else {
-      parts_.insert(at, {type, samples});
+      parts_.insert(at, {type, records});
     }
   }
+  void AddEvents(uint64_t events) { Add(Key{}, events); }
 
   // Changes the type of `samples` CPU samples to `type`. Decoders use it, because a message contains the total first
-  // and then the counts of the other types. Returns false and changes nothing if there are fewer than `samples` CPU
-  // samples, or if `type` already has a count.
+  // and then the counts of the other types. Process events are not in the total, so this function adds them. Returns
+  // false and changes nothing if there are fewer than `samples` CPU samples, or if `type` already has a count.
   bool Split(const Key& type, uint64_t samples) {
-    if (type == CpuKey() || samples > cpu() || Of(type) != 0) return false;
-    total_ -= samples;
+    if (type == CpuKey() || Of(type) != 0) return false;
+    if (type != Key{}) {
+      if (samples > cpu()) return false;
+      total_ -= samples;
+    }
     Add(type, samples);
     return true;
   }
@@ -72,13 +77,12 @@ class CountsBy {
   // Subtracts the count of each type. No count becomes less than 0.
   CountsBy& operator-=(const CountsBy& other) {
     const uint64_t rest = cpu() - std::min(cpu(), other.cpu());
-    for (const auto& [type, samples] : other.parts_) {
+    for (const auto& [type, records] : other.parts_) {
       const auto at = Find(type);
-      if (at != parts_.end() && at->first == type) at->second -= std::min(at->second, samples);
+      if (at != parts_.end() && at->first == type) at->second -= std::min(at->second, records);
     }
     std::erase_if(parts_, [](const Part& part) { return part.second == 0; });
-    total_ = rest;
-    for (const Part& part : parts_) total_ += part.second;
+    total_ = rest + SamplesInParts();
     return *this;
   }
   friend CountsBy operator+(CountsBy a, const CountsBy& b) { return a += b; }
@@ -102,6 +106,13 @@ class CountsBy {
     } else {
       return InfoOf(*FindSampleType(SampleType::kCpu));
     }
+  }
+  uint64_t SamplesInParts() const {
+    uint64_t samples = 0;
+    for (const Part& part : parts_) {
+      if (part.first != Key{}) samples += part.second;
+    }
+    return samples;
   }
   auto Find(const Key& type) {
     return std::lower_bound(parts_.begin(), parts_.end(), type,

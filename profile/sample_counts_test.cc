@@ -77,6 +77,85 @@ TEST(SampleCounts, CountsABatchsSamples) {
   EXPECT_EQ(CountSamples(samples), Counts(3, 2, 1));
 }
 
+SampleCounts WithEvents(SampleCounts counts, uint64_t events) {
+  counts.AddEvents(events);
+  return counts;
+}
+
+TEST(SampleCounts, EventsAreNoSamples) {
+  SampleCounts counts = WithEvents(Counts(5, 3), 7);
+  EXPECT_EQ(counts.events(), 7u);
+  EXPECT_EQ(counts.Of(SampleType::kProcessEvent), 7u);
+  EXPECT_EQ(counts.total(), 8u);
+  EXPECT_EQ(counts.cpu(), 5u);
+  ASSERT_EQ(counts.parts().size(), 2u);
+  EXPECT_EQ(counts.parts()[0], SampleCounts::Part(SampleType::kProcessEvent, 7)) << "events come first";
+  EXPECT_EQ(Counts(5, 3).events(), 0u);
+  EXPECT_NE(counts, Counts(5, 3));
+
+  const SampleCounts only_events = WithEvents({}, 1);
+  EXPECT_FALSE(only_events.empty());
+  EXPECT_EQ(only_events.total(), 0u);
+  EXPECT_TRUE(SampleCounts().empty());
+}
+
+TEST(SampleCounts, AddsAndSubtractsEvents) {
+  SampleCounts sum = WithEvents(Counts(5, 3), 7) + WithEvents(1, 2);
+  EXPECT_EQ(sum, WithEvents(Counts(6, 3), 9));
+  EXPECT_EQ(sum - WithEvents(Counts(1, 1), 4), WithEvents(Counts(5, 2), 5));
+  sum -= WithEvents({}, 10);
+  EXPECT_EQ(sum, Counts(6, 3)) << "events do not go below 0";
+}
+
+TEST(SampleCounts, SplitAddsEventsToTheTotal) {
+  SampleCounts counts = 10;
+  EXPECT_TRUE(counts.Split(SampleType::kProcessEvent, 400)) << "more than the samples";
+  EXPECT_EQ(counts, WithEvents(10, 400));
+  EXPECT_FALSE(counts.Split(SampleType::kProcessEvent, 1)) << "sent twice";
+  EXPECT_TRUE(counts.Split(kOther, 10));
+  EXPECT_EQ(counts, WithEvents(Counts(0, 0, 10), 400));
+}
+
+TEST(SampleCounts, MultipliesAndComparesEvents) {
+  EXPECT_EQ(WithEvents(Counts(5, 3), 7) * 2, WithEvents(Counts(10, 6), 14));
+  EXPECT_EQ(WithEvents(Counts(5, 3), 7) * 0, SampleCounts());
+  EXPECT_EQ(Max(WithEvents(Counts(5, 1), 2), WithEvents(Counts(2, 3), 9)), WithEvents(Counts(5, 3), 9));
+  EXPECT_EQ(Max(WithEvents({}, 2), Counts(2, 3)), WithEvents(Counts(2, 3), 2));
+}
+
+// Neither count limits the other.
+TEST(SampleCounts, EventsAndSamplesHaveTheirOwnCaps) {
+  SampleCounts counts = WithEvents(UINT64_MAX, UINT64_MAX);
+  EXPECT_EQ(counts.total(), kSampleCountMax);
+  EXPECT_EQ(counts.events(), kSampleCountMax);
+  for (const SampleCounts& sum : {counts + counts, counts * 9, counts * UINT64_MAX, Max(counts, WithEvents(1, 1))}) {
+    EXPECT_EQ(sum.total(), kSampleCountMax);
+    EXPECT_EQ(sum.cpu(), kSampleCountMax);
+    EXPECT_EQ(sum.events(), kSampleCountMax);
+  }
+  EXPECT_EQ(counts - counts, SampleCounts());
+}
+
+TEST(SampleCounts, NamedCountsHaveEventsToo) {
+  NamedSampleCounts counts = 3;
+  counts.Add({"alloc_space", "bytes"}, 2);
+  counts.AddEvents(7);
+  EXPECT_EQ(counts.events(), 7u);
+  EXPECT_EQ(counts.Of(SampleTypeInfo{}), 7u);
+  EXPECT_EQ(counts.total(), 5u);
+  EXPECT_EQ(counts.cpu(), 3u);
+}
+
+TEST(SampleCounts, CountsABatchsRecords) {
+  Batch batch;
+  batch.samples.resize(3);
+  batch.events.resize(2);
+  batch.events[1].events = 40;
+  EXPECT_EQ(CountRecords(batch), WithEvents(3, 41));
+  batch.samples.clear();
+  EXPECT_EQ(CountRecords(batch), WithEvents({}, 41));
+}
+
 TEST(Accounting, SumsLossesByType) {
   Accounting accounting{.captured = Counts(10, 4)};
   accounting.LostFor(LossReason::kRingFull) = Counts(1, 2);
@@ -87,6 +166,15 @@ TEST(Accounting, SumsLossesByType) {
   EXPECT_EQ(twice.TotalLost(), Counts(8, 4));
   twice -= accounting;
   EXPECT_EQ(twice, accounting);
+}
+
+TEST(Accounting, SumsLostEvents) {
+  Accounting accounting{.captured = WithEvents(10, 20)};
+  EXPECT_TRUE(accounting.HasParts());
+  accounting.LostFor(LossReason::kEventOverflow) = WithEvents({}, 4);
+  accounting.LostFor(LossReason::kNotTaken) = WithEvents(1, 5);
+  EXPECT_EQ(accounting.TotalLost(), WithEvents(1, 9));
+  EXPECT_EQ(accounting.Counted(), WithEvents(11, 29));
 }
 
 }  // namespace

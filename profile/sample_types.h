@@ -14,7 +14,10 @@ namespace tributary {
 // The type of a sample, as a number that the sample's source chooses. The enumerators are the types that this project's
 // own nodes measure. If a source uses other types, it sends their definitions (SampleTypeDefinition).
 #define TRIB_SAMPLE_TYPE_ENUMERATOR(NAME, Name, number, name, unit, aggregation) k##Name = number,
-enum class SampleType : uint8_t { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ENUMERATOR) };
+enum class SampleType : uint8_t {
+  kProcessEvent = TRIB_TYPE_PROCESS_EVENT,  // not a type of samples: the key of process events in CountsBy
+  TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_ENUMERATOR)
+};
 #undef TRIB_SAMPLE_TYPE_ENUMERATOR
 // All releases know the type numbers up to this one. Higher numbers are sent with their definition.
 constexpr uint8_t kSampleTypesUndefinedMax = 2;

@@ -13,6 +13,12 @@
 	X(CPU, Cpu, 1, "cpu", "nanoseconds", Sum) \
 	X(OFF_CPU, OffCpu, 2, "off_cpu", "nanoseconds", Sum)
 
+/*
+ * Not a sample type: the index of process events (process_events.h) in the arrays of counters and of struct
+ * trib_session, which are indexed by sample type.
+ */
+#define TRIB_TYPE_PROCESS_EVENT 0
+
 #define TRIB_SAMPLE_TYPE_NUMBER(NAME, Name, number, name, unit, aggregation) TRIB_TYPE_##NAME = number,
 enum trib_sample_type { TRIB_SAMPLE_TYPES(TRIB_SAMPLE_TYPE_NUMBER) TRIB_TYPE_END };	/* last number + 1 */
 #undef TRIB_SAMPLE_TYPE_NUMBER
