@@ -11,7 +11,7 @@ namespace {
 
 // Limits the number of batches, however small they are: 18 hours at one batch a second.
 constexpr size_t kBatchesMax = 65'536;
-constexpr size_t kBatchBytes = 256;  // of a batch, in addition to its samples
+constexpr size_t kBatchBytes = 256;  // of a batch, in addition to its samples and events
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Backlog::Backlog(size_t memory_bytes_max, Spool* spool, std::array<uint8_t, 16> 
       lost_(std::move(lost)),
       foreign_left_(spool != nullptr && !spool->empty()) {}
 
-size_t Backlog::BytesOf(const Batch& batch) { return kBatchBytes + batch.samples.size() * sizeof(Sample); }
+size_t Backlog::BytesOf(const Batch& batch) { return kBatchBytes + RecordBytes(batch); }
 
 void Backlog::Add(Batch batch) {
   memory_bytes_ += BytesOf(batch);
@@ -61,10 +61,10 @@ void Backlog::Spill(Reason reason) {
     Batch& oldest = waiting_.front().batch;
     // `captured` becomes the amount that the batch adds to a session's totals. The base of a claim advances by this
     // amount from batch to batch.
-    const SampleCounts samples = CountSamples(oldest.samples);
+    const SampleCounts samples = CountRecords(oldest);
     oldest.accounting.captured = samples + oldest.accounting.TotalLost();
     const bool foreign = waiting_.front().foreign;
-    if (oldest.samples.empty()) {
+    if (samples.empty()) {
       unreported_ += oldest.accounting;  // the batch reported nothing else
     } else if (spool_ == nullptr) {
       AddLoss(LossReason::kBatchOverflow, samples, oldest.accounting, foreign);
@@ -104,7 +104,7 @@ Outgoing Backlog::TakeFromSpool() {
   Handed(spooled.segment, spooled.last_of_segment);
   Outgoing out;
   out.foreign = IsForeign(spooled);
-  if (out.foreign) CountForeign(CountSamples(spooled.batch.samples), spooled.batch.accounting);
+  if (out.foreign) CountForeign(CountRecords(spooled.batch), spooled.batch.accounting);
   out.segment = spooled.segment;
   out.delta = spooled.batch.accounting;
   out.batch = std::move(spooled.batch);
@@ -161,7 +161,7 @@ void Backlog::TakeIntoMemory() {
   std::vector<Waiting> batches;
   while (peeked_ && peeked_->segment == segment) {
     const bool foreign = IsForeign(*peeked_), last = peeked_->last_of_segment;
-    if (foreign) CountForeign(CountSamples(peeked_->batch.samples), peeked_->batch.accounting);
+    if (foreign) CountForeign(CountRecords(peeked_->batch), peeked_->batch.accounting);
     batches.push_back({std::move(peeked_->batch), foreign});
     peeked_.reset();
     if (last) break;

@@ -19,9 +19,9 @@ namespace tributary::intake {
 namespace {
 
 constexpr size_t kSocketBacklogMax = 1u << 20;  // bytes passed to the stream that the socket has not taken yet
-// Samples encoded before the loop does something else. A window full of spooled samples takes seconds to encode. A
-// collector would read nothing from the kernel in this time.
-constexpr size_t kSamplesPerTurn = 10'000;
+// Samples and events encoded before the loop does something else. A window full of spooled samples takes seconds to
+// encode. A collector would read nothing from the kernel in this time.
+constexpr size_t kRecordsPerTurn = 10'000;
 constexpr size_t kSymbolBacklogMax = 256u << 10;
 constexpr uint32_t kHeartbeatMinMs = 10, kHeartbeatMaxMs = 60'000;
 constexpr int64_t kSilentHeartbeats = 3;
@@ -62,6 +62,7 @@ struct Client::Impl {
   void SendSymbolChunk();
   void WakeSymbols();
   void Write(std::string frame);
+  bool takes_events() const { return (granted.features & kFeatureProcessEvents) != 0; }
   void Changed() {
     if (callbacks.changed) callbacks.changed();
   }
@@ -349,17 +350,17 @@ void Client::Impl::LogDisconnect(const absl::Status& why) {
 // Sends waiting data while credit is left, and takes more batches from the feeder.
 void Client::Impl::Pump() {
   if (std::exchange(pumping, true)) return;  // the feeder may call Wake while it is asked for a batch
-  size_t samples = 0;
+  size_t records = 0;
   while (ready && stream->pending_bytes() < kSocketBacklogMax) {
     if (SendMetadata()) continue;
     // One batch may always be in flight, however small the credit.
     if (window.wire_bytes() > 0 && window.wire_bytes() >= granted.credit_bytes) break;
-    if (samples >= kSamplesPerTurn) {
+    if (records >= kRecordsPerTurn) {
       pump_alarm->StartOnce(0);
       break;
     }
     if (SendWindow::Entry* entry = window.Next()) {
-      samples += entry->batch.samples.size();
+      records += entry->batch.samples.size() + entry->batch.events.size();
       SendEntry(*entry);
     } else if (!TakeNext()) {
       break;
@@ -378,7 +379,7 @@ bool Client::Impl::SendMetadata() {
 }
 
 bool Client::Impl::TakeNext() {
-  if (!window.empty() && window.samples() >= options.window_samples_max) return false;
+  if (!window.empty() && window.record_bytes() >= options.window_samples_max * sizeof(Sample)) return false;
   std::optional<Outgoing> out = callbacks.next(window.next_sequence());
   if (!out) return false;
   window.Add(*std::move(out));
@@ -400,21 +401,24 @@ void Client::Impl::SendEntry(const SendWindow::Entry& entry) {
       Write(std::move(frame));
     }
   };
-  if (entry.batch.dictionary) {
+  if (entry.batch.dictionary && takes_events()) {
     send(entry.batch);
   } else {
-    Batch empty = entry.batch;
-    empty.dictionary = wanted;
-    send(empty);
+    // A reducer of an earlier release would acknowledge a batch with events, but not store the events. It would refuse
+    // an accounting with their numbers.
+    Batch changed = takes_events() ? entry.batch : WithoutEvents(entry.batch);
+    changed.dictionary = wanted;
+    send(changed);
   }
   sent_batches.Add();
-  window.Sent(bytes);
+  window.Sent(bytes, !takes_events());
 }
 
 void Client::Impl::Ack(uint64_t sequence) {
-  window.Ack(sequence, [this](const SendWindow::Entry& entry) {
+  const SampleCounts untaken = window.Ack(sequence, [this](const SendWindow::Entry& entry) {
     if (callbacks.acked) callbacks.acked(entry);
   });
+  if (!untaken.empty() && callbacks.not_taken) callbacks.not_taken(untaken);
 }
 
 void Client::Impl::WakeSymbols() {

@@ -25,7 +25,8 @@ namespace tributary::intake {
 // The node's end of a session with one reducer. Connects, sends Hello, and requests batches from Callbacks::next while
 // it has credit. Stores the samples of each sent batch until the reducer acknowledges the batch as durable. After a
 // disconnect it connects again with exponential back-off and jitter. If it sends a batch again, the batch has the same
-// sequence number and the same samples, so the reducer can drop duplicates. Use it only on the loop's thread.
+// sequence number and the same samples, so the reducer can drop duplicates. If the reducer is of an earlier release,
+// which cannot store process events, the client sends batches without them. Use it only on the loop's thread.
 struct ClientOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;
@@ -34,11 +35,13 @@ struct ClientOptions {
   std::function<std::string()> token;  // called for each connection; null: no token
   int64_t backoff_min_ms = 250;
   int64_t backoff_max_ms = 15'000;
-  uint64_t window_samples_max = 262'144;  // samples sent and not yet durable (10 MiB); one batch is always allowed
-  uint64_t seed = 0;                      // of the back-off's jitter; 0: random
-  int64_t connect_timeout_ms = 10'000;    // until Welcome
-  int64_t symbol_chunk_period_ms = 62;    // one chunk of 64 KiB per period: 1 MiB/s
-  MetadataFeed* metadata = nullptr;       // each connection begins with a snapshot of it; must outlive the client
+  // Limit of samples that were sent and are not durable yet (10 MiB). Process events use a part of the same memory. One
+  // batch is always allowed.
+  uint64_t window_samples_max = 262'144;
+  uint64_t seed = 0;                    // of the back-off's jitter; 0: random
+  int64_t connect_timeout_ms = 10'000;  // until Welcome
+  int64_t symbol_chunk_period_ms = 62;  // one chunk of 64 KiB per period: 1 MiB/s
+  MetadataFeed* metadata = nullptr;     // each connection begins with a snapshot of it; must outlive the client
 };
 
 class Client {
@@ -51,6 +54,9 @@ class Client {
     // The reducer refused a batch with these samples as malformed, and will never accept it. The accounting of this
     // session already counts the samples as lost.
     std::function<void(const SampleCounts& samples)> rejected;
+    // The reducer cannot store process events, and made batches durable that had these events. The accounting of this
+    // session already counts them as lost.
+    std::function<void(const SampleCounts& events)> not_taken;
     std::function<void(const ExecutableId&)> need_symbols;
     std::function<void()> changed;  // ready() may have changed
   };

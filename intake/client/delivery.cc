@@ -42,6 +42,7 @@ struct Delivery::Impl {
   void Start();
   void CountLoss(LossReason reason, const SampleCounts& samples);
   absl::Status Take(Batch batch);
+  absl::Status CutToFit(Batch& batch);
   std::optional<Outgoing> Next(Reducer& reducer, uint64_t sequence);
   SampleCounts Pending() const;
   Outgoing Closing(SampleCounts pending);
@@ -88,7 +89,7 @@ struct Delivery::Impl {
   bool settled = true;
   bool stopped = false;
 
-  std::array<Counter*, kLossReasonCount> lost_samples;
+  std::array<Counter*, kLossReasonCount> lost_samples, lost_events;
   Gauge& waiting_gauge;
   Counter& failovers;
 };
@@ -109,6 +110,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
                       backlog.AddDoubt(samples, accounting, /*foreign=*/true);
                     },
                 .damaged = [this](const SampleCounts& samples) { CountLoss(LossReason::kSpoolDamaged, samples); },
+                .not_taken = [this](const SampleCounts& events) { CountLoss(LossReason::kNotTaken, events); },
                 .finished = [this](const std::array<uint8_t, 16>& id,
                                    const SampleCounts& total) { NoteFinished(id, total); }}),
       earlier(options.earlier),
@@ -135,6 +137,10 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
         &metrics.AddCounter("tributary_intake_client_lost_samples_total",
                             "Samples that were lost because they could not be delivered to a reducer, by reason",
                             {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}});
+    lost_events[i] =
+        &metrics.AddCounter("tributary_intake_client_lost_process_events_total",
+                            "Process events that were lost because they could not be delivered to a reducer, by reason",
+                            {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}});
   }
   const std::vector<size_t> order = PreferenceOf(options.client.session.node_id, options.reducers);
   reducers.resize(order.size());
@@ -151,6 +157,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
             .next = [this, &reducer](uint64_t sequence) { return Next(reducer, sequence); },
             .acked = [this, &reducer](const SendWindow::Entry& entry) { OnAcked(reducer, entry); },
             .rejected = [this](const SampleCounts& samples) { CountLoss(LossReason::kRejected, samples); },
+            .not_taken = [this](const SampleCounts& events) { CountLoss(LossReason::kNotTaken, events); },
             .need_symbols =
                 [this, i](const ExecutableId& id) {
                   if (askers.size() < kAskersMax) askers.insert_or_assign(id, i);
@@ -162,6 +169,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
 
 void Delivery::Impl::CountLoss(LossReason reason, const SampleCounts& samples) {
   lost_samples[static_cast<size_t>(reason)]->Add(samples.total());
+  lost_events[static_cast<size_t>(reason)]->Add(samples.events());
   if (callbacks.lost) callbacks.lost(reason, samples);
 }
 
@@ -183,23 +191,35 @@ void Delivery::Impl::Start() {
 }
 
 absl::Status Delivery::Impl::Take(Batch batch) {
-  absl::Status status;
-  const size_t samples = batch.samples.size();
-  taken_samples += samples;
+  taken_samples += batch.samples.size();
   Accounting delta = batch.accounting;
   delta -= taken;
   delta.captured = {};
   taken = std::exchange(batch.accounting, delta);
-  if (samples > BatchEncoder::kSamplesPerBatchMax) {
+  const absl::Status status = CutToFit(batch);
+  backlog.Add(std::move(batch));
+  Spill();
+  reducers[active].client->Wake();
+  waiting_gauge.Set(static_cast<int64_t>(Waiting()));
+  return status;
+}
+
+// Drops records that do not fit into a message. If there are too many records of both kinds, drops the events.
+absl::Status Delivery::Impl::CutToFit(Batch& batch) {
+  absl::Status status;
+  if (const size_t samples = batch.samples.size(); samples > BatchEncoder::kSamplesPerBatchMax) {
     status = Error(absl::StatusCode::kInvalidArgument, fmt::format("a batch has {} samples, but at most {} are allowed",
                                                                    samples, BatchEncoder::kSamplesPerBatchMax));
     backlog.AddLoss(LossReason::kRejected, CountSamples(batch.samples), {});
     batch.samples.clear();
   }
-  backlog.Add(std::move(batch));
-  Spill();
-  reducers[active].client->Wake();
-  waiting_gauge.Set(static_cast<int64_t>(Waiting()));
+  if (!BatchEncoder::Fits(batch)) {
+    status = Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("a batch has {} samples and {} process events, which do not fit into one message",
+                               batch.samples.size(), batch.events.size()));
+    backlog.AddLoss(LossReason::kRejected, CountRecords({}, batch.events), {});
+    batch.events.clear();
+  }
   return status;
 }
 
@@ -237,7 +257,7 @@ std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence
     AddCloses(reducer, &closing);
     return closing;
   }
-  if (!out->foreign) reported += CountSamples(out->batch.samples) + out->delta.TotalLost();
+  if (!out->foreign) reported += CountRecords(out->batch) + out->delta.TotalLost();
   out->pending = Pending();
   AddCloses(reducer, &*out);
   return out;
@@ -366,17 +386,17 @@ void Delivery::Impl::GiveUpDoubtful() {
     Client& client = *reducers[i].client;
     if (i == active || client.ready() || client.window().empty()) continue;
     if (now.value - client.silent_since().value < options.in_doubt_timeout_ms * kNsPerMs) continue;
-    uint64_t samples = 0;
+    SampleCounts given_up;
     for (const SendWindow::Entry& entry : client.GiveUp()) {
-      samples += entry.samples.total();
+      given_up += entry.samples;
       if (!entry.foreign) reported -= entry.delta.captured;
       backlog.AddDoubt(entry.samples, entry.delta, entry.foreign);
       if (entry.segment != 0) backlog.Settled(entry.segment);
     }
     LogWarning(
-        "samples lost reason=in_doubt samples={} reducer={}:{}: the samples were sent, but the reducer did not "
-        "acknowledge them",
-        samples, client.options().host, client.options().port);
+        "samples lost reason=in_doubt samples={} process_events={} reducer={}:{}: they were sent, but the reducer did "
+        "not acknowledge them",
+        given_up.total(), given_up.events(), client.options().host, client.options().port);
   }
 }
 

@@ -9,7 +9,7 @@ namespace tributary::intake {
 namespace {
 
 SampleCounts ReportedUpTo(const SpooledBatch& batch) {
-  return batch.claim->base.captured + CountSamples(batch.batch.samples) + batch.batch.accounting.TotalLost();
+  return batch.claim->base.captured + CountRecords(batch.batch) + batch.batch.accounting.TotalLost();
 }
 
 }  // namespace
@@ -56,6 +56,7 @@ void Recovery::Start() {
                                 if (entry.segment != 0) callbacks_.settled(entry.segment);
                               },
                           .rejected = {},
+                          .not_taken = callbacks_.not_taken,
                           .need_symbols = {},
                           .changed = {}});
     session.client->Continue(first.claim->first_sequence - 1, first.claim->base);
@@ -107,7 +108,7 @@ void Recovery::GiveUp(Session& session) {
     if (entry.segment != 0) callbacks_.settled(entry.segment);
   }
   for (const SpooledBatch& spooled : session.batches) {
-    samples += CountSamples(spooled.batch.samples);
+    samples += CountRecords(spooled.batch);
     lost += spooled.batch.accounting;
     callbacks_.settled(spooled.segment);
   }

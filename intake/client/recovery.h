@@ -25,6 +25,8 @@ class Recovery {
     std::function<void(const SampleCounts& samples, const Accounting& accounting)> given_up;
     // Some claimed batches could not be read. Empty batches with their sequence numbers report these samples as lost.
     std::function<void(const SampleCounts& samples)> damaged;
+    // As in Client::Callbacks.
+    std::function<void(const SampleCounts& events)> not_taken;
     // All batches of a session are durable. `reported`: the samples and losses that the session's batches reported.
     std::function<void(const std::array<uint8_t, 16>& session_id, const SampleCounts& reported)> finished;
   };

@@ -10,6 +10,11 @@
 
 namespace tributary::intake {
 
+// Returns the bytes of memory that the batch's samples and process events use.
+inline size_t RecordBytes(const Batch& batch) {
+  return batch.samples.size() * sizeof(Sample) + batch.events.size() * sizeof(ProcessEvent);
+}
+
 // A batch to be sent in a session.
 struct Outgoing {
   Batch batch;           // SendWindow sets its sequence and accounting
@@ -27,14 +32,15 @@ struct Outgoing {
 class SendWindow {
  public:
   struct Entry {
-    Batch batch;        // accounting: the session's totals. A rejected batch has no samples and no dictionary
-    Accounting before;  // the session's totals before this batch
-    Accounting delta;   // captured = samples + losses
-    SampleCounts samples;
+    Batch batch;           // accounting: the session's totals. A rejected batch has no records and no dictionary
+    Accounting before;     // the session's totals before this batch
+    Accounting delta;      // captured = samples + losses
+    SampleCounts samples;  // and process events
     SampleCounts pending;
     uint64_t segment = 0;
     bool foreign = false;
-    size_t wire_bytes = 0;  // size of its frames on this connection
+    bool without_events = false;  // it was last sent without its process events
+    size_t wire_bytes = 0;        // size of its frames on this connection
   };
 
   // Continues a session after its last sequence number. `totals`: the session's totals, without pending samples.
@@ -50,10 +56,11 @@ class SendWindow {
 
   // Call it when all batches up to `sequence` are durable. Calls `acked` for each entry that leaves the window. If this
   // process continues the session of a killed process, the reducer may have received batches with higher numbers than
-  // this process knows. New batches then get higher numbers than these batches.
-  void Ack(uint64_t sequence, const std::function<void(const Entry&)>& acked);
-  // Call it if the reducer will never accept this batch. The batch's samples become losses, and an empty batch is sent
-  // with its sequence number. Returns the number of these samples.
+  // this process knows. New batches then get higher numbers than these batches. If a batch was sent without its process
+  // events, these become losses (not_taken). Returns their number.
+  SampleCounts Ack(uint64_t sequence, const std::function<void(const Entry&)>& acked);
+  // Call it if the reducer will never accept this batch. The batch's samples and events become losses, and an empty
+  // batch is sent with its sequence number. Returns the number of these samples and events.
   SampleCounts Reject(uint64_t sequence);
   // Call it while disconnected. Empties the window and returns its batches. The client then no longer waits for their
   // acknowledgements. The totals change back, as if these batches had never been added. If the reducer later reports
@@ -63,12 +70,14 @@ class SendWindow {
 
   // Returns the next entry to send, or nullptr. The same entry stays next until Sent is called.
   Entry* Next() { return next_ < entries_.size() ? &entries_[next_] : nullptr; }
-  void Sent(size_t wire_bytes);
+  // `without_events`: the entry was sent without its process events, because the reducer cannot store them.
+  void Sent(size_t wire_bytes, bool without_events = false);
   void Rewind();  // all entries are sent again
 
   uint64_t first_sequence() const { return entries_.empty() ? next_sequence() : entries_.front().batch.sequence; }
   bool empty() const { return entries_.empty(); }
   uint64_t samples() const { return samples_; }
+  size_t record_bytes() const { return record_bytes_; }  // of the memory that samples and process events use
   size_t wire_bytes() const { return wire_bytes_; }
   const std::deque<Entry>& entries() const { return entries_; }
 
@@ -77,12 +86,15 @@ class SendWindow {
     uint64_t sequence;
     Accounting delta;
     SampleCounts pending;
+    SampleCounts untaken;  // its process events, if it was sent without them
   };
+  static SampleCounts UntakenOf(const Entry& entry);
   std::deque<Entry> entries_;
   std::vector<GivenUp> given_up_;
   size_t next_ = 0;
   uint64_t last_sequence_ = 0;
   uint64_t samples_ = 0;
+  size_t record_bytes_ = 0;
   size_t wire_bytes_ = 0;
   SampleCounts reported_pending_, durable_pending_;
   Accounting totals_, durable_;

@@ -98,6 +98,65 @@ TEST(SendWindow, AddsGivenUpBatchesToTheTotalsIfStoredAfterAll) {
   EXPECT_EQ(window.entries()[0].batch.accounting.captured, 11u) << "settled once";
 }
 
+Outgoing WithEvents(size_t samples, uint32_t events) {
+  Outgoing out = Of(samples);
+  out.batch.events.resize(1);
+  out.batch.events[0].kind = ProcessEventKind::kSum;
+  out.batch.events[0].events = events;
+  return out;
+}
+
+TEST(SendWindow, EventsOfADurableBatchThatWasSentWithoutThemAreNotTaken) {
+  constexpr LossReason kNotTaken = LossReason::kNotTaken;
+  SendWindow window;
+  for (uint32_t i = 1; i <= 3; ++i) window.Add(WithEvents(2, i * 10));
+  window.Sent(1, /*without_events=*/true);
+  window.Sent(1, /*without_events=*/true);
+  const SampleCounts untaken = window.Ack(1, [](const SendWindow::Entry& entry) {
+    EXPECT_EQ(entry.samples.events(), 0u);
+    EXPECT_EQ(entry.delta.LostFor(kNotTaken).events(), 10u);
+    EXPECT_EQ(entry.delta.captured.events(), 10u);
+  });
+  EXPECT_EQ(untaken.events(), 10u);
+  EXPECT_EQ(untaken.total(), 0u);
+  EXPECT_EQ(window.totals().LostFor(kNotTaken).events(), 10u);
+  EXPECT_EQ(window.durable().LostFor(kNotTaken).events(), 10u);
+  EXPECT_EQ(window.totals().captured.events(), 60u);
+  for (const SendWindow::Entry& entry : window.entries()) {
+    EXPECT_EQ(entry.before.LostFor(kNotTaken).events(), 10u);
+    EXPECT_EQ(entry.batch.accounting.LostFor(kNotTaken).events(), 10u);
+  }
+  // After an upgrade of the reducer, the second batch is sent again with its events.
+  window.Rewind();
+  window.Sent(1);
+  EXPECT_TRUE(window.Ack(2, [](const SendWindow::Entry&) {}).empty());
+  EXPECT_EQ(window.totals().LostFor(kNotTaken).events(), 10u);
+}
+
+TEST(SendWindow, EventsOfAGivenUpBatchThatWasStoredWithoutThemAreNotTaken) {
+  SendWindow window;
+  window.Add(WithEvents(2, 10));
+  window.Add(WithEvents(2, 20));
+  window.Sent(1, /*without_events=*/true);
+  window.Sent(1, /*without_events=*/true);
+  (void)window.GiveUp();
+  window.Settle(1);
+  EXPECT_EQ(window.totals().captured.events(), 10u);
+  EXPECT_EQ(window.totals().LostFor(LossReason::kNotTaken).events(), 10u);
+}
+
+TEST(SendWindow, RejectsEventsAndCountsTheirMemory) {
+  SendWindow window;
+  window.Add(WithEvents(2, 10));
+  EXPECT_EQ(window.record_bytes(), 2 * sizeof(Sample) + sizeof(ProcessEvent));
+  const SampleCounts rejected = window.Reject(1);
+  EXPECT_EQ(rejected.total(), 2u);
+  EXPECT_EQ(rejected.events(), 10u);
+  EXPECT_TRUE(window.entries()[0].batch.events.empty());
+  EXPECT_EQ(window.record_bytes(), 0u);
+  EXPECT_EQ(window.totals().LostFor(LossReason::kRejected).events(), 10u);
+}
+
 TEST(SendWindow, ContinuesAfterTheReducersLastBatch) {
   SendWindow window;
   Accounting totals;

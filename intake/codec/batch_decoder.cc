@@ -4,6 +4,7 @@
 #include "intake/codec/batch_encoder.h"
 #include "intake/codec/columns.h"
 #include "intake/codec/definition_reader.h"
+#include "intake/codec/event_columns.h"
 #include "intake/codec/sample_columns.h"
 #include "intake/wire/accounting.h"
 #include "intake/wire/wire.h"
@@ -12,6 +13,33 @@ namespace tributary::intake {
 namespace {
 
 GenerationInfo ReadGeneration(wire::Definitions::Reader from) { return {from.getGeneration(), from.getDerivedFrom()}; }
+
+absl::Status ReadFamily(wire::Family::Reader from, const DictionaryCounts& after, IncomingBatch* out) {
+  EventColumnSet columns;
+  if (!(from.hasPackedColumns()
+            ? columns.Unpack(kEventPackings, ViewOf(from.getPackedColumns()), kPayloadBytesMax, &out->unknown_values)
+            : columns.Parse(ViewOf(from.getColumns()), &out->unknown_values)))
+    return Malformed("process event columns cannot be decoded");
+  return ReadEvents(columns, out->clock.monotonic, after, out);
+}
+
+absl::Status ReadFamilies(wire::Batch::Reader from, const DictionaryCounts& after, IncomingBatch* out) {
+  const auto families = from.getFamilies();
+  if (families.size() > kFamiliesMax) return Malformed("there are too many families of records");
+  std::bitset<256> seen;
+  for (const auto family : families) {
+    const uint8_t number = family.getNumber();
+    if (number == 0) return Malformed("a family of records has the number 0");
+    if (seen.test(number)) return Malformed("a family of records is there twice");
+    seen.set(number);
+    if (number == kFamilyProcessEvents) {
+      RETURN_IF_ERROR(ReadFamily(family, after, out));
+    } else {
+      ++out->unknown_values;
+    }
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -90,7 +118,9 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
               ? columns.Unpack(kSamplePackings, ViewOf(root.getPackedColumns()), kPayloadBytesMax, &out->unknown_values)
               : columns.Parse(ViewOf(root.getColumns()), &out->unknown_values)))
       return Malformed("sample columns cannot be decoded");
-    return ReadSamples(columns, out->clock.monotonic, have_, std::move(leaves), BatchEncoder::kSamplesPerBatchMax, out);
+    RETURN_IF_ERROR(
+        ReadSamples(columns, out->clock.monotonic, have_, std::move(leaves), BatchEncoder::kSamplesPerBatchMax, out));
+    return ReadFamilies(root, have_, out);
   };
 
   absl::StatusOr<IncomingBatch> batch = Malformed("the message contains neither definitions nor a batch");

@@ -7,6 +7,7 @@
 
 #include "intake/codec/batch_decoder.h"
 #include "intake/codec/columns.h"
+#include "intake/codec/event_columns.h"
 #include "intake/testing/message_mutator_testing.h"
 #include "intake/wire/wire.h"
 
@@ -77,6 +78,24 @@ void CheckBatch(const IncomingBatch& batch, const DictionaryCounts& after) {
   }
 }
 
+void CheckEvents(const IncomingBatch& batch, const DictionaryCounts& after) {
+  if (batch.events.size() > kProcessEventsPerBatchMax) abort();
+  int64_t last = INT64_MIN;
+  for (const ProcessEvent& event : batch.events) {
+    ForEachString(event, [&after](StringRef ref) {
+      if (ref.value >= after.strings) abort();
+    });
+    const auto kind = static_cast<uint8_t>(event.kind);
+    if (kind == 0 || kind > kProcessEventKindMax || event.events == 0 || event.processes == 0) abort();
+    if (event.kind != ProcessEventKind::kSum && event.events != 1) abort();
+    if (event.time.value < last) abort();
+    last = event.time.value;
+#ifdef TRIBUTARY_PLANT_CRASH
+    if (event.kind == ProcessEventKind::kSum && event.processes > 1'000'000) abort();
+#endif
+  }
+}
+
 class Connection {
  public:
   void Take(const Step& step) {
@@ -92,6 +111,7 @@ class Connection {
       default:
         Unpack(kSamplePackings, step.bytes);
         Unpack(kDefinitionPackings, step.bytes);
+        Unpack(kEventPackings, step.bytes);
     }
   }
 
@@ -148,6 +168,7 @@ class Connection {
       return;
     }
     CheckBatch(*batch, decoder_.have());
+    CheckEvents(*batch, decoder_.have());
     before_ = state_;
     generation_before_ = generation;
     undoable_ = true;

@@ -6,6 +6,7 @@
 #include "intake/codec/columns.h"
 #include "intake/codec/definition_columns.h"
 #include "intake/codec/definition_reader.h"
+#include "intake/codec/event_columns.h"
 #include "intake/codec/sample_columns.h"
 #include "intake/wire/accounting.h"
 #include "intake/wire/frame.h"
@@ -17,6 +18,14 @@ namespace {
 // Bytes of a message without its columns.
 constexpr size_t kMessageBytesMax = 64u << 10;
 static_assert(BatchEncoder::kSamplesPerBatchMax * kSampleBytesMax + kMessageBytesMax <= kPayloadBytesMax);
+static_assert(BatchEncoder::kSamplesPerBatchMax / 2 * kSampleBytesMax + kProcessEventsPerBatchMax * kEventBytesMax +
+                  kMessageBytesMax <=
+              kPayloadBytesMax);
+
+// Upper limit for the bytes of a message's samples and events.
+constexpr size_t RecordBytesMax(size_t samples, size_t events) {
+  return samples * kSampleBytesMax + events * kEventBytesMax;
+}
 
 // Packs the columns, unless they are larger than a reader is willing to unpack.
 template <typename Builder>
@@ -40,24 +49,58 @@ void WriteDefinitions(uint32_t generation, const std::optional<DerivedFrom>& der
 
 unsigned WordsFor(size_t bytes) { return static_cast<unsigned>(bytes / sizeof(capnp::word)) + 128; }
 
+// Calls write(span) with the records in order of time. Copies them only if they are not in this order.
+template <typename Record, typename Write>
+void WriteByTime(const std::vector<Record>& records, Write&& write) {
+  auto by_time = [](const Record& a, const Record& b) { return a.time < b.time; };
+  if (std::is_sorted(records.begin(), records.end(), by_time)) return write(std::span<const Record>(records));
+  std::vector<Record> sorted = records;
+  std::stable_sort(sorted.begin(), sorted.end(), by_time);
+  write(std::span<const Record>(sorted));
+}
+
 void WriteSamples(const Batch& batch, const DefinitionColumns& columns, wire::Batch::Builder to) {
   SampleColumns samples(batch.clock.monotonic, columns.after(), columns.leaves());
-  auto by_time = [](const Sample& a, const Sample& b) { return a.time < b.time; };
-  if (std::is_sorted(batch.samples.begin(), batch.samples.end(), by_time)) {
-    for (const Sample& sample : batch.samples) samples.Add(sample);
-  } else {
-    std::vector<Sample> sorted = batch.samples;
-    std::stable_sort(sorted.begin(), sorted.end(), by_time);
+  WriteByTime(batch.samples, [&](std::span<const Sample> sorted) {
     for (const Sample& sample : sorted) samples.Add(sample);
-  }
+  });
   ColumnWriter writer;
   std::move(samples).Write(writer);
   WriteColumns(std::move(writer), kSamplePackings, kSampleColumnsAlways, to);
 }
 
+void WriteFamilies(const Batch& batch, wire::Batch::Builder to) {
+  if (batch.events.empty()) return;
+  wire::Family::Builder family = to.initFamilies(1)[0];
+  family.setNumber(kFamilyProcessEvents);
+  ColumnWriter writer;
+  WriteByTime(batch.events,
+              [&](std::span<const ProcessEvent> sorted) { WriteEvents(sorted, batch.clock.monotonic, writer); });
+  WriteColumns(std::move(writer), kEventPackings, kEventColumnsAlways, family);
+}
+
+void RemoveEvents(SampleCounts& counts) {
+  SampleCounts events;
+  events.AddEvents(counts.events());
+  counts -= events;
+}
+
 }  // namespace
 
 MonotonicNs RoundToWire(MonotonicNs time) { return MonotonicNs{ToWireTime(time) * kWireTimeUnitNs}; }
+
+Batch WithoutEvents(Batch batch) {
+  batch.events.clear();
+  RemoveEvents(batch.accounting.captured);
+  for (SampleCounts& lost : batch.accounting.lost) RemoveEvents(lost);
+  for (ClosedSession& closed : batch.closes) RemoveEvents(closed.captured);
+  return batch;
+}
+
+bool BatchEncoder::Fits(size_t samples, size_t events) {
+  return samples <= kSamplesPerBatchMax && events <= kProcessEventsPerBatchMax &&
+         RecordBytesMax(samples, events) + kMessageBytesMax <= kPayloadBytesMax;
+}
 
 BatchEncoder BatchEncoder::Following(uint32_t generation, const BatchEncoder* previous, const Dictionary& next) {
   BatchEncoder encoder(generation);
@@ -89,7 +132,7 @@ void BatchEncoder::set_sent(const DictionaryCounts& sent) {
 }
 
 std::vector<std::string> BatchEncoder::Encode(const Batch& batch) {
-  TRIBUTARY_CHECK(batch.samples.size() <= kSamplesPerBatchMax && batch.closes.size() <= kClosedSessionsMax &&
+  TRIBUTARY_CHECK(Fits(batch) && batch.closes.size() <= kClosedSessionsMax &&
                   batch.sample_types.size() <= kSampleTypesMax);
   const Dictionary& dictionary = *batch.dictionary;
   dictionary_ = batch.dictionary;
@@ -109,9 +152,10 @@ std::vector<std::string> BatchEncoder::Encode(const Batch& batch) {
     const bool complete = columns.Fill();
     sent_ = columns.after();
     followed_nodes_ = sent_.nodes;
-    const size_t bytes = columns.bytes() + batch.samples.size() * kSampleBytesMax + kMessageBytesMax;
+    const size_t bytes = columns.bytes() + RecordBytesMax(batch.samples.size(), batch.events.size()) + kMessageBytesMax;
     if (complete && (columns.bytes() == 0 || bytes <= kPayloadBytesMax)) {
-      capnp::MallocMessageBuilder message(WordsFor(columns.bytes() + 12 * batch.samples.size()));
+      capnp::MallocMessageBuilder message(
+          WordsFor(columns.bytes() + 12 * (batch.samples.size() + batch.events.size())));
       auto root = message.initRoot<wire::Batch>();
       WriteDefinitions(generation_, derived, columns, root.initDefinitions());
       WriteClock(root.initClock(), batch.clock);
@@ -120,6 +164,7 @@ std::vector<std::string> BatchEncoder::Encode(const Batch& batch) {
       WriteCloses(batch.closes, root);
       WriteSampleTypes(TypesOf(batch), root);
       WriteSamples(batch, columns, root);
+      WriteFamilies(batch, root);
       frames.push_back(EncodeFrame(MessageType::kBatch, kChannelSamples, batch.sequence, ToPayload(message)));
       return frames;
     }

@@ -14,8 +14,8 @@ namespace tributary::intake {
 
 // Encodes batches as frames of one dictionary generation. Frames contain the ids of the batch's dictionary, because the
 // peer builds an equal dictionary. In the frames, the definitions that were not sent yet precede the samples.
-// Definitions and samples are encoded as columns (docs/intake-protocol.md). Sample times are rounded to 100 µs. All
-// other values are exact.
+// Definitions, samples and process events are encoded as columns (docs/intake-protocol.md). Times of samples and events
+// are rounded to 100 µs. All other values are exact.
 //
 // A generation either starts empty, or continues the previous generation without the evicted definitions. If the next
 // batch has another dictionary, the client calls:
@@ -29,6 +29,11 @@ class BatchEncoder {
  public:
   static constexpr size_t kSamplesPerBatchMax = 100'000;
 
+  // Returns true if a batch with these numbers of samples and process events fits into one message, whatever their
+  // values are. 100,000 samples fit without events, and 50,000 samples fit with kProcessEventsPerBatchMax events.
+  static bool Fits(size_t samples, size_t events);
+  static bool Fits(const Batch& batch) { return Fits(batch.samples.size(), batch.events.size()); }
+
   // Starts an empty generation: all definitions will be sent.
   explicit BatchEncoder(uint32_t generation) : generation_(generation) {}
   // Returns the encoder for batches with the dictionary `next`. It continues the generation of `previous` if
@@ -40,8 +45,9 @@ class BatchEncoder {
   bool CanContinue(const Dictionary& next) const;
 
   // Returns the frames of one batch: the definitions that do not fit into the last frame, as kDefinitions frames, then
-  // one kBatch frame. `batch.dictionary` must be the generation's dictionary. A batch must not have more than
-  // kSamplesPerBatchMax samples.
+  // one kBatch frame. `batch.dictionary` must be the generation's dictionary, and Fits(batch) must be true.
+  // Encodes `batch.events` and their numbers in the accounting, if there are any. If the peer has not set
+  // kFeatureProcessEvents, the caller must remove them first (WithoutEvents).
   std::vector<std::string> Encode(const Batch& batch);
 
   uint32_t generation() const { return generation_; }
@@ -62,6 +68,9 @@ class BatchEncoder {
   Followers followers_;
   uint32_t followed_nodes_ = 1;  // nodes with smaller ids are in `followers_`
 };
+
+// Removes the process events, and all numbers of process events, from a batch.
+Batch WithoutEvents(Batch batch);
 
 // Rounds a time to the resolution of the wire format, 100 µs.
 MonotonicNs RoundToWire(MonotonicNs time);

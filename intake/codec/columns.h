@@ -96,10 +96,60 @@ constexpr std::array<ColumnPacking, kSampleColumnNames.size()> kSamplePackings =
     {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},  // attributes
 }};
 
+enum class EventColumn : uint8_t {
+  kTimes = 1,
+  kKinds = 2,
+  kProcesses = 3,
+  kPids = 4,
+  kParents = 5,
+  kStarts = 6,
+  kUids = 7,
+  kNames = 8,
+  kPaths = 9,
+  kContainers = 10,
+  kCgroups = 11,
+  kExitCodes = 12,
+  kSignals = 13,
+  kEndFlags = 14,
+  kRunTimes = 15,
+  kUserTimes = 16,
+  kSystemTimes = 17,
+  kPeakBytes = 18,
+  kEvents = 19,
+  kEnded = 20,
+};
+constexpr std::array<std::string_view, 21> kEventColumnNames = {
+    "",         "times",    "kinds",     "processes",   "pids",      "parents",   "starts",
+    "uids",     "names",    "paths",     "containers",  "cgroups",   "exitCodes", "signals",
+    "endFlags", "runTimes", "userTimes", "systemTimes", "peakBytes", "events",    "ended"};
+constexpr std::array<ColumnPacking, kEventColumnNames.size()> kEventPackings = {{
+    {},
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},     // times
+    {ColumnPacking::Layout::kAfter, NumberKind::kSmall},      // kinds
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},     // processes
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},     // pids
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},    // parents
+    {ColumnPacking::Layout::kRecords, NumberKind::kWide, 2},  // starts
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},    // uids
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},    // names
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},    // paths
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},    // containers
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},    // cgroups
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},    // exitCodes
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},    // signals
+    {ColumnPacking::Layout::kNumbers, NumberKind::kSmall},    // endFlags
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},     // runTimes
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},     // userTimes
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},     // systemTimes
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},     // peakBytes
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},     // events
+    {ColumnPacking::Layout::kNumbers, NumberKind::kWide},     // ended
+}};
+
 // A packed message always has the columns with numbers below these limits, because the first release with packed
 // messages knew these columns. Other columns are omitted if they and all columns after them are empty, because older
 // readers count every column that they do not know, even an empty column.
-constexpr size_t kDefinitionColumnsAlways = 16, kSampleColumnsAlways = 9;
+constexpr size_t kDefinitionColumnsAlways = 16, kSampleColumnsAlways = 9, kEventColumnsAlways = 21;
 
 // Returns the limit for the size of `packed` bytes after unpacking. Without this limit, a few hostile bytes could make
 // a reader unpack millions of bytes, at up to 0.2 µs per byte. Only very uniform columns exceed the limit. The sender
@@ -178,6 +228,7 @@ class ColumnSet {
 };
 using DefinitionColumnSet = ColumnSet<kDefinitionColumnNames.size()>;
 using SampleColumnSet = ColumnSet<kSampleColumnNames.size()>;
+using EventColumnSet = ColumnSet<kEventColumnNames.size()>;
 
 // The coding of a column of values. The column is empty if all values are the default. Otherwise its first byte is the
 // coding. kEach: the values follow one by one. kRuns: runs of equal values follow, each as a value and a length ≥ 1.

@@ -7,6 +7,7 @@
 
 #include "intake/codec/batch_decoder.h"
 #include "intake/codec/batch_encoder.h"
+#include "intake/codec/event_columns.h"
 #include "intake/testing/batch_generator_testing.h"
 #include "profile/eviction.h"
 
@@ -33,6 +34,12 @@ std::string Describe(const Dictionary& d, const Sample& sample) {
            std::string(d.string(d.executable(frame.executable).path)) + std::string(d.string(frame.name)) +
            std::to_string(frame.position) + "k" + std::to_string(static_cast<int>(frame.kind));
   }
+  return out;
+}
+
+std::string Describe(const Dictionary& d, const ProcessEvent& event) {
+  std::string out = std::to_string(RoundToWire(event.time).value) + " " + std::to_string(event.pid.value);
+  ForEachString(event, [&](StringRef ref) { out += " " + std::string(d.string(ref)); });
   return out;
 }
 
@@ -63,6 +70,7 @@ class Ends {
     Batch batch{.sequence = ++made_, .clock = {MonotonicNs{now_}, UnixNs{now_}}, .dictionary = growing_};
     growing_->SetNow(static_cast<uint32_t>(made_));
     for (uint64_t n = Below(4); n > 0; --n) batch.samples.push_back(MakeSample());
+    for (uint64_t n = Below(3); n > 0; --n) batch.events.push_back(MakeEvent());
     held_back_.push_back(std::move(batch));
   }
 
@@ -118,6 +126,15 @@ class Ends {
     return sample;
   }
 
+  // An event refers to strings that no process or thread uses.
+  ProcessEvent MakeEvent() {
+    now_ += static_cast<int64_t>(Below(1'000'000));
+    ProcessEvent event{.time = MonotonicNs{now_}, .pid = Pid{static_cast<int32_t>(Below(5))}};
+    event.name = growing_->InternString("e" + std::to_string(Below(4)));
+    if (Below(2) == 0) event.container_id = growing_->InternString("ec" + std::to_string(Below(3)));
+    return event;
+  }
+
   void Receive(const std::string& bytes, const Batch& batch) {
     FrameDecoder frames;
     frames.Append(bytes);
@@ -145,6 +162,10 @@ class Ends {
     ASSERT_EQ(in->samples.size(), batch.samples.size());
     for (size_t i = 0; i < in->samples.size(); ++i) {
       ASSERT_EQ(Describe(*dictionary_, in->samples[i]), Describe(*batch.dictionary, batch.samples[i]));
+    }
+    ASSERT_EQ(in->events.size(), batch.events.size());
+    for (size_t i = 0; i < in->events.size(); ++i) {
+      ASSERT_EQ(Describe(*dictionary_, in->events[i]), Describe(*batch.dictionary, batch.events[i]));
     }
   }
 

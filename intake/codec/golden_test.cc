@@ -35,6 +35,43 @@ Batch SomeBatch() {
   return generator.Next(12);
 }
 
+// A process that starts, begins to run another program and fails, and a sum of forty processes.
+Batch SomeEvents() {
+  auto dictionary = std::make_shared<Dictionary>();
+  Batch batch{.sequence = 3, .clock = {MonotonicNs{5 * kNsPerSecond}, UnixNs{kNsPerSecond}}, .dictionary = dictionary};
+  ProcessEvent event{.time = MonotonicNs{4 * kNsPerSecond},
+                     .kind = ProcessEventKind::kStart,
+                     .pid = Pid{4242},
+                     .parent = Pid{17},
+                     .start_time_ns = 4 * kNsPerSecond - 1'234,
+                     .uid = 1000,
+                     .name = dictionary->InternString("sh"),
+                     .executable_path = dictionary->InternString("/bin/sh"),
+                     .container_id = dictionary->InternString(std::string(64, 'c')),
+                     .cgroup_path = dictionary->InternString("/pod")};
+  batch.events.push_back(event);
+  event.kind = ProcessEventKind::kExec;
+  event.name = dictionary->InternString("check");
+  event.executable_path = dictionary->InternString("/bin/check");
+  batch.events.push_back(event);
+  event.kind = ProcessEventKind::kExit;
+  event.time = MonotonicNs{4'500'000'000};
+  event.end = {
+      .exit_code = 3, .oom_killed = true, .run_ns = 500'001'234, .user_ns = 7, .system_ns = 5, .peak_rss_bytes = 8192};
+  batch.events.push_back(event);
+  ProcessEvent sum = event;
+  sum.kind = ProcessEventKind::kSum;
+  sum.pid = Pid{};
+  sum.start_time_ns = 0;
+  sum.events = 120;
+  sum.processes = 40;
+  sum.end = {.signal = 11, .core_dumped = true, .run_ns = 99};
+  batch.events.push_back(sum);
+  batch.accounting.captured.AddEvents(130);
+  batch.accounting.LostFor(LossReason::kEventOverflow).AddEvents(7);
+  return batch;
+}
+
 std::vector<std::pair<std::string, std::string>> CurrentFrames() {
   Hello hello;
   hello.session.session_id = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
@@ -55,6 +92,8 @@ std::vector<std::pair<std::string, std::string>> CurrentFrames() {
   welcome.durable_sequence = 41;
   welcome.dictionary_kept = true;
   welcome.have = hello.sent;
+  Welcome features = welcome;
+  features.features = kFeatureProcessEvents;
   BatchEncoder encoder(7);
   Batch batch = SomeBatch();
   const std::string batch_frame = encoder.Encode(batch).back();
@@ -87,6 +126,8 @@ std::vector<std::pair<std::string, std::string>> CurrentFrames() {
       {"eviction", eviction},
       {"hello", EncodeFrame(MessageType::kHello, 0, 0, EncodeHello(hello))},
       {"welcome", EncodeFrame(MessageType::kWelcome, 0, 0, EncodeWelcome(welcome))},
+      {"welcome_features", EncodeFrame(MessageType::kWelcome, 0, 0, EncodeWelcome(features))},
+      {"batch_events", BatchEncoder(7).Encode(SomeEvents()).back()},
       {"definitions", definitions},
       {"batch", batch_frame},
       {"ack", EncodeFrame(MessageType::kAck, 0, 0, EncodeAck(41))},
@@ -266,6 +307,21 @@ TEST_F(Golden, BatchOfV1) {
   EXPECT_EQ(value, kBatchValueSum);
   EXPECT_EQ(address, kBatchAddressSum);
   EXPECT_EQ(batch->samples.front().time, MonotonicNs{kBatchFirstTime});
+}
+
+TEST_F(Golden, ProcessEventsOfV1) {
+  EXPECT_EQ(DecodeWelcome(Read("welcome").payload)->features, 0u);
+  EXPECT_EQ(DecodeWelcome(Read("welcome_features").payload)->features, kFeatureProcessEvents);
+  const Frame frame = Read("batch_events");
+  BatchDecoder decoder(7);
+  auto batch = decoder.Decode(frame.type, frame.sequence, frame.payload);
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  const Batch expected = SomeEvents();
+  Dictionary dictionary;
+  ASSERT_TRUE(dictionary.Append(batch->definitions));
+  EXPECT_EQ(dictionary.string(batch->events.at(2).executable_path), "/bin/check");
+  EXPECT_EQ(batch->events, expected.events);
+  EXPECT_EQ(batch->accounting, expected.accounting);
 }
 
 TEST_F(Golden, EvictionOfV1) {

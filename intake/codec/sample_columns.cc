@@ -47,6 +47,8 @@ class SampleReader {
     if (!attributes_.Read(&attributes)) return Truncated("attributes");
     if (cpu > UINT16_MAX || type > UINT8_MAX || repeats > UINT32_MAX)
       return Malformed("a field of a sample is out of range");
+    if (static_cast<SampleType>(type) == SampleType::kProcessEvent)
+      return Malformed("a sample has the type of process events");
     if (attributes >= after_.strings) return BadReference("string", attributes);
     int64_t time = 0;
     RETURN_IF_ERROR(ReadTime(static_cast<uint16_t>(cpu), &time));

@@ -68,6 +68,8 @@ TEST(BatchCodec, CarriesAccountingOfEachType) {
   batch.accounting.LostFor(LossReason::kRingFull) = 3;
   batch.accounting.LostFor(LossReason::kRingFull).Add(kMine, 2);
   batch.accounting.LostFor(LossReason::kInDoubt).Add(SampleType::kOffCpu, 5);
+  batch.accounting.captured.AddEvents(1'000);
+  batch.accounting.LostFor(LossReason::kNotTaken).AddEvents(30);
   batch.closes = {{.session_id = {1}, .captured = batch.accounting.captured}, {.session_id = {2}, .captured = 9}};
   BatchDecoder decoder(1);
   Dictionary other;
@@ -100,10 +102,13 @@ absl::StatusOr<IncomingBatch> DecodeTypeCounts(const std::vector<std::array<uint
 TEST(BatchDecoder, RefusesInconsistentCountsOfTypes) {
   EXPECT_TRUE(DecodeTypeCounts({{2, 6, 2}, {200, 4, 3}}, false).ok());
   EXPECT_TRUE(DecodeTypeCounts({{2, 6, 0}, {200, 4, 0}}, true).ok());
+  constexpr uint64_t kMost = uint64_t{1} << 48;
+  EXPECT_TRUE(DecodeTypeCounts({{0, kMost, kMost}}, false).ok()) << "the totals do not include process events";
+  EXPECT_TRUE(DecodeTypeCounts({{0, kMost, 0}}, true).ok());
   using Counts = std::vector<std::array<uint64_t, 3>>;
   for (const Counts& counts :
-       {Counts{{1, 6, 2}}, Counts{{0, 6, 2}}, Counts{{2, 6, 2}, {2, 1, 1}}, Counts{{2, 0, 0}, {2, 0, 0}},
-        Counts{{2, 11, 0}}, Counts{{2, 6, 0}, {3, 5, 0}}, Counts{{2, UINT64_MAX, 0}}}) {
+       {Counts{{1, 6, 2}}, Counts{{0, 6, 2}, {0, 1, 1}}, Counts{{0, kMost + 1, 0}}, Counts{{2, 6, 2}, {2, 1, 1}},
+        Counts{{2, 0, 0}, {2, 0, 0}}, Counts{{2, 11, 0}}, Counts{{2, 6, 0}, {3, 5, 0}}, Counts{{2, UINT64_MAX, 0}}}) {
     EXPECT_EQ(DecodeTypeCounts(counts, false).status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(DecodeTypeCounts(counts, true).status().code(), absl::StatusCode::kInvalidArgument);
   }
@@ -112,6 +117,8 @@ TEST(BatchDecoder, RefusesInconsistentCountsOfTypes) {
   Counts many;
   for (uint64_t i = 0; i <= kSampleTypesMax; ++i) many.push_back({2 + i, 0, 0});
   EXPECT_EQ(DecodeTypeCounts(many, false).status().code(), absl::StatusCode::kInvalidArgument);
+  many.back()[0] = 0;
+  EXPECT_TRUE(DecodeTypeCounts(many, false).ok()) << "process events are no sample type";
 }
 
 TEST(BatchDecoder, RefusesCountsThatNoNodeCanHave) {

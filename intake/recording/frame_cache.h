@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,7 +16,7 @@ namespace tributary::intake {
 // memory limit is exceeded. The least recently used frame is evicted first. Not thread-safe.
 class FrameCache {
  public:
-  using Key = std::pair<uint64_t, uint32_t>;  // sequence, generation
+  using Key = std::tuple<uint64_t, uint32_t, bool>;  // sequence, generation, with process events
   using Bytes = std::shared_ptr<const std::string>;
 
   explicit FrameCache(size_t bytes_max) : bytes_max_(bytes_max) {}

@@ -15,8 +15,9 @@
 namespace tributary::intake {
 namespace {
 
-// Limits a name in a sample's line, which repeats the name; definitions contain the full name.
+// Limits a name in a sample or event, which repeats the name; definitions contain the full name.
 constexpr size_t kSampleTextBytesMax = 128;
+constexpr std::string_view kEventColumnPrefix = "events.";  // see ColumnSize::name
 
 std::string_view TypeName(MessageType type) {
   switch (type) {
@@ -86,6 +87,7 @@ class Inspector {
   void WriteDefinitions(const DictionaryCounts& before, const Definitions& definitions);
   void WriteProcesses(uint32_t id, const std::vector<Process>& processes);
   void WriteSamples(const IncomingBatch& batch);
+  void WriteEvents(const std::vector<ProcessEvent>& events);
   void WriteColumns(const Frame& frame);
   void Fail(const absl::Status& why) {
     json_.Field("error", EscapeForDisplay(Message(why)));
@@ -108,8 +110,8 @@ class Inspector {
 
   std::map<std::string_view, TypeSum> types_;
   std::map<std::string, uint64_t> column_bytes_;
-  uint64_t samples_ = 0, counted_ = 0;
-  std::map<std::string_view, uint64_t> by_type_, by_ending_;
+  uint64_t samples_ = 0, counted_ = 0, event_rows_ = 0, event_bytes_ = 0;
+  std::map<std::string_view, uint64_t> by_type_, by_ending_, events_by_kind_;
   Accounting accounting_;
 };
 
@@ -198,16 +200,22 @@ void Inspector::WriteSession(const Frame& frame) {
     json_.Key("lost");
     json_.BeginObject();
     for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-      if (!accounting_.lost[i].empty())
+      if (accounting_.lost[i].total() > 0)
         json_.Field(LossReasonName(static_cast<LossReason>(i)), accounting_.lost[i].total());
     }
     json_.EndObject();
+    if (const SampleCounts counted = accounting_.Counted(); counted.events() > 0) {
+      json_.Field("captured_events", accounting_.captured.events());
+      json_.Field("lost_events", accounting_.TotalLost().events());
+    }
     json_.Field("nodes_hash", Hexadecimal(batch->nodes_hash));
     json_.Field("unknown_values", batch->unknown_values);
   }
   WriteColumns(frame);
   WriteDefinitions(batch->before, batch->definitions);
-  if (frame.type == MessageType::kBatch) WriteSamples(*batch);
+  if (frame.type != MessageType::kBatch) return;
+  WriteSamples(*batch);
+  if (!batch->events.empty()) WriteEvents(batch->events);
 }
 
 void Inspector::WriteColumns(const Frame& frame) {
@@ -218,6 +226,7 @@ void Inspector::WriteColumns(const Frame& frame) {
   for (const ColumnSize& column : *columns) {
     json_.Field(column.name, column.bytes);
     column_bytes_[column.name] += column.bytes;
+    if (column.name.starts_with(kEventColumnPrefix)) event_bytes_ += column.bytes;
   }
   json_.EndObject();
 }
@@ -326,6 +335,42 @@ void Inspector::WriteSamples(const IncomingBatch& batch) {
   json_.EndArray();
 }
 
+void Inspector::WriteEvents(const std::vector<ProcessEvent>& events) {
+  json_.Key("events");
+  json_.BeginArray();
+  for (const ProcessEvent& event : events) {
+    json_.BeginObject();
+    json_.Field("time_ns", event.time.value);
+    json_.Field("kind", ProcessEventKindName(event.kind));
+    json_.Field("pid", event.pid.value);
+    json_.Field("parent_pid", event.parent.value);
+    json_.Field("start_time_ns", event.start_time_ns);
+    json_.Field("uid", event.uid);
+    json_.Field("name", ShortText(event.name));
+    json_.Field("executable_path", ShortText(event.executable_path));
+    json_.Field("container_id", ShortText(event.container_id));
+    json_.Field("cgroup_path", ShortText(event.cgroup_path));
+    if (event.kind == ProcessEventKind::kSum) {
+      json_.Field("events", event.events);
+      json_.Field("processes", event.processes);
+    }
+    if (event.has_end()) {
+      json_.Field("exit_code", static_cast<uint32_t>(event.end.exit_code));
+      json_.Field("signal", static_cast<uint32_t>(event.end.signal));
+      json_.Field("core_dumped", event.end.core_dumped);
+      json_.Field("oom_killed", event.end.oom_killed);
+      json_.Field("run_ns", event.end.run_ns);
+      json_.Field("user_ns", event.end.user_ns);
+      json_.Field("system_ns", event.end.system_ns);
+      json_.Field("peak_rss_bytes", event.end.peak_rss_bytes);
+    }
+    json_.EndObject();
+    ++event_rows_;
+    events_by_kind_[ProcessEventKindName(event.kind)] += event.events;
+  }
+  json_.EndArray();
+}
+
 std::string Inspector::Summary(uint64_t file_bytes) const {
   JsonWriter json;
   auto object = [&json](std::string_view key, const auto& numbers) {
@@ -357,6 +402,14 @@ std::string Inspector::Summary(uint64_t file_bytes) const {
   object("samples_by_ending", by_ending_);
   json.Field("captured", accounting_.captured.total());
   json.Field("lost", accounting_.TotalLost().total());
+  if (event_rows_ > 0 || accounting_.Counted().events() > 0) {
+    json.Field("event_rows", event_rows_);
+    object("events_by_kind", events_by_kind_);
+    json.Field("column_bytes_per_event_row",
+               event_rows_ == 0 ? 0.0 : static_cast<double>(event_bytes_) / static_cast<double>(event_rows_));
+    json.Field("captured_events", accounting_.captured.events());
+    json.Field("lost_events", accounting_.TotalLost().events());
+  }
   json.EndObject();
   return std::move(json).Take() + "\n";
 }

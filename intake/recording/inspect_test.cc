@@ -66,6 +66,26 @@ TEST(Inspect, PrintsEveryMessageAndASummary) {
   EXPECT_TRUE(Has(printed.lines[3], R"("captured":100,"lost":0})"));
 }
 
+TEST(Inspect, PrintsProcessEvents) {
+  BatchGenerator generator(3);
+  const Batch batch = generator.Next(5, 30);
+  const Printed printed = Print(HelloFrame() + BatchEncoder(1).Encode(batch).back());
+  EXPECT_TRUE(printed.status.ok()) << printed.status;
+  ASSERT_EQ(printed.lines.size(), 3u);
+  const std::string& line = printed.lines[1];
+  EXPECT_TRUE(Has(line, R"("events.times":)"));
+  EXPECT_TRUE(Has(line, R"("events":[{"time_ns":)"));
+  EXPECT_TRUE(Has(line, R"("kind":"sum","pid":0,)"));
+  EXPECT_TRUE(Has(line, R"("executable_path":"/usr/bin/tool)"));
+  EXPECT_TRUE(Has(line, R"("exit_code":)"));
+  const std::string events = std::to_string(batch.accounting.captured.events());
+  EXPECT_TRUE(Has(line, R"("captured_events":)" + events + R"(,"lost_events":0,)"));
+  const std::string& summary = printed.lines[2];
+  EXPECT_TRUE(Has(summary, R"("event_rows":30,"events_by_kind":{)"));
+  EXPECT_TRUE(Has(summary, R"("captured_events":)" + events + R"(,"lost_events":0})"));
+  EXPECT_FALSE(Has(Print(Recording(1)).lines.back(), "event")) << "a recording without events looks as before";
+}
+
 TEST(Inspect, ReportsDepthsAfterAnEviction) {
   BatchGenerator generator(3);
   BatchEncoder encoder(1);
@@ -180,6 +200,9 @@ TEST(Inspect, CorpusIsUpToDate) {
   BatchEncoder encoder(1);
   std::string small = HelloFrame();
   for (int i = 0; i < 3; ++i) small += encoder.Encode(generator.Next(4)).back();
+  BatchEncoder events(2);
+  generator.NewDictionary();
+  ExpectFile(folder / "process_events", plain(HelloFrame() + events.Encode(generator.Next(2, 10)).back()));
   ExpectFile(folder / "small", plain(small));
   ExpectFile(folder / "stored", small);
   ExpectFile(folder / "torn", plain(small).substr(0, 700));

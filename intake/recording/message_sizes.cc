@@ -3,6 +3,7 @@
 #include <array>
 
 #include "intake/codec/columns.h"
+#include "intake/codec/event_columns.h"
 #include "intake/wire/malformed.h"
 #include "intake/wire/wire.h"
 
@@ -40,8 +41,14 @@ absl::StatusOr<std::vector<ColumnSize>> ColumnSizes(MessageType type, std::strin
   }
   return ReadPayload<wire::Batch, Sizes>(payload, [](wire::Batch::Reader root, Sizes* out) -> absl::Status {
     RETURN_IF_ERROR(AddDefinitions(root.getDefinitions(), out));
-    return AddColumns(root.hasPackedColumns(), root.getColumns(), root.getPackedColumns(), kSamplePackings,
-                      kSampleColumnNames, "", out);
+    RETURN_IF_ERROR(AddColumns(root.hasPackedColumns(), root.getColumns(), root.getPackedColumns(), kSamplePackings,
+                               kSampleColumnNames, "", out));
+    for (const auto family : root.getFamilies()) {
+      if (family.getNumber() != kFamilyProcessEvents) continue;
+      RETURN_IF_ERROR(AddColumns(family.hasPackedColumns(), family.getColumns(), family.getPackedColumns(),
+                                 kEventPackings, kEventColumnNames, "events.", out));
+    }
+    return absl::OkStatus();
   });
 }
 

@@ -11,7 +11,8 @@
 namespace tributary::intake {
 
 struct ColumnSize {
-  std::string name;  // as in docs/intake-protocol.md; columns of definitions have the prefix "definitions."
+  std::string name;  // as in docs/intake-protocol.md; columns of definitions have the prefix "definitions.",
+                     // and columns of process events the prefix "events."
   uint64_t bytes = 0;
 };
 

@@ -45,24 +45,31 @@ RecordingSink::RecordingSink(RecordingOptions options, Fd file, BatchSink& next,
       recorded_(metrics.AddCounter("tributary_intake_recorded_samples_total", "Samples written to the recording file")),
       unrecorded_(metrics.AddCounter(
           "tributary_intake_unrecorded_samples_total",
-          "Samples that were not written to the recording file, because the file was full or could not be written")) {}
+          "Samples that were not written to the recording file, because the file was full or could not be written")),
+      recorded_events_(metrics.AddCounter("tributary_intake_recorded_process_events_total",
+                                          "Process events written to the recording file")),
+      unrecorded_events_(metrics.AddCounter("tributary_intake_unrecorded_process_events_total",
+                                            "Process events that were not written to the recording file, because the "
+                                            "file was full or could not be written")) {}
 
 absl::Status RecordingSink::Take(Batch batch) {
   if (recording()) RecordMetadata();
   if (recording()) {
     Record(batch);
   } else {
-    unrecorded_.Add(batch.samples.size());
+    CountUnrecorded(CountRecords(batch));
   }
   return next_.Take(std::move(batch));
 }
 
+void RecordingSink::CountUnrecorded(const SampleCounts& records) {
+  unrecorded_.Add(records.total());
+  unrecorded_events_.Add(records.events());
+}
+
 void RecordingSink::Record(Batch& batch) {
-  const uint64_t samples = batch.samples.size();
-  if (batch.dictionary == nullptr || samples > BatchEncoder::kSamplesPerBatchMax) {
-    unrecorded_.Add(samples);
-    return;
-  }
+  const SampleCounts records = CountRecords(batch);
+  if (batch.dictionary == nullptr || !BatchEncoder::Fits(batch)) return CountUnrecorded(records);
   if (batch.dictionary != dictionary_) {
     const BatchEncoder* previous = dictionary_ != nullptr ? &encoder_ : nullptr;
     encoder_ = BatchEncoder::Following(encoder_.generation() + 1, previous, *batch.dictionary);
@@ -73,9 +80,10 @@ void RecordingSink::Record(Batch& batch) {
   std::string bytes;
   for (const std::string& frame : encoder_.Encode(batch)) bytes += frame;
   batch.sequence = sequence;
-  if (!Append(bytes)) return unrecorded_.Add(samples);
+  if (!Append(bytes)) return CountUnrecorded(records);
   ++next_sequence_;
-  recorded_.Add(samples);
+  recorded_.Add(records.total());
+  recorded_events_.Add(records.events());
 }
 
 void RecordingSink::RecordMetadata() {

@@ -29,8 +29,8 @@ struct RecordingOptions {
 // a write.
 //
 // Recording does not prevent sending. If the file reaches `bytes_max` or cannot be written, recording ends with one log
-// message. Later batches are only passed on, and their samples are counted as not recorded. Recording costs one more
-// encoding and one write() per batch. Use it only on the loop's thread.
+// message. Later batches are only passed on, and their samples and events are counted as not recorded. Recording costs
+// one more encoding and one write() per batch. Use it only on the loop's thread.
 class RecordingSink : public BatchSink {
  public:
   // Creates the file, accessible only to its owner. If the file exists, replaces its content and keeps its permissions.
@@ -45,6 +45,7 @@ class RecordingSink : public BatchSink {
  private:
   RecordingSink(RecordingOptions options, Fd file, BatchSink& next, Metrics& metrics);
   void Record(Batch& batch);
+  void CountUnrecorded(const SampleCounts& records);
   void RecordMetadata();
   // Writes to the end of the file, if the file then stays within bytes_max. Returns false if recording has ended.
   bool Append(std::string_view bytes);
@@ -63,6 +64,8 @@ class RecordingSink : public BatchSink {
   Counter& recorded_bytes_;
   Counter& recorded_;
   Counter& unrecorded_;
+  Counter& recorded_events_;
+  Counter& unrecorded_events_;
 };
 
 }  // namespace tributary::intake

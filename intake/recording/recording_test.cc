@@ -123,6 +123,25 @@ TEST_F(Recording, HoldsTheBatchesItPassedOn) {
   EXPECT_EQ(Metric("tributary_intake_recorded_bytes_total"), std::filesystem::file_size(path_));
 }
 
+TEST_F(Recording, HoldsProcessEvents) {
+  auto sink = Open();
+  ASSERT_TRUE(sink->Take(generator_.Next(10, 20)).ok());
+  ASSERT_TRUE(sink->Take(generator_.Next(0, 5)).ok());
+  Batch too_large = generator_.Next(10);
+  too_large.events.resize(kProcessEventsPerBatchMax + 1);
+  ASSERT_TRUE(sink->Take(std::move(too_large)).ok());
+  const std::vector<IncomingBatch> read = ReadBack();
+  ASSERT_EQ(read.size(), 2u);
+  double events = 0;
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(read[i].events, next_.batches[i].events);
+    events += static_cast<double>(CountRecords(read[i]).events());
+  }
+  EXPECT_EQ(Metric("tributary_intake_recorded_process_events_total"), events);
+  EXPECT_EQ(Metric("tributary_intake_unrecorded_process_events_total"), kProcessEventsPerBatchMax + 1);
+  EXPECT_EQ(Metric("tributary_intake_unrecorded_samples_total"), 10);
+}
+
 TEST_F(Recording, IsReadableByItsOwnerOnlyAndReplacesAnOlderFile) {
   for (int i = 0; i < 2; ++i) {
     auto sink = Open();

@@ -78,13 +78,15 @@ int64_t Replay::OffsetNs(uint64_t sequence) const {
   return static_cast<int64_t>(recorded / options_.speed);
 }
 
-absl::StatusOr<FrameCache::Bytes> Replay::FramesOf(uint64_t sequence, uint32_t generation) {
-  return cache_.Get({sequence, generation}, [&] {
+absl::StatusOr<FrameCache::Bytes> Replay::FramesOf(uint64_t sequence, uint32_t generation, bool with_events) {
+  return cache_.Get({sequence, generation, with_events}, [&] {
     // The closing time is the time when the batch is due, however late it is sent; at infinite speed it is now.
     const UnixNs closed = std::isinf(options_.speed) ? clock_.Unix() : UnixNs{started_unix_.value + OffsetNs(sequence)};
-    return script_.Build(
-        (sequence - 1) % script_.steps().size(),
-        {.sequence = sequence, .generation = generation, .captured = SamplesUpTo(sequence), .closed = closed});
+    return script_.Build((sequence - 1) % script_.steps().size(), {.sequence = sequence,
+                                                                   .generation = generation,
+                                                                   .with_events = with_events,
+                                                                   .captured = SamplesUpTo(sequence),
+                                                                   .closed = closed});
   });
 }
 

@@ -70,7 +70,7 @@ class Replay {
   const ReplayScript::Step& StepOf(uint64_t sequence) const;
   uint64_t PassOf(uint64_t sequence) const { return (sequence - 1) / script_.steps().size(); }
   int64_t OffsetNs(uint64_t sequence) const;  // when the batch is due, since the start
-  absl::StatusOr<FrameCache::Bytes> FramesOf(uint64_t sequence, uint32_t generation);
+  absl::StatusOr<FrameCache::Bytes> FramesOf(uint64_t sequence, uint32_t generation, bool with_events);
 
   void OnReady(ReplayNode& node, uint32_t heartbeat_ms);
   void OnOver(ReplayNode& node, const absl::Status& why);

@@ -125,6 +125,7 @@ absl::Status ReplayNode::OnWelcome(const Welcome& welcome) {
         fmt::format("the reducer chose protocol version {}, which this program does not support", welcome.version));
   }
   granted_ = welcome;
+  with_events_ = with_events_ && (welcome.features & kFeatureProcessEvents) != 0;
   granted_.heartbeat_ms = std::clamp(welcome.heartbeat_ms, kHeartbeatMinMs, kHeartbeatMaxMs);
   heartbeat_in_ms_ = granted_.heartbeat_ms;
   state_ = State::kReady;
@@ -202,7 +203,7 @@ void ReplayNode::Pump() {
   while (state_ == State::kReady && next_ <= replay_.due_ && stream_->pending_bytes() < kSocketBacklogMax &&
          (wire_bytes_ == 0 || wire_bytes_ < granted_.credit_bytes)) {
     const uint32_t generation = GenerationOf(next_);
-    absl::StatusOr<FrameCache::Bytes> frames = replay_.FramesOf(next_, generation);
+    absl::StatusOr<FrameCache::Bytes> frames = replay_.FramesOf(next_, generation, with_events_);
     if (!frames.ok()) return Fail(frames.status());
     generation_ = std::max(generation_, generation);
     wire_.emplace_back(next_, (*frames)->size());

@@ -61,7 +61,8 @@ class ReplayNode {
   std::unique_ptr<Stream> stream_;
   FrameDecoder decoder_;
   Welcome granted_;
-  uint64_t next_ = 1;  // sequence
+  bool with_events_ = true;  // no connection of the session was to a reducer that cannot store process events
+  uint64_t next_ = 1;        // sequence
   uint64_t acked_ = 0;
   uint64_t counted_ = 0;                          // batches up to this number are included in samples_sent
   uint32_t base_ = 0;                             // all current generation numbers are above it

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/metadata/metadata_message.h"
 #include "intake/wire/accounting.h"
 #include "intake/wire/wire.h"
@@ -55,7 +56,14 @@ absl::Status Rewrite(capnp::MallocMessageBuilder& message, wire::Batch::Reader f
   auto lost = root.getLost();
   for (unsigned i = 0; i < lost.size(); ++i) lost.set(i, 0);
   root.initTypeCounts(0);
-  WriteAccounting({.captured = parameters.captured, .idle = root.getIdle()}, root);
+  Batch totals;
+  totals.accounting.captured = parameters.captured;
+  totals.accounting.idle = root.getIdle();
+  if (!parameters.with_events) {
+    root.initFamilies(0);
+    totals = WithoutEvents(std::move(totals));
+  }
+  WriteAccounting(totals.accounting, root);
   if (!types.empty()) DefineTypes(from, types, root);
   // The replay has nothing to do with other sessions of the recorded node.
   root.initCloses(0);
@@ -138,7 +146,9 @@ absl::Status ReplayScript::AddFrames(RecordingReader& reader) {
     step.bytes = reader.offset() - step.offset;
     step.samples_before += std::exchange(step.samples, {});
     for (const Sample& sample : batch->samples) step.samples.Add(sample.type, sample.count);
-    if ((step.samples_before + step.samples).parts().size() > kSampleTypesMax) {
+    for (const ProcessEvent& event : batch->events) step.samples.AddEvents(event.events);
+    const SampleCounts counts = step.samples_before + step.samples;
+    if (counts.parts().size() - (counts.events() > 0 ? 1 : 0) > kSampleTypesMax) {
       return Error(
           absl::StatusCode::kInvalidArgument,
           fmt::format("{}: offset {}: the recording has more than {} sample types, which is the limit of a session",

@@ -23,15 +23,16 @@ class ReplayScript {
   struct Step {
     uint64_t offset = 0, bytes = 0;  // position and size of its frames in the file
     SampleCounts samples_before;     // in all steps before; a sample with count n counts as n samples
-    SampleCounts samples;
-    int64_t at_ns = 0;              // when the batch was closed, relative to the first step
-    uint32_t generation = 0;        // index of the generation in the recording, from 0
-    uint32_t generation_begin = 0;  // the first step of the generation, or of the earlier generation that it continues
+    SampleCounts samples;            // and process events
+    int64_t at_ns = 0;               // when the batch was closed, relative to the first step
+    uint32_t generation = 0;         // index of the generation in the recording, from 0
+    uint32_t generation_begin = 0;   // the first step of the generation, or of the earlier generation that it continues
   };
   // The values with which a step is sent.
   struct Parameters {
     uint64_t sequence = 0;
     uint32_t generation = 0;
+    bool with_events = true;  // false: the reducer cannot store process events
     SampleCounts captured;
     UnixNs closed;  // the new closing time of the batch; the sample times change by the same amount
   };

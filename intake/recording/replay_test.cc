@@ -18,7 +18,7 @@ namespace tributary::intake {
 namespace {
 
 constexpr double kMax = std::numeric_limits<double>::infinity();
-constexpr size_t kBatches = 6, kSamples = 80;
+constexpr size_t kBatches = 6, kSamples = 80, kEvents = 12;
 
 class NullSink : public BatchSink {
  public:
@@ -48,10 +48,13 @@ class ReplayTest : public IntakeTest {
       if (i == 2) generator_.Evict();
       if (i == 4) generator_.NewDictionary();
       if (i == 3) metadata.Remove(EntityKind::kContainer, "c0ffee", UnixNs{1});
-      Batch batch = generator_.Next(kSamples);
+      Batch batch = generator_.Next(kSamples, kEvents);
       for (const Sample& sample : FakeOwner::ResolveIn(*batch.dictionary, batch.samples)) {
         recorded_.push_back(sample);
         recorded_.back().time = MonotonicNs{batch.clock.monotonic.value - RoundToWire(sample.time).value};
+      }
+      for (const ProcessEvent& event : FakeOwner::ResolveIn(*batch.dictionary, batch.events)) {
+        recorded_events_.push_back(event);
       }
       ASSERT_TRUE((*sink)->Take(std::move(batch)).ok());
     }
@@ -98,17 +101,23 @@ class ReplayTest : public IntakeTest {
     for (const auto& [id, store] : stores_) n += store.stored.size();
     return n;
   }
-  // Each node must have all samples of every pass, once, and must report exactly these as captured.
+  // Each node must have all samples and events of every pass, once, and must report exactly these as captured.
   void ExpectEverythingOnce(size_t nodes, size_t passes = 1) {
     ASSERT_EQ(stores_.size(), nodes);
     for (auto& [id, store] : stores_) {
       ASSERT_EQ(store.stored.size(), passes * kBatches);
       std::vector<Sample> samples;
+      std::vector<ProcessEvent> events;
       for (const auto& [sequence, entry] : store.stored) {
         EXPECT_EQ(entry.times, 1);
         samples.insert(samples.end(), entry.samples.begin(), entry.samples.end());
-        EXPECT_EQ(entry.accounting.captured, CountSamples(samples));
+        events.insert(events.end(), entry.events.begin(), entry.events.end());
+        EXPECT_EQ(entry.accounting.captured, CountRecords(samples, events));
         EXPECT_EQ(entry.accounting.TotalLost(), 0u);
+      }
+      ASSERT_EQ(events.size(), server_options_.features != 0 ? passes * recorded_events_.size() : 0);
+      for (size_t i = 0; i < events.size(); ++i) {
+        EXPECT_EQ(events[i], recorded_events_[i % recorded_events_.size()]) << i;
       }
       ASSERT_EQ(samples.size(), passes * recorded_.size());
       for (size_t i = 0; i < samples.size(); ++i) {
@@ -125,6 +134,7 @@ class ReplayTest : public IntakeTest {
   std::map<std::array<uint8_t, 16>, FakeOwner> stores_;
   absl::Status hello_answer_;
   std::vector<Sample> recorded_;
+  std::vector<ProcessEvent> recorded_events_;
   std::unique_ptr<Replay> replay_;
   bool over_ = false;
   absl::Status end_;
@@ -149,6 +159,15 @@ TEST_F(ReplayTest, SendsTheRecordingAsManyNodes) {
   EXPECT_EQ(totals.samples_acked, totals.samples_sent);
   EXPECT_EQ(totals.batches_built, kBatches);  // once for all nodes
   EXPECT_EQ(totals.finished, 3u);
+}
+
+TEST_F(ReplayTest, SendsOnlySamplesToAReducerOfAnEarlierRelease) {
+  server_options_.features = 0;
+  StartReducer();
+  StartReplay({.nodes = 2, .speed = kMax});
+  RunToEnd();
+  EXPECT_TRUE(end_.ok()) << end_;
+  ExpectEverythingOnce(2);
 }
 
 TEST_F(ReplayTest, SendsRecordedMetadataAsEachNodesOwn) {

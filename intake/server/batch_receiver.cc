@@ -113,10 +113,12 @@ void BatchReceiver::Deliver(Frame frame, IncomingBatch batch, bool definitions_o
   }
   if (held_) held_->PutBefore(&batch);
   const size_t samples = batch.samples.size();
+  const uint64_t events = CountRecords({}, batch.events).events();
   if (!HandOver(frame, std::move(batch))) return;
   metrics_.unknown_values.Add(unknown_values);
   metrics_.batches.Add();
   metrics_.samples.Add(samples);
+  metrics_.events.Add(events);
   held_.reset();
   seen_ = std::max(seen_, sequence);
 }

@@ -13,6 +13,9 @@ ServerMetrics::ServerMetrics(Metrics& metrics)
                                  "Batches received from collectors, before they are stored")),
       samples(metrics.AddCounter("tributary_intake_samples_total",
                                  "Samples received from collectors, before they are stored")),
+      events(metrics.AddCounter("tributary_intake_process_events_total",
+                                "Process events received from collectors, before they are stored; a sum counts the "
+                                "events that it stands for")),
       duplicates(metrics.AddCounter(
           "tributary_intake_duplicate_batches_total",
           "Batches that a collector sent again, and that the reducer dropped because they had arrived before")),

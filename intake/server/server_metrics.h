@@ -74,6 +74,7 @@ struct ServerMetrics {
   Counter& received_bytes;
   Counter& batches;
   Counter& samples;
+  Counter& events;
   Counter& duplicates;
   Counter& stale_batches;
   Counter& need_dictionary;

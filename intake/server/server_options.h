@@ -8,6 +8,7 @@
 #include "intake/credentials/authentication.h"
 #include "intake/server/limits.h"
 #include "intake/symbols/symbol_parts.h"
+#include "intake/wire/messages.h"
 
 namespace tributary::intake {
 
@@ -15,6 +16,7 @@ namespace tributary::intake {
 struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;
+  uint64_t features = kFeatureProcessEvents;  // bits of Welcome: the kinds of records that the owner stores
   int64_t hello_timeout_ms = 10'000;
   int64_t idle_timeout_ms = 15'000;  // without any data from the peer; three heartbeat periods
   size_t connections_max = 20'000;

@@ -119,6 +119,7 @@ void ServerSession::Impl::Start() {
   }
   Welcome welcome;
   welcome.durable_sequence = known->durable_sequence;
+  welcome.features = options.features;
   welcome.have = known->have;
   welcome.dictionary_kept = batches.Start(*std::move(known));
   welcome.heartbeat_ms = static_cast<uint32_t>(std::max<int64_t>(options.idle_timeout_ms / PeerWatch::kIdleTicks, 1));

@@ -93,6 +93,11 @@ TEST(FuzzCorpus, BatchDecoderIsUpToDate) {
   const std::string eviction = StepOf(kBatch, before) + StepOf(kBatch, after);
   ExpectFile(folder / "eviction", eviction);
   ExpectFile(folder / "eviction_undone", eviction + StepOf(kUndo) + StepOf(kBatch, after));
+  generator.NewDictionary();
+  BatchEncoder events(2);
+  const std::string with_events = StepOf(kBatch, PayloadOf(events.Encode(generator.Next(2, 8)).back())),
+                    events_alone = StepOf(kBatch, PayloadOf(events.Encode(generator.Next(0, 12)).back()));
+  ExpectFile(folder / "process_events", with_events + events_alone);
   ExpectFile(folder / "packed", StepOf(kUnpack, std::string("\x30\x01\x44\x08\x19", 5)));
 }
 
@@ -118,8 +123,10 @@ TEST(FuzzCorpus, SpoolReaderIsUpToDate) {
     stored += EncodeRecord(kSegment, i, batch, frames);
   }
   // The parts of a file without their trailing zeros, as spool_reader_fuzz.cc puts them together.
-  const auto input = [&](const std::vector<SegmentClaim>& claims, const std::string& records) {
-    const std::string file = EncodeSegmentHeader({.id = kSegment, .session = session, .created = {}}, claims);
+  const auto input = [&](const std::vector<SegmentClaim>& claims, const std::string& records,
+                         uint32_t version = kSegmentVersionSamples) {
+    const std::string file =
+        EncodeSegmentHeader({.id = kSegment, .session = session, .created = {}, .version = version}, claims);
     const size_t offsets[] = {0, ClaimSlotOffset(0), ClaimSlotOffset(1), kSegmentHeaderBytes};
     std::string lengths, parts;
     for (size_t i = 0; i < 3; ++i) {
@@ -140,6 +147,12 @@ TEST(FuzzCorpus, SpoolReaderIsUpToDate) {
   std::string damaged = as_it_is + input({claim}, stored);
   damaged[damaged.size() - 100] ^= 1;
   ExpectFile(folder / "damaged", damaged);
+  generator.NewDictionary();
+  const Batch with_events = generator.Next(2, 8);
+  const std::string record =
+      EncodeRecord(kSegment, 1, with_events, {PlainFrame(BatchEncoder(1).Encode(with_events).back())});
+  claim.claim.base.captured.AddEvents(100);
+  ExpectFile(folder / "process_events", mended + input({claim}, record, kSegmentVersionEvents));
 }
 
 }  // namespace

@@ -54,10 +54,10 @@ struct SpooledBatch {
 };
 
 // Stores batches on disk, in order, in files that are called segments (docs/spool.md). A segment does not depend on
-// other segments: it has its own dictionary, with only the definitions that its samples use. Checksums cover all of its
-// content. If the last batch of a segment is incomplete, it is cut off, and its samples count as lost. Batches after a
-// damaged byte are not used. A segment is written once and read once. It is removed when each of its batches is durable
-// at a reducer or was given up, or to free space when the spool is full.
+// other segments: it has its own dictionary, with only the definitions that its samples and process events use.
+// Checksums cover all of its content. If the last batch of a segment is incomplete, it is cut off, and its samples
+// count as lost. Batches after a damaged byte are not used. A segment is written once and read once. It is removed when
+// each of its batches is durable at a reducer or was given up, or to free space when the spool is full.
 //
 // If Append returned OK, its batch survives kill -9 at any instruction. Closed segments and claims survive power loss.
 // Use the spool only on the loop's thread. Claim and Release wait for the disk. Append, Next and Tick wait only if they
@@ -81,8 +81,8 @@ class Spool {
   // Appends `batch` after all other batches. `batch.accounting` must be the amount that the batch adds to the totals.
   // If `claim` is given, the batch was sent with the claim's sequence number, and is written to a segment with claims
   // of the same session. After an error, nothing of the batch is in the spool. ResourceExhausted: the disk is full, or
-  // the spool is full and all its segments are claimed or being read. InvalidArgument: the batch has more than
-  // BatchEncoder::kSamplesPerBatchMax samples. Any other error comes from the disk.
+  // the spool is full and all its segments are claimed or being read. InvalidArgument: the batch is too
+  // large (BatchEncoder::Fits). Any other error comes from the disk.
   absl::Status Append(const Batch& batch, const std::optional<SpoolClaim>& claim = std::nullopt);
 
   // Returns the oldest batch that Next has not returned yet, or nullopt if there is none. Batches that an earlier

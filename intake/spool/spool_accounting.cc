@@ -68,7 +68,7 @@ void AppendTypes(std::string& out, const Accounting& accounting, const SampleCou
 
 bool ReadTypes(VarintReader& reader, Accounting* accounting, SampleCounts* samples) {
   uint64_t types = 0;
-  if (!reader.Read(&types) || types > kSampleTypesMax) return false;
+  if (!reader.Read(&types) || types > kSampleTypesMax + 1) return false;
   for (uint64_t i = 0; i < types; ++i) {
     uint64_t number = 0, counted = 0, captured = 0;
     Losses lost{};

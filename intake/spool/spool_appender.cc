@@ -28,7 +28,8 @@ SpoolAppender::~SpoolAppender() {
   if (open_) Close();
 }
 
-bool SpoolAppender::Open::Continues(const std::optional<SpoolClaim>& next) const {
+bool SpoolAppender::Open::Continues(const std::optional<SpoolClaim>& next, uint32_t next_version) const {
+  if (version != next_version) return false;
   if (!claim || !next) return !claim && !next;
   return claim->host == next->host && claim->port == next->port && claim->session_id == next->session_id &&
          claim->first_sequence + batches == next->first_sequence && totals == next->base;
@@ -42,12 +43,14 @@ bool SpoolAppender::CanHold(uint64_t more) const {
 
 absl::Status SpoolAppender::Append(const Batch& batch, const std::optional<SpoolClaim>& claim) {
   TRIBUTARY_CHECK(batch.dictionary != nullptr);
-  if (batch.samples.size() > BatchEncoder::kSamplesPerBatchMax) {
+  if (!BatchEncoder::Fits(batch)) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("spool: a batch of {} samples is too large", batch.samples.size()));
+                 fmt::format("spool: a batch of {} samples and {} process events is too large", batch.samples.size(),
+                             batch.events.size()));
   }
-  if (claim) RETURN_IF_ERROR(EncodeClaimSlot({{0, *claim}}, 1).status());
-  if (open_ && (!open_->Continues(claim) || IsOld())) Close();
+  if (HasEvents(batch, claim)) version_ = kSegmentVersionEvents;
+  if (claim) RETURN_IF_ERROR(EncodeClaimSlot({{0, *claim}}, 1, version_).status());
+  if (open_ && (!open_->Continues(claim, version_) || IsOld())) Close();
   std::string record = Encode(batch, claim);
   if (open_->batches > 0 && !CanHold(record.size())) {
     // To make room, the segment that this batch would have joined must be dropped.
@@ -73,13 +76,14 @@ std::string SpoolAppender::Encode(const Batch& batch, const std::optional<SpoolC
     Close();
   }
   const SegmentId id = inventory_.TakeId();
-  open_.emplace(Open{.id = id, .claim = claim, .writer = SegmentWriter(id), .since = clock_.Monotonic()});
+  open_.emplace(
+      Open{.id = id, .claim = claim, .version = version_, .writer = SegmentWriter(id), .since = clock_.Monotonic()});
   std::vector<SegmentClaim> claims;
   if (claim) {
     open_->totals = claim->base;
     claims.push_back({0, *claim});
   }
-  return EncodeSegmentHeader({.id = id, .session = session_, .created = clock_.Unix()}, claims) +
+  return EncodeSegmentHeader({.id = id, .session = session_, .created = clock_.Unix(), .version = version_}, claims) +
          open_->writer.Encode(batch).value();
 }
 
@@ -93,6 +97,7 @@ absl::Status SpoolAppender::Write(const std::string& record, const Batch& batch)
   if (open_->batches++ == 0) {
     SpooledSegment& added = inventory_.segments().emplace_back();
     added.id = open_->id;
+    added.version = open_->version;
     if (open_->claim) {
       added.claims = {.claims = {{0, *open_->claim}}, .serial = 1};
       added.earlier_claims = 1;
@@ -101,7 +106,7 @@ absl::Status SpoolAppender::Write(const std::string& record, const Batch& batch)
   }
   open_->totals += batch.accounting;
   SpooledSegment& segment = inventory_.segments().back();
-  const SpoolTotals record_totals{1, CountSamples(batch.samples), batch.accounting};
+  const SpoolTotals record_totals{1, CountRecords(batch), batch.accounting};
   if (open_->claim) segment.records.push_back({.ordinal = open_->batches, .totals = record_totals});
   inventory_.Grow(segment, record.size(), record_totals);
   if (segment.bytes >= options_.segment_bytes) Close();

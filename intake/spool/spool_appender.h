@@ -35,13 +35,14 @@ class SpoolAppender {
   struct Open {
     SegmentId id = 0;
     std::optional<SpoolClaim> claim;
+    uint32_t version = kSegmentVersionSamples;
     SegmentWriter writer;
     MonotonicNs since;
     uint32_t batches = 0;
     Accounting totals;  // the claim's base plus the amounts that the batches added
 
-    // Returns true if a batch with this claim may be appended to this segment.
-    bool Continues(const std::optional<SpoolClaim>& next) const;
+    // Returns true if a batch with this claim may be appended to this segment, and if the segment has this version.
+    bool Continues(const std::optional<SpoolClaim>& next, uint32_t next_version) const;
   };
 
   std::string Encode(const Batch& batch, const std::optional<SpoolClaim>& claim);
@@ -59,6 +60,8 @@ class SpoolAppender {
   SpoolStorage& storage_;
   const SessionInfo& session_;
   const Clock& clock_;
+  // Becomes kSegmentVersionEvents with the first process event, and stays so: a segment that ends early wastes space.
+  uint32_t version_ = kSegmentVersionSamples;
   std::optional<Open> open_;
 };
 

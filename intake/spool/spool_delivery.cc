@@ -87,7 +87,7 @@ void SpoolDelivery::LoseRest(SegmentId id, const absl::Status& why) {
   if (segment->damaged.empty()) return DropRest(segment, lost);
   // The file stays until the reducer of the claim has answered.
   inventory_.CutToReturned(*segment);
-  inventory_.CountClaimedDamage(lost.samples.total());
+  inventory_.CountClaimedDamage(lost.samples);
   reading_.reset();
 }
 
@@ -139,7 +139,7 @@ absl::Status SpoolDelivery::WriteClaims(SpooledSegment& segment, FoundClaims nex
   };
   const size_t old_slot = segment.claims.slot;
   next.slot = kClaimSlots - 1 - old_slot;
-  ASSIGN_OR_RETURN(const std::string encoded, EncodeClaimSlot(next.claims, next.serial));
+  ASSIGN_OR_RETURN(const std::string encoded, EncodeClaimSlot(next.claims, next.serial, segment.version));
   if (absl::Status status = write(next.slot, encoded); !status.ok()) {
     inventory_.Failed(SpoolOperation::kClaim, status);
     // The sequence numbers may go to other batches now: the disk must not assign them to this segment.

@@ -56,6 +56,7 @@ absl::Status SpoolInventory::LoadSegment(SegmentId id) {
   segment.id = id;
   segment.earlier = true;
   segment.totals = scan.whole;
+  if (header_whole) segment.version = header->version;
   segment.claims = DecodeClaims(*file);
   segment.earlier_claims = segment.claims.claims.size();
   if (segment.earlier_claims > 0) {
@@ -66,7 +67,7 @@ absl::Status SpoolInventory::LoadSegment(SegmentId id) {
   if (scan.whole.batches == 0 || scan.rest.batches > 0) FoundDamage(id, WhyDamaged(header, id, scan));
   const bool damage_claimed = !segment.damaged.empty();
   if (damage_claimed) {
-    metrics_.dropped_damaged.Add(scan.rest.samples.total());
+    metrics_.damaged.Add(scan.rest.samples);
   } else {
     found_damaged_ += scan.rest;
   }
@@ -146,8 +147,7 @@ void SpoolInventory::FoundDamage(SegmentId id, const absl::Status& why) {
 }
 
 void SpoolInventory::Report(LossReason reason, const SpoolTotals& lost, bool earlier) {
-  (reason == LossReason::kSpoolOverflow ? metrics_.dropped_overflow : metrics_.dropped_damaged)
-      .Add(lost.samples.total());
+  (reason == LossReason::kSpoolOverflow ? metrics_.overflow : metrics_.damaged).Add(lost.samples);
   if (dropped_) dropped_(reason, lost.samples, lost.accounting, earlier);
 }
 

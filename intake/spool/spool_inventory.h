@@ -59,7 +59,7 @@ class SpoolInventory {
   // Counts and logs that a segment is damaged and cannot be read to its end.
   void FoundDamage(SegmentId id, const absl::Status& why);
   // Counts the samples of damaged batches that are claimed. Do not call Report for these samples.
-  void CountClaimedDamage(uint64_t samples) { metrics_.dropped_damaged.Add(samples); }
+  void CountClaimedDamage(const SampleCounts& samples) { metrics_.damaged.Add(samples); }
   // Counts samples that will never be delivered, and calls `dropped`.
   void Report(LossReason reason, const SpoolTotals& lost, bool earlier);
   // Calls Report for the samples that Load found damaged. Does nothing when it is called again.

@@ -3,11 +3,15 @@
 namespace tributary::intake {
 namespace {
 
-Counter& Dropped(Metrics& metrics, const char* reason) {
-  return metrics.AddCounter("tributary_spool_dropped_samples_total",
-                            "Spooled samples that were lost before a reducer received them; spool_overflow: the spool "
-                            "was full; spool_damaged: they could not be read.",
-                            {{"reason", reason}});
+SpoolMetrics::Dropped DroppedFor(Metrics& metrics, const char* reason) {
+  return {metrics.AddCounter("tributary_spool_dropped_samples_total",
+                             "Spooled samples that were lost before a reducer received them; spool_overflow: the spool "
+                             "was full; spool_damaged: they could not be read.",
+                             {{"reason", reason}}),
+          metrics.AddCounter("tributary_spool_dropped_process_events_total",
+                             "Spooled process events that were lost before a reducer received them; reasons as for "
+                             "samples.",
+                             {{"reason", reason}})};
 }
 
 }  // namespace
@@ -18,8 +22,8 @@ SpoolMetrics::SpoolMetrics(Metrics& metrics)
       samples(metrics.AddGauge(
           "tributary_spool_samples",
           "Samples in the spool's files. A file is removed when a reducer has acknowledged all its samples.")),
-      dropped_overflow(Dropped(metrics, "spool_overflow")),
-      dropped_damaged(Dropped(metrics, "spool_damaged")),
+      overflow(DroppedFor(metrics, "spool_overflow")),
+      damaged(DroppedFor(metrics, "spool_damaged")),
       damaged_segments(metrics.AddCounter("tributary_spool_damaged_segments_total",
                                           "Segment files of the spool that could not be read to their end.")) {
   constexpr const char* kOperations[] = {"read", "append", "sync", "claim", "remove"};

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "base/metrics.h"
+#include "profile/accounting.h"
 
 namespace tributary::intake {
 
@@ -13,11 +14,20 @@ enum class SpoolOperation : uint8_t { kRead, kAppend, kSync, kClaim, kRemove };
 struct SpoolMetrics {
   explicit SpoolMetrics(Metrics& metrics);
 
+  // Spooled samples and process events that were lost for one reason.
+  struct Dropped {
+    Counter& samples;
+    Counter& events;
+    void Add(const SampleCounts& lost) {
+      samples.Add(lost.total());
+      events.Add(lost.events());
+    }
+  };
+
   Gauge& segments;
   Gauge& bytes;
   Gauge& samples;
-  Counter& dropped_overflow;
-  Counter& dropped_damaged;
+  Dropped overflow, damaged;
   Counter& damaged_segments;
   Counter* failures[5];  // by SpoolOperation
 };

@@ -50,10 +50,13 @@ absl::StatusOr<Batch> SegmentReader::Decode(const SpoolRecord& record) {
     if (frames.buffered_bytes() != 0) return Damaged("unexpected bytes follow a batch");
     if (incoming.samples.size() != record.totals.samples.total())
       return Damaged("a batch has a wrong number of samples");
+    if (CountRecords({}, incoming.events).events() != record.totals.samples.events())
+      return Damaged("a batch has a wrong number of process events");
     Batch batch;
     batch.sequence = record.ordinal;
     batch.clock = incoming.clock;
     batch.samples = std::move(incoming.samples);
+    batch.events = std::move(incoming.events);
     batch.accounting = record.totals.accounting;
     batch.closes = std::move(incoming.closes);
     batch.sample_types = std::move(incoming.sample_types);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status.h"
+#include "intake/codec/event_columns.h"
 #include "intake/spool/spool.h"
 #include "intake/spool/spool_segment.h"
 #include "intake/testing/fake_spool_storage_testing.h"
@@ -44,7 +45,8 @@ void Mend(std::string& file, size_t at, const std::string& covered, uint64_t see
 
 void MendHeader(std::string& file) {
   if (const uint32_t size = Load<uint32_t>(file, 8); size <= kClaimSlotsOffset - 20) {
-    Mend(file, 12, file.substr(20, size), 0);
+    // The seed is the version: only version 2 is accepted, so that no input looks like a file of a newer release.
+    Mend(file, 12, file.substr(20, size), Load<uint32_t>(file, 4) == kSegmentVersionEvents ? kSegmentVersionEvents : 0);
   }
   for (size_t i = 0; i < kClaimSlots; ++i) {
     const size_t slot = ClaimSlotOffset(i);
@@ -185,12 +187,17 @@ void Change(MessageMutator& mutator, Parts& parts, size_t bytes_max) {
 // A batch that the spool returns refers only to defined ids.
 void CheckBatch(const SpooledBatch& next) {
   if (next.batch.dictionary == nullptr) {  // claimed, and not readable
-    if (!next.claim || !next.batch.samples.empty()) abort();
+    if (!next.claim || !next.batch.samples.empty() || !next.batch.events.empty()) abort();
     return;
   }
   const Dictionary& dictionary = *next.batch.dictionary;
   for (const Sample& sample : next.batch.samples) {
     if (sample.node.value >= dictionary.node_count() || sample.thread.value >= dictionary.thread_count()) abort();
+  }
+  for (const ProcessEvent& event : next.batch.events) {
+    ForEachString(event, [&dictionary](StringRef ref) {
+      if (ref.value >= dictionary.string_count()) abort();
+    });
   }
 #ifdef TRIBUTARY_PLANT_CRASH
   // Only a whole segment with a batch that decodes and a claim that is not in the corpus reaches this line.

@@ -21,11 +21,11 @@ constexpr uint32_t kSegmentMagic = 0x53425254;     // "TRBS"
 constexpr uint32_t kClaimMagic = 0x43425254;       // "TRBC"
 constexpr uint32_t kTypedClaimMagic = 0x44425254;  // "TRBD"
 constexpr uint32_t kRecordMagic = 0x52425254;      // "TRBR"
-constexpr uint32_t kSegmentVersion = 1;
-constexpr size_t kHeaderFixedBytes = 20;  // magic, version, length, checksum
-constexpr size_t kClaimFixedBytes = 20;   // magic, serial, length, checksum
-// All types together, and 64 types, take 9 KB at most. The rest is for counts that later releases append.
+constexpr size_t kHeaderFixedBytes = 20;           // magic, version, length, checksum
+constexpr size_t kClaimFixedBytes = 20;            // magic, serial, length, checksum
+// All types together, and 65 types, take 10 KB at most. The rest is for counts that later releases append.
 constexpr size_t kAccountingBytesMax = 16'384;
+constexpr uint64_t kEventsOfBatchMax = kProcessEventsPerBatchMax * uint64_t{UINT32_MAX};
 
 // Above version 1 the version is the seed: a damaged version is not taken for the version of a newer release.
 uint64_t WriterChecksum(std::string_view body, uint32_t version) {
@@ -52,6 +52,14 @@ uint64_t RecordChecksum(std::string_view prefix, std::string_view accounting, Se
   std::string covered(prefix.substr(0, kRecordPrefixBytes - sizeof(uint64_t)));
   covered.append(accounting);
   return XXH3_64bits_withSeed(covered.data(), covered.size(), segment);
+}
+
+// Returns the claim's base totals as a segment of this version contains them.
+Accounting BaseIn(uint32_t version, const SpoolClaim& claim) {
+  if (version >= kSegmentVersionEvents) return claim.base;
+  Batch batch;
+  batch.accounting = claim.base;
+  return WithoutEvents(std::move(batch)).accounting;
 }
 
 bool ReadClaim(VarintReader& reader, bool with_types, SegmentClaim* out) {
@@ -118,12 +126,12 @@ std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<S
   TRIBUTARY_CHECK(kHeaderFixedBytes + body.size() <= kClaimSlotsOffset);
   std::string out(kSegmentHeaderBytes, '\0');
   StoreLittleEndian<uint32_t>(&out[0], kSegmentMagic);
-  StoreLittleEndian<uint32_t>(&out[4], kSegmentVersion);
+  StoreLittleEndian<uint32_t>(&out[4], header.version);
   StoreLittleEndian<uint32_t>(&out[8], static_cast<uint32_t>(body.size()));
-  StoreLittleEndian<uint64_t>(&out[12], WriterChecksum(body, kSegmentVersion));
+  StoreLittleEndian<uint64_t>(&out[12], WriterChecksum(body, header.version));
   out.replace(kHeaderFixedBytes, body.size(), body);
   if (!claims.empty()) {
-    const std::string slot = EncodeClaimSlot(claims, 1).value();
+    const std::string slot = EncodeClaimSlot(claims, 1, header.version).value();
     for (size_t i = 0; i < kClaimSlots; ++i) out.replace(ClaimSlotOffset(i), kClaimSlotBytes, slot);
   }
   return out;
@@ -138,16 +146,17 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file) {
   if (size > kClaimSlotsOffset - kHeaderFixedBytes) return damaged("the segment header is too long");
   const std::string_view body = file.substr(kHeaderFixedBytes, size);
   const bool intact = WriterChecksum(body, version) == LoadLittleEndian<uint64_t>(&file[12]);
-  if (intact && version > kSegmentVersion) {
+  if (intact && version > kSegmentVersionEvents) {
     return Error(
         absl::StatusCode::kFailedPrecondition,
         fmt::format("a newer release wrote this file (format version {}, but this release reads version {}): run the "
                     "newer release until it has delivered the spool, or move the file away and lose its samples",
-                    version, kSegmentVersion));
+                    version, kSegmentVersionEvents));
   }
-  if (!intact || version != kSegmentVersion) return damaged("the segment header is damaged");
+  if (!intact || version == 0) return damaged("the segment header is damaged");
   VarintReader reader(body);
   SegmentHeader header;
+  header.version = version;
   SessionInfo& session = header.session;
   std::string_view session_id;
   uint64_t cpus = 0, rate = 0;
@@ -165,10 +174,19 @@ absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file) {
   return header;
 }
 
-absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& claims, uint32_t serial) {
+bool HasEvents(const Batch& batch, const std::optional<SpoolClaim>& claim) {
+  const auto counts_events = [](const Accounting& accounting) { return accounting.Counted().events() > 0; };
+  return !batch.events.empty() || counts_events(batch.accounting) || (claim && counts_events(claim->base)) ||
+         std::any_of(batch.closes.begin(), batch.closes.end(),
+                     [](const ClosedSession& closed) { return closed.captured.events() > 0; });
+}
+
+absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& claims, uint32_t serial,
+                                            uint32_t version) {
   std::string body;
-  const bool with_types = std::any_of(claims.begin(), claims.end(),
-                                      [](const SegmentClaim& claim) { return HasTypes(claim.claim.base, {}); });
+  const bool with_types = std::any_of(claims.begin(), claims.end(), [version](const SegmentClaim& claim) {
+    return HasTypes(BaseIn(version, claim.claim), {});
+  });
   for (const auto& [index, claim] : claims) {
     if (claim.host.size() > kTextBytesMax) {
       return Error(absl::StatusCode::kInvalidArgument, "spool: the host name of a reducer is too long");
@@ -178,8 +196,9 @@ absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& cla
     AppendVarint(body, claim.port);
     body.append(reinterpret_cast<const char*>(claim.session_id.data()), claim.session_id.size());
     AppendVarint(body, claim.first_sequence);
-    AppendAccounting(body, claim.base);
-    if (with_types) AppendTypes(body, claim.base, {});
+    const Accounting base = BaseIn(version, claim);
+    AppendAccounting(body, base);
+    if (with_types) AppendTypes(body, base, {});
   }
   if (kClaimFixedBytes + body.size() > kClaimSlotBytes) {
     return Error(absl::StatusCode::kResourceExhausted,
@@ -224,7 +243,7 @@ std::string EncodeRecord(SegmentId segment, uint32_t ordinal, const Batch& batch
                          const std::vector<std::string>& frames) {
   std::string accounting;
   AppendAccounting(accounting, batch.accounting);
-  const SampleCounts samples = CountSamples(batch.samples);
+  const SampleCounts samples = CountRecords(batch);
   if (HasTypes(batch.accounting, samples)) AppendTypes(accounting, batch.accounting, samples);
   size_t bytes = 0;
   for (const std::string& frame : frames) bytes += frame.size();
@@ -261,6 +280,7 @@ std::optional<SpoolRecord> RecordAt(std::string_view file, size_t offset, Segmen
   VarintReader reader(accounting);
   if (!ReadAccounting(reader, &record.totals.accounting)) return std::nullopt;
   if (!reader.AtEnd() && !ReadTypes(reader, &record.totals.accounting, &record.totals.samples)) return std::nullopt;
+  if (record.totals.samples.events() > kEventsOfBatchMax) return std::nullopt;
   return record;
 }
 

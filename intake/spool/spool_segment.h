@@ -23,6 +23,10 @@ constexpr size_t kClaimSlots = 2;
 constexpr size_t kSegmentHeaderBytes = kClaimSlotsOffset + kClaimSlots * kClaimSlotBytes;
 constexpr size_t kRecordPrefixBytes = 28;
 
+// Version 2 has process events: in batches, or in the numbers of an accounting. A release that reads only version 1
+// would drop the events silently, or misread the numbers.
+constexpr uint32_t kSegmentVersionSamples = 1, kSegmentVersionEvents = 2;
+
 std::string SegmentName(SegmentId id);                             // "segment-00000000000000a1.trs"
 std::optional<SegmentId> ParseSegmentName(std::string_view name);  // nullopt if `name` is not the name of a segment
 
@@ -30,7 +34,11 @@ struct SegmentHeader {
   SegmentId id = 0;
   SessionInfo session;  // of the process that wrote the segment; texts of at most kTextBytesMax bytes
   UnixNs created;
+  uint32_t version = kSegmentVersionSamples;
 };
+
+// Returns true if only a segment of version 2 can contain the batch, or the batch with this claim.
+bool HasEvents(const Batch& batch, const std::optional<SpoolClaim>& claim);
 
 // A claim of a segment. It covers batch `index` (from 0) and the batches after it, up to the next claim.
 struct SegmentClaim {
@@ -46,9 +54,11 @@ std::string EncodeSegmentHeader(const SegmentHeader& header, const std::vector<S
 // it.
 absl::StatusOr<SegmentHeader> DecodeSegmentHeader(std::string_view file);
 
-// Returns the content of a slot with all claims of a segment. `serial` must increase with every change.
-// ResourceExhausted if there are too many claims. InvalidArgument if a host is longer than kTextBytesMax.
-absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& claims, uint32_t serial);
+// Returns the content of a slot with all claims of a segment of this version. `serial` must increase with every change.
+// Version 1 has no numbers of process events, so the claims' base totals are written without them: an earlier release
+// must be able to read the claims, or else it would send their batches twice. ResourceExhausted if there are too many
+// claims. InvalidArgument if a host is longer than kTextBytesMax.
+absl::StatusOr<std::string> EncodeClaimSlot(const std::vector<SegmentClaim>& claims, uint32_t serial, uint32_t version);
 constexpr size_t ClaimSlotOffset(size_t slot) { return kClaimSlotsOffset + slot * kClaimSlotBytes; }
 
 // The claims of a segment, from the newer one of its valid slots. Changed claims are first written to one slot, and to
@@ -65,7 +75,7 @@ FoundClaims DecodeClaims(std::string_view file);
 // Sums over some or all batches of a segment.
 struct SpoolTotals {
   uint32_t batches = 0;
-  SampleCounts samples;
+  SampleCounts samples;  // and process events
   Accounting accounting;
 
   SpoolTotals& operator+=(const SpoolTotals& other);

@@ -7,6 +7,7 @@
 
 #include "base/little_endian.h"
 #include "intake/codec/batch_encoder.h"
+#include "intake/codec/event_columns.h"
 #include "intake/spool/spool_reader.h"
 #include "intake/spool/spool_writer.h"
 #include "intake/testing/batch_generator_testing.h"
@@ -63,6 +64,85 @@ TEST(SpoolSegment, ClaimsAndRecordsKeepCountsOfEachType) {
   ASSERT_TRUE(record);
   EXPECT_EQ(record->totals.samples, CountSamples(batch.samples));
   EXPECT_EQ(record->totals.accounting, batch.accounting);
+}
+
+TEST(SpoolSegment, RecordsOfVersion2KeepProcessEvents) {
+  BatchGenerator generator(1);
+  SegmentWriter writer(9);
+  std::string file =
+      EncodeSegmentHeader({.id = 9, .session = Session(), .created = {}, .version = kSegmentVersionEvents}, {});
+  std::vector<Batch> batches;
+  for (int i = 0; i < 8; ++i) {
+    if (i == 4) generator.NewDictionary();
+    batches.push_back(generator.Next(static_cast<size_t>(i % 3) * 10, static_cast<size_t>(i) * 15));
+    file += writer.Encode(batches.back()).value();
+  }
+  EXPECT_EQ(DecodeSegmentHeader(file)->version, kSegmentVersionEvents);
+  auto reader = SegmentReader::Open(file, 9);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  SampleCounts all;
+  for (const Batch& expected : batches) {
+    auto got = (*reader)->Next();
+    ASSERT_TRUE(got.ok() && got->has_value()) << got.status();
+    const Batch& batch = **got;
+    EXPECT_EQ(batch.samples.size(), expected.samples.size());
+    EXPECT_EQ(batch.accounting, expected.accounting);
+    ASSERT_EQ(batch.events.size(), expected.events.size());
+    for (size_t i = 0; i < batch.events.size(); ++i) {
+      ProcessEvent event = batch.events[i];
+      EXPECT_EQ(batch.dictionary->string(event.name), expected.dictionary->string(expected.events[i].name));
+      EXPECT_EQ(batch.dictionary->string(event.cgroup_path),
+                expected.dictionary->string(expected.events[i].cgroup_path));
+      ForEachString(event, [](StringRef& ref) { ref = {}; });
+      ProcessEvent without_strings = expected.events[i];
+      ForEachString(without_strings, [](StringRef& ref) { ref = {}; });
+      EXPECT_EQ(event, without_strings);
+    }
+    all += CountRecords(batch);
+  }
+  EXPECT_EQ((*reader)->read().samples, all);
+  EXPECT_GT(all.events(), 0u);
+}
+
+// The checksums are right, but the number of events in the prefix is not the number in the frames.
+TEST(SpoolSegment, WrongNumberOfProcessEventsIsDamage) {
+  BatchGenerator generator(1);
+  const Batch batch = generator.Next(3, 5);
+  Batch more = batch;
+  more.events.push_back(more.events.back());
+  const std::string header =
+      EncodeSegmentHeader({.id = 9, .session = Session(), .created = {}, .version = kSegmentVersionEvents}, {});
+  Batch encoded = batch;
+  encoded.accounting = {};
+  const std::vector<std::string> frames = BatchEncoder(1).Encode(encoded);
+  for (const Batch* counted : {&batch, static_cast<const Batch*>(&more)}) {
+    const auto got = (*SegmentReader::Open(header + EncodeRecord(9, 1, *counted, frames), 9))->Next();
+    EXPECT_EQ(got.ok(), counted == &batch) << got.status();
+  }
+}
+
+// An earlier release must be able to read the claims of its own segments.
+TEST(SpoolSegment, ClaimsOfVersion1HaveNoProcessEvents) {
+  SpoolClaim claim = ClaimFor(3, 5);
+  SpoolClaim with_events = claim;
+  with_events.base.captured.AddEvents(7);
+  with_events.base.LostFor(LossReason::kNotTaken).AddEvents(2);
+  EXPECT_EQ(*EncodeClaimSlot({{0, with_events}}, 1, kSegmentVersionSamples),
+            *EncodeClaimSlot({{0, claim}}, 1, kSegmentVersionSamples));
+  const std::string file = EncodeSegmentHeader(
+      {.id = 9, .session = Session(), .created = {}, .version = kSegmentVersionEvents}, {{0, with_events}});
+  EXPECT_EQ(DecodeClaims(file).claims, (std::vector<SegmentClaim>{{0, with_events}}));
+}
+
+TEST(SpoolSegment, DamagedVersionIsNotAnotherVersion) {
+  for (const uint32_t version : {kSegmentVersionSamples, kSegmentVersionEvents}) {
+    std::string file = EncodeSegmentHeader({.id = 9, .session = Session(), .created = {}, .version = version}, {});
+    for (const uint32_t other : {0u, 1u, 2u, 3u, 4u}) {
+      if (other == version) continue;
+      StoreLittleEndian<uint32_t>(&file[4], other);
+      EXPECT_EQ(DecodeSegmentHeader(file).status().code(), absl::StatusCode::kInvalidArgument);
+    }
+  }
 }
 
 TEST(SpoolSegment, HeaderKeepsTheWriter) {
@@ -126,7 +206,7 @@ TEST(SpoolSegment, TornClaimIsNoClaim) {
   for (bool claimed : {false, true}) {
     const auto old = claimed ? before : std::vector<SegmentClaim>();
     const std::string file = EncodeSegmentHeader({.id = 5, .session = Session(), .created = {}}, old);
-    const std::string slot = *EncodeClaimSlot(after, 2);
+    const std::string slot = *EncodeClaimSlot(after, 2, kSegmentVersionSamples);
     for (size_t part = 0; part < slot.size(); ++part) {
       std::string torn = file;
       torn.replace(ClaimSlotOffset(1), part, slot, 0, part);
@@ -142,14 +222,15 @@ TEST(SpoolSegment, TornClaimIsNoClaim) {
 
 TEST(SpoolSegment, ClaimsHaveALimit) {
   std::vector<SegmentClaim> claims;
-  while (EncodeClaimSlot(claims, 1).ok()) {
+  while (EncodeClaimSlot(claims, 1, kSegmentVersionSamples).ok()) {
     claims.push_back({static_cast<uint32_t>(claims.size()), ClaimFor(1, claims.size())});
   }
   EXPECT_GT(claims.size(), 30u);
-  EXPECT_EQ(EncodeClaimSlot(claims, 1).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(EncodeClaimSlot(claims, 1, kSegmentVersionSamples).status().code(), absl::StatusCode::kResourceExhausted);
   SpoolClaim long_host = ClaimFor(1, 1);
   long_host.host.assign(kTextBytesMax + 1, 'h');
-  EXPECT_EQ(EncodeClaimSlot({{0, long_host}}, 1).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(EncodeClaimSlot({{0, long_host}}, 1, kSegmentVersionSamples).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 // The content of a sample, independent of ids.

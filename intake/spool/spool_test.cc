@@ -31,6 +31,7 @@ class SpoolTest : public ::testing::Test {
         options_, storage_, session_, clock_, *metrics_,
         [this](LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool /*earlier*/) {
           lost_[static_cast<size_t>(reason)] += samples.total();
+          lost_events_ += samples.events();
           lost_captured_ += accounting.captured.total();
         });
     ASSERT_TRUE(spool.ok()) << spool.status();
@@ -66,7 +67,7 @@ class SpoolTest : public ::testing::Test {
   SessionInfo session_;
   BatchGenerator generator_{5};
   uint64_t lost_[kLossReasonCount] = {};
-  uint64_t lost_captured_ = 0;
+  uint64_t lost_captured_ = 0, lost_events_ = 0;
   std::unique_ptr<Spool> spool_;
 };
 
@@ -97,6 +98,78 @@ TEST_F(SpoolTest, FirstInFirstOut) {
   EXPECT_TRUE(spool_->empty());
   EXPECT_EQ(spool_->bytes(), 0u);
   EXPECT_TRUE(storage_.names().empty());
+}
+
+TEST_F(SpoolTest, ProcessEventsGoToSegmentsOfVersion2) {
+  const auto version_of = [this](size_t segment) {
+    return DecodeSegmentHeader(storage_.bytes(storage_.names().at(segment)))->version;
+  };
+  const auto make = [this](size_t samples, size_t events) {
+    Batch batch = generator_.Next(samples, events);
+    batch.accounting = {.captured = CountRecords(batch)};
+    return batch;
+  };
+  Open();
+  ASSERT_TRUE(spool_->Append(make(50, 0)).ok());
+  EXPECT_EQ(version_of(0), kSegmentVersionSamples);
+  const Batch first = make(50, 20), second = make(0, 30);
+  ASSERT_TRUE(spool_->Append(first).ok());
+  ASSERT_TRUE(spool_->Append(second).ok());
+  ASSERT_TRUE(spool_->Append(make(50, 0)).ok());
+  ASSERT_EQ(spool_->segments(), 2u) << "a new segment for the first events, and no other";
+  EXPECT_EQ(version_of(1), kSegmentVersionEvents);
+  Reopen();
+  EXPECT_EQ(spool_->samples(), 150u);
+  (void)spool_->Next();
+  for (const Batch* expected : {&first, &second}) {
+    const auto next = spool_->Next();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(CountRecords(next->batch), CountRecords(*expected));
+    EXPECT_EQ(next->batch.accounting, expected->accounting);
+    ASSERT_EQ(next->batch.events.size(), expected->events.size());
+    EXPECT_EQ(next->batch.events.back().end, expected->events.back().end);
+  }
+}
+
+TEST_F(SpoolTest, ProcessEventsOfDroppedAndDamagedBatchesAreReported) {
+  Open();
+  uint64_t events = 0;
+  while (lost_events_ == 0) {
+    Batch batch = generator_.Next(10, 500);
+    batch.accounting = {.captured = CountRecords(batch)};
+    events += CountRecords(batch).events();
+    ASSERT_TRUE(spool_->Append(batch).ok());
+  }
+  storage_.Damage(storage_.names().front(), kSegmentHeaderBytes + 2'000, 0x10);
+  Reopen();
+  uint64_t delivered = 0;
+  while (auto next = spool_->Next()) {
+    delivered += CountRecords(next->batch).events();
+    if (next->last_of_segment) spool_->Release(next->segment);
+  }
+  EXPECT_EQ(delivered + lost_events_, events);
+  EXPECT_GT(
+      metrics_->AddCounter("tributary_spool_dropped_process_events_total", "", {{"reason", "spool_damaged"}}).value(),
+      0u);
+}
+
+// A claim of a session that has sent process events before.
+TEST_F(SpoolTest, ClaimsKeepNumbersOfProcessEvents) {
+  Open();
+  Batch batch = generator_.Next(10, 20);
+  batch.accounting = {.captured = CountRecords(batch)};
+  ASSERT_TRUE(spool_->Append(batch).ok());
+  const auto next = spool_->Next();
+  ASSERT_TRUE(next);
+  SpoolClaim claim = ClaimFor(3, 17);
+  claim.base.captured = 100;
+  claim.base.captured.AddEvents(1'000);
+  claim.base.LostFor(LossReason::kEventOverflow).AddEvents(10);
+  ASSERT_TRUE(spool_->Claim(next->segment, 0, claim).ok());
+  Reopen();
+  const auto again = spool_->Next();
+  ASSERT_TRUE(again && again->claim);
+  EXPECT_EQ(*again->claim, claim);
 }
 
 TEST_F(SpoolTest, AppendedBatchesSurviveAKill) {
@@ -292,9 +365,9 @@ TEST_F(SpoolTest, RefusesASegmentOfANewerReleaseAndKeepsIt) {
   ASSERT_EQ(storage_.names().size(), 1u);
   const std::string name = storage_.names().front();
   std::string header = storage_.bytes(name).substr(0, kSegmentHeaderBytes);
-  StoreLittleEndian<uint32_t>(&header[4], 2);
+  StoreLittleEndian<uint32_t>(&header[4], 3);
   StoreLittleEndian<uint64_t>(&header[12],
-                              XXH3_64bits_withSeed(&header[20], LoadLittleEndian<uint32_t>(&header[8]), 2));
+                              XXH3_64bits_withSeed(&header[20], LoadLittleEndian<uint32_t>(&header[8]), 3));
   ASSERT_TRUE(storage_.Overwrite(name, 0, header).ok());
   const std::string before = storage_.bytes(name);
   Metrics metrics;
@@ -306,8 +379,8 @@ TEST_F(SpoolTest, RefusesASegmentOfANewerReleaseAndKeepsIt) {
   ASSERT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_EQ(status.message(),
             "spool segment " + name +
-                ": a newer release wrote this file (format version 2, but this release reads version "
-                "1): run the newer release until it has delivered the spool, or move the file away and "
+                ": a newer release wrote this file (format version 3, but this release reads version "
+                "2): run the newer release until it has delivered the spool, or move the file away and "
                 "lose its samples");
   EXPECT_EQ(storage_.bytes(name), before);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "intake/codec/event_columns.h"
 #include "intake/spool/spool_segment.h"
 
 namespace tributary::intake {
@@ -21,6 +22,8 @@ std::optional<std::string> SegmentWriter::Encode(const Batch& batch) {
     sample.node = Map(from, sample.node);
     sample.attributes = Map(from, sample.attributes);
   }
+  out.events = batch.events;
+  for (ProcessEvent& event : out.events) ForEachString(event, [&](StringRef& ref) { ref = Map(from, ref); });
   // An empty segment can hold all definitions that a batch can refer to, because both dictionaries have the same
   // limits.
   if (dictionary_->full() && batches_ > 0) return std::nullopt;

@@ -14,9 +14,9 @@
 namespace tributary::intake {
 
 // Encodes batches as records of one segment. Adds to the segment's own dictionary only the definitions that their
-// samples use. So the segment can be read without any other data. If earlier batches used an id of the batch's
-// dictionary, an array maps the id to an id of the segment's dictionary. So a sample with a known stack costs only a
-// few memory reads.
+// samples and events use. So the segment can be read without any other data. If earlier batches used an id of the
+// batch's dictionary, an array maps the id to an id of the segment's dictionary. So a sample with a known stack costs
+// only a few memory reads.
 class SegmentWriter {
  public:
   explicit SegmentWriter(SegmentId segment, DictionaryLimits limits = {})

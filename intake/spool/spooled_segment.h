@@ -15,6 +15,7 @@ namespace tributary::intake {
 struct SpooledSegment {
   SegmentId id = 0;
   bool earlier = false;  // an earlier process wrote it
+  uint32_t version = kSegmentVersionSamples;
   uint64_t bytes = 0;
   SpoolTotals totals;    // of the readable batches
   SpoolTotals returned;  // of the batches that Next has returned

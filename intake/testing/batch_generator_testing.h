@@ -5,6 +5,7 @@
 #include <string>
 
 #include "intake/codec/batch_decoder.h"
+#include "intake/codec/batch_encoder.h"
 #include "intake/wire/messages.h"
 #include "profile/batch.h"
 #include "profile/dictionary.h"
@@ -19,7 +20,10 @@ class BatchGenerator {
   explicit BatchGenerator(uint64_t seed) : random_(seed), dictionary_(std::make_shared<Dictionary>()) {}
 
   // Starts a new, empty dictionary.
-  void NewDictionary() { dictionary_ = std::make_shared<Dictionary>(); }
+  void NewDictionary() {
+    dictionary_ = std::make_shared<Dictionary>();
+    running_.clear();
+  }
   // Evicts the newest quarter of the nodes.
   void Evict() { dictionary_ = WithoutNewestNodes(dictionary_); }
   static std::shared_ptr<Dictionary> WithoutNewestNodes(const std::shared_ptr<const Dictionary>& from) {
@@ -36,13 +40,14 @@ class BatchGenerator {
   }
   const std::shared_ptr<Dictionary>& dictionary() const { return dictionary_; }
 
-  Batch Next(size_t samples) {
+  Batch Next(size_t samples, size_t events = 0) {
     Batch batch;
     batch.sequence = next_sequence_++;
     batch.samples.reserve(samples);
     for (size_t i = 0; i < samples; ++i) batch.samples.push_back(NextSample());
+    for (size_t i = 0; i < events; ++i) batch.events.push_back(NextEvent());
     batch.clock = {now_, UnixNs{now_.value + 1'700'000'000 * kNsPerSecond}};
-    accounting_.captured += CountSamples(batch.samples);
+    accounting_.captured += CountRecords(batch);
     accounting_.idle += Below(10);
     batch.accounting = accounting_;
     batch.dictionary = dictionary_;
@@ -50,7 +55,62 @@ class BatchGenerator {
   }
   Accounting& accounting() { return accounting_; }
 
+  // Returns an event of a process that starts, or that an earlier event named. Every eighth event is a sum. Its time is
+  // a multiple of the wire's unit.
+  ProcessEvent NextEvent() {
+    now_.value += static_cast<int64_t>(Below(2'000'000));
+    ProcessEvent event;
+    if (running_.empty() || (running_.size() < 64 && Below(2) == 0)) {
+      event.pid = Pid{static_cast<int32_t>(2000 + Below(30'000))};
+      event.start_time_ns = now_.value;
+      event.parent = Pid{running_.empty() || Below(2) == 0 ? 1 : running_[Below(running_.size())].pid.value};
+      event.uid = Below(3) == 0 ? 0 : static_cast<uint32_t>(1000 + Below(2));
+      Name(&event);
+      running_.push_back(event);
+    } else {
+      const size_t at = Below(running_.size());
+      event = running_[at];
+      event.kind = static_cast<ProcessEventKind>(2 + Below(4));  // exec, exit, seen_running, end_unknown
+      if (event.kind == ProcessEventKind::kExec) Name(&event);
+      running_[at] = event;
+      if (event.kind == ProcessEventKind::kExit) running_.erase(running_.begin() + static_cast<ptrdiff_t>(at));
+    }
+    event.time = now_;
+    if (Below(8) == 0) {
+      event.kind = ProcessEventKind::kSum;
+      event.pid = Pid{};
+      event.start_time_ns = 0;
+      event.processes = static_cast<uint32_t>(1 + Below(1000));
+      event.events = event.processes * 3;
+    }
+    if (event.has_end()) SetEnd(&event);
+    return RoundedToWire(event);
+  }
+
  private:
+  static ProcessEvent RoundedToWire(ProcessEvent event) {
+    event.time = RoundToWire(event.time);
+    return event;
+  }
+  void Name(ProcessEvent* event) {
+    const std::string name = "tool" + std::to_string(Below(20));
+    event->name = dictionary_->InternString(name);
+    event->executable_path = dictionary_->InternString("/usr/bin/" + name);
+    event->container_id = Below(3) == 0 ? dictionary_->InternString(std::string(64, 'e')) : StringRef{};
+    event->cgroup_path = dictionary_->InternString("/user.slice/" + std::to_string(Below(4)));
+  }
+  void SetEnd(ProcessEvent* event) {
+    ProcessEnd& end = event->end;
+    end.exit_code = static_cast<uint8_t>(Below(3));
+    end.signal = Below(4) == 0 ? 9 : 0;
+    end.core_dumped = Below(9) == 0;
+    end.oom_killed = Below(9) == 0;
+    end.run_ns = static_cast<uint64_t>(event->time.value - event->start_time_ns);
+    end.user_ns = Below(100'000'000);
+    end.system_ns = Below(100'000'000);
+    end.peak_rss_bytes = Below(100'000) * 4096;
+  }
+
   uint64_t Below(uint64_t n) { return std::uniform_int_distribution<uint64_t>(0, n - 1)(random_); }
 
   ProcessRef NextProcess(uint64_t n) {
@@ -110,6 +170,7 @@ class BatchGenerator {
   uint64_t next_sequence_ = 1;
   MonotonicNs now_{1'000 * kNsPerSecond};
   Accounting accounting_;
+  std::vector<ProcessEvent> running_;
 };
 
 // Returns a decoder in the state after it has received all definitions of `dictionary`.

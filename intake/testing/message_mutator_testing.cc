@@ -151,7 +151,10 @@ struct MessageMutator::Fields {
 
   void ChangeColumns(capnp::DynamicStruct::Builder at) {
     const bool is_batch = at.getSchema() == capnp::Schema::from<wire::Batch>();
-    const Packings packings = is_batch ? Packings(kSamplePackings) : Packings(kDefinitionPackings);
+    const bool is_family = at.getSchema() == capnp::Schema::from<wire::Family>();
+    const Packings packings = is_batch    ? Packings(kSamplePackings)
+                              : is_family ? Packings(kEventPackings)
+                                          : Packings(kDefinitionPackings);
     const bool packed = at.has("packedColumns");
     const char* field = packed ? "packedColumns" : "columns";
     const std::string_view bytes = ViewOf(at.get(field).as<capnp::Data>().asReader());

@@ -16,6 +16,7 @@
 #include "base/tcp.h"
 #include "intake/client/delivery.h"
 #include "intake/codec/batch_encoder.h"
+#include "intake/codec/event_columns.h"
 #include "intake/server/acceptor.h"
 #include "intake/server/server_options.h"
 #include "intake/server/server_session.h"
@@ -30,6 +31,7 @@ namespace tributary::intake {
 struct FakeOwner : SessionOwner {
   struct Stored {
     std::vector<Sample> samples;
+    std::vector<ProcessEvent> events;
     Accounting accounting;
     int times = 0;
   };
@@ -71,6 +73,7 @@ struct FakeOwner : SessionOwner {
     EXPECT_EQ(batch.nodes_hash, dictionary->rolling_hash());
     Stored& entry = stored[batch.sequence];
     entry.samples = Resolve(batch.samples);
+    entry.events = ResolveIn(*dictionary, batch.events);
     entry.accounting = batch.accounting;
     ++entry.times;
     newest = std::max(newest, batch.sequence);
@@ -99,6 +102,15 @@ struct FakeOwner : SessionOwner {
     }
     return samples;
   }
+  // Replaces each string id by a hash of the text.
+  static std::vector<ProcessEvent> ResolveIn(const Dictionary& in, std::vector<ProcessEvent> events) {
+    for (ProcessEvent& event : events) {
+      ForEachString(event, [&in](StringRef& ref) {
+        ref = StringRef{static_cast<uint32_t>(std::hash<std::string_view>()(in.string(ref)))};
+      });
+    }
+    return events;
+  }
   uint64_t stored_samples() const {
     uint64_t n = 0;
     for (const auto& [sequence, entry] : stored) n += entry.samples.size();
@@ -106,7 +118,7 @@ struct FakeOwner : SessionOwner {
   }
   SampleCounts stored_counts() const {
     SampleCounts counts;
-    for (const auto& [sequence, entry] : stored) counts += CountSamples(entry.samples);
+    for (const auto& [sequence, entry] : stored) counts += CountRecords(entry);
     return counts;
   }
 
@@ -175,17 +187,22 @@ class IntakeTest : public testing::Test {
     client_ = std::make_unique<Delivery>(
         loop_, connector_, options, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { asked_.push_back(id); },
-                            .lost = [this](LossReason reason, const SampleCounts& n) { lost_[reason] += n.total(); },
+                            .lost =
+                                [this](LossReason reason, const SampleCounts& n) {
+                                  lost_[reason] += n.total();
+                                  lost_events_[reason] += n.events();
+                                },
                             .durable = {},
                             .earlier_reported = {}});
     client_->Start();
   }
-  // Sends one batch, and adds the samples that the reducer must store to sent_.
-  void Send(size_t samples) {
-    Batch batch = generator_.Next(samples);
+  // Sends one batch, and adds the samples and events that the reducer must store to sent_ and sent_events_.
+  void Send(size_t samples, size_t events = 0) {
+    Batch batch = generator_.Next(samples, events);
     std::vector<Sample> expected = FakeOwner::ResolveIn(*batch.dictionary, batch.samples);
     for (Sample& sample : expected) sample.time = RoundToWire(sample.time);
     sent_[batch.sequence] = std::move(expected);
+    sent_events_[batch.sequence] = FakeOwner::ResolveIn(*batch.dictionary, batch.events);
     captured_ += samples;
     EXPECT_TRUE(client_->Take(std::move(batch)).ok());
   }
@@ -203,6 +220,7 @@ class IntakeTest : public testing::Test {
   void ExpectStoredIsSent() {
     EXPECT_EQ(store_.stored.size(), sent_.size());
     for (const auto& [sequence, samples] : sent_) EXPECT_EQ(store_.stored[sequence].samples, samples) << sequence;
+    for (const auto& [sequence, events] : sent_events_) EXPECT_EQ(store_.stored[sequence].events, events) << sequence;
   }
   uint64_t lost() const {
     uint64_t n = 0;
@@ -232,7 +250,8 @@ class IntakeTest : public testing::Test {
   std::unique_ptr<Delivery> client_;
   BatchGenerator generator_{1};
   std::map<uint64_t, std::vector<Sample>> sent_;
-  std::map<LossReason, uint64_t> lost_;
+  std::map<uint64_t, std::vector<ProcessEvent>> sent_events_;
+  std::map<LossReason, uint64_t> lost_, lost_events_;
   std::vector<ExecutableId> asked_;
   uint64_t captured_ = 0;
 };

@@ -25,6 +25,7 @@ void WriteLost(const uint64_t (&lost)[kLossReasonCount], InitLost&& init) {
   for (unsigned i = 0; i < used; ++i) list.set(i, lost[i]);
 }
 
+// Returns the types that typeCounts lists, process events included.
 inline std::vector<SampleType> TypesExceptCpu(const Accounting& accounting) {
   std::vector<SampleType> types;
   const SampleCounts counted = accounting.Counted();
@@ -62,21 +63,25 @@ inline absl::Status ReadLost(LossList::Reader from, uint64_t (&lost)[kLossReason
   return absl::OkStatus();
 }
 
-// Calls `split(type, counts)` for each sample type. InvalidArgument if there are too many types, if a type appears
-// twice, or if a type is 0 or CPU: the counts of CPU samples follow from the totals.
+// Calls `split(type, counts)` for each sample type, and for process events. InvalidArgument if there are too many
+// sample types, if a type appears twice, if a number is too large, or if a type is CPU: the counts of CPU samples
+// follow from the totals.
 template <typename Split>
 absl::Status ReadTypeCounts(TypeCountsList::Reader from, Split&& split) {
-  if (from.size() > kSampleTypesMax) return Malformed("there are counts for too many sample types");
+  if (from.size() > kSampleTypesMax + 1) return Malformed("there are counts for too many sample types");
   std::bitset<256> seen;
   for (const auto counts : from) {
-    const uint8_t number = counts.getNumber();
-    if (number <= static_cast<uint8_t>(SampleType::kCpu))
+    const auto type = static_cast<SampleType>(counts.getNumber());
+    if (type == SampleType::kCpu)
       return Malformed("there are counts for a sample type that is never counted separately");
-    if (seen.test(number)) return Malformed("there are two counts for one sample type");
-    seen.set(number);
-    RETURN_IF_ERROR(split(static_cast<SampleType>(number), counts));
+    if (seen.test(counts.getNumber())) return Malformed("there are two counts for one sample type");
+    seen.set(counts.getNumber());
+    // The totals do not limit the number of process events.
+    if (counts.getCaptured() > kSamplesOfMessageMax) return Malformed("the number of captured records is too large");
+    RETURN_IF_ERROR(split(type, counts));
   }
-  return absl::OkStatus();
+  seen.reset(static_cast<size_t>(SampleType::kProcessEvent));
+  return seen.count() <= kSampleTypesMax ? absl::OkStatus() : Malformed("there are counts for too many sample types");
 }
 
 inline absl::Status ReadAccounting(wire::Batch::Reader from, IncomingBatch* out) {

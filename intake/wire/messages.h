@@ -36,6 +36,9 @@ struct Hello {
   std::string token;  // bearer token; unused unless the reducer requires one
 };
 
+// Bits of Welcome::features. The reducer stores process events: a client sends it Batch::events and their numbers.
+constexpr uint64_t kFeatureProcessEvents = uint64_t{1} << 0;
+
 struct Welcome {
   uint16_t version = 1;
   uint64_t features = 0;

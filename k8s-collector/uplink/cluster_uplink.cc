@@ -49,6 +49,7 @@ absl::Status ClusterUplink::Start(const std::string& node_id) {
             .next = [](uint64_t) -> std::optional<intake::Outgoing> { return std::nullopt; },  // no samples
             .acked = [](const intake::SendWindow::Entry&) {},
             .rejected = [](const SampleCounts&) {},
+            .not_taken = {},
             .need_symbols = [](const ExecutableId&) {},
             .changed = [] {}}));
     clients_.back()->Start();

@@ -49,7 +49,7 @@ struct Hello {
 # Type 2, reducer to collector: the answer to Hello.
 struct Welcome {
   version @0 :UInt16;
-  features @1 :UInt64;
+  features @1 :UInt64;            # bit 0: the reducer stores process events; all other bits are 0
   durableSequence @2 :UInt64;     # all batches up to this number are stored
   dictionaryKept @3 :Bool;        # the reducer holds the generation of Hello; definitions continue at `have`
   have @4 :Counts;
@@ -68,7 +68,7 @@ struct Definitions {
   packedColumns @3 :Data;     # `columns` in packed form: a sender fills only one of the two
 }
 
-# Type 4: samples in order of time, and the definitions that they need.
+# Type 4: samples and process events, each in order of time, and the definitions that they need.
 struct Batch {
   definitions @0 :Definitions;
   clock @1 :ClockPair;        # when the batch was closed
@@ -80,12 +80,23 @@ struct Batch {
   closes @7 :List(ClosedSession);  # at most 32
   packedColumns @8 :Data;     # as in Definitions
   sampleTypes @9 :List(SampleType);  # defines the batch's types other than cpu and off_cpu; at most 64, no number twice
-  typeCounts @10 :List(TypeCounts);  # at most 64, no number twice: captured and lost by type, without CPU
+  typeCounts @10 :List(TypeCounts);  # captured and lost by type, without CPU: at most 64 sample types, and process
+                              # events; no number twice
+  families @11 :List(Family); # at most 8, no number twice
 }
 
-# Numbers of samples of one type. `number` is the number of the type in this batch, as in sampleTypes.
+# The records of a batch that are not samples. Readers skip families with unknown numbers. A sender sends a family only
+# if Welcome has the family's bit.
+struct Family {
+  number @0 :UInt8;           # 1 process events: at most 20,000, Welcome's feature bit 0; 0 is not used
+  columns @1 :Data;           # numbered columns, like those of Definitions
+  packedColumns @2 :Data;     # as in Definitions
+}
+
+# Numbers of records of one type. `number` is the number of the sample type in this batch, as in sampleTypes. The
+# numbers of process events are not part of the totals `captured` and `lost`.
 struct TypeCounts {
-  number @0 :UInt8;           # 2 to 255
+  number @0 :UInt8;           # 2 to 255; 0 process events: only if Welcome has feature bit 0
   captured @1 :UInt64;
   lost @2 :List(UInt64);      # by loss reason, as in Batch
 }

@@ -28,6 +28,22 @@ struct WholeSample {
   friend bool operator==(const WholeSample&, const WholeSample&) = default;
 };
 
+// A process event with the texts that it refers to. Two such events are equal exactly if no part was lost or mixed up.
+struct WholeEvent {
+  std::string text;
+  uint32_t events = 1;
+
+  friend bool operator==(const WholeEvent&, const WholeEvent&) = default;
+};
+
+// Identifies an event of a run. The collectors of a run give each process another start time, and each sum another run
+// time. A process has at most one event of a kind.
+inline uint64_t EventId(const ProcessEvent& event) {
+  const bool is_sum = event.kind == ProcessEventKind::kSum;
+  const uint64_t number = is_sum ? event.end.run_ns : static_cast<uint64_t>(event.start_time_ns);
+  return number << 4 | static_cast<uint64_t>(event.kind);
+}
+
 // The data that a reducer has committed. It outlives the reducer's process. A sample is identified by its value: no two
 // samples of a run have the same value.
 struct DurableStore {
@@ -73,8 +89,11 @@ struct DurableStore {
   }
 
   std::map<SessionId, Session> sessions;
-  std::map<uint64_t, WholeSample> samples;  // by value
-  std::vector<uint64_t> twice;              // values that were stored more than once
+  std::map<uint64_t, WholeSample> samples;    // by value
+  std::map<uint64_t, WholeEvent> events;      // by EventId
+  std::vector<uint64_t> twice, events_twice;  // stored more than once: values of samples, ids of events
+  bool takes_events = true;                   // false: the reducer is of a release without process events
+  bool ever_took_no_events = false;
 };
 
 }  // namespace tributary::sim

@@ -91,14 +91,17 @@ std::optional<uint64_t> RunSeeds(const Arguments& arguments, Break broken, bool 
   }
   if (quiet) return bad;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%s\n", fmt::format("seeds={} events={} faults={} captured={} stored={} hash={:016x} seconds={:.1f} "
-                                  "seeds_per_second={:.1f}",
-                                  seed - arguments.seed, sum.events, sum.faults, sum.captured, sum.stored, sum.hash,
-                                  seconds, static_cast<double>(seed - arguments.seed) / seconds)
+  std::printf("%s\n", fmt::format("seeds={} events={} faults={} captured={} stored={} captured_process_events={} "
+                                  "stored_process_events={} hash={:016x} seconds={:.1f} seeds_per_second={:.1f}",
+                                  seed - arguments.seed, sum.events, sum.faults, sum.captured.total(),
+                                  sum.stored.total(), sum.captured.events(), sum.stored.events(), sum.hash, seconds,
+                                  static_cast<double>(seed - arguments.seed) / seconds)
                           .c_str());
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    if (sum.lost[i] == 0) continue;
-    std::printf("%s\n", fmt::format("lost {} {}", LossReasonName(static_cast<LossReason>(i)), sum.lost[i]).c_str());
+    if (sum.lost[i].empty()) continue;
+    std::printf("%s\n", fmt::format("lost {} {} process_events={}", LossReasonName(static_cast<LossReason>(i)),
+                                    sum.lost[i].total(), sum.lost[i].events())
+                            .c_str());
   }
   return bad;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "profile/model.h"
+#include "profile/process_event.h"
 
 namespace tributary::sim {
 
@@ -28,6 +29,21 @@ std::string PlaceOf(const Dictionary& dictionary, const Sample& sample) {
             stack;
   }
   return out + stack;
+}
+
+// Returns all fields of an event, with its texts.
+template <typename Dictionary>
+std::string TextOf(const Dictionary& dictionary, const ProcessEvent& event) {
+  std::string out = fmt::format("{} {} {}/{} uid={}", event.time.value, ProcessEventKindName(event.kind),
+                                event.pid.value, event.parent.value, event.uid);
+  for (const StringRef ref : {event.name, event.executable_path, event.container_id, event.cgroup_path}) {
+    out += " " + std::string(dictionary.string(ref));
+  }
+  const ProcessEnd& end = event.end;
+  return out + fmt::format(" {} of {} start={} exit={} signal={} {}{} run={} user={} system={} peak={}", event.events,
+                           event.processes, event.start_time_ns, end.exit_code, end.signal,
+                           end.core_dumped ? "core " : "", end.oom_killed ? "oom " : "", end.run_ns, end.user_ns,
+                           end.system_ns, end.peak_rss_bytes);
 }
 
 }  // namespace tributary::sim

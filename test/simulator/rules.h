@@ -15,19 +15,25 @@ enum class Break {
   kIdsReused,          // ids of a new dictionary are looked up in the old dictionary
   kCreditIgnored,      // the sender ignores its credit, the limit of unacknowledged bytes
   kClaimAfterSend,     // a claim (docs/spool.md) reaches the disk only after its batches were sent
+  kEventsTwice,        // process events of a batch that is sent twice are stored twice
+  kSumCountsOnce,      // a sum of process events is counted as one event
+  kEventsToEarlier,    // process events are sent to a reducer that cannot store them
 };
 
 struct BreakName {
   Break rule;
   std::string_view name;
 };
-inline constexpr std::array<BreakName, 6> kBreaks = {{
+inline constexpr std::array<BreakName, 9> kBreaks = {{
     {Break::kAckBeforeCommit, "ack-before-commit"},
     {Break::kMarkBeforeSamples, "mark-before-samples"},
     {Break::kDuplicateCounted, "duplicate-counted"},
     {Break::kIdsReused, "ids-reused"},
     {Break::kCreditIgnored, "credit-ignored"},
     {Break::kClaimAfterSend, "claim-after-send"},
+    {Break::kEventsTwice, "events-twice"},
+    {Break::kSumCountsOnce, "sum-counts-once"},
+    {Break::kEventsToEarlier, "events-to-earlier"},
 }};
 
 }  // namespace tributary::sim

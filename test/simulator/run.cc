@@ -37,6 +37,7 @@ void Run::Build() {
     options.writer.commit_ns_max = world_.Between(1, 200) * kNsPerMs;
     options.writer.broken = broken_;
     options.sessions_remembered_max = 1 + world_.Below(8);
+    options.earlier_release = broken_ == Break::kEventsToEarlier || world_.Chance(200);
     reducers_.push_back(std::make_unique<SimReducer>(world_, network_, options));
   }
   for (uint64_t i = 0, n = 1 + world_.Below(3); i < n; ++i) {
@@ -46,6 +47,7 @@ void Run::Build() {
     options.stacks = 20 + static_cast<uint32_t>(world_.Below(500));
     options.batch_ns = world_.Between(200, 2'000) * kNsPerMs;
     options.samples_max = 1 + static_cast<uint32_t>(world_.Below(60));
+    options.events_max = 1 + static_cast<uint32_t>(world_.Below(20));
     options.memory_bytes_max = 2'000 + world_.Below(30'000);
     options.window_samples_max = 50 + world_.Below(1'000);
     options.failover_ms = world_.Between(1'000, 10'000);
@@ -88,9 +90,9 @@ Result Run::Execute() {
   for (const auto& collector : collectors_) {
     SampleCounts stored;
     const Accounting account = AccountOf(*collector, stores, &stored);
-    result.captured += collector->captured().total();
-    result.stored += stored.total();
-    for (size_t i = 0; i < kLossReasonCount; ++i) result.lost[i] += account.lost[i].total();
+    result.captured += collector->captured();
+    result.stored += stored;
+    for (size_t i = 0; i < kLossReasonCount; ++i) result.lost[i] += account.lost[i];
   }
   return result;
 }
@@ -170,6 +172,7 @@ void Run::FaultOfReducer() {
     case 0:
     case 1:
       reducer->Kill(world_.Chance(300));
+      if (broken_ != Break::kEventsToEarlier && world_.Chance(300)) reducer->Upgrade();
       return Later(0, world_.Chance(200) ? 60'000 : 5'000, [reducer] {
         if (!reducer->running()) reducer->Start();
       });

@@ -17,9 +17,10 @@ namespace tributary::sim {
 struct Result {
   std::string violation;  // "": no rule was broken
   uint64_t hash = 0;      // of all events of the run
-  uint64_t events = 0, captured = 0, stored = 0;
+  uint64_t events = 0;
+  SampleCounts captured, stored;
   uint64_t faults = 0;
-  uint64_t lost[kLossReasonCount] = {};
+  SampleCounts lost[kLossReasonCount] = {};
 };
 
 // The run of one seed. The seed determines the machines and the faults. In the last phase of the run there are no more

@@ -14,7 +14,8 @@ namespace tributary::sim {
 namespace {
 
 constexpr int64_t kFlushMs = 3'000;
-constexpr uint64_t kValuesPerNode = 1ull << 40;  // samples are identified by their value
+constexpr uint64_t kValuesPerNode = 1ull << 40;  // samples are identified by their value, events by a number
+constexpr size_t kRunningMax = 20;
 
 }  // namespace
 
@@ -30,6 +31,8 @@ struct SimCollector::Life {
   std::unique_ptr<Alarm> produce;
   std::shared_ptr<Dictionary> dictionary;
   std::vector<Sample> batch;
+  std::vector<ProcessEvent> events;
+  std::vector<ProcessEvent> running;  // the last event of each running process; the strings are not set
   Accounting accounting;
   uint32_t batches = 0;
   bool stopping = false;
@@ -84,8 +87,9 @@ void SimCollector::Start() {
           .need_symbols = {},
           .lost =
               [this](LossReason reason, const SampleCounts& samples) {
-                world_.Log(fmt::format("{} lost {} {}", options_.name, samples.total(), LossReasonName(reason)));
-                reported_lost_[static_cast<size_t>(reason)] += samples.total();
+                world_.Log(fmt::format("{} lost {} samples, {} events: {}", options_.name, samples.total(),
+                                       samples.events(), LossReasonName(reason)));
+                counted_lost_.LostFor(reason) += samples;
               },
           .durable =
               [this](size_t reducer, const intake::EndedCollector::Session& session, bool asked) {
@@ -165,6 +169,57 @@ Sample SimCollector::NextSample() {
   return sample;
 }
 
+void SimCollector::NewProcess(ProcessEvent& event) {
+  event.kind = ProcessEventKind::kStart;
+  event.pid = Pid{static_cast<int32_t>(1'000 + world_.Below(500))};
+  event.parent = life_->running.empty() ? Pid{1} : life_->running[world_.Below(life_->running.size())].pid;
+  event.start_time_ns = static_cast<int64_t>(kValuesPerNode * options_.number + ++processes_);
+  event.uid = static_cast<uint32_t>(world_.Below(3) * 1000);
+}
+
+void SimCollector::NameProcess(ProcessEvent& event) {
+  Dictionary& dictionary = *life_->dictionary;
+  const uint64_t program = world_.Below(30);
+  event.name = dictionary.InternString(fmt::format("tool{}", program));
+  event.executable_path = dictionary.InternString(fmt::format("/usr/bin/tool{}", program));
+  event.container_id = program % 3 == 0 ? dictionary.InternString(fmt::format("container{}", program)) : StringRef{};
+  event.cgroup_path = dictionary.InternString(fmt::format("/slice{}", program % 4));
+}
+
+ProcessEvent SimCollector::NextEvent() {
+  std::vector<ProcessEvent>& running = life_->running;
+  ProcessEvent event;
+  if (world_.Chance(150)) {
+    event.kind = ProcessEventKind::kSum;
+    event.processes = static_cast<uint32_t>(1 + world_.Below(20));
+    event.events = 1 + event.processes * static_cast<uint32_t>(1 + world_.Below(3));
+    event.end.run_ns = kValuesPerNode * options_.number + ++processes_;
+  } else if (running.size() < kRunningMax && (running.empty() || world_.Chance(400))) {
+    NewProcess(event);
+    running.push_back(event);
+  } else {
+    const size_t at = world_.Below(running.size());
+    const bool execs = running[at].kind == ProcessEventKind::kStart && world_.Chance(500);
+    running[at].kind = execs ? ProcessEventKind::kExec : ProcessEventKind::kExit;
+    event = running[at];
+    if (!execs) running.erase(running.begin() + static_cast<ptrdiff_t>(at));
+  }
+  if (event.has_end()) {
+    if (event.kind == ProcessEventKind::kExit) event.end.run_ns = world_.Below(1'000'000'000);
+    event.end.exit_code = static_cast<uint8_t>(world_.Below(3));
+    event.end.signal = world_.Chance(100) ? 9 : 0;
+    event.end.oom_killed = world_.Chance(50);
+    event.end.user_ns = world_.Below(1'000'000);
+    event.end.peak_rss_bytes = world_.Below(1'000) * 4096;
+  }
+  NameProcess(event);
+  event.time = clock_.Monotonic();
+  ProcessEvent received = event;
+  received.time = intake::RoundToWire(event.time);
+  events_[EventId(event)] = {TextOf(*life_->dictionary, received), event.events};
+  return event;
+}
+
 // Continues with a dictionary without the entries that were not used for the longest time. If this dictionary is still
 // full, and sometimes at random, continues with an empty dictionary.
 void SimCollector::RenewDictionary(Life& life) {
@@ -181,9 +236,10 @@ void SimCollector::Produce() {
   Batch batch;
   batch.clock = clock_.Pair();
   batch.samples = std::exchange(life.batch, {});
+  batch.events = std::exchange(life.events, {});
   batch.accounting = life.accounting;
   batch.dictionary = life.dictionary;
-  if (!batch.samples.empty() || calm_ || life.stopping || world_.Chance(300)) {
+  if (!batch.samples.empty() || !batch.events.empty() || calm_ || life.stopping || world_.Chance(300)) {
     if (absl::Status status = life.delivery->Take(std::move(batch)); !status.ok()) world_.Violate(Message(status));
   }
   if (storage_.dead()) return;
@@ -192,14 +248,22 @@ void SimCollector::Produce() {
   if (calm_ || life.stopping) return;
   const uint64_t samples = world_.Below(options_.samples_max);
   for (uint64_t i = 0; i < samples; ++i) life.batch.push_back(NextSample());
+  const uint64_t events = world_.Below(options_.events_max);
+  for (uint64_t i = 0; i < events; ++i) life.events.push_back(NextEvent());
   const uint64_t lost_now = world_.Chance(30) ? 1 + world_.Below(5) : 0;  // by the kernel side
   SampleCounts lost;
   lost.Add(lost_now % 3 == 0 ? SampleType::kOffCpu : SampleType::kCpu, lost_now);
-  const SampleCounts captured = CountSamples(life.batch) + lost;
+  if (world_.Chance(30)) lost.AddEvents(1 + world_.Below(5));
+  SampleCounts over_budget;
+  if (world_.Chance(30)) over_budget.AddEvents(1 + world_.Below(5));
+  const SampleCounts captured = CountRecords(life.batch, life.events) + lost + over_budget;
   captured_ += captured;
   pins_.Count(captured, lost);
   life.accounting.captured += captured;
   life.accounting.LostFor(LossReason::kRingFull) += lost;
+  life.accounting.LostFor(LossReason::kEventOverflow) += over_budget;
+  counted_lost_.LostFor(LossReason::kRingFull) += lost;
+  counted_lost_.LostFor(LossReason::kEventOverflow) += over_budget;
   life.accounting.idle += world_.Below(10);
 }
 

@@ -33,6 +33,7 @@ class SimCollector {
     uint32_t stacks = 500;  // number of different stacks
     int64_t batch_ns = 500 * kNsPerMs;
     uint32_t samples_max = 40;  // per batch
+    uint32_t events_max = 10;   // per batch
     size_t memory_bytes_max = 16'384;
     uint64_t window_samples_max = 2'000;
     int64_t failover_ms = 5'000;
@@ -64,13 +65,18 @@ class SimCollector {
   const SimPins& pins() const { return pins_; }
   const SampleCounts& captured() const { return captured_; }
   const std::map<uint64_t, WholeSample>& samples() const { return samples_; }  // all captured samples, by value
-  uint64_t reported_lost(LossReason reason) const { return reported_lost_[static_cast<size_t>(reason)]; }
+  const std::map<uint64_t, WholeEvent>& events() const { return events_; }     // all captured events, by EventId
+  // The numbers that the collectors counted as lost themselves. The losses of killed collectors are missing.
+  const Accounting& counted_lost() const { return counted_lost_; }
 
  private:
   struct Life;
   void Produce();
   void RenewDictionary(Life& life);
   Sample NextSample();
+  ProcessEvent NextEvent();
+  void NewProcess(ProcessEvent& event);
+  void NameProcess(ProcessEvent& event);
   ThreadRef NextThread(Dictionary& dictionary, uint64_t program);
 
   World& world_;
@@ -81,7 +87,9 @@ class SimCollector {
   SampleCounts captured_;
   SimPins pins_;
   std::map<uint64_t, WholeSample> samples_;
-  uint64_t reported_lost_[kLossReasonCount] = {};
+  std::map<uint64_t, WholeEvent> events_;
+  uint64_t processes_ = 0;  // and sums
+  Accounting counted_lost_;
   uint32_t lives_ = 0;
   bool calm_ = false;
   std::unique_ptr<Life> life_;

@@ -28,7 +28,9 @@ struct SimReducer::Life {
                {.committed = [this](const std::vector<ingest::CommittedBatch>& done) { core.OnCommitted(done); },
                 .found = [this](const SessionId& id, uint64_t durable) { core.OnFound(id, durable); }}),
         core({.alarms = process, .writer = writer, .symbols = symbols, .clock = of.clock_, .metrics = metrics},
-             {.sessions_remembered_max = of.options_.sessions_remembered_max}, {}) {}
+             {.server = {.features = of.store_.takes_events ? intake::kFeatureProcessEvents : 0},
+              .sessions_remembered_max = of.options_.sessions_remembered_max},
+             {}) {}
 
   Metrics metrics;
   SimProcess process;
@@ -42,12 +44,15 @@ SimReducer::SimReducer(World& world, Network& network, Options options)
     : world_(world),
       network_(network),
       options_(std::move(options)),
-      clock_(world, world.Between(0, 1'000'000) * kNsPerMs) {}
+      clock_(world, world.Between(0, 1'000'000) * kNsPerMs) {
+  store_.takes_events = !options_.earlier_release;
+  store_.ever_took_no_events = options_.earlier_release;
+}
 
 SimReducer::~SimReducer() { Kill(false); }
 
 void SimReducer::Start() {
-  world_.Log(options_.name + " starts");
+  world_.Log(options_.name + (store_.takes_events ? " starts" : " starts, of an earlier release"));
   life_ = std::make_unique<Life>(*this, world_);
   life_->core.Start();
   network_.Listen(options_.name, life_->process, [this](std::unique_ptr<Stream> stream) { Accept(std::move(stream)); });

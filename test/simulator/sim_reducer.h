@@ -16,13 +16,14 @@
 namespace tributary::sim {
 
 // A machine that runs a reducer with real sessions, a real shard and a simulated writer. After a crash it starts again
-// with the data that it had committed.
+// with the data that it had committed. It may be of an earlier release at first.
 class SimReducer {
  public:
   struct Options {
     std::string name;
     SimWriter::Options writer;
     size_t sessions_remembered_max = 100;
+    bool earlier_release = false;  // cannot store process events, until a restart upgrades it
   };
   SimReducer(World& world, Network& network, Options options);
   ~SimReducer();
@@ -30,6 +31,8 @@ class SimReducer {
   void Start();
   void Kill(bool power_lost);
   bool running() const { return life_ != nullptr; }
+  // The next start is of this release, which stores process events.
+  void Upgrade() { store_.takes_events = true; }
   SimProcess* process();
   SimWriter* writer();
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "intake/codec/batch_encoder.h"
+#include "intake/codec/event_columns.h"
 #include "test/simulator/place.h"
 
 namespace tributary::sim {
@@ -31,13 +33,30 @@ class ById {
 
 bool SimWriter::TrySubmit(RowBatch batch) {
   if (!HasRoom()) return false;
-  queue_.push_back(std::move(batch));
+  queue_.push_back(AsTaken(std::move(batch)));
   Work();
   return true;
 }
 
+// Returns the part of the batch that the reducer's release knows.
+RowBatch SimWriter::AsTaken(RowBatch batch) {
+  if (store_.takes_events) return batch;
+  Batch counts;
+  counts.accounting = batch.accounting;
+  counts.closes = batch.closes;
+  counts = intake::WithoutEvents(std::move(counts));
+  const bool changed = !batch.events.empty() || counts.accounting != batch.accounting || counts.closes != batch.closes;
+  if (changed && options_.broken != Break::kEventsToEarlier) {
+    process_.world().Violate("a reducer of an earlier release gets process events, or their numbers");
+  }
+  batch.events.clear();
+  batch.accounting = std::move(counts.accounting);
+  batch.closes = std::move(counts.closes);
+  return batch;
+}
+
 bool SimWriter::TryFind(const SessionId& id) {
-  if (options_.broken == Break::kDuplicateCounted) {
+  if (options_.broken == Break::kDuplicateCounted || options_.broken == Break::kEventsTwice) {
     ReportMark(id);
     return true;
   }
@@ -122,6 +141,7 @@ store::ShardWriter::Outcome SimWriter::ApplyOne(const RowBatch& batch, bool mark
   if (!follows) return {session.durable_sequence, true};
   if (batch.sequence == 0) return {session.durable_sequence, false};
   const bool seen = batch.sequence <= session.durable_sequence;
+  if (seen && options_.broken == Break::kEventsTwice) StoreEvents(session, *held_.at(id).dictionary, batch);
   if (seen && !broken_marks && options_.broken != Break::kDuplicateCounted) return {session.durable_sequence, false};
   Store(session, *held_.at(id).dictionary, batch);
   session.durable_sequence = std::max(session.durable_sequence, batch.sequence);
@@ -150,6 +170,9 @@ bool SimWriter::TakeDefinitions(Held& held, const RowBatch& batch) {
   const DictionaryCounts before = held.dictionary->counts();
   bool ok = held.dictionary->Append(batch.definitions);
   for (const Sample& sample : batch.samples) ok = ok && held.dictionary->Defines(sample);
+  for (const ProcessEvent& event : batch.events) {
+    intake::ForEachString(event, [&](StringRef ref) { ok = ok && ref.value < held.dictionary->counts().strings; });
+  }
   if (!ok) held.dictionary->Truncate(before);
   return ok;
 }
@@ -160,6 +183,17 @@ void SimWriter::Store(DurableStore::Session& session, store::SessionDictionary& 
     WholeSample whole{sample.time.value, PlaceOf(by_id, sample), sample.type, sample.ending, sample.cpu, sample.count};
     if (!store_.samples.emplace(sample.value, std::move(whole)).second) store_.twice.push_back(sample.value);
     session.stored.Add(sample.type, sample.count);
+  }
+  StoreEvents(session, dictionary, batch);
+}
+
+void SimWriter::StoreEvents(DurableStore::Session& session, store::SessionDictionary& dictionary,
+                            const RowBatch& batch) {
+  for (const ProcessEvent& event : batch.events) {
+    const uint64_t id = EventId(event);
+    const bool added = store_.events.emplace(id, WholeEvent{TextOf(dictionary, event), event.events}).second;
+    if (!added) store_.events_twice.push_back(id);
+    session.stored.AddEvents(options_.broken == Break::kSumCountsOnce ? 1 : event.events);
   }
 }
 

@@ -56,7 +56,9 @@ class SimWriter final : public ingest::BatchWriter {
   std::vector<ingest::CommittedBatch> Apply(const std::vector<RowBatch>& group, bool marks_only);
   store::ShardWriter::Outcome ApplyOne(const RowBatch& batch, bool marks_only);
   bool TakeDefinitions(Held& held, const RowBatch& batch);
+  RowBatch AsTaken(RowBatch batch);
   void Store(DurableStore::Session& session, store::SessionDictionary& dictionary, const RowBatch& batch);
+  void StoreEvents(DurableStore::Session& session, store::SessionDictionary& dictionary, const RowBatch& batch);
   void ReportMark(const SessionId& id);
   void Report(std::vector<ingest::CommittedBatch> done);
 

@@ -100,8 +100,13 @@ void WireWatch::OnWelcome(Seen& seen, const DurableStore& store, const intake::F
   OnAck(seen, store, welcome.durable_sequence);
   seen.welcomed = true;
   welcome.credit_bytes = broken_ == Break::kCreditIgnored ? UINT32_MAX : credit_;
-  if (world_.Chance(200)) welcome.features = ~0ull;
+  welcome.features = FeaturesFor(store, welcome.features);
   bytes = intake::EncodeFrame(frame.type, frame.channel, frame.sequence, intake::EncodeWelcome(welcome));
+}
+
+uint64_t WireWatch::FeaturesFor(const DurableStore& store, uint64_t features) {
+  if (broken_ == Break::kEventsToEarlier) return intake::kFeatureProcessEvents;
+  return store.takes_events && world_.Chance(200) ? ~0ull : features;
 }
 
 void WireWatch::OnAck(Seen& seen, const DurableStore& store, uint64_t sequence) {

@@ -35,6 +35,7 @@ class WireWatch {
   void OnHello(Seen& seen, intake::Frame frame, std::string& bytes);
   void OnBatch(Seen& seen, uint64_t sequence, size_t bytes);
   void OnWelcome(Seen& seen, const DurableStore& store, const intake::Frame& frame, std::string& bytes);
+  uint64_t FeaturesFor(const DurableStore& store, uint64_t features);
   void OnAck(Seen& seen, const DurableStore& store, uint64_t sequence);
   void AddStranger(std::string& bytes);
 
