@@ -15,8 +15,8 @@ docs::Manual ReducerManual() {
            "The intake can require TLS, client certificates and tokens. The web page and the API have neither TLS nor "
            "passwords: let only networks that you trust reach them.",
            "Samples are stored in --data-dir, or in --store if given. Single samples are kept for --retention-raw, and "
-           "their sums per minute for --retention. When samples and sums together reach --store-bytes-max, the oldest "
-           "of them are removed."},
+           "their sums per minute for --retention. Process events are kept for --retention-events. When all of these "
+           "together reach --store-bytes-max, the oldest of them are removed."},
       .environment = {{"SOURCE_DATE_EPOCH",
                        "Date of the man page (--print-docs man). The value is a number of seconds since 1970."}},
       .files = {{"/etc/tributary/reducer.yaml",

@@ -246,7 +246,7 @@ std::string DefaultDataDirectory(bool is_root, const Options::Environment& envir
 absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* argv,
                                                    const Options::Environment& environment) {
   ReducerOptions out;
-  std::string intake, http, raw_age, sum_age, bytes_max;
+  std::string intake, http, raw_age, sum_age, event_age, bytes_max;
   int64_t shards = 1;
   Options table(
       "reducer",
@@ -297,9 +297,14 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .value_name = "DURATION",
              .check = CheckAge},
             &sum_age, "7d");
+  table.Add({.name = "retention-events",
+             .help = "how long process events are kept: the starts, execs and exits of processes",
+             .value_name = "DURATION",
+             .check = CheckAge},
+            &event_age, "7d");
   table.Add({.name = "store-bytes-max",
-             .help = "largest size of the stored samples on disk, without symbol tables; when this size is reached, "
-                     "the oldest samples are removed",
+             .help = "largest size of the stored samples and process events on disk, without symbol tables; when this "
+                     "size is reached, the oldest samples and events are removed",
              .value_name = "BYTES",
              .check = CheckBytes},
             &bytes_max, "10GiB");
@@ -324,6 +329,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   if (out.store.empty()) out.store = DefaultStoreUrl(out.data_dir);
   ASSIGN_OR_RETURN(out.raw_age_ns, ParseDurationNs(raw_age));
   ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(sum_age));
+  ASSIGN_OR_RETURN(out.event_age_ns, ParseDurationNs(event_age));
   ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(bytes_max));
   RETURN_IF_ERROR(TakeSecurity(security, out));
   RETURN_IF_ERROR(TakeSymbols(symbols, out));

@@ -21,7 +21,7 @@ struct ReducerOptions {
   std::string store;  // URL (stores.h)
   uint32_t shards = 1;
   std::vector<std::string> exports;
-  int64_t raw_age_ns = 0, sum_age_ns = 0;
+  int64_t raw_age_ns = 0, sum_age_ns = 0, event_age_ns = 0;
   uint64_t store_bytes_max = 0;
   std::string tls_cert, tls_key, tls_ca;  // of the intake; no tls_cert: plain TCP; no tls_ca: no client certificates
   std::string intake_token_file;          // "": no token is required

@@ -28,13 +28,15 @@ TEST(ReducerOptions, DefaultsAreLoopback) {
   EXPECT_EQ(options->shards, 1u);
   EXPECT_EQ(options->raw_age_ns, kNsPerDay);
   EXPECT_EQ(options->sum_age_ns, 7 * kNsPerDay);
+  EXPECT_EQ(options->event_age_ns, 7 * kNsPerDay);
   EXPECT_EQ(options->store_bytes_max, 10ull << 30);
 }
 
 TEST(ReducerOptions, TakesTheGivenValues) {
-  auto options = Parse({"-p", "9000", "--http-listen", ":80", "--export", "console", "--export", "otlp://h:1",
-                        "--retention", "1h", "--num-ingest-shards", "4", "--data-dir", "/x"},
-                       {{"EBPF_NET_STORE_BYTES_MAX", "1GiB"}});
+  auto options =
+      Parse({"-p", "9000", "--http-listen", ":80", "--export", "console", "--export", "otlp://h:1", "--retention", "1h",
+             "--retention-events", "30d", "--num-ingest-shards", "4", "--data-dir", "/x"},
+            {{"EBPF_NET_STORE_BYTES_MAX", "1GiB"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->intake_listen.host, "127.0.0.1");
   EXPECT_EQ(options->intake_listen.port, 9000);
@@ -42,6 +44,7 @@ TEST(ReducerOptions, TakesTheGivenValues) {
   EXPECT_EQ(options->exports, (std::vector<std::string>{"console", "otlp://h:1"}));
   EXPECT_EQ(options->sum_age_ns, 60 * kNsPerMinute);
   EXPECT_EQ(options->raw_age_ns, 60 * kNsPerMinute) << "raw samples never outlive their sums";
+  EXPECT_EQ(options->event_age_ns, 30 * kNsPerDay) << "events may outlive the sums of samples";
   EXPECT_EQ(options->shards, 4u);
   EXPECT_EQ(options->store_bytes_max, 1ull << 30);
   EXPECT_EQ(options->data_dir, "/x");
@@ -99,6 +102,7 @@ TEST(ReducerOptions, Metadata) {
 TEST(ReducerOptions, AWrongValueNamesItsOption) {
   for (auto [flag, value] : std::initializer_list<std::pair<const char*, const char*>>{{"--retention", "1s"},
                                                                                        {"--retention-raw", "x"},
+                                                                                       {"--retention-events", "1s"},
                                                                                        {"--store-bytes-max", "1KiB"},
                                                                                        {"--intake-listen", "nowhere"},
                                                                                        {"--http-listen", "::1:80"},

@@ -112,6 +112,7 @@ absl::Status Pipeline::OpenStores() {
   options.shards = options_.shards;
   options.raw_age_ns = options_.raw_age_ns;
   options.sum_age_ns = options_.sum_age_ns;
+  options.event_age_ns = options_.event_age_ns;
   options.bytes_max = options_.store_bytes_max;
   absl::StatusOr<Stores> stores = tributary::OpenStores(options_.store, options, clock_, metrics_);
   RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(stores.status()), StoreFlag()));
@@ -132,7 +133,7 @@ void Pipeline::OpenMetadata(Stores stores) {
   MetadataStore::Options options;
   options.store = std::move(stores.entities);
   options.keep_ns = options_.metadata_keep_ns;
-  options.keep_used_ns = std::max(options_.sum_age_ns, options_.metadata_keep_ns);
+  options.keep_used_ns = std::max({options_.sum_age_ns, options_.event_age_ns, options_.metadata_keep_ns});
   metadata_ =
       std::make_unique<MetadataStore>(std::move(options), options_.k8s_names, attribute_names_, clock_, metrics_);
   rollouts_ = std::make_unique<RolloutLog>(

@@ -27,6 +27,7 @@ ReducerOptions LocalOptions(const std::string& directory) {
   options.ports_file = directory + "/ports";
   options.raw_age_ns = kNsPerDay;
   options.sum_age_ns = 7 * kNsPerDay;
+  options.event_age_ns = 7 * kNsPerDay;
   options.store_bytes_max = 1u << 30;
   return options;
 }

@@ -13,8 +13,8 @@ size_t PartsOf(const SampleCounts& counts) { return counts.parts().size() * size
 }  // namespace
 
 size_t MemoryOf(const RowBatch& batch) {
-  size_t bytes = sizeof(batch) + batch.samples.size() * sizeof(Sample) + MemoryOf(batch.definitions) +
-                 batch.closes.size() * sizeof(ClosedSession) +
+  size_t bytes = sizeof(batch) + batch.samples.size() * sizeof(Sample) + batch.events.size() * sizeof(ProcessEvent) +
+                 MemoryOf(batch.definitions) + batch.closes.size() * sizeof(ClosedSession) +
                  batch.sample_types.size() * sizeof(SampleTypeDefinition) + PartsOf(batch.accounting.captured);
   for (const SampleTypeDefinition& type : batch.sample_types) bytes += type.info.name.size() + type.info.unit.size();
   for (const SampleCounts& lost : batch.accounting.lost) bytes += PartsOf(lost);

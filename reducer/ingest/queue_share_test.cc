@@ -48,6 +48,13 @@ TEST(QueueShare, ANodeWithNothingQueuedMayAlwaysAddABatch) {
   EXPECT_TRUE(share.Allows("node", 1'000'000));
 }
 
+TEST(QueueShare, MemoryIncludesProcessEvents) {
+  RowBatch batch;
+  const size_t empty = MemoryOf(batch);
+  batch.events.resize(3);
+  EXPECT_EQ(MemoryOf(batch), empty + 3 * sizeof(ProcessEvent));
+}
+
 TEST(QueueShare, MemoryIncludesTypesAndTheirCounts) {
   RowBatch batch;
   const size_t empty = MemoryOf(batch);
@@ -59,6 +66,13 @@ TEST(QueueShare, MemoryIncludesTypesAndTheirCounts) {
   batch.accounting.captured.Add(static_cast<SampleType>(9), 1);
   batch.accounting.LostFor(LossReason::kRingFull).Add(static_cast<SampleType>(9), 1);
   EXPECT_EQ(MemoryOf(batch), defined + 2 * sizeof(ClosedSession) + 3 * sizeof(SampleCounts::Part));
+}
+
+TEST(QueueShare, MemoryIncludesEvents) {
+  RowBatch batch;
+  const size_t empty = MemoryOf(batch);
+  batch.events.resize(100);
+  EXPECT_EQ(MemoryOf(batch), empty + 100 * sizeof(ProcessEvent));
 }
 
 }  // namespace

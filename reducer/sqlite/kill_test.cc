@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <set>
 #include <thread>
 
 #include "reducer/sqlite/sqlite_store.h"
@@ -15,11 +16,15 @@ constexpr UnixNs kNow{1'700'000'040 * kNsPerSecond};
 constexpr TimeRange kAlways{UnixNs{0}, UnixNs{4'000'000'000 * kNsPerSecond}};
 constexpr int kBatches = 400;
 constexpr int kSamplesPerBatch = 50;
+constexpr int kEventsPerBatch = 3;
 
 RowBatch MakeBatch(TestCollector& collector, int number) {
   for (int i = 0; i < kSamplesPerBatch; ++i) {
     collector.Add(kNow, collector.Thread(1 + number % 7, "t"),
                   collector.Stack({1, static_cast<uint64_t>(number), static_cast<uint64_t>(i % 9)}));
+  }
+  for (int i = 0; i < kEventsPerBatch; ++i) {
+    collector.Add(kNow, collector.Event(ProcessEventKind::kStart, number * kEventsPerBatch + i, "t"));
   }
   if (number % 10 == 0) collector.Lose(LossReason::kRingFull, 2);
   return collector.Take(kNow);
@@ -116,6 +121,22 @@ TEST(StoreKilled, KeepsEveryBatchOnceAcrossKills) {
                     .ok());
     EXPECT_EQ(samples, totals.stored);
     EXPECT_EQ(sums, totals.stored);
+    std::set<int32_t> pids;
+    uint64_t events = 0;
+    ASSERT_TRUE(reader
+                    ->ScanEvents(kAlways,
+                                 [&](const ProcessEventRow& row) {
+                                   EXPECT_EQ(row.executable_path, "/bin/t");
+                                   pids.insert(row.pid.value);
+                                   ++events;
+                                   return absl::OkStatus();
+                                 })
+                    .ok());
+    EXPECT_EQ(events, durable * kEventsPerBatch);
+    EXPECT_EQ(pids.size(), events) << "each event is stored once";
+    const std::vector<NodeStatus> nodes = reader->Nodes().value();
+    EXPECT_EQ(nodes.empty() ? 0 : nodes[0].stored.events(), events);
+    EXPECT_EQ(nodes.empty() ? 0 : nodes[0].accounting.captured.events(), events);
   }
 }
 

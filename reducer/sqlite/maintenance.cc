@@ -16,12 +16,15 @@ constexpr int64_t kSamplesPerRun = 500'000;
 constexpr int64_t kSizeStepMinutes = 60;
 constexpr int64_t kSessionsEveryNs = 10 * kNsPerMinute;
 
+Day DayOfSlot(int64_t slot) { return DayOf(Slot{static_cast<int32_t>(slot)}); }
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& database,
                                                                   const MaintenanceOptions& options) {
   std::unique_ptr<Maintenance> maintenance(new Maintenance(database, options));
   RETURN_IF_ERROR(maintenance->PrepareStatements());
+  ASSIGN_OR_RETURN(maintenance->events_, EventMerger::Prepare(database));
   ASSIGN_OR_RETURN(maintenance->closed_before_,
                    database.QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
   ASSIGN_OR_RETURN(maintenance->raw_from_, database.QueryInt("SELECT value FROM watermark WHERE name = 'raw_from'"));
@@ -42,10 +45,13 @@ absl::Status Maintenance::PrepareStatements() {
       {&set_watermark_, "UPDATE watermark SET value = ?2 WHERE name = CAST(?1 AS TEXT)"},
       {&oldest_raw_, "SELECT min(minute) FROM sample_chunk"},
       {&oldest_sum_, "SELECT min(minute) FROM minute_sum"},
+      {&oldest_events_, "SELECT min(slot) FROM event_chunk"},
       {&delete_raw_,
        "DELETE FROM sample_chunk WHERE id IN (SELECT id FROM sample_chunk WHERE minute < ? ORDER BY minute LIMIT ?)"},
       {&delete_sums_,
        "DELETE FROM minute_sum WHERE id IN (SELECT id FROM minute_sum WHERE minute < ? ORDER BY minute LIMIT ?)"},
+      {&delete_events_,
+       "DELETE FROM event_chunk WHERE id IN (SELECT id FROM event_chunk WHERE slot < ? ORDER BY slot LIMIT ?)"},
       {&delete_sessions_, "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE last_seen < ? LIMIT ?)"},
       {&days_, "SELECT DISTINCT day FROM trie_chunk ORDER BY day"},
       {&day_has_raw_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ? AND minute < ?"},
@@ -73,7 +79,8 @@ absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
   RETURN_IF_ERROR(ExpireBySize());
   RETURN_IF_ERROR(RemoveEmptyDays(removed));
   RETURN_IF_ERROR(RemoveUnusedDefinitions(removed));
-  return GiveBackPages();
+  RETURN_IF_ERROR(GiveBackPages());
+  return events_->Run(now);
 }
 
 // Writes a minute's sums and moves the watermark `closed_before` past the minute in one transaction. So a reader sees
@@ -131,6 +138,7 @@ absl::Status Maintenance::SetWatermark(std::string_view name, int64_t value) {
 absl::Status Maintenance::ExpireByAge(UnixNs now, Removed* removed) {
   RETURN_IF_ERROR(RemoveRaw(MinuteOf(UnixNs{now.value - options_.raw_age_ns})));
   RETURN_IF_ERROR(RemoveSums(MinuteOf(UnixNs{now.value - options_.sum_age_ns})));
+  RETURN_IF_ERROR(RemoveEvents(SlotOf(UnixNs{now.value - options_.event_age_ns})));
   return RemoveSessions(now, removed);
 }
 
@@ -139,7 +147,7 @@ absl::Status Maintenance::RemoveSessions(UnixNs now, Removed* removed) {
   const int64_t since = now.value - sessions_looked_at_ns_;
   if (since >= 0 && since < kSessionsEveryNs) return absl::OkStatus();
   // Sessions are removed a day later than the data: chunks may be an hour ahead of their session's last batch.
-  const int64_t unseen_since = now.value - options_.sum_age_ns - kNsPerDay;
+  const int64_t unseen_since = now.value - std::max(options_.sum_age_ns, options_.event_age_ns) - kNsPerDay;
   RETURN_IF_ERROR(delete_sessions_.Bind(unseen_since, kRowsPerRun).Run());
   if (database_.changes() == 0) {
     sessions_looked_at_ns_ = now.value;
@@ -170,6 +178,15 @@ absl::Status Maintenance::RemoveSums(int64_t before) {
   return delete_sums_.Bind(before, kRowsPerRun).Run();
 }
 
+absl::Status Maintenance::RemoveEvents(Slot before) {
+  ASSIGN_OR_RETURN(const int64_t oldest, QueryOr(oldest_events_, kNever));
+  if (oldest >= before.value) return absl::OkStatus();
+  RETURN_IF_ERROR(delete_events_.Bind(before.value, kRowsPerRun).Run());
+  ASSIGN_OR_RETURN(const int64_t left, QueryOr(oldest_events_, before.value));
+  if (DayOfSlot(oldest) < DayOfSlot(left)) days_removed_ = true;
+  return absl::OkStatus();
+}
+
 absl::Status Maintenance::ExpireBySize() {
   ASSIGN_OR_RETURN(int64_t pages, database_.QueryInt("PRAGMA page_count"));
   ASSIGN_OR_RETURN(int64_t free_pages, database_.QueryInt("PRAGMA freelist_count"));
@@ -177,11 +194,14 @@ absl::Status Maintenance::ExpireBySize() {
   if (static_cast<uint64_t>((pages - free_pages) * page_bytes) <= options_.bytes_max) return absl::OkStatus();
   ASSIGN_OR_RETURN(int64_t oldest_raw, QueryOr(oldest_raw_, kNever));
   ASSIGN_OR_RETURN(int64_t oldest_sum, QueryOr(oldest_sum_, kNever));
-  const int64_t oldest = std::min(oldest_raw, oldest_sum);
+  ASSIGN_OR_RETURN(const int64_t oldest_slot, QueryOr(oldest_events_, kNever));
+  const int64_t oldest_events = oldest_slot == kNever ? kNever : oldest_slot * kSlotMinutes;
+  const int64_t oldest = std::min({oldest_raw, oldest_sum, oldest_events});
   if (oldest >= closed_before_) return absl::OkStatus();  // the remaining data are still being written
   const int64_t before = std::min(oldest + kSizeStepMinutes, closed_before_);
   RETURN_IF_ERROR(RemoveRaw(before));
-  return RemoveSums(before);
+  RETURN_IF_ERROR(RemoveSums(before));
+  return RemoveEvents(SlotOf(UnixNs{before * kNsPerMinute}));
 }
 
 // Removes a day's trie with the last of its data.
@@ -212,6 +232,9 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
   if (!days_removed_) return absl::OkStatus();
   ASSIGN_OR_RETURN(Statement oldest_day, database_.Prepare("SELECT min(day) FROM trie_chunk"));
   ASSIGN_OR_RETURN(int64_t day, QueryOr(oldest_day, DayOfMinute(closed_before_).value));
+  // Events refer only to strings.
+  ASSIGN_OR_RETURN(const int64_t slot, QueryOr(oldest_events_, kNever));
+  const int64_t strings_before = slot == kNever ? day : std::min<int64_t>(day, DayOfSlot(slot).value);
   struct {
     std::string_view sql;
     int64_t before;
@@ -219,7 +242,7 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
       {"DELETE FROM process_chunk WHERE id IN (SELECT id FROM process_chunk WHERE last_slot < ? LIMIT ?)",
        day * kSlotsPerDay},
       {"DELETE FROM executable WHERE id IN (SELECT id FROM executable WHERE last_day < ? LIMIT ?)", day},
-      {"DELETE FROM string WHERE id IN (SELECT id FROM string WHERE last_day < ? LIMIT ?)", day},
+      {"DELETE FROM string WHERE id IN (SELECT id FROM string WHERE last_day < ? LIMIT ?)", strings_before},
       {"DELETE FROM sample_type WHERE id IN (SELECT id FROM sample_type WHERE last_day < ? LIMIT ?)", day},
   };
   days_removed_ = false;

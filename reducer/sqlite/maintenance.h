@@ -5,22 +5,26 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "reducer/sqlite/event_merger.h"
 #include "reducer/sqlite/minute_sums.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/store/store.h"
+#include "reducer/store/store_times.h"
 
 namespace tributary::store {
 
 struct MaintenanceOptions {
   int64_t raw_age_ns = kNsPerDay;      // older raw columns are removed; their sums stay
-  int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed; sessions a day later
-  uint64_t bytes_max = 10ull << 30;    // limit of this shard's file: beyond it, the oldest data are removed
+  int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed
+  // Older process events are removed. Sessions are removed a day after their sums and events.
+  int64_t event_age_ns = 7 * kNsPerDay;
+  uint64_t bytes_max = 10ull << 30;  // limit of this shard's file: beyond it, the oldest data are removed
 };
 
-// Turns closed minutes into sums, and removes data that are too old or over the size limit. The work per call is
-// limited. A call sums up at most kMinutesPerRun minutes, and returns at most kPagesPerRun pages to the file system. It
-// deletes at most kRowsPerRun rows of each large table because of age, and as many because of size (but a day's trie as
-// a whole). Call it outside of transactions, on the writer's thread.
+// Turns closed minutes into sums, joins chunks of events, and removes data that are too old or over the size limit. The
+// work per call is limited. A call sums up at most kMinutesPerRun minutes, and returns at most kPagesPerRun pages to
+// the file system. It deletes at most kRowsPerRun rows of each large table because of age, and as many because of size
+// (but a day's trie as a whole). Call it outside of transactions, on the writer's thread.
 class Maintenance {
  public:
   static constexpr int kMinutesPerRun = 8;
@@ -54,6 +58,7 @@ class Maintenance {
   absl::Status ExpireBySize();
   absl::Status RemoveRaw(int64_t before);
   absl::Status RemoveSums(int64_t before);
+  absl::Status RemoveEvents(Slot before);
   absl::Status RemoveEmptyDays(Removed* removed);
   absl::Status RemoveUnusedDefinitions(Removed* removed);
   absl::Status GiveBackPages();
@@ -64,8 +69,9 @@ class Maintenance {
   int64_t closed_before_ = 0, raw_from_ = 0;
   int64_t sessions_looked_at_ns_ = 0;  // the last time when nothing was left to remove
   bool days_removed_ = false;          // so definitions may be unused
-  Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, delete_raw_,
-      delete_sums_, delete_sessions_, days_, day_has_raw_, day_has_sums_, delete_day_;
+  std::unique_ptr<EventMerger> events_;
+  Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, oldest_events_,
+      delete_raw_, delete_sums_, delete_events_, delete_sessions_, days_, day_has_raw_, day_has_sums_, delete_day_;
 };
 
 }  // namespace tributary::store

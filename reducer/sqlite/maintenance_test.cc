@@ -84,7 +84,7 @@ TEST_F(MaintenanceTest, RemovesADayWithItsTrieAndUnusedDefinitions) {
 }
 
 TEST_F(MaintenanceTest, AddsAndRemovesRowsOfMinutesAndMachines) {
-  options_.sum_age_ns = 2 * kNsPerDay;
+  options_.sum_age_ns = options_.event_age_ns = 2 * kNsPerDay;
   Open();
   TestCollector collector("node-a");
   for (int minute = 0; minute < 5; ++minute) {
@@ -99,6 +99,43 @@ TEST_F(MaintenanceTest, AddsAndRemovesRowsOfMinutesAndMachines) {
   Maintain();
   EXPECT_EQ(Count("minute_sum"), 0);
   EXPECT_EQ(Count("machine"), 0);
+}
+
+// Events keep the texts that they refer to, also after the day's trie was removed.
+TEST_F(MaintenanceTest, RemovesTextsWithTheLastEventsOfADay) {
+  options_.sum_age_ns = kNsPerDay;
+  options_.event_age_ns = 3 * kNsPerDay;
+  Open();
+  TestCollector collector("node-a");
+  collector.Add(clock_.Unix(), collector.Thread(1, "sampled"), collector.Stack({1}));
+  collector.Add(clock_.Unix(), collector.Event(ProcessEventKind::kStart, 7, "started"));
+  Commit(collector.Take(clock_.Unix()));
+  clock_.Advance(2 * kNsPerDay + kNsPerDay / 2);
+  Maintain();
+  EXPECT_EQ(Count("trie_chunk"), 0);
+  EXPECT_EQ(Count("process_chunk"), 0);
+  EXPECT_EQ(Count("event_chunk"), 1);
+  EXPECT_EQ(Count("string WHERE text = CAST('started' AS BLOB)"), 1);
+  EXPECT_EQ(Count("machine"), 1);
+  clock_.Advance(kNsPerDay);
+  Maintain();
+  EXPECT_EQ(Count("event_chunk"), 0);
+  EXPECT_EQ(Count("string"), 0);
+}
+
+// The writer must not use the id of a removed text again.
+TEST_F(MaintenanceTest, ATextComesBackAfterItsRemoval) {
+  options_.event_age_ns = kNsPerDay;
+  Open();
+  TestCollector collector("node-a");
+  for (int i = 0; i < 2; ++i) {
+    collector.Add(clock_.Unix(), collector.Event(ProcessEventKind::kStart, 7, "started"));
+    Commit(collector.Take(clock_.Unix()));
+    EXPECT_EQ(Count("string WHERE text = CAST('started' AS BLOB)"), 1);
+    clock_.Advance(3 * kNsPerDay);
+    Maintain();
+    EXPECT_EQ(Count("string"), 0);
+  }
 }
 
 TEST_F(MaintenanceTest, RemovesTheOldestDataAboveTheSizeLimit) {

@@ -20,6 +20,7 @@ absl::StatusOr<std::string_view> StringReader::Get(uint32_t id) {
   ASSIGN_OR_RETURN(bool row, find_.Bind(id).Step());
   if (row) {
     it->second = find_.Bytes(0);
+    bytes_ += it->second.size();
     find_.Reset();
   }
   return it->second;

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -13,17 +14,30 @@
 
 namespace tributary::store {
 
+// The names of a shard's machines, by id.
+struct MachineRow {
+  std::string node_id, host_name;
+};
+using Machines = absl::flat_hash_map<int64_t, MachineRow>;
+
 // Reads strings by their ids and caches them, so that each is read from the file once. Use it on one thread.
 class StringReader {
  public:
   // `database` must outlive the object.
   static absl::StatusOr<StringReader> Prepare(Database& database);
-  // Returns "" for an id without a row. The result stays valid until the reader is destroyed.
+  // Returns "" for an id without a row. The result stays valid until Forget, or until the reader is destroyed.
   absl::StatusOr<std::string_view> Get(uint32_t id);
+  size_t cached() const { return known_.size(); }
+  size_t cached_bytes() const { return bytes_; }  // of the texts
+  void Forget() {
+    known_.clear();
+    bytes_ = 0;
+  }
 
  private:
   Statement find_;
   absl::node_hash_map<uint32_t, std::string> known_;
+  size_t bytes_ = 0;
 };
 
 // Visits the pieces that describe processes and threads in the slots [first, last]. Starts with the piece that was

@@ -11,6 +11,7 @@
 #include "embedded/sql_shard_0006.h"
 #include "embedded/sql_shard_0007.h"
 #include "embedded/sql_shard_0008.h"
+#include "embedded/sql_shard_0009.h"
 #include "embedded/sql_store_0001.h"
 #include "reducer/sqlite/process_writer.h"
 
@@ -46,7 +47,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0005()},
                                {embedded::sql_shard_0006()},
                                {embedded::sql_shard_0007()},
-                               {embedded::sql_shard_0008()}});
+                               {embedded::sql_shard_0008()},
+                               {embedded::sql_shard_0009()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

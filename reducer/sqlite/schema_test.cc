@@ -27,6 +27,7 @@ TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
     Database old = OpenShardForWriting(path).value();
     ASSERT_TRUE(old.Execute(R"sql(
       DROP TABLE process_chunk;
+      DROP TABLE event_chunk;
       DROP TABLE sample_type;
       DELETE FROM watermark WHERE name LIKE 'next%';
       CREATE INDEX session_last_seen ON session (last_seen);
@@ -93,7 +94,9 @@ TEST_F(SchemaTest, TypesOfSchemaFourAreFound) {
   {
     Database old = OpenShardForWriting(path).value();
     ASSERT_TRUE(
-        old.Execute("DROP TABLE sample_type; ALTER TABLE session DROP COLUMN types; PRAGMA user_version = 4;").ok());
+        old.Execute("DROP TABLE event_chunk; DROP TABLE sample_type; ALTER TABLE session DROP COLUMN types; PRAGMA "
+                    "user_version = 4;")
+            .ok());
   }
   auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
   auto writer = store->OpenWriter(0).value();
@@ -123,7 +126,8 @@ TEST_F(SchemaTest, ASumAndAGaugeOfOneNameFitIntoAFileOfSchemaSeven) {
   {
     Database old = OpenShardForWriting(path).value();
     ASSERT_TRUE(
-        old.Execute("CREATE TABLE old (id INTEGER PRIMARY KEY, name BLOB, unit BLOB, machine INTEGER, last_day "
+        old.Execute("DROP TABLE event_chunk; CREATE TABLE old (id INTEGER PRIMARY KEY, name BLOB, unit BLOB, machine "
+                    "INTEGER, last_day "
                     "INTEGER, aggregation INTEGER, UNIQUE (name, unit)); INSERT INTO old SELECT * FROM "
                     "sample_type; DROP TABLE sample_type; ALTER TABLE old RENAME TO sample_type; UPDATE session "
                     "SET types = x'0161016200010b00'; PRAGMA user_version = 7;")
@@ -137,6 +141,37 @@ TEST_F(SchemaTest, ASumAndAGaugeOfOneNameFitIntoAFileOfSchemaSeven) {
   EXPECT_EQ(store->OpenReader(0).value()->SampleTypes().value().size(), 2u);
   const std::vector<NodeStatus> nodes = store->OpenReader(0).value()->Nodes().value();
   EXPECT_EQ(nodes.at(0).stored.total(), 2u);
+}
+
+// Schema 8 had no process events.
+TEST_F(SchemaTest, EventsFitIntoAFileOfSchemaEight) {
+  FakeClock clock(MonotonicNs{kNsPerSecond}, At(0));
+  Metrics metrics;
+  TestCollector collector("node-a");
+  std::string path;
+  {
+    auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+    path = store->ShardPath(0);
+    collector.Add(At(0), collector.Thread(1, "a"), collector.Stack({1}));
+    const RowBatch batch = collector.Take(At(0));
+    ASSERT_TRUE(store->OpenWriter(0).value()->Commit({&batch, 1}).ok());
+  }
+  {
+    Database old = OpenShardForWriting(path).value();
+    ASSERT_TRUE(old.Execute("DROP TABLE event_chunk; PRAGMA user_version = 8;").ok());
+  }
+  auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+  EXPECT_TRUE(store->OpenReader(0).value()->Nodes()->empty()) << "the writer has not updated the schema yet";
+  auto writer = store->OpenWriter(0).value();
+  collector.StartGeneration();
+  collector.Add(At(1), collector.Event(ProcessEventKind::kStart, 7, "sh"));
+  const RowBatch batch = collector.Take(At(1));
+  const auto outcomes = writer->Commit({&batch, 1});
+  ASSERT_TRUE(outcomes.ok()) << outcomes.status();
+  EXPECT_EQ(outcomes->at(0).sequence, 2u);
+  const std::vector<NodeStatus> nodes = store->OpenReader(0).value()->Nodes().value();
+  EXPECT_EQ(nodes.at(0).stored.total(), 1u);
+  EXPECT_EQ(nodes.at(0).stored.events(), 1u);
 }
 
 }  // namespace

@@ -83,9 +83,10 @@ absl::Status SqliteShardReader::Start(const std::string& path) {
   for (;;) {
     ASSIGN_OR_RETURN(bool row, machines.Step());
     if (!row) break;
-    machines_.emplace(machines.Int(0), Machine{std::string(machines.Bytes(1)), std::string(machines.Bytes(2))});
+    machines_.emplace(machines.Int(0), MachineRow{std::string(machines.Bytes(1)), std::string(machines.Bytes(2))});
   }
   ASSIGN_OR_RETURN(strings_, StringReader::Prepare(*database_));
+  ASSIGN_OR_RETURN(events_, EventReader::Prepare(*database_, machines_));
   return absl::OkStatus();
 }
 
@@ -468,6 +469,16 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommitted(int64_t cursor, size_t 
     cursor = statement.Int(0);
   }
   return cursor;
+}
+
+absl::Status SqliteShardReader::ScanEvents(TimeRange range, const EventVisitor& visit) {
+  return events_ ? events_->Scan(range, visit) : absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedEvents(int64_t cursor, size_t events_max,
+                                                               const EventVisitor& visit) {
+  if (!events_) return cursor;
+  return events_->ScanCommitted(cursor, events_max, visit);
 }
 
 }  // namespace tributary::store

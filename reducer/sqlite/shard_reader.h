@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "reducer/sqlite/event_reader.h"
 #include "reducer/sqlite/process_reader.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/trie_cache.h"
@@ -35,6 +36,8 @@ class SqliteShardReader : public StoreReader {
   absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) override;
   absl::Status ScanSums(TimeRange range, const SumVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) override;
+  absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) override;
+  absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
 
  private:
   SqliteShardReader(uint32_t shard, TrieCache& cache) : shard_(shard), cache_(cache) {}
@@ -64,11 +67,9 @@ class SqliteShardReader : public StoreReader {
   TrieCache& cache_;
   std::unique_ptr<Database> database_;  // null: the shard has no file
   int64_t closed_before_ = 0, raw_from_ = 0;
-  struct Machine {
-    std::string node_id, host_name;
-  };
-  absl::flat_hash_map<int64_t, Machine> machines_;
+  Machines machines_;
   std::optional<StringReader> strings_;
+  std::optional<EventReader> events_;                  // unset: there is no file
   std::optional<absl::flat_hash_set<TypeNo>> gauges_;  // set at the first use
 };
 

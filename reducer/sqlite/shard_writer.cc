@@ -37,6 +37,8 @@ absl::Status SqliteShardWriter::Prepare() {
   definitions_ = std::make_unique<DefinitionTables>(std::move(definitions));
   ASSIGN_OR_RETURN(SampleTypeTable types, SampleTypeTable::Prepare(*database_));
   types_ = std::make_unique<SampleTypeTable>(std::move(types));
+  ASSIGN_OR_RETURN(EventWriter events, EventWriter::Prepare(*database_));
+  events_ = std::make_unique<EventWriter>(std::move(events));
   ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, options_.sessions));
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, options_.maintenance));
@@ -63,6 +65,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
     sessions_->Undo();
     definitions_->Rollback();
     types_->Forget();
+    events_->Forget();
     for (DayTrie& trie : tries_) trie.Rollback();
     // Only sessions of this group can have ids of rows and nodes that were rolled back. Undo has removed these ids.
   }
@@ -80,6 +83,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(s
   }
   RETURN_IF_ERROR(WriteTries());
   RETURN_IF_ERROR(definitions_->WriteProcesses());
+  RETURN_IF_ERROR(events_->Write());
   RETURN_IF_ERROR(sessions_->WriteTouched(clock_.Unix().value));
   RETURN_IF_ERROR(transaction.Commit());
   return outcomes;
@@ -112,8 +116,9 @@ absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
   SessionTotals& totals = session.totals;
   const bool has_boot = batch.sequence != 0 && batch.source.kind == SourceKind::kSession;
   if (session.boot_ns == 0 && has_boot) RETURN_IF_ERROR(NoteBoot(session, batch.clock));
-  if (batch.sequence != 0 || !batch.samples.empty()) {
+  if (batch.sequence != 0 || !batch.samples.empty() || !batch.events.empty()) {
     RETURN_IF_ERROR(StoreSamples(session, batch));
+    RETURN_IF_ERROR(StoreEvents(session, batch));
     ++tally_.batches;
   }
   totals.Account(batch);
@@ -165,8 +170,8 @@ absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& sender, const Cl
   return nullptr;
 }
 
-// Returns false if the definitions do not continue the held ones, or if the samples refer to an undefined one. The
-// collector must then send a new dictionary.
+// Returns false if the definitions do not continue the held ones, or if a sample or event refers to an undefined one.
+// The collector must then send a new dictionary.
 bool SqliteShardWriter::TakeDefinitions(Session& session, const RowBatch& batch) {
   const bool starts = batch.before == DictionaryCounts();
   if (batch.generation == 0) {
@@ -188,6 +193,7 @@ bool SqliteShardWriter::TakeDefinitions(Session& session, const RowBatch& batch)
   const DictionaryCounts before = session.dictionary->counts();
   bool ok = session.dictionary->Append(batch.definitions);
   for (const Sample& sample : batch.samples) ok = ok && session.dictionary->Defines(sample);
+  for (const ProcessEvent& event : batch.events) ok = ok && session.dictionary->Defines(event);
   if (!ok) session.dictionary->Truncate(before);
   return ok;
 }
@@ -247,6 +253,37 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
   };
   if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
   return WriteChunks(session, rows);
+}
+
+// Only processes with samples get a row, so an event contains the description of its process.
+absl::Status SqliteShardWriter::StoreEvents(Session& session, const RowBatch& batch) {
+  const SampleTimes times(batch.clock, clock_.Unix().value);
+  for (const ProcessEvent& event : batch.events) {
+    bool clamped = false;
+    StoredEvent row{.time_ns = times.ToUnixNs(event.time, &clamped),
+                    .kind = event.kind,
+                    .pid = event.pid.value,
+                    .parent = event.parent.value,
+                    .start_time_ns = event.start_time_ns,
+                    .uid = event.uid,
+                    .events = event.events,
+                    .processes = event.processes,
+                    .end = event.has_end() ? event.end : ProcessEnd{}};
+    const Day day = DayOf(UnixNs{row.time_ns});
+    const std::pair<StringRef, uint32_t*> texts[] = {{event.name, &row.name},
+                                                     {event.executable_path, &row.executable_path},
+                                                     {event.container_id, &row.container_id},
+                                                     {event.cgroup_path, &row.cgroup_path}};
+    for (const auto& [ref, id] : texts) {
+      if (ref.value == 0) continue;
+      ASSIGN_OR_RETURN(*id, definitions_->String(*session.dictionary, ref, day));
+    }
+    events_->Add(session.machine, row);
+    if (clamped) ++tally_.clamped_times;
+    session.totals.stored.AddEvents(event.events);
+    tally_.events += event.events;
+  }
+  return absl::OkStatus();
 }
 
 void SqliteShardWriter::CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples) {

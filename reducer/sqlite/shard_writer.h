@@ -12,6 +12,7 @@
 #include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/day_trie.h"
 #include "reducer/sqlite/definition_tables.h"
+#include "reducer/sqlite/event_writer.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/session_table.h"
@@ -62,6 +63,7 @@ class SqliteShardWriter : public ShardWriter {
   absl::StatusOr<Session*> FindClosed(Session& sender, const ClosedSession& closed, bool may_be_new);
   bool TakeDefinitions(Session& session, const RowBatch& batch);
   absl::Status StoreSamples(Session& session, const RowBatch& batch);
+  absl::Status StoreEvents(Session& session, const RowBatch& batch);
   void CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples);
   absl::StatusOr<Typed> Map(Session& session, const Sample& sample, TypeNo type, int64_t time_ns);
   absl::StatusOr<uint32_t> MapNode(Session& session, NodeRef ref, Day day);
@@ -75,6 +77,7 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<Database> database_;  // on the heap: statements and tables borrow it
   std::unique_ptr<DefinitionTables> definitions_;
   std::unique_ptr<SampleTypeTable> types_;
+  std::unique_ptr<EventWriter> events_;
   std::unique_ptr<SessionTable> sessions_;
   std::unique_ptr<Maintenance> maintenance_;
   Statement put_samples_, put_sums_, put_trie_, find_trie_;

@@ -5,17 +5,19 @@
 namespace tributary::store {
 namespace {
 
-bool IsBuiltIn(const SampleTypeInfo& type) {
-  return std::any_of(kSampleTypes.begin(), kSampleTypes.end(), [&](const SampleTypeRow& row) {
-    return row.name == type.name && row.unit == type.unit && row.aggregation == type.aggregation;
-  });
+// Returns true if the type always keeps its name. The default value is the key of process events.
+bool IsUnlimited(const SampleTypeInfo& type) {
+  return type == kUndefinedType || type == SampleTypeInfo{} ||
+         std::any_of(kSampleTypes.begin(), kSampleTypes.end(), [&](const SampleTypeRow& row) {
+           return row.name == type.name && row.unit == type.unit && row.aggregation == type.aggregation;
+         });
 }
 
 }  // namespace
 
 void BoundedTypes::Keep(const NamedSampleCounts& counts) {
   for (const auto& [type, samples] : counts.parts()) {
-    if (type != kUndefinedType && !IsBuiltIn(type)) kept_.insert(type);
+    if (!IsUnlimited(type)) kept_.insert(type);
   }
 }
 
@@ -25,7 +27,7 @@ void BoundedTypes::Keep(const NamedAccounting& accounting) {
 }
 
 const SampleTypeInfo& BoundedTypes::Bound(const SampleTypeInfo& type) {
-  if (type == kUndefinedType || IsBuiltIn(type) || kept_.contains(type)) return type;
+  if (IsUnlimited(type) || kept_.contains(type)) return type;
   if (kept_.size() >= types_max_) return kUndefinedType;
   return *kept_.insert(type).first;
 }

@@ -8,9 +8,9 @@
 namespace tributary::store {
 
 // Limits how many sample types a list of totals distinguishes, because senders may invent types without limit. Built-in
-// types and the first `types_max` other types keep their names. Samples of all other types count as kUndefinedType. Use
-// one object for all totals of a session: then the same types keep their names in all of them, and captured = stored +
-// lost holds for each type. Use an object on one thread.
+// types, process events and the first `types_max` other types keep their names. Samples of all other types count as
+// kUndefinedType. Use one object for all totals of a session: then the same types keep their names in all of them, and
+// captured = stored + lost holds for each type. Use an object on one thread.
 class BoundedTypes {
  public:
   explicit BoundedTypes(size_t types_max = kSampleTypesMax) : types_max_(types_max) {}
@@ -26,7 +26,7 @@ class BoundedTypes {
 
  private:
   const size_t types_max_;
-  std::set<SampleTypeInfo> kept_;  // neither kUndefinedType nor built-in types
+  std::set<SampleTypeInfo> kept_;  // neither kUndefinedType, nor built-in types, nor the key of process events
 };
 
 }  // namespace tributary::store

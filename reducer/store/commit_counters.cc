@@ -6,6 +6,8 @@ namespace tributary::store {
 
 CommitCounters::CommitCounters(Metrics& metrics)
     : samples_(metrics.AddCounter("tributary_reducer_committed_samples_total", "Samples that were stored durably")),
+      events_(metrics.AddCounter("tributary_reducer_committed_events_total",
+                                 "Process events that were stored durably; a sum of events counts as all its events")),
       batches_(metrics.AddCounter("tributary_reducer_committed_batches_total", "Batches that were stored durably")),
       duplicates_(metrics.AddCounter("tributary_reducer_duplicate_batches_total",
                                      "Batches that a collector sent again, although they were already stored; they are "
@@ -15,7 +17,8 @@ CommitCounters::CommitCounters(Metrics& metrics)
                                           "missing; collectors send them again")),
       clamped_times_(
           metrics.AddCounter("tributary_reducer_clamped_times_total",
-                             "Samples with an impossible time; they were stored with the time of their batch")),
+                             "Samples and process events with an impossible time; they were stored with the time of "
+                             "their batch")),
       cut_stacks_(
           metrics.AddCounter("tributary_reducer_cut_stacks_total",
                              "Samples whose stack was cut, because the shard's tree of stacks for the sample's day was "
@@ -47,6 +50,7 @@ CommitCounters::CommitCounters(Metrics& metrics)
 
 void CommitCounters::Add(const CommitTally& tally) {
   samples_.Add(tally.samples);
+  events_.Add(tally.events);
   batches_.Add(tally.batches);
   duplicates_.Add(tally.duplicates);
   need_dictionary_.Add(tally.need_dictionary);

@@ -25,6 +25,24 @@ void Append(const MemoryShard::Sample& sample, SampleColumns* columns) {
   columns->attributes.push_back(sample.attributes);
 }
 
+ProcessEventRow RowOf(const MemoryShard::Event& event) {
+  return {.kind = event.kind,
+          .time = event.time,
+          .node_id = event.node_id,
+          .host_name = event.host_name,
+          .pid = event.pid,
+          .parent = event.parent,
+          .start_time_ns = event.start_time_ns,
+          .uid = event.uid,
+          .name = event.name,
+          .executable_path = event.executable_path,
+          .container_id = event.container_id,
+          .cgroup_path = event.cgroup_path,
+          .events = event.events,
+          .processes = event.processes,
+          .end = event.end};
+}
+
 void AddTo(const MemoryShard::Session& session, NodeStatus* node) {
   if (session.last_seen >= node->last_seen) {
     node->last_seen = session.last_seen;
@@ -190,6 +208,31 @@ absl::StatusOr<int64_t> MemoryReader::ScanCommitted(int64_t cursor, size_t sampl
     SampleColumns columns{.node_id = sample.node_id, .type = sample.type, .day = DayOf(sample.time)};
     Append(sample, &columns);
     RETURN_IF_ERROR(visit(columns));
+    ++visited;
+    cursor = no;
+  }
+  return cursor;
+}
+
+absl::Status MemoryReader::ScanEvents(TimeRange range, const EventVisitor& visit) {
+  RETURN_IF_ERROR(shard_.Check());
+  for (const MemoryShard::Event& event : shard_.events) {
+    if (IsIn(event.time, range)) RETURN_IF_ERROR(visit(RowOf(event)));
+  }
+  return absl::OkStatus();
+}
+
+// Each chunk has one event, as in ScanCommitted.
+absl::StatusOr<int64_t> MemoryReader::ScanCommittedEvents(int64_t cursor, size_t events_max,
+                                                          const EventVisitor& visit) {
+  RETURN_IF_ERROR(shard_.Check());
+  if (cursor > std::max(shard_.last_event, static_cast<int64_t>(shard_.events.size()))) cursor = 0;
+  size_t visited = 0;
+  for (size_t i = 0; i < shard_.events.size() && visited < events_max; ++i) {
+    const MemoryShard::Event& event = shard_.events[i];
+    const int64_t no = event.no != 0 ? event.no : static_cast<int64_t>(i) + 1;
+    if (no <= cursor) continue;
+    RETURN_IF_ERROR(visit(RowOf(event)));
     ++visited;
     cursor = no;
   }

@@ -29,6 +29,8 @@ class MemoryReader : public StoreReader {
   absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) override;
   absl::Status ScanSums(TimeRange range, const SumVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) override;
+  absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) override;
+  absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
 
  private:
   static constexpr size_t kChunkSamples = 7;

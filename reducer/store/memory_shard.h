@@ -35,6 +35,19 @@ struct MemoryShard {
     int64_t no = 0;  // order of commits, from 1; 0: a test added it directly, and its index in `samples` is its order
   };
 
+  struct Event {
+    ProcessEventKind kind = ProcessEventKind::kStart;
+    UnixNs time;
+    std::string node_id = "node-1", host_name = "host-1";
+    Pid pid, parent;
+    int64_t start_time_ns = 0;
+    uint32_t uid = 0;
+    std::string name, executable_path, container_id, cgroup_path;
+    uint32_t events = 1, processes = 1;
+    ProcessEnd end;
+    int64_t no = 0;  // as in Sample
+  };
+
   // The row of a source of samples. There is also a row for each session that has sent nothing itself, but that another
   // session has reported as ended.
   struct Session {
@@ -58,7 +71,8 @@ struct MemoryShard {
   std::vector<std::string> texts = {""};        // index: StringId
   std::map<Day, Trie> tries;
   std::vector<Sample> samples;
-  int64_t last_sample = 0;  // the last number given
+  std::vector<Event> events;
+  int64_t last_sample = 0, last_event = 0;  // the last numbers given
   uint32_t last_process = 0, last_thread = 0;
   UnixNs closed_until{0};                    // earlier minutes are closed: their samples may expire
   UnixNs raw_expired_until{INT64_MIN};       // earlier samples count only in sums

@@ -55,7 +55,9 @@ absl::StatusOr<std::unique_ptr<StoreReader>> MemoryStore::OpenReader(uint32_t sh
 uint64_t MemoryStore::disk_bytes() const {
   const std::lock_guard lock(data_->mutex);
   uint64_t bytes = sizeof(MemoryData);
-  for (const MemoryShard& shard : data_->shards) bytes += shard.samples.size() * sizeof(MemoryShard::Sample);
+  for (const MemoryShard& shard : data_->shards) {
+    bytes += shard.samples.size() * sizeof(MemoryShard::Sample) + shard.events.size() * sizeof(MemoryShard::Event);
+  }
   return bytes;
 }
 

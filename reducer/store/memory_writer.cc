@@ -13,6 +13,13 @@ constexpr uint32_t kUnknownClosedMax = 64;  // limit of unknown sessions that a 
 
 UnixNs StartOfMinute(int64_t minute) { return UnixNs{minute * kNsPerMinute}; }
 
+template <typename Rows>
+UnixNs OldestOf(const Rows& rows) {
+  UnixNs oldest{INT64_MAX};
+  for (const auto& row : rows) oldest = std::min(oldest, row.time);
+  return oldest;
+}
+
 }  // namespace
 
 MemoryWriter::MemoryWriter(MemoryShard& shard, std::mutex& mutex, const StoreOptions& options, const Clock& clock,
@@ -70,7 +77,7 @@ ShardWriter::Outcome MemoryWriter::Apply(const RowBatch& batch) {
   return {session.totals.durable_sequence, false};
 }
 
-// Returns false if the definitions do not continue the held ones, or if the samples refer to an undefined one.
+// Returns false if the definitions do not continue the held ones, or if a sample or event refers to an undefined one.
 bool MemoryWriter::TakeDefinitions(Live& live, const RowBatch& batch) {
   if (batch.generation == 0) {
     live.dictionary = std::make_unique<SessionDictionary>(0);
@@ -90,6 +97,7 @@ bool MemoryWriter::TakeDefinitions(Live& live, const RowBatch& batch) {
   if (batch.before != before) return false;
   bool ok = live.dictionary->Append(batch.definitions);
   for (const Sample& sample : batch.samples) ok = ok && live.dictionary->Defines(sample);
+  for (const ProcessEvent& event : batch.events) ok = ok && live.dictionary->Defines(event);
   if (!ok) live.dictionary->Truncate(before);
   return ok;
 }
@@ -97,8 +105,9 @@ bool MemoryWriter::TakeDefinitions(Live& live, const RowBatch& batch) {
 void MemoryWriter::Store(Session& session, Live& live, const RowBatch& batch) {
   const bool has_boot = batch.sequence != 0 && batch.source.kind == SourceKind::kSession;
   if (session.boot_ns == 0 && has_boot) NoteBoot(session, batch.clock);
-  if (batch.sequence != 0 || !batch.samples.empty()) {
+  if (batch.sequence != 0 || !batch.samples.empty() || !batch.events.empty()) {
     StoreSamples(session, *live.dictionary, batch);
+    StoreEvents(session, *live.dictionary, batch);
     ++tally_.batches;
   }
   session.totals.Account(batch);
@@ -207,6 +216,36 @@ void MemoryWriter::StoreSample(Session& session, SessionDictionary& dictionary, 
   tally_.endings[static_cast<size_t>(row.ending)] += row.count;
   tally_.samples += row.count;
   shard_.samples.push_back(std::move(row));
+}
+
+void MemoryWriter::StoreEvents(Session& session, const SessionDictionary& dictionary, const RowBatch& batch) {
+  const SampleTimes times(batch.clock, clock_.Unix().value);
+  auto text = [&](StringRef string) { return std::string(dictionary.string(string)); };
+  const auto first = static_cast<ptrdiff_t>(shard_.events.size());
+  for (const ProcessEvent& event : batch.events) {
+    bool clamped = false;
+    shard_.events.push_back({.kind = event.kind,
+                             .time = UnixNs{times.ToUnixNs(event.time, &clamped)},
+                             .node_id = session.node_id,
+                             .host_name = shard_.machines[session.node_id].host_name,
+                             .pid = event.pid,
+                             .parent = event.parent,
+                             .start_time_ns = event.start_time_ns,
+                             .uid = event.uid,
+                             .name = text(event.name),
+                             .executable_path = text(event.executable_path),
+                             .container_id = text(event.container_id),
+                             .cgroup_path = text(event.cgroup_path),
+                             .events = event.events,
+                             .processes = event.processes,
+                             .end = event.has_end() ? event.end : ProcessEnd{}});
+    if (clamped) ++tally_.clamped_times;
+    session.totals.stored.AddEvents(event.events);
+    tally_.events += event.events;
+  }
+  std::stable_sort(shard_.events.begin() + first, shard_.events.end(),
+                   [](const auto& a, const auto& b) { return a.time < b.time; });
+  for (auto at = shard_.events.begin() + first; at != shard_.events.end(); ++at) at->no = ++shard_.last_event;
 }
 
 TypeNo MemoryWriter::FindType(const SampleTypeInfo& info, const std::string& node_id) {
@@ -342,17 +381,21 @@ absl::Status MemoryWriter::Maintain(UnixNs now) {
   const UnixNs raw_before = StartOfMinute(MinuteOf(UnixNs{now.value - options_.raw_age_ns}));
   shard_.raw_expired_until = std::max(shard_.raw_expired_until, std::min(raw_before, shard_.closed_until));
   UnixNs before = StartOfMinute(MinuteOf(UnixNs{now.value - options_.sum_age_ns}));
-  if (shard_.samples.size() * sizeof(MemoryShard::Sample) > options_.bytes_max / std::max(options_.shards, 1u)) {
-    const auto oldest = std::min_element(shard_.samples.begin(), shard_.samples.end(),
-                                         [](const auto& a, const auto& b) { return a.time < b.time; });
-    before = std::max(before, StartOfMinute(MinuteOf(oldest->time) + 60));
+  UnixNs events_before = StartOf(SlotOf(UnixNs{now.value - options_.event_age_ns}));
+  const uint64_t bytes =
+      shard_.samples.size() * sizeof(MemoryShard::Sample) + shard_.events.size() * sizeof(MemoryShard::Event);
+  if (bytes > options_.bytes_max / std::max(options_.shards, 1u)) {
+    const UnixNs step = StartOfMinute(MinuteOf(std::min(OldestOf(shard_.samples), OldestOf(shard_.events))) + 60);
+    before = std::max(before, step);
+    events_before = std::max(events_before, StartOf(SlotOf(std::min(step, shard_.closed_until))));
   }
   before = std::min(before, shard_.closed_until);
+  std::erase_if(shard_.events, [&](const MemoryShard::Event& event) { return event.time < events_before; });
   if (std::erase_if(shard_.samples, [&](const MemoryShard::Sample& sample) { return sample.time < before; }) > 0) {
     ForgetUnused();
   }
   // Sessions stay a day longer than the data: samples may be an hour ahead of their session's last batch.
-  const UnixNs unseen_since{now.value - options_.sum_age_ns - kNsPerDay};
+  const UnixNs unseen_since{now.value - std::max(options_.sum_age_ns, options_.event_age_ns) - kNsPerDay};
   std::erase_if(shard_.sessions, [&](const auto& session) {
     if (session.second.last_seen >= unseen_since) return false;
     live_.erase(session.first);

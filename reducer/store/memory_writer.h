@@ -47,6 +47,7 @@ class MemoryWriter : public ShardWriter {
   Session* FindClosed(const Source& source, Session& sender, Live& live, bool may_be_new);
   void StoreSamples(Session& session, SessionDictionary& dictionary, const RowBatch& batch);
   void StoreSample(Session& session, SessionDictionary& dictionary, const Sample& sample, MemoryShard::Sample row);
+  void StoreEvents(Session& session, const SessionDictionary& dictionary, const RowBatch& batch);
   TypeNo FindType(const SampleTypeInfo& info, const std::string& node_id);
   NodeNo MapNode(SessionDictionary& dictionary, NodeRef ref, Day day);
   ExecutableNo MapExecutable(SessionDictionary& dictionary, ExecutableRef ref);

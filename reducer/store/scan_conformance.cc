@@ -113,7 +113,7 @@ TEST_P(ScanConformance, SumsOutliveRawColumnsAndStillTileRanges) {
 }
 
 TEST_P(ScanConformance, SessionsAreRemovedAfterTheirData) {
-  options_.sum_age_ns = 2 * kNsPerDay;
+  options_.sum_age_ns = options_.event_age_ns = 2 * kNsPerDay;
   Reopen();
   TestCollector collector("node-a");
   collector.Add(clock_.Unix(), collector.Thread(1, "a"), collector.Stack({1}));

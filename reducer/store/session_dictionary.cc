@@ -164,6 +164,12 @@ bool SessionDictionary::Defines(const Sample& sample) const {
          sample.attributes.value < tables_.strings.size();
 }
 
+bool SessionDictionary::Defines(const ProcessEvent& event) const {
+  const size_t strings = tables_.strings.size();
+  return event.name.value < strings && event.executable_path.value < strings && event.container_id.value < strings &&
+         event.cgroup_path.value < strings;
+}
+
 SessionDictionary::DayIds& SessionDictionary::IdsOfDay(Day day) {
   auto it = std::find_if(days_.begin(), days_.end(), [&](const DayIds& ids) { return ids.day == day; });
   if (it != days_.end()) {

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "profile/definitions.h"
 #include "profile/eviction.h"
+#include "profile/process_event.h"
 #include "reducer/store/store.h"
 #include "reducer/store/store_times.h"
 
@@ -48,8 +49,9 @@ class SessionDictionary {
   // learns the process's attributes late.
   ProcessRef NewestProcess(ProcessRef ref);
   const Thread& thread(ThreadRef ref) const { return tables_.threads[ref.value]; }
-  // Returns true if all references of the sample are defined.
+  // Return true if all references of the sample or the event are defined.
   bool Defines(const Sample& sample) const;
+  bool Defines(const ProcessEvent& event) const;
 
   // The store id of a definition (0: none yet), and the latest day on which its row was marked as used.
   struct StoreId {

@@ -48,7 +48,7 @@ BoundedTypes SessionTotals::Types() const {
 SampleTypeInfo NameOf(const RowBatch& batch, SampleType type) {
   if (static_cast<uint8_t>(type) > kSampleTypesUndefinedMax) {
     for (const SampleTypeDefinition& defined : batch.sample_types) {
-      if (defined.type == type) return defined.info;
+      if (defined.type == type && defined.info != SampleTypeInfo{}) return defined.info;
     }
   }
   const SampleTypeRow* built_in = FindSampleType(type);
@@ -57,7 +57,9 @@ SampleTypeInfo NameOf(const RowBatch& batch, SampleType type) {
 
 NamedSampleCounts Named(const RowBatch& batch, const SampleCounts& counts) {
   NamedSampleCounts named = counts.cpu();
-  for (const auto& [type, samples] : counts.parts()) named.Add(NameOf(batch, type), samples);
+  for (const auto& [type, records] : counts.parts()) {
+    named.Add(type == SampleType::kProcessEvent ? SampleTypeInfo{} : NameOf(batch, type), records);
+  }
   return named;
 }
 

@@ -40,7 +40,7 @@ struct SessionTotals {
 };
 
 // Returns the sample type that the number `type` stands for in this batch. Returns kUndefinedType if neither the batch
-// nor this release defines the number.
+// nor this release defines the number. So the result is never SampleTypeInfo{}, the key of process events.
 SampleTypeInfo NameOf(const RowBatch& batch, SampleType type);
 // Replaces the batch's type numbers in `counts` by type names.
 NamedSampleCounts Named(const RowBatch& batch, const SampleCounts& counts);

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/types.h"
 #include "profile/model.h"
+#include "profile/process_event.h"
 #include "profile/row_batch.h"
 
 // The interface of a store of samples. It has a side for writing and a side for reading. Each shard's store-writer
@@ -158,6 +159,21 @@ struct SumColumns {
   std::vector<uint64_t> counts;
 };
 
+// A stored process event. The texts are valid only while the visitor runs.
+struct ProcessEventRow {
+  ProcessEventKind kind = ProcessEventKind::kStart;
+  UnixNs time;
+  std::string_view node_id, host_name;
+  Pid pid, parent;
+  int64_t start_time_ns = 0;  // of CLOCK_BOOTTIME, as in ProcessKey; 0: a sum
+  uint32_t uid = 0;
+  std::string_view name, executable_path, container_id, cgroup_path;
+  uint32_t events = 1;     // as in ProcessEvent
+  uint32_t processes = 1;  // as in ProcessEvent
+  ProcessEnd end;          // of an exit or a sum
+};
+
+using EventVisitor = std::function<absl::Status(const ProcessEventRow&)>;
 using SampleVisitor = std::function<absl::Status(const SampleColumns&)>;
 using ProcessVisitor = std::function<absl::Status(const ProcessRow&)>;
 using SumVisitor = std::function<absl::Status(const SumColumns&)>;
@@ -202,6 +218,13 @@ class StoreReader {
   // times of their samples. Stops after the chunk that reaches `samples_max` samples. Returns the new cursor. For
   // exporters.
   virtual absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) = 0;
+
+  // Visits the process events with a time in the range, chunk by chunk. The order is not defined. If `visit` returns an
+  // error, the scan stops and returns this error. A caller that wants only the newest events asks slot by slot
+  // (store_times.h): a slot is the unit in which events are indexed.
+  virtual absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) = 0;
+  // As ScanCommitted, for process events, with a cursor of its own. Within a chunk, events are in order of time.
+  virtual absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) = 0;
 };
 
 // Stores each exporter's position in a shard, together with the samples. An exporter saves its cursor after it has sent
@@ -226,11 +249,12 @@ constexpr uint32_t kBuiltInTypesMax = 255;       // numbers up to here are for b
 
 // Options for all kinds of stores.
 struct StoreOptions {
-  uint32_t shards = 1;                 // shards to write; data that earlier runs wrote to more shards stay readable
-  int64_t raw_age_ns = kNsPerDay;      // maximum age of single samples, each with its time stamp
-  int64_t sum_age_ns = 7 * kNsPerDay;  // maximum age of minute sums
-  uint64_t bytes_max = 10ull << 30;    // limit of all shards' data: the oldest data are removed first
-  size_t sessions_max = 16'384;        // sessions with a dictionary in memory, per shard
+  uint32_t shards = 1;                   // shards to write; data that earlier runs wrote to more shards stay readable
+  int64_t raw_age_ns = kNsPerDay;        // maximum age of single samples, each with its time stamp
+  int64_t sum_age_ns = 7 * kNsPerDay;    // maximum age of minute sums
+  int64_t event_age_ns = 7 * kNsPerDay;  // maximum age of process events
+  uint64_t bytes_max = 10ull << 30;      // limit of all shards' data: the oldest data are removed first
+  size_t sessions_max = 16'384;          // sessions with a dictionary in memory, per shard
   size_t dictionary_bytes_max = 1u << 30;
   uint32_t nodes_per_day_max = 8u << 20;
 };

@@ -119,6 +119,15 @@ class GaugeConformance : public StoreConformanceTest {
   using MinuteSums = std::map<std::pair<int64_t, uint32_t>, std::pair<uint64_t, uint64_t>>;
   MinuteSums Minutes(TimeRange range = kAlways);
 };
+class EventConformance : public StoreConformanceTest {
+ protected:
+  // Describes each event of the range in one line, sorted by time.
+  std::vector<std::string> Events(TimeRange range = kAlways);
+  // Returns the names of the processes of the events that were committed after `*cursor`, and moves the cursor.
+  std::vector<std::string> Committed(int64_t* cursor, size_t events_max);
+  NamedAccounting Accounting() { return Reader()->Nodes()->at(0).accounting; }
+  NamedSampleCounts Stored() { return Reader()->Nodes()->at(0).stored; }
+};
 class ProcessConformance : public StoreConformanceTest {};
 class TrieConformance : public StoreConformanceTest {};
 class ScanConformance : public StoreConformanceTest {};
@@ -130,6 +139,7 @@ class ShardConformance : public StoreConformanceTest {};
   INSTANTIATE_TEST_SUITE_P(name, ClosedSessionConformance,                                                          \
                            testing::Values(::tributary::store::MakeStoreBackend(make)));                            \
   INSTANTIATE_TEST_SUITE_P(name, GaugeConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
+  INSTANTIATE_TEST_SUITE_P(name, EventConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
   INSTANTIATE_TEST_SUITE_P(name, ProcessConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));  \
   INSTANTIATE_TEST_SUITE_P(name, TrieConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
   INSTANTIATE_TEST_SUITE_P(name, ScanConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \

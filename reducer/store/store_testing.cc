@@ -49,9 +49,26 @@ void TestCollector::Add(UnixNs time, ThreadRef thread, NodeRef node, uint64_t va
   accounting_.captured += 1;
 }
 
-void TestCollector::Lose(LossReason reason, uint64_t samples) {
-  accounting_.captured += samples;
-  accounting_.LostFor(reason) += samples;
+void TestCollector::Add(UnixNs time, ProcessEvent event) {
+  event.time = Monotonic(time);
+  events_.push_back(event);
+  accounting_.captured.AddEvents(event.events);
+}
+
+void TestCollector::Lose(LossReason reason, const SampleCounts& records) {
+  accounting_.captured += records;
+  accounting_.LostFor(reason) += records;
+}
+
+ProcessEvent TestCollector::Event(ProcessEventKind kind, int pid, std::string_view name) {
+  return {.kind = kind,
+          .pid = Pid{pid},
+          .parent = Pid{1},
+          .start_time_ns = pid * 1000,
+          .name = dictionary_->InternString(name),
+          .executable_path = dictionary_->InternString("/bin/" + std::string(name)),
+          .container_id = dictionary_->InternString("c0ffee"),
+          .cgroup_path = dictionary_->InternString("/docker/c0ffee")};
 }
 
 RowBatch TestCollector::Take(UnixNs closed) {
@@ -65,6 +82,7 @@ RowBatch TestCollector::Take(UnixNs closed) {
   pending.clock = {Monotonic(closed), closed};
   pending.accounting = accounting_;
   pending.samples = std::exchange(samples_, {});
+  pending.events = std::exchange(events_, {});
   sent_ = dictionary_->counts();
   return pending;
 }

@@ -24,9 +24,12 @@ class TestCollector {
   // Returns a stack of native frames with these addresses in one executable. The address of the outermost frame comes
   // first.
   NodeRef Stack(const std::vector<uint64_t>& addresses);
-  // Add samples or losses to the next batch.
+  // Add samples, events or losses to the next batch.
   void Add(UnixNs time, ThreadRef thread, NodeRef node, uint64_t value = 52'631'579, Ending ending = Ending::kComplete);
-  void Lose(LossReason reason, uint64_t samples);
+  void Add(UnixNs time, ProcessEvent event);
+  void Lose(LossReason reason, const SampleCounts& records);
+  // Returns a start, exec or exit of the process `pid`, which runs /bin/`name` in the container c0ffee.
+  ProcessEvent Event(ProcessEventKind kind, int pid, std::string_view name);
 
   // Returns a batch with everything that was added since the last call. It contains the definitions that were not in
   // earlier batches of the generation.
@@ -54,6 +57,7 @@ class TestCollector {
   uint64_t sequence_ = 0;
   Accounting accounting_;
   std::vector<Sample> samples_;
+  std::vector<ProcessEvent> events_;
 };
 
 // Sums over all nodes of a shard.

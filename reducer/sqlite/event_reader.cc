@@ -1,0 +1,85 @@
+#include "reducer/sqlite/event_reader.h"
+
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+#include "reducer/sqlite/column_codec.h"
+#include "reducer/store/store_times.h"
+
+namespace tributary::store {
+namespace {
+
+// Events of a week may have millions of different texts, so the texts of events are not kept for the whole scan.
+constexpr size_t kTextsMax = 65'536;
+constexpr size_t kTextBytesMax = 16u << 20;
+constexpr TimeRange kAllTimes{UnixNs{INT64_MIN}, UnixNs{INT64_MAX}};
+
+}  // namespace
+
+absl::StatusOr<EventReader> EventReader::Prepare(Database& database, const Machines& machines) {
+  ASSIGN_OR_RETURN(StringReader strings, StringReader::Prepare(database));
+  return EventReader(database, machines, std::move(strings));
+}
+
+absl::Status EventReader::Visit(const Statement& row, int machine_column, TimeRange range, const EventVisitor& visit) {
+  const absl::StatusOr<std::string> raw = UnpackColumns(row.Bytes(machine_column + 2), row.Int(machine_column + 1));
+  RETURN_IF_ERROR(row.InFile(raw.ok() ? DecodeEvents(*raw, &events_) : raw.status()));
+  const auto machine = machines_->find(row.Int(machine_column));
+  ProcessEventRow out;
+  if (machine != machines_->end()) {
+    out.node_id = machine->second.node_id;
+    out.host_name = machine->second.host_name;
+  }
+  for (const StoredEvent& event : events_) {
+    out.time = UnixNs{event.time_ns};
+    if (out.time < range.from || out.time >= range.to) continue;
+    // The texts of one event must stay valid. One chunk alone may have 1 GiB of texts, if a node sends nonsense.
+    if (strings_.cached() > kTextsMax || strings_.cached_bytes() > kTextBytesMax) strings_.Forget();
+    out.kind = event.kind;
+    out.pid = Pid{event.pid};
+    out.parent = Pid{event.parent};
+    out.start_time_ns = event.start_time_ns;
+    out.uid = event.uid;
+    ASSIGN_OR_RETURN(out.name, strings_.Get(event.name));
+    ASSIGN_OR_RETURN(out.executable_path, strings_.Get(event.executable_path));
+    ASSIGN_OR_RETURN(out.container_id, strings_.Get(event.container_id));
+    ASSIGN_OR_RETURN(out.cgroup_path, strings_.Get(event.cgroup_path));
+    out.events = event.events;
+    out.processes = event.processes;
+    out.end = event.end;
+    RETURN_IF_ERROR(visit(out));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EventReader::Scan(TimeRange range, const EventVisitor& visit) {
+  if (range.from >= range.to) return absl::OkStatus();
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT machine, raw_bytes, columns FROM event_chunk WHERE "
+                                                           "slot BETWEEN ? AND ? ORDER BY slot, machine, id"));
+  statement.Bind(SlotOf(range.from).value, SlotOf(UnixNs{range.to.value - 1}).value);
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return absl::OkStatus();
+    RETURN_IF_ERROR(Visit(statement, 0, range, visit));
+  }
+}
+
+absl::StatusOr<int64_t> EventReader::ScanCommitted(int64_t cursor, size_t events_max, const EventVisitor& visit) {
+  absl::StatusOr<int64_t> newest = database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'event_chunk'");
+  // The cursor is from before the file was replaced by an empty one: start over.
+  if (cursor > newest.value_or(0)) cursor = 0;
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT id, machine, raw_bytes, columns FROM event_chunk "
+                                                           "WHERE id > ? ORDER BY id"));
+  statement.Bind(cursor);
+  for (size_t events = 0; events < events_max;) {
+    ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) break;
+    RETURN_IF_ERROR(Visit(statement, 1, kAllTimes, visit));
+    events += events_.size();
+    cursor = statement.Int(0);
+  }
+  return cursor;
+}
+
+}  // namespace tributary::store

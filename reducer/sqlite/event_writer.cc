@@ -1,0 +1,34 @@
+#include "reducer/sqlite/event_writer.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/status.h"
+#include "reducer/sqlite/column_codec.h"
+
+namespace tributary::store {
+
+absl::StatusOr<EventWriter> EventWriter::Prepare(Database& database) {
+  EventWriter writer;
+  ASSIGN_OR_RETURN(writer.put_, database.Prepare("INSERT INTO event_chunk (slot, machine, events, raw_bytes, columns) "
+                                                 "VALUES (?, ?, ?, ?, ?)"));
+  return writer;
+}
+
+absl::Status EventWriter::Write() {
+  for (auto& [key, events] : pending_) {
+    const auto& [slot, machine] = key;
+    std::stable_sort(events.begin(), events.end(),
+                     [](const StoredEvent& a, const StoredEvent& b) { return a.time_ns < b.time_ns; });
+    for (std::span<const StoredEvent> rest(events); !rest.empty();) {
+      const std::span<const StoredEvent> chunk = rest.first(std::min(rest.size(), kEventsPerChunkMax));
+      rest = rest.subspan(chunk.size());
+      const PackedColumns packed = PackColumns(EncodeEvents(chunk));
+      RETURN_IF_ERROR(put_.Bind(slot.value, machine, chunk.size(), packed.raw_bytes, packed.bytes).Run());
+    }
+  }
+  pending_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace tributary::store
