@@ -46,6 +46,7 @@ struct StatusAnswer {
   uint64_t uptime_s = 0;
   Totals total;
   std::vector<TypeTotals> types;  // they add up to `total`; empty: all samples are of type cpu
+  Totals process_events;          // not part of `total`; an older reducer has none
   Counts stack_health;
   std::vector<Node> nodes;
   std::vector<Cluster> clusters;
@@ -116,6 +117,40 @@ struct RolloutsAnswer {
   Measure measure;
   std::vector<Rollout> rollouts;  // the newest first
   bool truncated = false;
+};
+
+struct EventsAnswer {
+  struct Event {
+    uint64_t at_ms = 0;
+    std::string kind, host, node_id;
+    int64_t pid = 0;
+    std::string name, executable, executable_path;
+    std::string container_id, container, pod, name_space, unit;
+    // The rest is for kind exit and sum.
+    uint64_t exit_code = 0, signal = 0;
+    std::string signal_name;
+    bool core_dumped = false, oom_killed = false;
+    uint64_t run_ns = 0, cpu_ns = 0, peak_rss_bytes = 0;
+    uint64_t processes = 0;  // of a sum
+  };
+  uint64_t from_ms = 0, to_ms = 0;
+  std::vector<Event> events;
+  std::string next;  // cursor; "": there are no more events
+  bool truncated = false;
+};
+
+// Short-lived processes, by program.
+struct EventProgramsAnswer {
+  struct Use {
+    uint64_t processes = 0, failed = 0, cpu_ns = 0, run_ns = 0, peak_rss_bytes = 0;
+    double share = 0;  // of the CPU time of all processes that ended
+  };
+  struct Program {
+    std::string name, executable, executable_path, container, pod, name_space;
+    Use use;
+  };
+  std::vector<Program> programs;
+  Use others, total;
 };
 
 struct UploadAnswer {

@@ -21,6 +21,7 @@ absl::StatusOr<int> RunResolve(const ResolveOptions& options);
 absl::StatusOr<int> RunSymbols(const SymbolsOptions& options);
 absl::StatusOr<int> RunLines(const LinesOptions& options);
 absl::StatusOr<int> RunRollouts(const RolloutsOptions& options);
+absl::StatusOr<int> RunEvents(const EventsOptions& options);
 absl::StatusOr<int> RunPush(const PushOptions& options);
 
 // The following functions format the output of the commands. They are declared here for tests.
@@ -29,6 +30,8 @@ std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHe
 std::string WriteTop(const TopAnswer& top);
 std::string WriteLines(const LinesAnswer& lines);
 std::string WriteRollouts(const RolloutsAnswer& rollouts);
+std::string WriteEvents(const EventsAnswer& events);
+std::string WriteEventPrograms(const EventProgramsAnswer& programs);
 std::string WriteSymbols(const SymbolsAnswer& symbols);
 
 }  // namespace tributary::cli

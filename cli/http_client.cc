@@ -79,6 +79,7 @@ class Exchange {
           fmt::format("{}: the answer is larger than {} MiB: request less data, for example a shorter time range", url_,
                       kBodyBytesMax >> 20));
     }
+    if (result == CURLE_ABORTED_BY_CALLBACK) return Error(absl::StatusCode::kCancelled, "the command was stopped");
     if (result != CURLE_OK && !refused) {
       return Error(absl::StatusCode::kUnavailable,
                    fmt::format("no answer from a reducer at {} ({}): start a reducer there, or give the URL of another "
@@ -102,6 +103,10 @@ struct Source {
   const std::function<size_t(uint64_t offset, char* to, size_t bytes)>& read;
   uint64_t offset = 0;
 };
+
+int StopIfCancelled(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return (*static_cast<const std::function<bool()>*>(user))() ? 1 : 0;
+}
 
 size_t ReadSource(char* to, size_t size, size_t count, void* user) {
   auto* source = static_cast<Source*>(user);
@@ -130,6 +135,11 @@ std::string HttpClient::UrlOf(std::string_view path, const Parameters& parameter
 absl::StatusOr<std::string> HttpClient::Get(std::string_view path, const Parameters& parameters) const {
   Exchange exchange(UrlOf(path, parameters));
   exchange.Set(CURLOPT_TIMEOUT_MS, kTimeoutMs);
+  if (is_cancelled_) {
+    exchange.Set(CURLOPT_NOPROGRESS, 0L);
+    exchange.Set(CURLOPT_XFERINFODATA, &is_cancelled_);
+    exchange.Set(CURLOPT_XFERINFOFUNCTION, StopIfCancelled);
+  }
   return exchange.Perform(server_, path);
 }
 

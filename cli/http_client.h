@@ -29,6 +29,10 @@ class HttpClient {
   absl::StatusOr<std::string> Put(std::string_view path, const Parameters& parameters, std::string_view content) const;
   absl::StatusOr<std::string> PutFile(std::string_view path, const Parameters& parameters, int file) const;
 
+  // Sets a function that Get calls from time to time, at least once per second while it waits. If the function returns
+  // true, Get ends soon with Cancelled.
+  void CancelIf(std::function<bool()> is_cancelled) { is_cancelled_ = std::move(is_cancelled); }
+
   const std::string& server() const { return server_; }
 
  private:
@@ -38,6 +42,7 @@ class HttpClient {
                                       uint64_t bytes) const;
 
   std::string server_;
+  std::function<bool()> is_cancelled_;
 };
 
 }  // namespace tributary::cli

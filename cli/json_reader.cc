@@ -1,60 +1,10 @@
 #include "cli/json_reader.h"
 
-#include <simdjson.h>
-
 #include "base/status.h"
+#include "cli/json_fields.h"
 
 namespace tributary::cli {
 namespace {
-
-using simdjson::dom::array;
-using simdjson::dom::element;
-using simdjson::dom::object;
-
-absl::Status Bad(std::string_view problem) {
-  return Error(absl::StatusCode::kInvalidArgument,
-               std::string("the answer is not from a reducer, or the reducer's version does not fit this version of "
-                           "tributary: ")
-                   .append(problem));
-}
-
-uint64_t GetNumber(const object& from, std::string_view key) {
-  uint64_t value = 0;
-  if (from.at_key(key).get(value) == simdjson::SUCCESS) return value;
-  double real = 0;
-  return from.at_key(key).get(real) == simdjson::SUCCESS && real > 0 && real < 1e18 ? static_cast<uint64_t>(real) : 0;
-}
-
-double GetReal(const object& from, std::string_view key) {
-  double value = 0;
-  return from.at_key(key).get(value) == simdjson::SUCCESS ? value : 0;
-}
-
-int64_t GetSigned(const object& from, std::string_view key) {
-  int64_t value = 0;
-  return from.at_key(key).get(value) == simdjson::SUCCESS ? value : 0;
-}
-
-std::string GetString(const object& from, std::string_view key) {
-  std::string_view value;
-  return from.at_key(key).get(value) == simdjson::SUCCESS ? std::string(value) : "";
-}
-
-bool GetBool(const object& from, std::string_view key) {
-  bool value = false;
-  return from.at_key(key).get(value) == simdjson::SUCCESS && value;
-}
-
-Counts GetCounts(const object& from, std::string_view key) {
-  Counts counts;
-  object entries;
-  if (from.at_key(key).get(entries) != simdjson::SUCCESS) return counts;
-  for (auto [name, value] : entries) {
-    uint64_t number = 0;
-    if (value.get(number) == simdjson::SUCCESS) counts.emplace_back(name, number);
-  }
-  return counts;
-}
 
 Totals GetTotals(const object& from) {
   return {.captured = GetNumber(from, "captured"),
@@ -71,29 +21,6 @@ Measure GetMeasure(const object& from) {
   }
   measure.is_gauge = GetString(from, "aggregation") == "last";
   return measure;
-}
-
-// A parsed text, and the parser that owns the data of its elements.
-struct Document {
-  simdjson::dom::parser parser;
-  object root;
-
-  absl::Status Parse(std::string_view json) {
-    if (parser.parse(json.data(), json.size()).get(root) != simdjson::SUCCESS) return Bad("not a JSON object");
-    return absl::OkStatus();
-  }
-};
-
-template <typename Take>
-absl::Status ForEachObject(const object& from, std::string_view key, Take take) {
-  array items;
-  if (from.at_key(key).get(items) != simdjson::SUCCESS) return Bad(std::string("no list ").append(key));
-  for (element item : items) {
-    object fields;
-    if (item.get(fields) != simdjson::SUCCESS) return Bad(std::string("invalid entry in list ").append(key));
-    take(fields);
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::string>> GetStrings(const object& from, std::string_view key) {
@@ -176,6 +103,9 @@ absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
                       .uptime_s = GetNumber(root, "uptime_s"),
                       .total = GetTotals(total),
                       .stack_health = GetCounts(root, "stack_health")};
+  if (object events; total.at_key("process_events").get(events) == simdjson::SUCCESS) {
+    status.process_events = GetTotals(events);
+  }
   if (!total.at_key("types").error()) {  // only if there are types other than CPU
     RETURN_IF_ERROR(ForEachObject(total, "types", [&](const object& type) {
       status.types.push_back({GetString(type, "name"), GetString(type, "unit"), GetTotals(type)});

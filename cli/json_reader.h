@@ -19,6 +19,8 @@ absl::StatusOr<StackHealthAnswer> ParseStackHealth(std::string_view json);
 absl::StatusOr<SymbolsAnswer> ParseSymbols(std::string_view json);
 absl::StatusOr<LinesAnswer> ParseLines(std::string_view json);
 absl::StatusOr<RolloutsAnswer> ParseRollouts(std::string_view json);
+absl::StatusOr<EventsAnswer> ParseEvents(std::string_view json);
+absl::StatusOr<EventProgramsAnswer> ParseEventPrograms(std::string_view json);
 absl::StatusOr<UploadAnswer> ParseUpload(std::string_view json);
 
 // Returns the text of {"error": …}, or "" if `json` has no such text.

@@ -42,6 +42,9 @@ int main(int argc, char** argv) {
     case Command::kRollouts:
       exit_code = cli::RunRollouts(line.rollouts);
       break;
+    case Command::kEvents:
+      exit_code = cli::RunEvents(line.events);
+      break;
     case Command::kPush:
       exit_code = cli::RunPush(line.push);
       break;

@@ -25,6 +25,20 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
        .description = {"Prints when workloads began to run another version, and compares their CPU use in the 30 "
                        "minutes before and after this change. With --type, the samples of another type are compared."},
        .examples = {{"The last week:", "tributary rollouts --from -7d --limit 100"}}},
+      {.command = "events",
+       .description = {"Prints when processes started, ran another program and ended, newest first. For a process that "
+                       "ended, it prints the exit code or the signal, and how long the process ran, how much CPU time "
+                       "it used, and its largest memory. All processes have events, even if they ended before a sample "
+                       "was taken.",
+                       "A node with very many short processes sums up those of the same program, container and "
+                       "ending: the kind of such an event is sum.",
+                       "With --follow, events are printed as they happen, in order of time. Each event is printed 10 s "
+                       "after it happened, because nodes send events every few seconds. Events that reach the reducer "
+                       "later than that may not be printed. If the reducer does not answer, tributary waits for it."},
+       .examples = {{"Programs that crashed in the last day:", "tributary events --kind crash --from -24h"},
+                    {"Everything that one container starts, as it happens:",
+                     "tributary events --query '{container_id=~\"4f1a.*\"}' --follow"},
+                    {"The short-lived programs of the last hour:", "tributary events --programs --from -1h"}}},
       {.command = "flamegraph",
        .description = {"Writes a flame graph to a file or to standard output: as an SVG picture, as an HTML page, as "
                        "folded stacks for other programs, or as JSON."},

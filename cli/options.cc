@@ -66,19 +66,26 @@ void AddServer(CLI::App* app, std::string* server) {
       ->capture_default_str();
 }
 
-void AddQuery(CLI::App* app, QueryOptions* query) {
+// Adds the options that select records. `records` is their name: "samples".
+void AddSelection(CLI::App* app, QueryOptions* query, std::string_view records) {
   AddServer(app, &query->server);
   app->add_option("--query", query->query,
-                  "selector of samples, such as '{process_executable_name=\"x\",container_id=~\"a.*\"}'; if not given, "
-                  "all samples")
+                  fmt::format("selector of {0}, such as '{{process_executable_name=\"x\",container_id=~\"a.*\"}}'; if "
+                              "not given, all {0}",
+                              records))
       ->type_name("SELECTOR");
   app->add_option("--from", query->from,
                   "start of the time range: a time such as -60s or now-5m, or milliseconds since 1970")
       ->type_name("TIME")
       ->capture_default_str();
-  app->add_option("--to", query->to, "end of the time range; samples at exactly this time are not included")
+  app->add_option("--to", query->to,
+                  fmt::format("end of the time range; {} at exactly this time are not included", records))
       ->type_name("TIME")
       ->capture_default_str();
+}
+
+void AddQuery(CLI::App* app, QueryOptions* query) {
+  AddSelection(app, query, "samples");
   app->add_option("--type", query->type, "type of samples: cpu, or another type of which the reducer has samples")
       ->type_name("TYPE")
       ->capture_default_str();
@@ -137,6 +144,45 @@ CLI::App* AddRollouts(CLI::App& app, RolloutsOptions* options) {
       ->capture_default_str();
   AddSwitch(rollouts, "--json", &options->json, "print the reducer's answer as JSON");
   return rollouts;
+}
+
+CLI::App* AddEvents(CLI::App& app, EventsOptions* options) {
+  CLI::App* events = app.add_subcommand(
+      "events", "Show when processes started, ran another program and ended, how they ended, and what they used");
+  AddSelection(events, &options->query, "process events");
+  events
+      ->add_option("--kind", options->kind,
+                   "kinds of events to show, separated by commas: start, exec, exit, seen_running (it ran before the "
+                   "collector started), end_unknown (it ended while no collector ran), sum (several short processes), "
+                   "crash, oom (ended by the kernel for lack of memory), failed (exit code other than 0, or a signal), "
+                   "restart; if not given, all")
+      ->type_name("KINDS");
+  events
+      ->add_option("--limit", options->limit,
+                   "maximum number of events, or of programs with --programs; no effect with --follow")
+      ->type_name("N")
+      ->check(InRange(1, 10'000))
+      ->capture_default_str();
+  AddSwitch(events, "--follow", &options->follow,
+            "print events until a signal stops the command, oldest first, each event 10 s after it happened; if --from "
+            "is not given, only new events are printed");
+  AddSwitch(events, "--programs", &options->programs,
+            "show which programs ran for less than 10 s, how often, and how much CPU time they used");
+  AddSwitch(events, "--json", &options->json, "print the reducer's answer as JSON; with --follow, one answer per line");
+  events->final_callback([events, options] {
+    if (options->follow && options->programs) {
+      throw CLI::ValidationError("--follow and --programs cannot be used together");
+    }
+    if (options->follow && events->count("--to") > 0) {
+      throw CLI::ValidationError("--follow and --to cannot be used together: --follow has no end");
+    }
+    if (options->programs && !options->kind.empty()) {
+      throw CLI::ValidationError("--programs and --kind cannot be used together");
+    }
+    // Events of the last 10 s are printed later.
+    if (options->follow && events->count("--from") == 0) options->query.from = "-11s";
+  });
+  return events;
 }
 
 CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
@@ -307,7 +353,8 @@ struct Commands {
 
   CLI::App app{"Queries a Tributary reducer, profiles one command, or reads recordings of kernel-collector.",
                "tributary"};
-  CLI::App *status, *top, *lines, *rollouts, *flame_graph, *record, *inspect, *replay, *symbols, *push, *resolve;
+  CLI::App *status, *top, *lines, *rollouts, *events, *flame_graph, *record, *inspect, *replay, *symbols, *push,
+      *resolve;
   std::string print_docs;  // only for --help: ParseCommandLine checks for this option before all others
 };
 
@@ -327,6 +374,7 @@ Commands::Commands(CommandLine& line) {
   top = AddTop(app, &line.top);
   lines = AddLines(app, &line.lines);
   rollouts = AddRollouts(app, &line.rollouts);
+  events = AddEvents(app, &line.events);
   flame_graph = AddFlameGraph(app, &line.flame_graph);
   record = AddRecord(app, &line.record);
   inspect = AddInspect(app, &line.inspect);
@@ -346,6 +394,7 @@ CommandLine::Command ChosenCommand(const Commands& commands) {
          : commands.resolve->parsed()     ? Command::kResolve
          : commands.lines->parsed()       ? Command::kLines
          : commands.rollouts->parsed()    ? Command::kRollouts
+         : commands.events->parsed()      ? Command::kEvents
          : commands.push->parsed()        ? Command::kPush
          : commands.symbols->parsed()     ? Command::kSymbols
                                           : Command::kRecord;

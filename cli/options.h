@@ -77,6 +77,13 @@ struct RolloutsOptions {
   bool json = false;
 };
 
+struct EventsOptions {
+  QueryOptions query;  // without `type`
+  std::string kind;    // a list, as docs/api.md describes it; "": all
+  uint32_t limit = 100;
+  bool follow = false, programs = false, json = false;
+};
+
 struct LinesOptions {
   QueryOptions query;
   std::string function, executable;
@@ -103,7 +110,8 @@ struct CommandLine {
     kSymbols,
     kPush,
     kLines,
-    kRollouts
+    kRollouts,
+    kEvents
   };
   Command command = Command::kNone;
   int exit_code = kExitOk;  // for kNone: help was printed, or a usage error
@@ -118,6 +126,7 @@ struct CommandLine {
   PushOptions push;
   LinesOptions lines;
   RolloutsOptions rollouts;
+  EventsOptions events;
 };
 
 // Parses the arguments. If help, the version or a document (--print-docs) is requested, prints it and returns

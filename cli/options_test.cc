@@ -65,6 +65,15 @@ TEST(CommandLine, GivesRecordTheArgumentsAfterTheDashes) {
   EXPECT_EQ(line.record.command, (std::vector<std::string>{"ls", "--rate", "--", "-l"}));
 }
 
+TEST(CommandLine, FollowsNewEventsUnlessAStartIsGiven) {
+  CommandLine line = Parse({"events", "--follow", "--kind", "crash,oom"});
+  ASSERT_EQ(line.command, Command::kEvents);
+  EXPECT_EQ(line.events.query.from, "-11s");
+  EXPECT_EQ(line.events.kind, "crash,oom");
+  EXPECT_EQ(Parse({"events", "--follow", "--from", "-1h"}).events.query.from, "-1h");
+  EXPECT_EQ(Parse({"events"}).events.query.from, "-15m");
+}
+
 TEST(CommandLine, DistinguishesUsageErrorsFromHelp) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
@@ -80,6 +89,10 @@ TEST(CommandLine, DistinguishesUsageErrorsFromHelp) {
                                        {"replay"},
                                        {"replay", "x.rec", "--nodes", "0"},
                                        {"replay", "x.rec", "--tls-cert", "c"},
+                                       {"events", "--type", "cpu"},
+                                       {"events", "--follow", "--programs"},
+                                       {"events", "--follow", "--to", "now"},
+                                       {"events", "--programs", "--kind", "exec"},
                                        {"record", "--rate", "0", "--", "ls"}}) {
     CommandLine line = Parse(bad);
     EXPECT_EQ(line.command, Command::kNone);

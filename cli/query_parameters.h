@@ -7,5 +7,7 @@ namespace tributary::cli {
 
 // Returns the HTTP parameters for a query, as docs/api.md describes them.
 HttpClient::Parameters QueryParameters(const QueryOptions& query);
+// The same without the type of samples.
+HttpClient::Parameters SelectionParameters(const QueryOptions& query);
 
 }  // namespace tributary::cli

@@ -92,6 +92,13 @@ std::string TypesText(const std::vector<TypeTotals>& types) {
                            {false, false, true, true, true, false}, rows);
 }
 
+// Returns a line for the process events; "" if there are none.
+std::string EventsText(const Totals& events) {
+  if (events.captured == 0 && events.stored == 0 && events.TotalLost() == 0) return "";
+  return fmt::format("\nprocess events: captured {}, stored {}, in flight {}, lost {}\n", FormatCount(events.captured),
+                     FormatCount(events.stored), FormatCount(events.in_flight), LostText(events));
+}
+
 // The watchers of Kubernetes clusters.
 std::string ClustersText(const std::vector<StatusAnswer::Cluster>& clusters) {
   if (clusters.empty()) return "";
@@ -129,6 +136,7 @@ std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHe
   std::string out = WriteTable({"NODE", "STATE", "RATE", "CAPTURED", "STORED", "IN FLIGHT", "LOST", "WIRE"},
                                {false, false, true, true, true, true, false, false}, rows);
   out += TypesText(status.types);
+  out += EventsText(status.process_events);
   out += ClustersText(status.clusters);
   out += fmt::format("\nstacks: {}\n", HealthText(status.stack_health));
   if (status.nodes.size() > 1) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <utility>
 
 #include "base/log.h"
 #include "base/trim.h"
@@ -95,27 +96,37 @@ std::string CutToWidth(std::string_view text, size_t letters) {
   return letters == 0 ? "" : out + "…";
 }
 
+Table::Table(std::vector<std::string> headings, std::vector<bool> right)
+    : headings_(std::move(headings)), right_(std::move(right)), widths_(headings_.size()) {
+  Widen(headings_);
+}
+
+void Table::Widen(const std::vector<std::string>& row) {
+  for (size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], CodePoints(row[i]));
+}
+
+std::string Table::Line(const std::vector<std::string>& row) const {
+  std::string line;
+  for (size_t i = 0; i < row.size(); ++i) {
+    std::string pad(widths_[i] - CodePoints(row[i]), ' ');
+    line += right_[i] ? pad + row[i] : row[i] + pad;
+    line += "  ";
+  }
+  return std::string(TrimEnd(line, " ")) + '\n';
+}
+
+std::string Table::Write(const std::vector<std::vector<std::string>>& rows) {
+  for (const auto& row : rows) Widen(row);
+  std::string out;
+  if (!headings_.empty()) out += Line(headings_);
+  headings_.clear();
+  for (const auto& row : rows) out += Line(row);
+  return out;
+}
+
 std::string WriteTable(const std::vector<std::string>& headings, const std::vector<bool>& right,
                        const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const std::string& heading : headings) widths.push_back(CodePoints(heading));
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], CodePoints(row[i]));
-  }
-  std::string out;
-  auto add = [&](const std::vector<std::string>& row) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      std::string pad(widths[i] - CodePoints(row[i]), ' ');
-      line += right[i] ? pad + row[i] : row[i] + pad;
-      line += "  ";
-    }
-    out += TrimEnd(line, " ");
-    out += '\n';
-  };
-  add(headings);
-  for (const auto& row : rows) add(row);
-  return out;
+  return Table(headings, right).Write(rows);
 }
 
 }  // namespace tributary::cli

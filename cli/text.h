@@ -28,8 +28,25 @@ std::string FormatTime(uint64_t unix_ms);                  // "2026-11-23 14:02:
 // Cuts `text` (UTF-8) to at most `letters` code points. If text was cut off, the last code point is "…".
 std::string CutToWidth(std::string_view text, size_t letters);
 
-// Returns a table with headings. Columns are two spaces apart, and lines have no trailing blanks. `right[i]` is true if
-// column i is aligned to the right, as for numbers.
+// A table that is written in parts. Each column is as wide as its longest cell so far, so a later part may be wider.
+// Columns are two spaces apart, and lines have no trailing blanks. `right[i]` is true if column i is aligned to the
+// right, as for numbers.
+class Table {
+ public:
+  Table(std::vector<std::string> headings, std::vector<bool> right);
+  // Returns the rows as lines. The first part begins with the headings.
+  std::string Write(const std::vector<std::vector<std::string>>& rows);
+
+ private:
+  std::string Line(const std::vector<std::string>& row) const;
+  void Widen(const std::vector<std::string>& row);
+
+  std::vector<std::string> headings_;  // empty after the first part
+  const std::vector<bool> right_;
+  std::vector<size_t> widths_;
+};
+
+// Returns a table of one part.
 std::string WriteTable(const std::vector<std::string>& headings, const std::vector<bool>& right,
                        const std::vector<std::vector<std::string>>& rows);
 

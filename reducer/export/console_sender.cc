@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "reducer/export/events_text.h"
 
 namespace tributary {
 namespace {
@@ -31,10 +32,19 @@ absl::Status WriteSome(int fd, std::string_view* rest) {
 
 }  // namespace
 
+// A text that was cut short belongs to the request that is now retried.
 otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) {
-  const int64_t deadline = Clock::Real().Monotonic().value + timeout_ns;
-  // A text that was cut short belongs to the request that is now retried.
   if (rest_.empty()) rest_ = otlp::FormatProfiles(request, layout_);
+  return Print(timeout_ns);
+}
+
+otlp::SendResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events, int64_t timeout_ns) {
+  if (rest_.empty()) rest_ = FormatEvents(events);
+  return Print(timeout_ns);
+}
+
+otlp::SendResult ConsoleSender::Print(int64_t timeout_ns) {
+  const int64_t deadline = Clock::Real().Monotonic().value + timeout_ns;
   std::string_view rest = rest_;
   otlp::SendResult result;
   while (!rest.empty() && result.status.ok()) {

@@ -4,20 +4,24 @@
 
 #include "otlp/profiles_text.h"
 #include "otlp/sender.h"
+#include "reducer/export/event_sender.h"
 
 namespace tributary {
 
-// Prints requests as text to a file descriptor that the caller owns. If the reader of the output has exited or the disk
-// is full, Send returns an error. If the reader is only slow, Send waits for it, and returns an error after
-// `timeout_ns`. All errors have may_retry = true.
-class ConsoleSender : public otlp::ProfilesSender {
+// Prints samples and process events as text to a file descriptor that the caller owns. If the reader of the output has
+// exited or the disk is full, Send returns an error. If the reader is only slow, Send waits for it, and returns an
+// error after `timeout_ns`. All errors have may_retry = true.
+class ConsoleSender : public otlp::ProfilesSender, public EventSender {
  public:
   ConsoleSender(int fd, otlp::TextLayout layout) : fd_(fd), layout_(layout) {}
 
   otlp::SendResult Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) override;
+  otlp::SendResult SendEvents(std::span<const store::EventRecord> events, int64_t timeout_ns) override;
   void Cancel() override { cancelled_ = true; }
 
  private:
+  otlp::SendResult Print(int64_t timeout_ns);
+
   const int fd_;
   const otlp::TextLayout layout_;
   std::atomic<bool> cancelled_{false};

@@ -7,8 +7,10 @@
 
 #include <array>
 #include <thread>
+#include <vector>
 
 #include "base/fd.h"
+#include "reducer/export/events_text.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
 namespace tributary {
@@ -47,6 +49,13 @@ TEST_F(ConsoleSenderTest, PrintsARequestInItsLayout) {
   EXPECT_EQ(ReadAvailable(),
             "--------------- New Resource Profile --------------\n  container.id: xxx (Str)\n"
             "-------------- End Resource Profile ---------------\n");
+}
+
+TEST_F(ConsoleSenderTest, PrintsProcessEvents) {
+  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
+  const std::vector<store::EventRecord> events(2);
+  EXPECT_TRUE(sender.SendEvents(events, kNsPerSecond).status.ok());
+  EXPECT_EQ(ReadAvailable(), FormatEvents(events));
 }
 
 TEST_F(ConsoleSenderTest, ContinuesWhereAStalledReaderStopped) {

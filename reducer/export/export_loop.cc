@@ -37,7 +37,17 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
       dropped_strings_(
           metrics.AddCounter("tributary_export_dropped_strings_total",
                              "Names that were replaced by an empty name, because the request of the export was full.",
-                             {{"exporter", options_.metric_label}})) {}
+                             {{"exporter", options_.metric_label}})) {
+  if (options_.events == nullptr) return;
+  events_.emplace(options_.cursor_name, store_, *options_.events,
+                  metrics.AddCounter("tributary_export_events_total",
+                                     "Process events in requests that the receiver of the export accepted.",
+                                     {{"exporter", options_.metric_label}}),
+                  metrics.AddCounter("tributary_export_refused_events_total",
+                                     "Process events in requests that the receiver of the export refused, and that are "
+                                     "not sent again.",
+                                     {{"exporter", options_.metric_label}}));
+}
 
 void ExportLoop::AddFeeds() {
   for (auto shard = static_cast<uint32_t>(feeds_.size()); shard < store_.shard_count(); ++shard) {
@@ -49,11 +59,20 @@ int64_t ExportLoop::RunOnce() {
   int64_t wait = not_before_.value - clock_.Monotonic().value;
   if (wait > 0) return wait;
   AddFeeds();
+  const MonotonicNs no_deadline{INT64_MAX};
+  const auto until_retry = [this] { return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, 0); };
+  // The receiver may have got a part of this request, so nothing else may be sent before it.
+  if (events_ && events_->interrupted() && AdvanceEvents(false, no_deadline) == Progress::kUnsent) return until_retry();
   bool more = false;
   for (Feed& feed : feeds_) {
-    Progress progress = Advance(feed, false, MonotonicNs{INT64_MAX});
+    Progress progress = Advance(feed, false, no_deadline);
     // There is one receiver: if it does not take data of one shard now, it does not take data of another.
-    if (progress == Progress::kUnsent) return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, 0);
+    if (progress == Progress::kUnsent) return until_retry();
+    more |= progress == Progress::kMore;
+  }
+  if (events_) {
+    const Progress progress = AdvanceEvents(false, no_deadline);
+    if (progress == Progress::kUnsent) return until_retry();
     more |= progress == Progress::kMore;
   }
   return more ? 0 : kPollNs;
@@ -61,6 +80,7 @@ int64_t ExportLoop::RunOnce() {
 
 bool ExportLoop::Flush(MonotonicNs deadline) {
   AddFeeds();
+  if (events_ && events_->interrupted() && AdvanceEvents(true, deadline) == Progress::kUnsent) return false;
   bool all = true;
   for (Feed& feed : feeds_) {
     Progress progress = Progress::kMore;
@@ -68,7 +88,34 @@ bool ExportLoop::Flush(MonotonicNs deadline) {
     if (progress == Progress::kUnsent) return false;
     all &= progress == Progress::kIdle;
   }
-  return all;
+  return (!events_ || AdvanceEvents(true, deadline) == Progress::kIdle) && all;
+}
+
+// Sends one request of process events for each shard, or all requests if `flush` is set. Begins with an interrupted
+// request.
+ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush, MonotonicNs deadline) {
+  Progress progress = Progress::kIdle;
+  const uint32_t first = events_->interrupted().value_or(0);
+  for (size_t i = 0; i < feeds_.size(); ++i) {
+    EventExport::Step step;
+    do {
+      const int64_t left = deadline.value - clock_.Monotonic().value;
+      if (left <= 0 || cancelled_) return Progress::kUnsent;
+      step = events_->Advance(static_cast<uint32_t>((first + i) % feeds_.size()), std::min(left, kSendTimeoutNs));
+    } while (flush && step.progress == EventExport::Progress::kMore);
+    if (step.progress == EventExport::Progress::kUnsent) {
+      if (!cancelled_) Delay(step.result);
+      return Progress::kUnsent;
+    }
+    if (step.sent_request) backoff_ns_.Reset();
+    if (step.progress == EventExport::Progress::kUnreadable) {
+      LogFailure("read process events, or save its position in the store,", step.status);
+      progress = Progress::kUnreadable;
+    } else if (step.progress == EventExport::Progress::kMore && progress == Progress::kIdle) {
+      progress = Progress::kMore;
+    }
+  }
+  return progress;
 }
 
 // Advances one scan of one shard as far as possible, from reading to the saved cursor.
@@ -148,11 +195,7 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
   otlp::SendResult result = sender_->Send(*feed.made.request, timeout_ns);
   if (!result.status.ok() && cancelled_) return false;  // the next run sends the rest
   if (!result.status.ok() && result.may_retry) {
-    failures_.Add();
-    LogFailure("send", result.status);
-    MonotonicNs now = clock_.Monotonic();
-    not_before_ =
-        MonotonicNs{now.value + std::max(backoff_ns_.NextJittered(random_), result.retry_after_ns.value_or(0))};
+    Delay(result);
     return false;
   }
   backoff_ns_.Reset();
@@ -176,6 +219,15 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
         options_.cursor_name, result.rejected_profiles, result.message, held);
   }
   return true;
+}
+
+// Sets the time of the next attempt.
+void ExportLoop::Delay(const otlp::SendResult& failure) {
+  failures_.Add();
+  LogFailure("send", failure.status);
+  const MonotonicNs now = clock_.Monotonic();
+  not_before_ =
+      MonotonicNs{now.value + std::max(backoff_ns_.NextJittered(random_), failure.retry_after_ns.value_or(0))};
 }
 
 absl::Status ExportLoop::Finish(Feed& feed) {

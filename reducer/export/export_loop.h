@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,13 +14,15 @@
 #include "otlp/sender.h"
 #include "profile/executable_id.h"
 #include "reducer/export/arrival_wait.h"
+#include "reducer/export/event_export.h"
 #include "reducer/export/shard_scan.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
 
 // Does the work of an exporter, in passes over all shards. For each shard, a pass reads the new samples, holds them
-// back while symbols and metadata may arrive, makes requests, sends them, and saves the cursor. ExportLoop has no
+// back while symbols and metadata may arrive, makes requests, sends them, and saves the cursor. Then the pass sends the
+// new process events, if the receiver takes them. ExportLoop has no
 // thread of its own and never sleeps: ExportThread calls it. An ExportLoop owns the sender. All other objects are
 // borrowed and must outlive the ExportLoop.
 class ExportLoop {
@@ -39,6 +42,7 @@ class ExportLoop {
     size_t scan_rows_max = kScanRowsMax;
     const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only the store's data
     int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for metadata of a container
+    EventSender* events = nullptr;                 // a part of the sender; null: it cannot send process events
   };
   ExportLoop(Options options, store::Store& store, SymbolLookup symbols, std::unique_ptr<otlp::ProfilesSender> sender,
              const Clock& clock, Metrics& metrics);
@@ -46,9 +50,9 @@ class ExportLoop {
   // Makes one pass over the shards. If a request fails and may be retried, the pass ends, and RunOnce does nothing
   // until the time of the retry. Returns the time until the next pass in ns: 0 if there are more samples to send.
   int64_t RunOnce();
-  // Sends all committed samples. Does not wait for symbols and metadata. Starts at once, even if RunOnce would still
-  // wait after a failure. Stops early at `deadline`, after Cancel, or when a request fails that may be retried. Returns
-  // false if unsent samples are left.
+  // Sends all committed samples and process events. Does not wait for symbols and metadata. Starts at once, even if
+  // RunOnce would still wait after a failure. Stops early at `deadline`, after Cancel, or when a request fails that may
+  // be retried. Returns false if unsent samples are left.
   bool Flush(MonotonicNs deadline);
   // Makes the RunOnce or Flush that is in progress return soon, and ends all sending. Any thread may call it.
   void Cancel() {
@@ -68,11 +72,13 @@ class ExportLoop {
   };
   enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent };
 
+  Progress AdvanceEvents(bool flush, MonotonicNs deadline);
   Progress Advance(Feed& feed, bool flush, MonotonicNs deadline);
   absl::Status ReadNext(Feed& feed);
   bool AwaitsNames(const Feed& feed);
   bool AwaitsMetadata(const Feed& feed);
   bool Send(Feed& feed, int64_t timeout_ns);
+  void Delay(const otlp::SendResult& failure);
   absl::Status Finish(Feed& feed);
   void AddFeeds();
   void LogFailure(std::string_view operation, const absl::Status& status);
@@ -83,6 +89,7 @@ class ExportLoop {
   const std::unique_ptr<otlp::ProfilesSender> sender_;
   const Clock& clock_;
   std::vector<Feed> feeds_;
+  std::optional<EventExport> events_;
   ArrivalWait<ExecutableId> names_{kNamesWaitNs};
   ArrivalWait<std::string> containers_;  // key: node, container and cgroup path
   std::mt19937_64 random_;

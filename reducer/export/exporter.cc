@@ -73,8 +73,13 @@ class ExportThread : public Exporter {
   std::thread thread_;                    // last: the thread uses the other members
 };
 
-absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url) {
-  if (url.kind == ExportUrl::Kind::kConsole) return std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
+// Sets `*events` if the sender can send process events.
+absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url, EventSender** events) {
+  if (url.kind == ExportUrl::Kind::kConsole) {
+    auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
+    *events = sender.get();
+    return sender;
+  }
 #if TRIBUTARY_HAS_GRPC
   return std::make_unique<otlp::GrpcSender>(
       otlp::GrpcSender::Options{.target = url.target, .tls = url.tls, .version = std::string(kVersion)});
@@ -90,8 +95,8 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view text, st
                                                        const ExportMetadata& metadata, const Clock& clock,
                                                        Metrics& metrics) {
   ASSIGN_OR_RETURN(ExportUrl url, ParseExportUrl(text));
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url));
   ExportLoop::Options options;
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, &options.events));
   options.cursor_name = url.cursor_name;
   options.metric_label = url.kind == ExportUrl::Kind::kOtlp ? "otlp" : "console";
   options.builder.scope_version = std::string(kVersion);

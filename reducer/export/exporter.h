@@ -13,12 +13,13 @@ namespace tributary {
 
 class ResourceJoiner;
 
-// Sends committed samples from the store to one receiver. It works on its own thread, from construction until
-// destruction. A cursor per shard marks how far the samples were sent. The store keeps the cursors. A cursor moves only
-// after the samples before it were sent. So after a restart, some samples may be sent again, but no sample is skipped,
-// unless the store has deleted it meanwhile. Samples that the receiver refuses for good count as sent. The destructor
-// makes a last pass over the samples that were committed before the destructor began. It returns within 5 s, even if
-// samples are unsent. The reducer sends these samples after its next start.
+// Sends committed samples from the store to one receiver, and process events if the receiver takes them. It works on
+// its own thread, from construction until destruction. A cursor per shard marks how far the samples were sent. The
+// store keeps the cursors. A cursor moves only after the samples before it were sent. So after a restart, some samples
+// may be sent again, but no sample is skipped, unless the store has deleted it meanwhile. Samples that the receiver
+// refuses for good count as sent. The destructor makes a last pass over the samples that were committed before the
+// destructor began. It returns within 5 s, even if samples are unsent. The reducer sends these samples after its next
+// start.
 class Exporter {
  public:
   virtual ~Exporter() = default;
@@ -33,7 +34,8 @@ struct ExportMetadata {
 // Makes an exporter for one value of --export:
 //   otlp://host:port    OTLP profiles over gRPC without TLS (port 4317 by default); ?signal=profiles may be added
 //   otlps://host:port   the same over TLS; the server needs a certificate from an authority that the system trusts
-//   console             text on stdout, as the OpenTelemetry Collector's profiles exporters print it;
+//   console             text on stdout: samples as the OpenTelemetry Collector's profiles exporters print them, and a
+//                       line for each process event;
 //                       ?layout=lazybackend (default: with times and lines) or ?layout=collector (with value types)
 //
 // InvalidArgument: `url` has none of these forms; the message lists them. Unimplemented: this build has no gRPC, or

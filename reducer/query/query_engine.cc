@@ -6,6 +6,7 @@
 #include "reducer/query/gauge_mean.h"
 #include "reducer/query/label_names.h"
 #include "reducer/query/nodes.h"
+#include "reducer/query/process_ends.h"
 #include "reducer/query/query_context.h"
 #include "reducer/query/sample_type_names.h"
 
@@ -27,10 +28,15 @@ QueryContext QueryEngine::ContextOf(const QueryRequest& request) {
           {},      1};
 }
 
-absl::StatusOr<QueryContext> QueryEngine::Check(const QueryRequest& request) {
+absl::StatusOr<QueryContext> QueryEngine::CheckSelection(const QueryRequest& request) {
   RETURN_IF_ERROR(CheckRequest(request));
   QueryContext context = ContextOf(request);
   RETURN_IF_ERROR(CheckLabelNames(context, names_));
+  return context;
+}
+
+absl::StatusOr<QueryContext> QueryEngine::Check(const QueryRequest& request) {
+  ASSIGN_OR_RETURN(QueryContext context, CheckSelection(request));
   ASSIGN_OR_RETURN(context.type, FindSampleType(store_, request));
   if (context.type.is_gauge()) {
     ASSIGN_OR_RETURN(context.gauge_minutes, CountGaugeMinutes(context));
@@ -73,6 +79,26 @@ absl::StatusOr<FunctionLines> QueryEngine::QueryLines(const QueryRequest& reques
                                                       const FunctionLinesRequest& function) {
   ASSIGN_OR_RETURN(const QueryContext context, Check(request));
   return MakeLines(context, function);
+}
+
+absl::StatusOr<EventList> QueryEngine::QueryEvents(const QueryRequest& request, const EventListRequest& events) {
+  ASSIGN_OR_RETURN(const QueryContext context, CheckSelection(request));
+  return MakeEventList(context, events);
+}
+
+absl::StatusOr<EventMarks> QueryEngine::QueryEventMarks(const QueryRequest& request, size_t limit) {
+  ASSIGN_OR_RETURN(const QueryContext context, CheckSelection(request));
+  return MakeEventMarks(context, limit);
+}
+
+absl::StatusOr<EventPrograms> QueryEngine::QueryEventPrograms(const QueryRequest& request,
+                                                              const EventProgramsRequest& programs) {
+  ASSIGN_OR_RETURN(const QueryContext context, CheckSelection(request));
+  return MakeEventPrograms(context, programs);
+}
+
+absl::Status QueryEngine::AddEnds(const QueryRequest& request, SeriesList* series) {
+  return AddProcessEnds(ContextOf(request), series);
 }
 
 absl::StatusOr<SampleTypeInfo> QueryEngine::FindType(const QueryRequest& request) {

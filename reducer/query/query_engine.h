@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "reducer/query/event_list.h"
+#include "reducer/query/event_marks.h"
+#include "reducer/query/event_programs.h"
 #include "reducer/query/executables.h"
 #include "reducer/query/flame_graph.h"
 #include "reducer/query/lines.h"
@@ -46,6 +49,12 @@ class QueryEngine {
   absl::StatusOr<StackHealth> QueryStackHealth(const QueryRequest& request, size_t executables_max);
   absl::StatusOr<ExecutableList> QueryExecutables(const QueryRequest& request, size_t limit);
   absl::StatusOr<FunctionLines> QueryLines(const QueryRequest& request, const FunctionLinesRequest& function);
+  // The next three ignore the request's type. They return InvalidArgument if the selector has labels of threads.
+  absl::StatusOr<EventList> QueryEvents(const QueryRequest& request, const EventListRequest& events);
+  absl::StatusOr<EventMarks> QueryEventMarks(const QueryRequest& request, size_t limit);
+  absl::StatusOr<EventPrograms> QueryEventPrograms(const QueryRequest& request, const EventProgramsRequest& programs);
+  // Adds the ends of processes to the result of QuerySeries for the same request.
+  absl::Status AddEnds(const QueryRequest& request, SeriesList* series);
   // Returns the sample type that `request.type` names.
   absl::StatusOr<SampleTypeInfo> FindType(const QueryRequest& request);
   // Returns the types of the samples in the request's range. Ignores the selector and the type of the request.
@@ -58,7 +67,9 @@ class QueryEngine {
 
  private:
   QueryContext ContextOf(const QueryRequest& request);
-  // Checks the request, its labels and its type, and returns the context for it.
+  // Checks the request and its labels, and returns the context for it.
+  absl::StatusOr<QueryContext> CheckSelection(const QueryRequest& request);
+  // Also checks the request's type.
   absl::StatusOr<QueryContext> Check(const QueryRequest& request);
 
   store::Store& store_;

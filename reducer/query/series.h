@@ -18,6 +18,7 @@ struct SeriesList {
   struct Process {
     store::ProcessRow row;
     uint64_t value = 0, count = 0;
+    UnixNs ended;  // 0: not known to have ended; AddProcessEnds sets it
   };
   struct Thread {
     Pid pid;

@@ -95,6 +95,7 @@ void ProcessEntry(JsonWriter& json, const SeriesList::Process& process) {
   json.Field("container_id", row.container_id);
   json.Field("host", row.host_name);
   json.Field("node_id", row.node_id);
+  if (process.ended.value != 0) json.Field("ended", process.ended.value / kNsPerMs);
   Weight(json, process.value, process.count);
   json.EndObject();
 }

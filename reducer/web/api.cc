@@ -15,6 +15,7 @@
 #include "base/whole_file.h"
 #include "reducer/store/damage.h"
 #include "reducer/web/answers.h"
+#include "reducer/web/events_answer.h"
 #include "reducer/web/host_check.h"
 #include "reducer/web/rollouts.h"
 #include "reducer/web/source_texts.h"
@@ -180,6 +181,9 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
   add("symbols", &Api::SymbolsAnswer);
   add("lines", &Api::LinesAnswer);
   add("rollouts", &Api::RolloutsAnswer);
+  add("events", &Api::ProcessEventsAnswer);
+  add("events/marks", &Api::ProcessEventMarksAnswer);
+  add("events/programs", &Api::ProcessEventProgramsAnswer);
 }
 
 Counter& Api::Refusals(std::string_view reason) {
@@ -295,6 +299,7 @@ Api::Answer Api::TimelineAnswer(const Params& params, QueryRequest request) {
 Api::Answer Api::SeriesAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kSeriesMax, 1, kSeriesMax));
   ASSIGN_OR_RETURN(SeriesList series, context_.engine.QuerySeries(request, limit));
+  RETURN_IF_ERROR(context_.engine.AddEnds(request, &series));
   ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
   return SeriesJson(type, series);
 }
@@ -343,6 +348,18 @@ Api::Answer Api::RolloutsAnswer(const Params& params, QueryRequest request) {
                    ParseNumber(params, "limit", rollouts.with_cpu ? kRolloutsWithCpuDefault : kRolloutsMax, 1,
                                rollouts.with_cpu ? kRolloutsWithCpuMax : kRolloutsMax));
   return RolloutsJson(context_.engine, context_.rollouts, request, rollouts, context_.clock.Unix());
+}
+
+Api::Answer Api::ProcessEventsAnswer(const Params& params, QueryRequest request) {
+  return EventsAnswer(context_.engine, request, params);
+}
+
+Api::Answer Api::ProcessEventMarksAnswer(const Params& params, QueryRequest request) {
+  return EventMarksAnswer(context_.engine, request, params);
+}
+
+Api::Answer Api::ProcessEventProgramsAnswer(const Params& params, QueryRequest request) {
+  return EventProgramsAnswer(context_.engine, request, params);
 }
 
 WebResponse Api::TakeUpload(const WebRequest& request) {

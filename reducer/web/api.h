@@ -66,6 +66,9 @@ class Api {
   Answer SymbolsAnswer(const Params& params, QueryRequest request);
   Answer LinesAnswer(const Params& params, QueryRequest request);
   Answer RolloutsAnswer(const Params& params, QueryRequest request);
+  Answer ProcessEventsAnswer(const Params& params, QueryRequest request);
+  Answer ProcessEventMarksAnswer(const Params& params, QueryRequest request);
+  Answer ProcessEventProgramsAnswer(const Params& params, QueryRequest request);
   WebResponse TakeUpload(const WebRequest& request);
   Answer StatusAnswer();
   WebResponse Page(std::string_view path) const;

@@ -13,8 +13,9 @@ namespace {
 
 constexpr size_t kTypesOfTotalMax = 256;  // nodes run the same programs, and share their types
 
-// Writes stored, lost and in_flight. `of` picks one number of a count: its total, or the number of one type. in_flight
-// is signed: more samples stored than captured would be a bug, and must be visible.
+// Writes stored, lost and in_flight. `of` picks one number of a count: the samples of all types, the samples of one
+// type, or the process events. in_flight is signed: more records stored than captured would be a bug, and must be
+// visible.
 template <typename Pick>
 void Law(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored, Pick&& of) {
   json.Field("stored", of(stored));
@@ -22,21 +23,18 @@ void Law(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleC
   json.BeginObject();
   uint64_t lost = 0;
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    const uint64_t samples = of(accounting.lost[i]);
-    if (samples != 0) json.Field(LossReasonName(static_cast<LossReason>(i)), samples);
-    lost += samples;
+    const uint64_t records = of(accounting.lost[i]);
+    if (records != 0) json.Field(LossReasonName(static_cast<LossReason>(i)), records);
+    lost += records;
   }
   json.EndObject();
   json.Field("in_flight", static_cast<int64_t>(of(accounting.captured) - of(stored) - lost));
 }
 
-// Writes the counts of all types together, then of each type if there are types other than CPU.
-void Counts(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored) {
-  json.Field("captured", accounting.captured.total());
-  json.Field("idle", accounting.idle);
-  Law(json, accounting, stored, [](const NamedSampleCounts& counts) { return counts.total(); });
+// Writes the counts of samples of each type, if there are samples of other types than CPU.
+void Types(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored) {
   const NamedSampleCounts all = stored + accounting.Counted();
-  if (all.parts().empty()) return;
+  if (all.cpu() == all.total()) return;
   json.Key("types");
   json.BeginArray();
   auto add = [&](const SampleTypeInfo& type) {
@@ -48,8 +46,23 @@ void Counts(JsonWriter& json, const NamedAccounting& accounting, const NamedSamp
     json.EndObject();
   };
   if (all.cpu() > 0) add(InfoOf(*FindSampleType(SampleType::kCpu)));
-  for (const auto& [type, samples] : all.parts()) add(type);
+  for (const auto& [type, samples] : all.parts()) {
+    if (type != SampleTypeInfo{}) add(type);  // the default type stands for process events
+  }
   json.EndArray();
+}
+
+// Writes the counts of all samples together, then of each type, then of process events.
+void Counts(JsonWriter& json, const NamedAccounting& accounting, const NamedSampleCounts& stored) {
+  json.Field("captured", accounting.captured.total());
+  json.Field("idle", accounting.idle);
+  Law(json, accounting, stored, [](const NamedSampleCounts& counts) { return counts.total(); });
+  Types(json, accounting, stored);
+  json.Key("process_events");
+  json.BeginObject();
+  json.Field("captured", accounting.captured.events());
+  Law(json, accounting, stored, [](const NamedSampleCounts& counts) { return counts.events(); });
+  json.EndObject();
 }
 
 void NodeEntry(JsonWriter& json, const store::NodeStatus& node, bool connected) {

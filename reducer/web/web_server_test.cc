@@ -263,14 +263,18 @@ TEST_F(WebServerTest, StatusShowsStoredLostAndInFlightSamples) {
   Start();
   clock_.Advance(12 * kNsPerSecond);
   std::string body = Get("/api/v1/status").body;
-  EXPECT_THAT(body, StartsWith(R"({"version":"0.1.0","uptime_s":12,"total":{"captured":10,"idle":4,"stored":6,)"
-                               R"("lost":{"bad_record":3},"in_flight":1},"stack_health":{"complete":6},"nodes":[)"));
-  EXPECT_THAT(body, HasSubstr(fmt::format(
-                        R"({{"id":"node-1","host":"host-1","kernel":"6.1.0","architecture":"amd64","version":"0.1.0",)"
-                        R"("cpus":2,"sample_rate_hz":19,"connected":true,"last_seen":{},"captured":10,"idle":4,)"
-                        R"("stored":6,"lost":{{"bad_record":3}},"in_flight":1,"wire_bytes":60,)"
-                        R"("stack_health":{{"complete":6}}}})",
-                        now_.value / kNsPerMs)));
+  EXPECT_THAT(body,
+              StartsWith(R"({"version":"0.1.0","uptime_s":12,"total":{"captured":10,"idle":4,"stored":6,)"
+                         R"("lost":{"bad_record":3},"in_flight":1,"process_events":{"captured":0,"stored":0,"lost":{},)"
+                         R"("in_flight":0}},"stack_health":{"complete":6},"nodes":[)"));
+  EXPECT_THAT(body,
+              HasSubstr(fmt::format(
+                  R"({{"id":"node-1","host":"host-1","kernel":"6.1.0","architecture":"amd64","version":"0.1.0",)"
+                  R"("cpus":2,"sample_rate_hz":19,"connected":true,"last_seen":{},"captured":10,"idle":4,)"
+                  R"("stored":6,"lost":{{"bad_record":3}},"in_flight":1,"process_events":{{"captured":0,"stored":0,)"
+                  R"("lost":{{}},"in_flight":0}},"wire_bytes":60,)"
+                  R"("stack_health":{{"complete":6}}}})",
+                  now_.value / kNsPerMs)));
   EXPECT_THAT(body, HasSubstr(R"("disk_bytes":4096,"shards":3,"symbol_tables":0}})"));
 }
 
@@ -301,6 +305,10 @@ TEST_F(WebServerTest, BadRequestsGetHelpfulErrors) {
       {"/api/v1/timeline?buckets=2001", "from 1 to 2000"},
       {"/api/v1/series?limit=1001", "from 1 to 1000"},
       {"/api/v1/top?limit=-1", "limit"},
+      {"/api/v1/events?cursor=%00%ff", "cursor must be the field 'next'"},
+      {"/api/v1/events?from=99999999999999999999", "is not a time"},
+      {"/api/v1/events/marks?from=now&to=-1h", "the time range is empty"},
+      {"/api/v1/events/programs?query=" + Encode("{thread_id=\"1\"}"), "thread labels"},
       {"/api/v1/top?type=gpu",
        "no samples of type 'gpu'; the existing types are: cpu:nanoseconds, off_cpu:nanoseconds"},
       {"/api/v1/top?query=" + std::string(7000, '{'), "expected a label name"},

@@ -1,0 +1,58 @@
+#include "reducer/export/event_export.h"
+
+#include <utility>
+
+#include "base/status.h"
+
+namespace tributary {
+
+EventExport::EventExport(const std::string& exporter, store::Store& store, EventSender& sender, Counter& sent,
+                         Counter& refused)
+    : cursor_name_(exporter + ".events"), store_(store), sender_(sender), sent_(sent), refused_(refused) {}
+
+absl::Status EventExport::Read(Feed& feed, uint32_t shard) {
+  if (!feed.has_cursor) {
+    ASSIGN_OR_RETURN(feed.cursor, store_.cursors().LoadCursor(cursor_name_, shard));
+    feed.has_cursor = true;
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
+  std::vector<store::EventRecord> events;
+  const auto add = [&events](const store::ProcessEventRow& event) {
+    events.emplace_back(event);
+    return absl::OkStatus();
+  };
+  ASSIGN_OR_RETURN(feed.next_cursor, reader->ScanCommittedEvents(feed.cursor, kEventsMax, add));
+  feed.events = std::move(events);
+  return absl::OkStatus();
+}
+
+EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
+  if (feeds_.size() <= shard) feeds_.resize(size_t{shard} + 1);
+  Feed& feed = feeds_[shard];
+  if (feed.events.empty()) {
+    if (absl::Status status = Read(feed, shard); !status.ok()) {
+      return {.progress = Progress::kUnreadable, .status = std::move(status)};
+    }
+    if (feed.events.empty() && feed.next_cursor == feed.cursor) return {};
+  }
+  Step step{.progress = feed.events.size() >= kEventsMax ? Progress::kMore : Progress::kIdle};
+  if (!feed.events.empty()) {
+    step.result = sender_.SendEvents(feed.events, timeout_ns);
+    interrupted_.reset();
+    if (!step.result.status.ok() && step.result.may_retry) {
+      interrupted_ = shard;
+      step.progress = Progress::kUnsent;
+      return step;
+    }
+    step.sent_request = true;
+    (step.result.status.ok() ? sent_ : refused_).Add(feed.events.size());
+    feed.events.clear();
+  }
+  if (absl::Status status = store_.cursors().SaveCursor(cursor_name_, shard, feed.next_cursor); !status.ok()) {
+    return {.progress = Progress::kUnreadable, .status = std::move(status)};
+  }
+  feed.cursor = feed.next_cursor;
+  return step;
+}
+
+}  // namespace tributary

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "reducer/metadata/labels.h"
+#include "reducer/query/event_place.h"
+#include "reducer/query/query_context.h"
+#include "reducer/query/selector.h"
+
+namespace tributary {
+
+// Applies a selector to process events, and joins events with metadata. An event has the resource that its container,
+// cgroup or machine had at the event's time. The attributes that a process reports about itself (OTEL_*) are not part
+// of this resource, because most processes end before anything reads them. Used by one thread.
+class EventSelection {
+ public:
+  // InvalidArgument: the selector has labels of threads. `context` must outlive the EventSelection.
+  static absl::StatusOr<EventSelection> Make(const QueryContext& context);
+
+  bool Has(const store::ProcessEventRow& event);
+  EventPlace PlaceOf(const store::ProcessEventRow& event);
+
+ private:
+  struct LabelMatcher {
+    Label label;
+    const Selector::Matcher* matcher;
+  };
+  struct Answer {
+    std::shared_ptr<const Resource> resource;  // kept alive, because its address is the key
+    bool selected = false;
+  };
+  static constexpr size_t kAnswersMax = 65'536;
+
+  explicit EventSelection(ResourceCache* resources) : resources_(resources) {}
+  const store::ProcessRow& ProcessOf(const store::ProcessEventRow& event);
+  bool HoldsResource(const Attributes& attributes) const;
+
+  ResourceCache* resources_;
+  std::vector<LabelMatcher> of_process_;
+  std::vector<const Selector::Matcher*> of_resource_;
+  absl::flat_hash_map<const Resource*, Answer> answers_;  // if full, it is cleared
+  store::ProcessRow process_;                             // the event that is looked at, as the joiner takes it
+};
+
+// Visits the events of one shard in `range`. Returns DeadlineExceeded if the request is cancelled.
+absl::Status ScanEvents(store::StoreReader& reader, const QueryRequest& request, store::TimeRange range,
+                        absl::FunctionRef<absl::Status(const store::ProcessEventRow&)> visit);
+
+}  // namespace tributary
