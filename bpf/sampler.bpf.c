@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
 /*
- * Samples the running threads: one perf event (cpu-clock) per CPU calls trib_sample_cpu once per period. The program
- * runs in the timer's interrupt and never nests on a CPU.
+ * The one object of the collector. Samples the running threads: one perf event (cpu-clock) per CPU calls
+ * trib_sample_cpu once per period. The program runs in the timer's interrupt and never nests on a CPU. The programs of
+ * process_events.bpf.h report what happens to processes.
  */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/process_events.bpf.h"
 #include "bpf/take_sample.bpf.h"
 #ifdef TRIB_TEST_STOP
 #include "bpf/test_stop.bpf.h"

@@ -20,8 +20,6 @@ struct {
 	__uint(max_entries, 256 * 1024);
 } trib_copies SEC(".maps");
 
-#define WAKEUP_SHARE 4	/* wake the reader when 1/4 of the ring is filled: a storm of new processes does not wait */
-
 static __always_inline __u64 copies_wakeup(void)
 {
 	__u64 filled = bpf_ringbuf_query(&trib_copies, BPF_RB_AVAIL_DATA);

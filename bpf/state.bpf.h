@@ -92,6 +92,9 @@ struct {
 	__uint(max_entries, 1);
 } trib_control SEC(".maps");
 
+/* Programs wake the reader when this share of a ring is filled: a storm of new processes does not wait for a timer. */
+#define WAKEUP_SHARE 4	/* 1/4 */
+
 static __always_inline struct trib_state *this_state(__u32 context)
 {
 	return bpf_map_lookup_elem(&trib_states, &context);

@@ -6,6 +6,7 @@
 
 #include <bpf/bpf_core_read.h>
 
+#include "bpf/cgroup_ids.bpf.h"
 #include "bpf/stack_copy.bpf.h"
 #include "bpf/state.bpf.h"
 #include "bpf/unwind.bpf.h"
@@ -23,20 +24,6 @@ struct {
 	__uint(max_entries, 128 * 1024);
 } trib_samples SEC(".maps");
 
-static __always_inline __u64 cgroup_v1_id(struct css_set *cgroups)
-{
-	struct cgroup_subsys_state *state = NULL;
-	int index = trib_cgroup_v1_index(config.cgroup_v1);
-	void *slots;
-
-	if (index < 0)
-		return 0;
-	slots = __builtin_preserve_access_index(&cgroups->subsys[0]);
-	if (bpf_probe_read_kernel(&state, sizeof(state), slots + index * sizeof(state)))
-		return 0;
-	return BPF_CORE_READ(state, cgroup, kn, id);
-}
-
 /* Fills all fields of the header except the value and the fields that depend on the stacks. */
 static __always_inline void describe(struct trib_state *state, struct trib_program program,
 				     const struct trib_control *control, __u64 time_ns)
@@ -51,7 +38,7 @@ static __always_inline void describe(struct trib_state *state, struct trib_progr
 	sample->type = program.type;
 	state->walk.withdrawals = control ? *(const volatile __u64 *)&control->withdrawals : 0;
 	sample->start_time_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-	sample->cgroup_v2_id = BPF_CORE_READ(cgroups, dfl_cgrp, kn, id);
+	sample->cgroup_v2_id = cgroup_v2_id(cgroups);
 	sample->cgroup_v1_id = cgroup_v1_id(cgroups);
 	sample->exec_id = BPF_CORE_READ(task, self_exec_id);
 	sample->pid = pid_tgid >> 32;

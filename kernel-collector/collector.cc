@@ -93,6 +93,7 @@ absl::Status Collector::Build() {
   const Clock& clock = Clock::Real();
   ProbeOptions probe_options;
   probe_options.sample_rate_hz = static_cast<uint32_t>(options_.sample_rate_hz);
+  probe_options.process_events = options_.event_budget > 0;
   AddProcessMetrics(metrics_, "kernel-collector");
   // Before the probes, which take over the data that an earlier collector left. A start that fails must not have taken
   // it.
@@ -126,6 +127,7 @@ absl::Status Collector::Build() {
   core_options.unwind_compiler =
       std::make_shared<SandboxedCompiler>(options_.proc_root, SandboxedCompiler::SpawnSelf, metrics_);
   core_options.sys_root = options_.sys_root;
+  core_options.event_budget = static_cast<uint32_t>(options_.event_budget);
   core_options.resource_env = options_.resource_env;
   core_options.resource_executor = resource_worker_.get();
   core_options.list_bpf = ListBpfFromNowOn();
@@ -311,13 +313,16 @@ void Collector::LogTotals(std::string_view event, uint64_t unacked_samples) {
   totals += uplink_->lost();
   std::string lost;
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    if (totals.lost[i].empty()) continue;
+    if (totals.lost[i].total() == 0) continue;
     lost += fmt::format(" lost_{}={}", LossReasonName(static_cast<LossReason>(i)), totals.lost[i].total());
   }
-  LogInfo("{} captured={} sent={} unacked={} held={} lost={}{} batches={} bytes_sent={} processes={} executables={}",
-          event, totals.captured.total(), core_->batcher().samples_sent(), unacked_samples, core_->held(),
-          totals.TotalLost().total(), lost, core_->batcher().batches(), uplink_->delivery().bytes_sent(),
-          core_->processes().size(), core_->code_files().size());
+  const SampleCounts all_lost = totals.TotalLost();
+  LogInfo(
+      "{} captured={} sent={} unacked={} held={} lost={}{} batches={} bytes_sent={} processes={} executables={} "
+      "events={} events_sent={} events_lost={}",
+      event, totals.captured.total(), core_->batcher().samples_sent(), unacked_samples, core_->held(), all_lost.total(),
+      lost, core_->batcher().batches(), uplink_->delivery().bytes_sent(), core_->processes().size(),
+      core_->code_files().size(), totals.captured.events(), core_->batcher().events_sent(), all_lost.events());
 }
 
 std::string Collector::NotReady() const {

@@ -24,28 +24,28 @@ UnwindTables::Options UnwindOptions(const CoreOptions& options) {
 
 }  // namespace
 
-// Merges samples and process events in order of time.
+// Merges samples, process events and events of the sideband in order of time.
 class CollectorCore::Merger : public SidebandVisitor {
  public:
   explicit Merger(CollectorCore& core) : core_(core) {}
   void OnMmap(const MmapEvent& event) override {
-    core_.TakeSamplesBefore(event.time.value);
+    core_.TakeBefore(event.time.value);
     core_.processes_.OnMmap(event);
   }
   void OnFork(const ForkEvent& event) override {
-    core_.TakeSamplesBefore(event.time.value);
+    core_.TakeBefore(event.time.value);
     core_.processes_.OnFork(event);
   }
   void OnComm(const CommEvent& event) override {
-    core_.TakeSamplesBefore(event.time.value);
+    core_.TakeBefore(event.time.value);
     core_.processes_.OnComm(event);
   }
   void OnExit(const ExitEvent& event) override {
-    core_.TakeSamplesBefore(event.time.value);
+    core_.TakeBefore(event.time.value);
     core_.processes_.OnExit(event);
   }
   void OnKernelCode(const KernelCodeEvent& event) override {
-    core_.TakeSamplesBefore(event.time.value);
+    core_.TakeBefore(event.time.value);
     core_.kernel_code_.OnKernelCode(event);
   }
   void OnCgroup(const CgroupEvent& event) override { core_.cgroups_.OnMade(event.id, event.path); }
@@ -80,6 +80,10 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
                    executor, clock, metrics),
       resolver_(kernel_code_),
       batcher_(sink, clock, options_.dictionary),
+      events_({.events_per_second = options_.event_budget,
+               .hold_ns = options_.hold_ns,
+               .on_container = options_.on_container},
+              probes, processes_, cgroups_, clock, metrics),
       scan_tokens_(options_.scans_per_second_max),
       scan_tokens_at_(clock.Monotonic()),
       held_total_(
@@ -106,10 +110,12 @@ void CollectorCore::ScanAll() {
     if (++read % 64 == 0) DrainProbes();
   }
   DrainProbes();
+  events_.ReportRunning([this] { DrainProbes(); });
 }
 
 void CollectorCore::Poll() {
   DrainProbes();
+  events_.Poll();
   for (const ProcessRunPtr& run : processes_.TakeChanged()) unwinder_.Forget(run->pid);
   for (const ProcessRunPtr& run : resources_.Settle(processes_)) batcher_.Redefine(*run);
   unwinder_.Tick();
@@ -125,7 +131,8 @@ void CollectorCore::Poll() {
 void CollectorCore::DrainProbes() {
   drained_.clear();
   order_.clear();
-  next_ = 0;
+  drained_events_.clear();
+  next_ = next_event_ = 0;
   probes_.DrainSamples([this](const SampleRecord& record) {
     size_t begin = drained_.size();
     StoreRecord(record, &drained_);
@@ -133,12 +140,20 @@ void CollectorCore::DrainProbes() {
   });
   std::stable_sort(order_.begin(), order_.end(),
                    [](const Drained& a, const Drained& b) { return a.time_ns < b.time_ns; });
+  probes_.DrainProcessEvents([this](const trib_process_event& event) { drained_events_.push_back(event); });
+  std::stable_sort(drained_events_.begin(), drained_events_.end(),
+                   [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   Merger merger(*this);
   probes_.DrainSideband(merger);
-  TakeSamplesBefore(INT64_MAX);
+  TakeBefore(INT64_MAX);
 }
 
-void CollectorCore::TakeSamplesBefore(int64_t time_ns) {
+void CollectorCore::TakeBefore(int64_t time_ns) {
+  for (; next_event_ < drained_events_.size(); ++next_event_) {
+    const trib_process_event& event = drained_events_[next_event_];
+    if (static_cast<int64_t>(event.time_ns) >= time_ns) break;
+    events_.Take(event);
+  }
   while (next_ < order_.size() && order_[next_].time_ns < time_ns) {
     auto [time, begin, end] = order_[next_++];
     Take(ViewRecord(drained_.data() + begin), std::span(drained_).subspan(begin, end - begin));
@@ -366,11 +381,34 @@ void CollectorCore::SweepAfterLoss() {
   auto pids = std::make_shared<std::vector<Pid>>();
   MonotonicNs now = clock_.Monotonic();
   executor_.Submit([reader = reader_, pids] { *pids = reader.ListProcesses(); }, scope_.Wrap([this, pids, now] {
-    if (!pids->empty()) processes_.MergeList(*pids, now);
+    if (pids->empty()) return;
+    processes_.MergeList(*pids, now);
+    events_.ForgetMissing(*pids, now);
   }));
 }
 
-void CollectorCore::FlushBatch() { batcher_.Flush(ReadAccounting()); }
+// The ends of processes may be among the lost events. A sweep keeps processes that have just started, so another sweep
+// follows when the processes from before the loss are old enough.
+void CollectorCore::SweepAfterLostEvents(const Accounting& totals) {
+  const MonotonicNs now = clock_.Monotonic();
+  const uint64_t lost = totals.LostFor(LossReason::kRingFull).events();
+  if (lost > events_lost_) {
+    events_lost_ = lost;
+    sweep_again_at_ = MonotonicNs{now.value + EventTracker::kMissingGraceNs};
+    SweepAfterLoss();
+  } else if (sweep_again_at_ && now > *sweep_again_at_) {
+    sweep_again_at_.reset();
+    SweepAfterLoss();
+  }
+}
+
+void CollectorCore::FlushBatch() {
+  const auto accounting = [this] { return ReadAccounting(); };
+  events_.AddTo(batcher_, accounting);
+  const Accounting totals = accounting();
+  SweepAfterLostEvents(totals);
+  batcher_.Flush(totals);
+}
 
 void CollectorCore::StopSampling() {
   probes_.StopSampling();
@@ -380,12 +418,14 @@ void CollectorCore::StopSampling() {
 void CollectorCore::FinalBatch() {
   DrainProbes();
   RetryHeld(/*force=*/true);
+  events_.Finish();
   FlushBatch();
 }
 
 Accounting CollectorCore::ReadAccounting() {
   Accounting accounting = probes_.ReadAccounting();
   accounting += lost_;
+  accounting.LostFor(LossReason::kEventOverflow).AddEvents(events_.lost());
   return accounting;
 }
 

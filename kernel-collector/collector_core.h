@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "kernel-collector/event_collector.h"
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/processes/cgroup_names.h"
 #include "kernel-collector/processes/code_file.h"
@@ -46,15 +48,17 @@ struct CoreOptions {
   uint32_t scans_per_second_max = 100;              // of single processes, after the first scan
   int64_t scan_again_ns = 5 * kNsPerSecond;  // until one process is scanned again; × 12 if its table seems complete
   DictionaryLimits dictionary;
-  // Called when a sampled process is found to run in a container. `id` is the container's id. May be null.
+  uint32_t event_budget = 200;  // process events per second; 0: the probes report none
+  // Called when a sampled process, or one with an event, is found to run in a container. `id` is the container's id.
+  // May be null.
   std::function<void(std::string_view id)> on_container;
 };
 
-// Turns the samples of the probes into batches. The event loop, the connections and the symbol tables are in other
-// classes, so a test can run this class alone. Each Poll reads the samples first and then the sideband's events, and
-// processes both in order of time. So a sample is resolved with the mappings that its process had when the sample was
-// taken. Some data may be missing: a file that was not read yet, unwind rows, or the data of a new process. The core
-// then requests the data from the worker, and the sample waits for at most `hold_ns`.
+// Turns the samples and the process events of the probes into batches. The event loop, the connections and the symbol
+// tables are in other classes, so a test can run this class alone. Each Poll reads the samples first and then the
+// sideband's events, and processes both in order of time. So a sample is resolved with the mappings that its process
+// had when the sample was taken. Some data may be missing: a file that was not read yet, unwind rows, or the data of a
+// new process. The core then requests the data from the worker, and the sample waits for at most `hold_ns`.
 //
 // Invariant: the kernel side counts a sample as captured before the sample can get lost. In this class, every drained
 // sample ends in a batch or is counted as lost. The accounting of a batch is read after the batch's samples were
@@ -68,8 +72,9 @@ class CollectorCore {
   CollectorCore(Probes& probes, BatchSink& sink, Executor& executor, const Clock& clock, Metrics& metrics,
                 CoreOptions options);
 
-  // Reads the addresses of kernel code and the data of every running process from /proc. Call it after the sideband has
-  // started and before sampling starts. Takes 40 ms plus about 0.3 ms per process.
+  // Reads the addresses of kernel code and the data of every running process from /proc, and reports these processes as
+  // seen_running. Call it after the sideband has started and before sampling starts. Takes 40 ms plus about 0.3 ms per
+  // process.
   void ScanAll();
 
   // Processes the samples and events that have arrived. Call it several times a second.
@@ -109,7 +114,7 @@ class CollectorCore {
   class Merger;
 
   void DrainProbes();
-  void TakeSamplesBefore(int64_t time_ns);
+  void TakeBefore(int64_t time_ns);
   void Take(const SampleRecord& record, std::span<const uint64_t> words);
   void RetryHeld(bool force);
   // Adds the sample to the batch. Returns false if the sample must wait; it never waits if `force` is true. If it must
@@ -133,6 +138,7 @@ class CollectorCore {
   void ReadExecutable(const CodeFilePtr& executable);
   bool TakeScanToken();
   void SweepAfterLoss();
+  void SweepAfterLostEvents(const Accounting& totals);
 
   Probes& probes_;
   Executor& executor_;
@@ -147,21 +153,26 @@ class CollectorCore {
   KernelCode kernel_code_;
   StackResolver resolver_;
   Batcher batcher_;
+  EventCollector events_;
 
   std::vector<uint64_t> drained_;  // records of one poll, one after another (stored_record.h)
   struct Drained {
     int64_t time_ns;
     size_t begin, end;  // in drained_
   };
-  std::vector<Drained> order_;  // by time
-  size_t next_ = 0;             // index in order_ of the first sample not yet taken
-  MonotonicNs dropped_at_;      // when exited processes were last dropped
+  std::vector<Drained> order_;                      // by time
+  size_t next_ = 0;                                 // index in order_ of the first sample not yet taken
+  std::vector<trib_process_event> drained_events_;  // of one poll, by time
+  size_t next_event_ = 0;
+  MonotonicNs dropped_at_;  // when exited processes were last dropped
   std::deque<Held> held_;
   size_t held_bytes_ = 0;
   WalkedStack walked_;
   ResolvedStack resolved_;
   bool waits_for_mapping_only_ = false;
   Accounting lost_;
+  uint64_t events_lost_ = 0;  // in the kernel's ring, at the last flush
+  std::optional<MonotonicNs> sweep_again_at_;
   int64_t scan_tokens_ = 0;
   MonotonicNs scan_tokens_at_;
   Counter& held_total_;

@@ -200,5 +200,24 @@ TEST_F(CollectorCoreTest, SendsResourceAttributesWithoutAnotherSample) {
   EXPECT_EQ(d.string(d.process(d.NewestProcess(ProcessRef{1})).attributes), "service.name=shop");
 }
 
+TEST_F(CollectorCoreTest, AProcessThatEndsDuringTheStartWasSeenRunningBeforeItsEnd) {
+  trib_process_event event = {.time_ns = kT, .start_time_ns = 5, .kind = TRIB_EVENT_RUNNING, .pid = 10};
+  probes.running.push_back(event);
+  core().ScanAll();
+  event.time_ns = kT + 1;
+  event.kind = TRIB_EVENT_EXIT;
+  probes.process_events.push_back(event);
+  event.kind = TRIB_EVENT_FINAL;
+  probes.process_events.push_back(event);
+  Settle();
+  core().FlushBatch();
+  const std::vector<ProcessEvent>& events = sink.batches.back().events;
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(events[0].kind, ProcessEventKind::kSeenRunning);
+  EXPECT_EQ(events[0].time.value, kT);
+  EXPECT_EQ(events[1].kind, ProcessEventKind::kExit);
+  EXPECT_EQ(events[1].time.value, kT + 1);
+}
+
 }  // namespace
 }  // namespace tributary

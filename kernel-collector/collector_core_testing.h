@@ -43,17 +43,31 @@ class FakeProbes : public Probes {
   void DrainSideband(SidebandVisitor& visitor) override {
     for (const auto& event : std::exchange(events, {})) event(visitor);
   }
+  void DrainProcessEvents(const std::function<void(const trib_process_event&)>& visit) override {
+    for (const trib_process_event& event : std::exchange(process_events, {})) visit(event);
+  }
+  bool ListProcesses(const std::function<void(const trib_process_event&)>& visit) override {
+    for (const trib_process_event& event : running) visit(event);
+    process_events.insert(process_events.end(), during_list.begin(), during_list.end());
+    return list_is_complete;
+  }
+  void AddEventsMade(uint64_t made) override { accounting.captured.AddEvents(made); }
   void FollowHotplug() override {}
   Accounting ReadAccounting() override { return accounting; }
   bool has_build_ids() const override { return true; }
   UnwindMaps& unwind_maps() override { return maps; }
   PinnedSession& pinned_session() override { return pins; }
+  LiveProcesses& live_processes() override { return live; }
   int wakeup_fd() const override { return -1; }
   absl::Status SetPeriod(uint64_t) override { return absl::OkStatus(); }
   uint64_t ReadRunNs() override { return 0; }
 
   FakeUnwindMaps maps;
   PinnedSession pins;
+  LiveProcesses live;
+  std::vector<trib_process_event> process_events, running;
+  std::vector<trib_process_event> during_list;  // arrive while the list is read
+  bool list_is_complete = true;
   std::vector<std::vector<uint64_t>> ring, copies;
   std::vector<std::function<void(SidebandVisitor&)>> events;
   Accounting accounting;

@@ -141,6 +141,13 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .value_name = "PERCENT",
              .check = [](std::string_view v) { return ParseCpuBudget(v).status(); }},
             &cpu_budget, "1%");
+  table.Add(
+      {.name = "event-budget",
+       .help = "largest number of records of process events (starts, execs and exits) that the collector sends per "
+               "second, averaged over 10 s; if there are more events, short processes are summed up by program; "
+               "0: no process events",
+       .value_name = "N"},
+      &options->event_budget, 200, 0, 10'000);
   table.Add({.name = "unwind-memory",
              .help = "largest amount of kernel memory for unwind information (needed to walk stacks), 8MiB to 1GiB",
              .value_name = "SIZE",

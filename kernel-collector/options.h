@@ -20,7 +20,8 @@ struct CollectorOptions {
   std::string intake_encoder;
   IntakeCredentialOptions credentials;
   int64_t sample_rate_hz = 0;
-  double cpu_budget = 0;  // share of the node's CPU time: 0.01 = 1%; infinity = off
+  int64_t event_budget = 0;  // process events per second; 0: none
+  double cpu_budget = 0;     // share of the node's CPU time: 0.01 = 1%; infinity = off
   int64_t unwind_memory_bytes = 0;
   int64_t batch_interval_ns = 0;
   int64_t shutdown_timeout_ns = 0;

@@ -47,15 +47,55 @@ struct thread_struct {
 };
 #endif
 
+typedef struct {
+	int counter;
+} atomic_t;
+typedef struct {
+	unsigned int val;
+} kuid_t;
+struct cred {
+	kuid_t euid;
+};
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+
+struct signal_struct {
+	atomic_t live;	/* threads that have not begun to end */
+	int group_exit_code;
+	unsigned int flags;
+	__u64 utime, stime;	/* of released threads */
+	unsigned long long sum_sched_runtime;
+	unsigned long maxrss;
+	struct mm_struct *oom_mm;	/* set when the OOM killer chose the process */
+};
+
 struct task_struct {
 	unsigned int flags;
+	int exit_code;
+	int pid, tgid;
 	void *stack;
 	struct mm_struct *mm;
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
+	struct signal_struct *signal;
+	const struct cred *cred;
+	struct sched_entity se;
+	__u64 utime, stime;
+	char comm[16];
 	__u64 start_boottime;
 	__u64 self_exec_id;	/* u64 since 5.7 */
 	struct css_set *cgroups;
 	struct thread_struct thread;
+};
+
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #pragma clang attribute pop
@@ -68,6 +108,9 @@ enum cgroup_subsys_id {
 	memory_cgrp_id,
 	pids_cgrp_id,
 };
+
+/* include/linux/sched/signal.h */
+#define SIGNAL_GROUP_EXIT 0x00000004	/* all threads end with group_exit_code */
 
 /* include/linux/sched.h */
 #define PF_KTHREAD 0x00200000	/* unchanged since 2.6.32 */

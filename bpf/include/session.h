@@ -55,6 +55,25 @@ struct trib_session {
 	struct trib_session_ended ended;
 };
 
+/*
+ * The running processes that the collector follows: a hash map, which is pinned as "processes". Only the collector
+ * writes it, and only the next collector reads it. A collector of another release ignores the map if one of the sizes
+ * differs.
+ */
+#define TRIB_LIVE_PROCESSES_MAX 65536
+struct trib_live_key {
+	__u64 start_time_ns;	/* of the thread group leader, CLOCK_BOOTTIME */
+	__u32 pid;
+	__u32 padding;
+};
+struct trib_live_process {
+	__u32 parent;
+	__u32 uid;
+	char comm[16];		/* texts that fill their array have no terminating zero */
+	char container_id[64];
+	char path[128];		/* of the executable; the end of a longer path */
+};
+
 #define TRIB_SESSION_BYTES 3760
 #ifdef __cplusplus
 static_assert(sizeof(struct trib_session) == TRIB_SESSION_BYTES);

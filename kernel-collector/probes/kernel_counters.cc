@@ -41,13 +41,28 @@ SampleCounts KernelCounters::ReadTypes(trib_counter counter) const {
       counts.Add(row.type, ReadSlot(TRIB_COUNTER_SLOT(context, static_cast<uint32_t>(row.type), counter)));
     }
   }
+  const auto events = [this](uint32_t event_counter) {
+    return ReadSlot(TRIB_COUNTER_SLOT(TRIB_CONTEXT_TICK, TRIB_TYPE_PROCESS_EVENT, event_counter));
+  };
+  if (counter == TRIB_CAPTURED) counts.AddEvents(events(TRIB_CAPTURED) + events(TRIB_EVENTS_MADE));
+  if (counter == TRIB_RUN_NS) counts.AddEvents(events(TRIB_RUN_NS));
+  if (counter == TRIB_LOST_RING_FULL) counts.AddEvents(events(TRIB_LOST_RING_FULL));
   return counts;
 }
 
+void KernelCounters::SetEventsMade(uint64_t events) const {
+  const uint32_t slot = TRIB_COUNTER_SLOT(TRIB_CONTEXT_TICK, TRIB_TYPE_PROCESS_EVENT, TRIB_EVENTS_MADE);
+  std::vector<uint64_t> by_cpu(static_cast<size_t>(cpus_));
+  by_cpu[0] = events;
+  TRIBUTARY_CHECK(bpf_map_update_elem(map_.get(), &slot, by_cpu.data(), BPF_ANY) == 0);
+}
+
 Accounting KernelCounters::ReadAccounting() const {
-  Accounting accounting{.captured = ReadTypes(TRIB_CAPTURED), .idle = Read(TRIB_IDLE)};
+  Accounting accounting{.idle = Read(TRIB_IDLE)};
   accounting.LostFor(LossReason::kRingFull) = ReadTypes(TRIB_LOST_RING_FULL);
   accounting.LostFor(LossReason::kStackError) = ReadTypes(TRIB_LOST_STACK_ERROR);
+  // Last: the programs count a record as captured first, so what is read here contains every loss from above.
+  accounting.captured = ReadTypes(TRIB_CAPTURED);
   return accounting;
 }
 

@@ -1,56 +1,18 @@
 #include "kernel-collector/probes/pinned_session.h"
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <linux/magic.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "kernel-collector/probes/pins.h"
 #include "kernel-collector/probes/type_counters.h"
 
 namespace tributary {
 namespace {
-
-std::optional<bpf_map_info> MapInfo(int map_fd) {
-  bpf_map_info info = {};
-  uint32_t size = sizeof(info);
-  if (map_fd < 0 || bpf_obj_get_info_by_fd(map_fd, &info, &size) != 0) return std::nullopt;
-  return info;
-}
-
-absl::Status MakeFolder(const std::string& folder) {
-  const std::string mount = std::filesystem::path(folder).parent_path();
-  struct statfs status = {};
-  if (statfs(mount.c_str(), &status) != 0 || status.f_type != BPF_FS_MAGIC) {
-    return Error(absl::StatusCode::kFailedPrecondition, "no bpffs is mounted at " + mount);
-  }
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return ErrnoStatus("mkdir", folder, errno);
-  return absl::OkStatus();
-}
-
-// Replaces the map that is pinned at `path`, if any. At every moment, the old or the new map is pinned there.
-absl::Status Replace(int map_fd, const std::string& path) {
-  const std::string aside = path + "_new";  // a bpffs allows no names with a dot
-  if (unlink(aside.c_str()) != 0 && errno != ENOENT) return ErrnoStatus("unlink", aside, errno);
-  if (bpf_obj_pin(map_fd, aside.c_str()) != 0) return ErrnoStatus("pin", aside, errno);
-  if (rename(aside.c_str(), path.c_str()) != 0) return ErrnoStatus("rename", aside, errno);
-  return absl::OkStatus();
-}
-
-// Removes the pin, unless the map of a younger collector has replaced it.
-void Unpin(uint32_t map_id, const std::string& path) {
-  Fd pinned(bpf_obj_get(path.c_str()));
-  auto info = MapInfo(pinned.get());
-  if (info && info->id == map_id) unlink(path.c_str());
-}
 
 // Returns an empty Accounting if the pinned counters do not have that id. Then their owner was killed before it pinned
 // its own counters, and so before it sampled.
@@ -83,7 +45,7 @@ PinnedSession::~PinnedSession() {
 }
 
 absl::Status PinnedSession::Pin(const Options& options, int counters_fd) {
-  RETURN_IF_ERROR(MakeFolder(folder_));
+  RETURN_IF_ERROR(MakePinFolder(folder_));
   auto counters = MapInfo(counters_fd);
   auto start_ticks = ProcessStartTicks(options.proc_root, options.pid);
   if (!counters || !start_ticks)
@@ -97,8 +59,8 @@ absl::Status PinnedSession::Pin(const Options& options, int counters_fd) {
   map_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "trib_session", sizeof(uint32_t), sizeof(record_), 1, nullptr));
   if (!map_.valid()) return ErrnoStatus("create", "map trib_session", errno);
   Write();
-  RETURN_IF_ERROR(Replace(map_.get(), SessionPath()));
-  return Replace(counters_fd, CountersPath());
+  RETURN_IF_ERROR(ReplacePin(map_.get(), SessionPath()));
+  return ReplacePin(counters_fd, CountersPath());
 }
 
 void PinnedSession::ReadEarlier(const Options& options) {
@@ -113,6 +75,7 @@ void PinnedSession::ReadEarlier(const Options& options) {
   }
   // The other collector continues to run. It keeps its own data and its unreported data of others.
   if (ProcessStartTicks(options.proc_root, Pid{static_cast<int32_t>(earlier.pid)}) == earlier.start_ticks) {
+    other_runs_ = true;
     return LogInfo("another collector runs on this machine pid={}", earlier.pid);
   }
   record_.ended = AddEnded(earlier, ReadPinnedCounters(CountersPath(), earlier.counters_id));

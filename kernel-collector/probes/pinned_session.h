@@ -43,6 +43,8 @@ class PinnedSession {
   PinnedSession& operator=(const PinnedSession&) = delete;
 
   bool pinned() const { return map_.valid(); }
+  // Whether another collector still ran when this one started.
+  bool other_runs() const { return other_runs_; }
 
   // The data of earlier collectors that is not yet reported to a reducer. ForgetPredecessor clears it.
   const std::optional<Predecessor>& predecessor() const { return predecessor_; }
@@ -74,6 +76,7 @@ class PinnedSession {
   Fd map_;  // trib_session; not valid if nothing is pinned or Finish was called
   trib_session record_ = {};
   std::optional<Predecessor> predecessor_;
+  bool other_runs_ = false;
 };
 
 }  // namespace tributary

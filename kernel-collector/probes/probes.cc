@@ -78,6 +78,18 @@ class KernelProbes : public Probes {
     AddMetrics(metrics);
   }
 
+  void PinProcesses() {
+    if (sampler_->process_programs() == nullptr || !pinned_session().pinned()) return;
+    auto pinned = LiveProcesses::Pin(kPinFolder, pinned_session().other_runs());
+    if (pinned.ok()) {
+      live_processes_ = *std::move(pinned);
+    } else {
+      LogWarning(
+          "cannot pin the list of processes cause=\"{}\": the ends of processes that end while no collector "
+          "runs are not reported",
+          Message(pinned.status()));
+    }
+  }
   absl::Status OpenSideband(const std::vector<int>& cpus) {
     for (int cpu : cpus) {
       absl::Status status = sideband_.AddCpu(cpu);
@@ -91,15 +103,33 @@ class KernelProbes : public Probes {
   size_t DrainSamples(const std::function<void(const SampleRecord& record)>& visit) override {
     return sampler_->Drain(visit);
   }
+  void DrainProcessEvents(const std::function<void(const trib_process_event& event)>& visit) override {
+    if (ProcessPrograms* programs = sampler_->process_programs(); programs != nullptr) programs->Drain(visit);
+  }
+  bool ListProcesses(const std::function<void(const trib_process_event& event)>& visit) override {
+    ProcessPrograms* programs = sampler_->process_programs();
+    if (programs == nullptr) return true;
+    absl::Status status = programs->ListRunning(visit);
+    if (!status.ok()) LogWarning("some processes that already run are not reported cause=\"{}\"", Message(status));
+    return status.ok();
+  }
+  void AddEventsMade(uint64_t events) override {
+    events_made_ += events;
+    sampler_->counters()->SetEventsMade(events_made_);
+  }
   void DrainSideband(SidebandVisitor& visitor) override { sideband_.Drain(visitor, Clock::Real().Monotonic()); }
   void FollowHotplug() override;
   Accounting ReadAccounting() override;
   bool has_build_ids() const override { return sideband_.has_build_ids(); }
   UnwindMaps& unwind_maps() override { return sampler_->unwind_maps(); }
   PinnedSession& pinned_session() override { return sampler_->pinned_session(); }
+  LiveProcesses& live_processes() override { return live_processes_; }
   int wakeup_fd() const override { return wakeups_.get(); }
   absl::Status SetPeriod(uint64_t period_ns) override;
-  uint64_t ReadRunNs() override { return sampler_->counters()->Read(TRIB_RUN_NS); }
+  uint64_t ReadRunNs() override {
+    const SampleCounts run_ns = sampler_->counters()->ReadTypes(TRIB_RUN_NS);
+    return run_ns.total() + run_ns.events();
+  }
 
  private:
   void AddMetrics(Metrics& metrics);
@@ -108,8 +138,10 @@ class KernelProbes : public Probes {
 
   uint64_t period_ns_;
   std::unique_ptr<Sampler> sampler_;
-  Fd wakeups_;  // epoll: the ring of copies and the sideband's rings
+  Fd wakeups_;  // epoll: the rings of copies and of process events, and the sideband's rings
   Sideband sideband_;
+  uint64_t events_made_ = 0;
+  LiveProcesses live_processes_;
   bool sampling_ = false;
   std::map<int, Fd> sampling_events_;  // by CPU
 };
@@ -121,6 +153,13 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
                         [counters, counter] { return static_cast<double>(counters->Read(counter)); });
   };
   add("tributary_collector_captured_samples_total", "Captured samples: sampling ticks on busy CPUs", TRIB_CAPTURED);
+  metrics.AddCallback("tributary_collector_process_events_total",
+                      "Captured process events: starts, execs and ends of processes, and processes found running",
+                      /*is_counter=*/true, {},
+                      [counters] { return static_cast<double>(counters->ReadTypes(TRIB_CAPTURED).events()); });
+  metrics.AddCallback("tributary_collector_lost_process_events_total", "Process events lost, by reason",
+                      /*is_counter=*/true, {{"reason", std::string(LossReasonName(LossReason::kRingFull))}},
+                      [counters] { return static_cast<double>(counters->ReadTypes(TRIB_LOST_RING_FULL).events()); });
   add("tributary_collector_idle_ticks_total", "Sampling ticks on idle CPUs; they do not count as samples", TRIB_IDLE);
   constexpr std::string_view kLost = "tributary_collector_lost_samples_total";
   constexpr std::string_view kLostHelp = "Samples lost after capture, by reason";
@@ -191,6 +230,7 @@ void KernelProbes::StopSampling() {
   for (auto& [cpu, event] : sampling_events_) DisableEvent(event);
   sampling_events_.clear();
   sampling_ = false;
+  if (ProcessPrograms* programs = sampler_->process_programs(); programs != nullptr) programs->Stop();
 }
 
 // A CPU's next tick comes after a whole new period, so the rest of the old period has no tick. The CPUs are spread only
@@ -247,6 +287,12 @@ void KernelProbes::FollowHotplug() {
 Accounting KernelProbes::ReadAccounting() {
   Accounting accounting = sampler_->counters()->ReadAccounting();
   accounting.LostFor(LossReason::kBadRecord) = sampler_->bad_records();
+  if (ProcessPrograms* programs = sampler_->process_programs(); programs != nullptr) {
+    accounting.LostFor(LossReason::kBadRecord).AddEvents(programs->bad_records());
+    const uint64_t missed = programs->ReadMissed();
+    accounting.LostFor(LossReason::kMissed).AddEvents(missed);
+    accounting.captured.AddEvents(missed);
+  }
   return accounting;
 }
 
@@ -265,6 +311,7 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
       .period_ns = period_ns,
       .ring_bytes = SampleRingBytes(options.sample_rate_hz, cpus.size(), options.ring_seconds),
       .copies_bytes = CopiesBytes(options, cpus.size()),
+      .events_bytes = options.process_events ? EventRingBytes(cpus.size()) : 0,
       .contexts = options.contexts,
       .pin_folder = kPinFolder,
       .object = options.object.empty() ? embedded::sampler_bpf_object() : options.object};
@@ -277,8 +324,12 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   Fd wakeups(epoll_create1(EPOLL_CLOEXEC));
   if (!wakeups.valid()) return ErrnoStatus("create", "an epoll instance", errno);
   RETURN_IF_ERROR(AddWakeup(wakeups.get(), sampler->copies_fd()));
+  if (sampler->process_programs() != nullptr) {
+    RETURN_IF_ERROR(AddWakeup(wakeups.get(), sampler->process_programs()->wakeup_fd()));
+  }
   auto probes = std::make_unique<KernelProbes>(period_ns, std::move(sampler), std::move(wakeups), metrics);
   RETURN_IF_ERROR(probes->OpenSideband(cpus));
+  probes->PinProcesses();
   return probes;
 }
 

@@ -10,6 +10,8 @@
 #include "absl/status/statusor.h"
 #include "base/metrics.h"
 #include "base/types.h"
+#include "bpf/include/process_events.h"
+#include "kernel-collector/probes/live_processes.h"
 #include "kernel-collector/probes/pinned_session.h"
 #include "kernel-collector/probes/sample_record.h"
 #include "kernel-collector/probes/unwind_maps.h"
@@ -90,6 +92,7 @@ struct ProbeOptions {
   // Size of the ring of stack copies. 0: 128 KiB per CPU, rounded up to a power of two, but at most 128 MiB, and at
   // least 512 KiB, which is enough for seven copies of the largest size.
   uint32_t copies_bytes = 0;
+  bool process_events = true;    // report start, exec and exit of every process
   uint32_t contexts = 1;         // number of contexts that programs run in: the first ones of enum trib_context
   bool idle = false;             // for tests: ticks in the idle task are samples too
   std::string_view object = {};  // another sampling program, for tests; empty = the built-in one. Borrowed during Open
@@ -112,14 +115,22 @@ class Probes {
   // Starts sampling on every online CPU. The CPUs start one after the other, spread over one period. Blocks for one
   // period, or for a few periods on a busy machine. Call it once. The sideband has run since Open.
   virtual absl::Status StartSampling() = 0;
-  // After the return, no sampling program runs any more. The records in the rings stay readable. The sideband
-  // continues.
+  // After the return, no sampling program runs any more, and no process event is reported. The records in the rings
+  // stay readable. The sideband continues.
   virtual void StopSampling() = 0;
 
   // Passes every record that is now in the rings to `visit`: first samples without a copy of the stack, then samples
   // with a copy. In each ring, the records of one CPU are in order of time. Malformed records are not passed, but count
   // as lost{bad_record}. Returns the number of records that were passed.
   virtual size_t DrainSamples(const std::function<void(const SampleRecord& record)>& visit) = 0;
+  // Passes every process event that is now in its ring to `visit`, nearly in order of time. Malformed records count as
+  // lost{bad_record}.
+  virtual void DrainProcessEvents(const std::function<void(const trib_process_event& event)>& visit) = 0;
+  // Passes one event of kind TRIB_EVENT_RUNNING for every process that runs now, except kernel threads. Call it once.
+  // Returns false if the list is not complete. This is logged: the missing processes have no event until they end.
+  virtual bool ListProcesses(const std::function<void(const trib_process_event& event)>& visit) = 0;
+  // Adds events that the caller made itself to the captured process events.
+  virtual void AddEventsMade(uint64_t events) = 0;
   // Passes every readable sideband record of all CPUs to `visitor`, in order of time.
   virtual void DrainSideband(SidebandVisitor& visitor) = 0;
   // Opens the events of CPUs that came online since the last call, and closes those of CPUs that went offline. Call it
@@ -136,15 +147,17 @@ class Probes {
   // The counts that outlive this process if it is killed, and the counts that earlier collectors left. The result is
   // valid as long as this object. The caller should call PinnedSession::Finish before this object is destroyed.
   virtual PinnedSession& pinned_session() = 0;
-  // Returns a descriptor for epoll. It becomes readable when the ring of stack copies is more than a quarter full, or a
-  // sideband ring is half full. The caller should then drain samples and sideband soon. After that, the descriptor is
-  // no longer readable.
+  // The list of running processes, which also outlives this process.
+  virtual LiveProcesses& live_processes() = 0;
+  // Returns a descriptor for epoll. It becomes readable when the ring of stack copies or of process events is more than
+  // a quarter full, or a sideband ring is half full. The caller should then drain samples and sideband soon. After
+  // that, the descriptor is no longer readable.
   virtual int wakeup_fd() const = 0;
   // Sets another sampling period. Every CPU begins a new period. Each sample contains the period with which it was
   // taken. Makes a few system calls per CPU, spread over at most 2 ms, and blocks for this time.
   virtual absl::Status SetPeriod(uint64_t period_ns) = 0;
-  // Returns the run time of the sampling program since Open, summed over CPUs. Runs that take no sample, such as those
-  // on idle CPUs, do not count.
+  // Returns the run time of the BPF programs since Open, summed over CPUs. Runs that take no sample and report no
+  // event, such as those on idle CPUs, do not count.
   virtual uint64_t ReadRunNs() = 0;
 };
 

@@ -10,6 +10,8 @@ namespace {
 
 constexpr uint64_t kRingBytesMin = 64 << 10, kRingBytesMax = 128 << 20;
 constexpr uint64_t kSampleBytes = 1024;
+constexpr uint64_t kEventBytesMin = 512 << 10, kEventBytesMax = 32 << 20, kEventBytesPerCpu = 32 << 10;
+constexpr size_t kEndedMin = 8192, kEndedPerCpu = 256;
 // On each read, the memory is in no cache. So a read costs hundreds of microseconds however little there is to do: half
 // of the collector's CPU time. A hundred samples of a CPU are worth one read.
 constexpr int64_t kPeriodsPerPoll = 100;
@@ -21,6 +23,14 @@ constexpr int64_t kPollsPerFilling = 5;
 uint32_t SampleRingBytes(uint32_t rate_hz, size_t cpus, uint32_t seconds) {
   const uint64_t wanted = uint64_t{rate_hz} * cpus * kSampleBytes * seconds;
   return static_cast<uint32_t>(std::bit_ceil(std::clamp(wanted, kRingBytesMin, kRingBytesMax)));
+}
+
+uint32_t EventRingBytes(size_t cpus) {
+  return static_cast<uint32_t>(std::bit_ceil(std::clamp(cpus * kEventBytesPerCpu, kEventBytesMin, kEventBytesMax)));
+}
+
+uint32_t EndedProcessesMax(size_t possible_cpus) {
+  return static_cast<uint32_t>(std::max(kEndedMin, possible_cpus * kEndedPerCpu));
 }
 
 uint64_t SampleRingPollMs(uint64_t ring_bytes, int64_t period_ns, size_t cpus) {

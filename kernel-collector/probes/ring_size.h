@@ -19,6 +19,17 @@ namespace tributary {
 // Returns the size of the ring in bytes: a power of two, as the kernel requires.
 uint32_t SampleRingBytes(uint32_t rate_hz, size_t cpus, uint32_t seconds);
 
+// Returns the size of the ring of process events in bytes: a power of two. It has space for 4,500 records, or for 290
+// per CPU on large machines. The collector is woken when a quarter is filled, so this is enough for a storm of short
+// processes on every CPU, even if the collector is late by 100 ms.
+uint32_t EventRingBytes(size_t cpus);
+
+// Returns for how many ended processes the programs remember that they have reported the exit (trib_exited). They
+// remember a process until the kernel releases it. The kernel gives each CPU a stock of 128 free entries of such a map.
+// When all entries are in such stocks, a CPU without free entries replaces its newest ones. So the map has twice as
+// many entries as the stocks.
+uint32_t EndedProcessesMax(size_t possible_cpus);
+
 // Returns the time between two reads of a ring of `ring_bytes`.
 uint64_t SampleRingPollMs(uint64_t ring_bytes, int64_t period_ns, size_t cpus);
 

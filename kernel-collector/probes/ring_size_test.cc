@@ -15,6 +15,17 @@ TEST(RingSize, HoldsTwoSecondsOfTheRateAtStart) {
   EXPECT_EQ(SampleRingBytes(10'000, 1'024, 2), 128u << 20);
 }
 
+TEST(RingSize, OfProcessEventsGrowsWithTheCpus) {
+  EXPECT_EQ(EventRingBytes(1), 512u << 10);
+  EXPECT_EQ(EventRingBytes(17), 1u << 20);
+  EXPECT_EQ(EventRingBytes(100'000), 32u << 20);
+}
+
+TEST(RingSize, RemembersTwiceAsManyEndedProcessesAsTheStocksOfTheCpus) {
+  EXPECT_EQ(EndedProcessesMax(1), 8192u);
+  EXPECT_EQ(EndedProcessesMax(512), 512u * 256);
+}
+
 // Returns the poll interval of a collector that was started with `start_hz`, after its rate was raised to `raised_hz`.
 uint64_t PollMs(uint32_t start_hz, uint32_t raised_hz, size_t cpus) {
   return SampleRingPollMs(SampleRingBytes(start_hz, cpus, 2), kNsPerSecond / raised_hz, cpus);

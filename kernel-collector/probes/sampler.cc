@@ -65,6 +65,7 @@ absl::Status Sampler::Configure(const Options& options) {
     return Error(absl::StatusCode::kInternal,
                  "the sampling program lacks map trib_states or map trib_counters, or their size cannot be set");
   }
+  RETURN_IF_ERROR(ProcessPrograms::Configure(object_, options.events_bytes));
   samples_.bytes = options.ring_bytes;
   copies_.bytes = options.copies_bytes;
   return absl::OkStatus();
@@ -97,6 +98,10 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   pins.folder = options.pin_folder;
   sampler->pinned_session_ =
       std::make_unique<PinnedSession>(std::move(pins), sampler->counters_fd_, sampler->counters_);
+  // After the counters were pinned, because from here on process events are counted.
+  if (options.events_bytes != 0) {
+    ASSIGN_OR_RETURN(sampler->process_programs_, ProcessPrograms::Attach(sampler->object_));
+  }
   return sampler;
 }
 
@@ -119,6 +124,7 @@ absl::Status Sampler::OpenRing(const char* name, int (*on_record)(void*, void*, 
 }
 
 Sampler::~Sampler() {
+  process_programs_.reset();
   ring_buffer__free(samples_.buffer);
   ring_buffer__free(copies_.buffer);
   bpf_object__close(object_);

@@ -14,6 +14,7 @@
 #include "kernel-collector/probes/kernel_counters.h"
 #include "kernel-collector/probes/kernel_unwind_maps.h"
 #include "kernel-collector/probes/pinned_session.h"
+#include "kernel-collector/probes/process_programs.h"
 #include "kernel-collector/probes/sample_record.h"
 
 struct bpf_object;
@@ -30,6 +31,7 @@ class Sampler {
     uint64_t period_ns = 0;
     uint32_t ring_bytes = 128 << 10;    // ring_bytes and copies_bytes: a power of two, whole pages
     uint32_t copies_bytes = 256 << 10;  // at least one trib_copy of the largest tier
+    uint32_t events_bytes = 0;          // size of the ring of process events; 0: no process events
     uint32_t contexts = 1;              // ProbeOptions::contexts
     std::string pin_folder;             // PinnedSession's folder, in a bpffs; "" pins nothing
     std::string_view object;            // ELF; borrowed during Load
@@ -48,6 +50,8 @@ class Sampler {
   // number of well-formed records.
   size_t Drain(const std::function<void(const SampleRecord&)>& visit);
 
+  // The programs that report process events; nullptr without process events.
+  ProcessPrograms* process_programs() { return process_programs_.get(); }
   // Sets the sampling period that the BPF program writes into samples from now on.
   void SetPeriod(uint64_t period_ns);
   // Returns a descriptor that becomes readable when more than a quarter of the ring of stack copies is full.
@@ -87,6 +91,7 @@ class Sampler {
   SampleCounts bad_records_;
   std::shared_ptr<Counter> bad_record_counter_ = std::make_shared<Counter>();
   std::unique_ptr<PinnedSession> pinned_session_;
+  std::unique_ptr<ProcessPrograms> process_programs_;
   Drained* drained_ = nullptr;  // borrowed during Drain
 };
 

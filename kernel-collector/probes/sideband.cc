@@ -76,7 +76,7 @@ absl::Status Sideband::AddCpu(int cpu) {
     if (memory != MAP_FAILED) {
       if (data < kRingBytesMax)
         LogWarning(
-            "the ring buffer of process events is small cpu={} bytes={}: raise the locked-memory limit (ulimit -l)",
+            "the ring buffer of the perf sideband is small cpu={} bytes={}: raise the locked-memory limit (ulimit -l)",
             cpu, data);
       const int fd = event->get();
       rings_.emplace(cpu, std::make_unique<Ring>(*std::move(event), memory, page + data, data));

@@ -12,6 +12,17 @@ bool IsPartOf(const MapsEntry& entry, const Mapping& known) {
          known.executable->path == WithoutDeleted(entry.path);
 }
 
+// Returns whether the run is the process with this exact start time. Until then, the run may know its start time only
+// in ticks, or not at all: the owner of a pid at the time of a sample or an event is the run that the sideband last
+// showed.
+bool LearnStart(ProcessRun& run, int64_t start_time_ns) {
+  if (run.start_time_ns == 0 &&
+      (run.start_ticks == 0 || run.start_ticks == static_cast<uint64_t>(start_time_ns / kNsPerTick))) {
+    run.start_time_ns = start_time_ns;
+  }
+  return run.start_time_ns == start_time_ns;
+}
+
 }  // namespace
 
 ProcessTable::ProcessTable(CodeFileTable& executables, Metrics& metrics)
@@ -26,6 +37,11 @@ ProcessTable::ProcessTable(CodeFileTable& executables, Metrics& metrics)
 ProcessRunPtr ProcessTable::Find(Pid pid) const {
   auto it = runs_.find(pid);
   return it == runs_.end() ? nullptr : it->second;
+}
+
+ProcessRunPtr ProcessTable::ForEvent(Pid pid, int64_t start_time_ns) const {
+  ProcessRunPtr run = Find(pid);
+  return run != nullptr && LearnStart(*run, start_time_ns) ? run : nullptr;
 }
 
 ProcessRunPtr ProcessTable::Add(Pid pid) {
@@ -152,15 +168,9 @@ void ProcessTable::OnLost(const LostEvent&) {
 
 ProcessRunPtr ProcessTable::ForSample(Pid pid, int64_t start_time_ns, MonotonicNs time) {
   ProcessRunPtr run = Find(pid);
-  if (run != nullptr) {
-    if (run->start_time_ns == 0 &&
-        (run->start_ticks == 0 || run->start_ticks == static_cast<uint64_t>(start_time_ns / kNsPerTick))) {
-      run->start_time_ns = start_time_ns;
-    }
-    if (run->start_time_ns == start_time_ns) {
-      if (run->last_seen < time) run->last_seen = time;
-      return run;
-    }
+  if (run != nullptr && LearnStart(*run, start_time_ns)) {
+    if (run->last_seen < time) run->last_seen = time;
+    return run;
   }
   // The pid had another owner. A sample of the earlier owner must not bring that owner back.
   bool older = run != nullptr && run->start_time_ns > start_time_ns;

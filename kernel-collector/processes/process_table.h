@@ -128,6 +128,8 @@ class ProcessTable : public SidebandVisitor {
   // Returns the run that a sample belongs to. If the process is unknown, returns a new run that is not complete. Never
   // returns null.
   ProcessRunPtr ForSample(Pid pid, int64_t start_time_ns, MonotonicNs time);
+  // Returns the run that a process event belongs to; nullptr if the process is unknown. Adds no run.
+  ProcessRunPtr ForEvent(Pid pid, int64_t start_time_ns) const;
   ProcessRunPtr Find(Pid pid) const;
 
   // Merges the data of a process from /proc. Ignores the snapshot if events show that the pid now belongs to another

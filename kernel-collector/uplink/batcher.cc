@@ -35,6 +35,7 @@ void Batcher::MakeRoom(size_t frames) {
   std::shared_ptr<const Dictionary> full = std::move(dictionary_);
   dictionary_ = EvictOldest(full);
   ++generation_;
+  event_text_bytes_ = 0;  // an eviction drops all texts that only events have used
   if (!IsRoomy(*dictionary_) || !HasRoom(frames)) return StartDictionary();
   ++evictions_;
 }
@@ -110,17 +111,44 @@ void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedS
   samples_.push_back(out);
 }
 
+StringRef Batcher::InternEventText(std::string_view text) {
+  const uint32_t before = dictionary_->string_count();
+  const StringRef ref = dictionary_->InternString(text);
+  if (dictionary_->string_count() > before) event_text_bytes_ += dictionary_->string(ref).size();
+  return ref;
+}
+
+void Batcher::Append(const TrackedEvent& event) {
+  events_.push_back({.time = event.time,
+                     .kind = event.kind,
+                     .pid = event.process.pid,
+                     .parent = event.parent,
+                     .start_time_ns = event.process.start_time_ns,
+                     .uid = event.uid,
+                     .name = InternEventText(event.name),
+                     .executable_path = InternEventText(event.names.executable_path),
+                     .container_id = InternEventText(event.names.container_id),
+                     .cgroup_path = InternEventText(event.names.cgroup_path),
+                     .events = event.events,
+                     .processes = event.processes,
+                     .end = event.end});
+}
+
 void Batcher::Flush(const Accounting& accounting) {
   // Samples that waited for their mapping come after younger samples.
   std::stable_sort(samples_.begin(), samples_.end(), [](const Sample& a, const Sample& b) { return a.time < b.time; });
+  std::stable_sort(events_.begin(), events_.end(),
+                   [](const ProcessEvent& a, const ProcessEvent& b) { return a.time < b.time; });
   Batch batch;
   batch.sequence = ++sequence_;
   dictionary_->SetNow(static_cast<uint32_t>(sequence_));
   batch.clock = clock_.Pair();
   batch.samples = std::exchange(samples_, {});
+  batch.events = std::exchange(events_, {});
   batch.accounting = accounting;
   batch.dictionary = dictionary_;
   samples_sent_ += batch.samples.size();
+  events_sent_ += CountRecords(batch).events();
   if (absl::Status status = sink_.Take(std::move(batch)); !status.ok()) {
     if (uint64_t held; refused_log_.Allow(clock_.Monotonic(), &held)) {
       LogWarning("a batch was not accepted cause={} suppressed={}", Message(status), held);

@@ -37,6 +37,18 @@ class BatcherTest : public testing::Test {
                 [&] { return accounting; });
   }
 
+  void AddEvent(Batcher& batcher, int64_t time, std::string_view name, uint32_t events = 1) {
+    batcher.AddEvent({.time = MonotonicNs{time},
+                      .kind = events == 1 ? ProcessEventKind::kExec : ProcessEventKind::kSum,
+                      .process = {Pid{7}, 70},
+                      .parent = Pid{1},
+                      .uid = 1000,
+                      .name = name,
+                      .names = {.executable_path = "/bin/f", .container_id = "c", .cgroup_path = "/c"},
+                      .events = events},
+                     [&] { return accounting; });
+  }
+
   FakeClock clock;
   FakeSink sink;
   CodeFile file;
@@ -163,6 +175,88 @@ TEST_F(BatcherTest, FlushesAFullBatchEarly) {
   ASSERT_EQ(sink.batches.size(), 1u);
   EXPECT_EQ(sink.batches[0].samples.size(), Batcher::kSamplesMax);
   EXPECT_EQ(batcher.samples_waiting(), 1u);
+}
+
+TEST_F(BatcherTest, PutsEventsAndSamplesIntoOneBatchInOrderOfTime) {
+  Batcher batcher(sink, clock);
+  Add(batcher, 5, {1});
+  AddEvent(batcher, 9, "b");
+  AddEvent(batcher, 3, "a", 20);
+  EXPECT_EQ(batcher.events_sent(), 0u);
+  batcher.Flush(accounting);
+  const Batch& batch = sink.batches.at(0);
+  const Dictionary& d = *batch.dictionary;
+  ASSERT_EQ(batch.events.size(), 2u);
+  EXPECT_EQ(batch.samples.size(), 1u);
+  EXPECT_EQ(d.string(batch.events[0].name), "a");
+  EXPECT_EQ(d.string(batch.events[1].name), "b");
+  EXPECT_EQ(d.string(batch.events[1].executable_path), "/bin/f");
+  EXPECT_EQ(d.string(batch.events[1].container_id), "c");
+  EXPECT_EQ(d.string(batch.events[1].cgroup_path), "/c");
+  EXPECT_EQ(batch.events[1].start_time_ns, 70);
+  EXPECT_EQ(d.process_count(), 2u);  // none, and that of the sample
+  EXPECT_EQ(batcher.events_sent(), 21u);
+  EXPECT_EQ(batcher.samples_sent(), 1u);
+}
+
+TEST_F(BatcherTest, FlushesABatchThatIsFullOfEventsEarly) {
+  Batcher batcher(sink, clock);
+  for (size_t i = 0; i <= kProcessEventsPerBatchMax; ++i) AddEvent(batcher, 1, "a");
+  ASSERT_EQ(sink.batches.size(), 1u);
+  EXPECT_EQ(sink.batches[0].events.size(), kProcessEventsPerBatchMax);
+  EXPECT_EQ(sink.batches[0].accounting.captured, accounting.captured);
+  batcher.Flush(accounting);
+  EXPECT_EQ(sink.batches[1].events.size(), 1u);
+}
+
+TEST_F(BatcherTest, NamesOfEventsAreNeverCutByAFullDictionary) {
+  Batcher batcher(sink, clock, {.strings_max = 40});
+  for (int i = 0; i < 500; ++i) {
+    AddEvent(batcher, i, std::to_string(i));
+    if (i % 7 == 0) Add(batcher, i, {1, 2});
+  }
+  batcher.Flush(accounting);
+  EXPECT_GT(sink.batches.size(), 10u);
+  int next = 0;
+  for (const Batch& batch : sink.batches) {
+    EXPECT_LE(batch.dictionary->string_count(), 40u);
+    for (const ProcessEvent& event : batch.events) {
+      EXPECT_EQ(batch.dictionary->string(event.name), std::to_string(next++));
+      EXPECT_EQ(batch.dictionary->string(event.cgroup_path), "/c");
+    }
+  }
+  EXPECT_EQ(next, 500);
+}
+
+TEST_F(BatcherTest, TextsOfEventsDoNotFillTheMemory) {
+  Batcher batcher(sink, clock);
+  Add(batcher, 0, {1, 2, 3});
+  for (int i = 0; i < 10'000; ++i) AddEvent(batcher, i, std::string(4000, 'x') + std::to_string(i));
+  Add(batcher, 10'000, {1, 2, 3});
+  batcher.Flush(accounting);
+  size_t events = 0;
+  for (const Batch& batch : sink.batches) {
+    const Dictionary& d = *batch.dictionary;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < d.string_count(); ++i) bytes += d.string(StringRef{i}).size();
+    EXPECT_LE(bytes, Batcher::kEventTextBytesMax + (64u << 10));
+    events += batch.events.size();
+  }
+  EXPECT_EQ(events, 10'000u);
+  EXPECT_EQ(batcher.evictions(), 2u);
+  EXPECT_EQ(sink.batches.back().dictionary->node_count(), 4u) << "the stacks stay";
+}
+
+// The longest names, with control bytes and without UTF-8.
+TEST_F(BatcherTest, KeepsTheBytesOfNames) {
+  using std::string_view_literals::operator""sv;
+  Batcher batcher(sink, clock);
+  AddEvent(batcher, 1, "\x1b[2J\n\0\xff"sv);
+  AddEvent(batcher, 2, std::string(10'000, 'x'));
+  batcher.Flush(accounting);
+  const Batch& batch = sink.batches.at(0);
+  EXPECT_EQ(batch.dictionary->string(batch.events[0].name), "\x1b[2J\n\0\xff"sv);
+  EXPECT_EQ(batch.dictionary->string(batch.events[1].name).size(), batch.dictionary->limits().string_bytes_max);
 }
 
 TEST_F(BatcherTest, DefinesAChangedProcessAgain) {

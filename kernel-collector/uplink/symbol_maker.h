@@ -32,7 +32,7 @@ class SymbolMaker {
   absl::StatusOr<PackedTable> Make(const SymbolMakerRequest& request, const Fd& file);
   // Stop ends the process. Call it some time after the last request, because an idle process does not free its memory.
   bool running() const { return child_.running(); }
-  void Stop() { child_.Stop(); }
+  void Stop() { child_.Finish(); }
 
  private:
   const Spawn spawn_;
