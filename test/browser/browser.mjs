@@ -51,6 +51,8 @@ export async function openBrowser({width = 1440, height = 900, colorScheme = 'li
 export async function settled(page) {
   await page.waitForSelector('[data-testid="main"][data-loading="false"]');
   if (await page.getByTestId('lines').count()) await page.waitForSelector('[data-testid="lines"][data-loading="false"]');
+  // Nothing else waits for process events, so they have a mark of their own.
+  await page.waitForSelector('[data-testid="processes"][data-loading="false"]');
   const flame = page.getByTestId('flame');
   if (await flame.count()) await page.waitForSelector('[data-testid="flame"][data-busy="false"]');
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));

@@ -571,8 +571,9 @@ export const uploaded = (stored) => ({
   remarks: stored ? [`the debug information of 3 units is in .dwo files ${hostile.script}`] : [],
 });
 
-export function status() {
-  const counters = {captured: 5230, idle: 61, stored: 5222, lost: {ring_full: 3, mapping_late: 1}, in_flight: 4};
+export function status(process_events) {
+  const samples = {captured: 5230, idle: 61, stored: 5222, lost: {ring_full: 3, mapping_late: 1}, in_flight: 4};
+  const counters = process_events ? {...samples, process_events} : samples;
   const stack_health = {complete: 4810, kernel_only: 200, unknown: 92, truncated_depth: 120};
   return {
     version: '0.1.0',

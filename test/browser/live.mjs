@@ -3,12 +3,14 @@
 //   node live.mjs --url http://127.0.0.1:4040 --executable truth --functions spin_a,spin_b,spin_c
 //                 [--from -5m] [--to now] [--upload FILE [--screenshot-lines lines.png]] [--screenshot out.png]
 //                 [--screenshot-all all.png] [--type alloc_space:bytes [--screenshot-type type.png]]
+//                 [--events [--screenshot-events events.png]]
 //
 // --functions: functions that must be on the stacks of that executable. The script uses the widest frame of each name.
 // --upload: a file with names that are new to the reducer. Its base name must be the name of a sampled executable. It
 // must have lines of the first function.
 // --type: a type that the range must have samples of, in addition to CPU time. The page must offer the type and show it
 // in its unit.
+// --events: also compare the marks, programs and endings of process events. No events of the range may still arrive.
 // --screenshot: the executable's graph; --screenshot-all: everything that ran in the range; --screenshot-lines: the
 // lines of the first function.
 // Exit code 0: all agrees; 1: a mismatch, reported on standard error; 2: usage.
@@ -251,6 +253,54 @@ async function checkExecutables(page, answer) {
   console.log(`executables: ${line}, ${rows.length} rows as the API says`);
 }
 
+const markKinds = {crash: 'crash', crashes: 'crash', 'OOM kill': 'oom', 'OOM kills': 'oom', restart: 'restart', restarts: 'restart'};
+
+// Adds up the numbers in the labels of all marks, such as "2 crashes, 1 restart, 12:00:03".
+function countedMarks(labels) {
+  const counts = {crash: 0, oom: 0, restart: 0};
+  for (const label of labels) {
+    for (const [, number, words] of label.matchAll(/([\d,]+) (crash(?:es)?|OOM kills?|restarts?)(?=,)/g))
+      counts[markKinds[words]] += Number(number.replaceAll(',', ''));
+  }
+  return counts;
+}
+
+// Compares the numbers of marks, each program of the table, and the endings.
+async function checkEvents(page, url, parameters, screenshot) {
+  const {marks} = await ask(url, 'events/marks', {...parameters, limit: '1000'});
+  const wanted = {crash: 0, oom: 0, restart: 0};
+  for (const {kind, count: processes} of marks) if (kind in wanted) wanted[kind] += processes;
+  const labels = await page.getByTestId('event-mark').evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')));
+  expect(JSON.stringify(countedMarks(labels)), JSON.stringify(wanted), 'marks of the timeline');
+
+  const {programs, total} = await ask(url, 'events/programs', {...parameters, sort: 'processes', limit: '200'});
+  const line = await page.getByTestId('processes-line').textContent();
+  expect(/^[\d,]+/.exec(line)?.[0] ?? '0', count(total.processes), 'short-lived processes');
+  expect(/([\d,]+) failed/.exec(line)?.[1] ?? '0', count(total.failed), 'failed processes');
+  await page.getByTestId('processes-details').click();
+  await page.getByTestId('processes-body').waitFor();
+  await settled(page);
+  const rows = await page.getByTestId('program').all();
+  expect(rows.length, programs.length, 'programs: rows');
+  for (const [i, row] of rows.entries()) {
+    const {processes, failed, share} = programs[i];
+    const label = `programs: row ${i + 1}, ${programs[i].executable || programs[i].name}`;
+    const cell = (number) => row.locator('td').nth(number).locator('.amount-percent');
+    expect(await cell(1).textContent(), count(processes), `${label}: processes`);
+    if (failed > 0) expect(await cell(2).textContent(), count(failed), `${label}: failed`);
+    expectPercent(await cell(3).textContent(), share, 1, `${label}: CPU time`, 1);
+  }
+
+  const {events} = await ask(url, 'events', {...parameters, kind: 'crash,oom,failed', limit: '50'});
+  const times = await page.getByTestId('ending').locator('time').evaluateAll((all) => all.map((one) => one.dateTime));
+  expect(times.join(' '), events.map(({at}) => new Date(at).toISOString()).join(' '), 'endings');
+  if (screenshot) await page.screenshot({path: screenshot, fullPage: true});
+  await page.getByTestId('processes-details').click();
+  await settled(page);
+  const {crash, oom, restart} = wanted;
+  console.log(`process events: ${crash} crashes, ${oom} OOM kills, ${restart} restarts; ${line}; as the API says`);
+}
+
 // This check runs last, because frames may have other names after it.
 async function checkUpload(page, url, parameters, path) {
   await page.getByTestId('executables-details').click();
@@ -287,16 +337,19 @@ async function main() {
       to: {type: 'string', default: 'now'},
       upload: {type: 'string'},
       type: {type: 'string'},
+      events: {type: 'boolean'},
       screenshot: {type: 'string'},
       'screenshot-all': {type: 'string'},
       'screenshot-lines': {type: 'string'},
       'screenshot-type': {type: 'string'},
+      'screenshot-events': {type: 'string'},
     },
   });
   if (!values.url || !values.executable || !values.functions) {
     console.error(
       'usage: node live.mjs --url URL --executable NAME --functions a,b,c [--from -5m] [--to now] ' +
         '[--upload FILE [--screenshot-lines FILE]] [--type NAME:UNIT [--screenshot-type FILE]] ' +
+        '[--events [--screenshot-events FILE]] ' +
         '[--screenshot FILE] [--screenshot-all FILE]',
     );
     process.exit(2);
@@ -324,6 +377,7 @@ async function main() {
     await checkHealth(page, healthOfAll, 'everything');
     await checkExecutables(page, symbolsOfAll);
     await checkTypes(page, url, fixed);
+    if (values.events) await checkEvents(page, url, fixed, values['screenshot-events']);
     if (values.type) await checkType(page, url, fixed, values.type, values['screenshot-type']);
     await page.mouse.move(2, 2);
     if (values['screenshot-all']) await page.screenshot({path: values['screenshot-all']});

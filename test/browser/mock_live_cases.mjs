@@ -62,6 +62,17 @@ describe('live.mjs', () => {
     assert.equal(noticed.code, 1);
   });
 
+  test('agrees about process events, and notices one process too many', async () => {
+    const {code, stdout, stderr} = await run('--functions', 'spin_sixty', '--events');
+    assert.equal(stderr, '');
+    assert.match(stdout, /process events: 4 crashes, 2 OOM kills, 3 restarts; .* short-lived processes.*; as the API says/);
+    assert.equal(code, 0);
+    server.scenario = 'two_faced_events';
+    const noticed = await run('--functions', 'spin_sixty', '--events');
+    assert.match(noticed.stderr, /mismatch: programs: row 1, git: processes: the page says "1,201", the API "1,200"/);
+    assert.equal(noticed.code, 1);
+  });
+
   test('notices three samples of 3,000 in the wrong function', async () => {
     server.scenario = 'two_faced';
     const {code, stderr} = await run('--functions', 'spin_sixty');

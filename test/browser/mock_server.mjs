@@ -2,6 +2,7 @@
 import {createServer} from 'node:http';
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
+import * as events from './events_fixtures.mjs';
 import * as fixtures from './fixtures.mjs';
 import {lines} from './lines_fixtures.mjs';
 
@@ -14,13 +15,15 @@ const types = {
 
 export class MockServer {
   // scenario: normal | empty | error | truncated | large | templates | slow | lying | two_faced | two_faced_health |
-  // two_faced_symbols | two_faced_lines | two_faced_unit | lines_error | expired |
-  // symbols_error | upload_slow | upload_cut | upload_too_large | upload_off
+  // two_faced_symbols | two_faced_lines | two_faced_unit | two_faced_events | lines_error | expired |
+  // symbols_error | upload_slow | upload_cut | upload_too_large | upload_off | events_none | events_many |
+  // events_missing | events_error | events_slow | events_lost | events_never
   scenario = 'normal';
   types = fixtures.types.one; // the types of the range's samples
   requests = []; // requested URLs below /api/v1/
   pushed = []; // executables whose names were uploaded
   uploads = []; // bodies, as text
+  waiting = []; // requests that the scenarios `slow` and `events_slow` hold back
   heldUpload = new Promise((resolve) => (this.held = resolve));
 
   constructor(dist) {
@@ -45,7 +48,8 @@ export class MockServer {
     if (url.pathname.startsWith('/api/v1/')) {
       if (request.method === 'PUT') return void this.upload(request, response, headers);
       this.requests.push(url);
-      if (this.scenario === 'slow') await new Promise((resolve) => (this.release = resolve));
+      const isHeld = this.scenario === 'events_slow' && url.pathname.includes('/events');
+      if (this.scenario === 'slow' || isHeld) await new Promise((resolve) => this.waiting.push(resolve));
       const [code, answer] = this.answer(url, request.headers['user-agent'] ?? '');
       response.writeHead(code, {...headers, 'Content-Type': 'application/json; charset=utf-8'});
       response.end(JSON.stringify(answer));
@@ -58,6 +62,10 @@ export class MockServer {
     }
     response.writeHead(200, {...headers, 'Content-Type': types[name.slice(name.lastIndexOf('.'))]});
     response.end(await readFile(join(this.dist, name)));
+  }
+
+  answerWaiting() {
+    this.waiting.splice(0).forEach((release) => release());
   }
 
   // In the scenario `upload_slow`, an upload waits until a test calls this.
@@ -107,13 +115,14 @@ export class MockServer {
 
   answerOfCpu(url, userAgent) {
     const verb = url.pathname.slice('/api/v1/'.length);
-    if (verb === 'status') return [200, fixtures.status()];
+    if (verb === 'status') return [200, fixtures.status(this.eventCounters())];
     if (verb === 'types' && this.scenario !== 'error') return [200, {types: this.scenario === 'empty' ? [] : this.types}];
     const range = this.range(url);
     const keep = this.selected(url.searchParams.get('query') ?? '');
     if (typeof keep === 'string') return [400, {error: keep}];
     if (this.scenario === 'error')
       return [500, {error: 'The store is locked: another reducer uses <b>this</b> data folder.'}];
+    if (verb === 'events' || verb.startsWith('events/')) return this.answerOfEvents(verb, url, keep, userAgent);
     switch (verb) {
       case 'flamegraph':
         if (this.scenario === 'empty') return [200, fixtures.emptyFlamegraph(range)];
@@ -154,6 +163,37 @@ export class MockServer {
         return [200, fixtures.series()];
       case 'top':
         return [200, fixtures.top(range)];
+      default:
+        return [404, {error: `no such endpoint: ${verb}`}];
+    }
+  }
+
+  // A reducer of an earlier release has no counters of process events.
+  eventCounters() {
+    if (this.scenario === 'events_missing') return undefined;
+    if (this.scenario === 'events_never') return {captured: 0, stored: 0, lost: {}, in_flight: 0};
+    return this.scenario === 'events_lost' ? events.lossy : events.counters;
+  }
+
+  answerOfEvents(verb, url, keepProcess, userAgent) {
+    if (/thread/.test(url.searchParams.get('query') ?? '')) return [400, {error: 'process events have no threads'}];
+    if (this.scenario === 'events_missing') return [404, {error: `no such endpoint: ${verb}`}];
+    if (this.scenario === 'events_error') return [500, {error: 'the query took <b>longer</b> than 30 s'}];
+    const isEmpty = ['empty', 'events_none', 'events_never'].includes(this.scenario);
+    const keep = (entry) => keepProcess({executable: entry.executable, pid: entry.pid, command: entry.name});
+    const limit = Number(url.searchParams.get('limit') ?? 100);
+    switch (verb) {
+      case 'events/marks':
+        if (this.scenario === 'events_many') return [200, events.manyMarks()];
+        return [200, isEmpty ? events.noMarks : events.marks(keep)];
+      case 'events/programs': {
+        const answer = isEmpty ? events.noPrograms : events.programs(keep, limit, url.searchParams.get('sort'));
+        const [first, ...rest] = answer.programs;
+        const lies = this.scenario === 'two_faced_events' && userAgent.includes('Mozilla');
+        return [200, lies ? {...answer, programs: [{...first, processes: first.processes + 1}, ...rest]} : answer];
+      }
+      case 'events':
+        return [200, isEmpty ? events.noEvents : events.events(keep, limit, url.searchParams.get('cursor') ?? '')];
       default:
         return [404, {error: `no such endpoint: ${verb}`}];
     }

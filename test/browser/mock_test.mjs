@@ -5,5 +5,6 @@ import './mock_types_cases.mjs';
 import './mock_state_cases.mjs';
 import './mock_health_cases.mjs';
 import './mock_symbols_cases.mjs';
+import './mock_events_cases.mjs';
 import './mock_lines_cases.mjs';
 import './mock_live_cases.mjs';

@@ -14,6 +14,7 @@ import type {
   TypesAnswer,
   Weight,
 } from './api/types.ts';
+import {refreshEvents} from './events.ts';
 import type {Theme} from './flame/colors.ts';
 import {foldFunctions, type FunctionRow} from './flame/fold.ts';
 import {buildGraph, findByKey, type FlameGraph} from './flame/graph.ts';
@@ -21,8 +22,9 @@ import {toKinds, unknownKind} from './flame/kind.ts';
 import {compileSearch, findMatches} from './flame/search.ts';
 import {forgetLines, loadLines} from './lines.ts';
 import {load, nothing, type Loadable} from './loadable.ts';
+import {dimensionLabels} from './model/filter_options.ts';
 import {askedType, cpuTime, typesOf} from './model/measure.ts';
-import {parseSelector} from './model/selector.ts';
+import {formatSelector, parseSelector, replaceMatchers, type Matcher} from './model/selector.ts';
 import {shortName} from './model/short_name.ts';
 import {formatHash, parseHash, type ViewState} from './model/view_state.ts';
 
@@ -184,6 +186,30 @@ export function closeLines(): void {
   setView({lines: '', linesIn: '', line: ''});
 }
 
+// Shows only the processes of one program. Filters other than that of processes stay.
+export function selectProgram(matcher: Matcher): void {
+  const parsed = selector.value;
+  if (!('matchers' in parsed)) return;
+  setView({query: formatSelector(replaceMatchers(parsed.matchers, dimensionLabels.process, [matcher])), zoom: ''});
+}
+
+// A process event has no thread and no type of samples, so these filters do not apply to it.
+export const hasThreadFilter = computed(() => {
+  const parsed = selector.value;
+  return 'matchers' in parsed && parsed.matchers.some(({label}) => dimensionLabels.thread.includes(label));
+});
+
+function refreshProcessEvents(): void {
+  const {from, to, query, processes, processesSort} = view.value;
+  const parsed = selector.value;
+  const asked =
+    'matchers' in parsed && hasThreadFilter.value
+      ? formatSelector(replaceMatchers(parsed.matchers, dimensionLabels.thread, []))
+      : query.trim();
+  const sort = processesSort === 'cpu' ? 'cpu' : 'processes';
+  refreshEvents({from, to, ...(asked && {query: asked})}, processes === 'open', sort);
+}
+
 async function refreshLines(): Promise<void> {
   const {lines, linesIn} = view.value;
   if (lines === '') return forgetLines();
@@ -202,7 +228,7 @@ export async function refresh(): Promise<void> {
   // If a request fails, the old answer stays only if the question is the same.
   const question = JSON.stringify([from, to, query, shownType.value]);
   const keepOld = question === answered;
-  await Promise.all([
+  const answers = Promise.all([
     load(graphData, 'flamegraph', parameters, abort.signal, toGraphData, keepOld).then(() =>
       loadTop(parameters, abort.signal),
     ),
@@ -223,6 +249,9 @@ export async function refresh(): Promise<void> {
     wantsSymbols(keepOld) ? loadSymbols(parameters, abort.signal, keepOld) : null,
     refreshLines(),
   ]);
+  // The last requests, because a browser sends only a few at a time.
+  refreshProcessEvents();
+  await answers;
   if (abort.signal.aborted) return;
   loading.value = false;
   answered = question;
@@ -258,6 +287,11 @@ export function start(): void {
   effect(() => {
     void askedLines.value;
     untracked(() => void refreshLines());
+  });
+  const askedProcesses = computed(() => JSON.stringify([view.value.processes, view.value.processesSort === 'cpu']));
+  effect(() => {
+    void askedProcesses.value;
+    untracked(refreshProcessEvents);
   });
   const live = computed(() => view.value.live);
   effect(() => {

@@ -117,12 +117,17 @@ export interface SeriesAnswer extends Measured {
   truncated: boolean;
 }
 
-export interface Counters {
+// The fate of samples or of process events.
+export interface Fates {
   captured: number;
-  idle: number;
   stored: number;
   lost: Record<string, number>;
   in_flight: number;
+}
+
+export interface Counters extends Fates {
+  idle: number;
+  process_events?: Fates; // a reducer of an earlier release does not send it
 }
 
 export interface StatusNode extends Counters {
@@ -239,4 +244,75 @@ export interface StatusAnswer {
   stack_health: Record<string, number>;
   nodes: StatusNode[];
   reducer: {cpu_seconds: number; rss_bytes: number; disk_bytes: number; shards: number; symbol_tables: number};
+}
+
+// Answers about process events. model/process_events.ts replaces fields that are missing.
+export interface EventSource {
+  node_id: string;
+  host: string;
+  pid: number;
+  name: string; // of the process (comm)
+  executable: string;
+  container: string;
+  pod: string;
+  namespace: string; // of the pod
+  unit: string; // systemd unit, outside of containers
+  signal_name: string;
+  exit_code: number;
+}
+
+export interface EventMark extends EventSource {
+  at: number;
+  kind: 'crash' | 'oom' | 'restart';
+  count: number;
+}
+
+export interface EventMarksAnswer {
+  marks: Partial<EventMark>[];
+  truncated?: boolean;
+}
+
+export interface ProcessEvent extends EventSource {
+  at: number;
+  kind: string;
+  parent_pid: number;
+  executable_path: string;
+  signal: number;
+  core_dumped: boolean;
+  oom_killed: boolean;
+  run_ns: number;
+  cpu_ns: number;
+  peak_rss_bytes: number;
+  processes: number; // of a sum; else 1
+}
+
+export interface ProcessEventsAnswer {
+  events: Partial<ProcessEvent>[];
+  next?: string; // cursor of the next page, '': this is the last page
+  truncated?: boolean;
+}
+
+export interface ProgramSum {
+  processes: number;
+  failed: number;
+  cpu_ns: number;
+  share?: number; // of the CPU time of all processes that ended, 0 to 1
+}
+
+export interface Program extends ProgramSum {
+  name: string;
+  executable: string;
+  executable_path: string;
+  container: string;
+  pod: string;
+  namespace: string;
+  run_ns: number;
+  peak_rss_bytes: number;
+}
+
+export interface ProgramsAnswer {
+  programs: Partial<Program>[];
+  total?: Partial<ProgramSum>;
+  others?: Partial<ProgramSum>; // the programs that are not listed
+  truncated?: boolean;
 }

@@ -1,3 +1,4 @@
+import {eventsLoading} from '../events.ts';
 import {formatClock} from '../model/format.ts';
 import {graphData, loadedAt, loading, setView, view} from '../state.ts';
 import {Executables} from './executables.tsx';
@@ -6,6 +7,7 @@ import {Flame} from './flame.tsx';
 import {Header} from './header.tsx';
 import {Icon} from './icons.tsx';
 import {Lines} from './lines.tsx';
+import {Processes} from './processes.tsx';
 import {Segmented} from './segmented.tsx';
 import {StackHealth} from './stack_health.tsx';
 import {Timeline} from './timeline.tsx';
@@ -31,7 +33,7 @@ export function App() {
   return (
     <>
       <Header />
-      <div class={`progress${loading.value ? ' on' : ''}`} aria-hidden="true" />
+      <div class={`progress${loading.value || eventsLoading.value ? ' on' : ''}`} aria-hidden="true" />
       <main class="main" data-testid="main" data-loading={loading.value} data-loaded-at={loadedAt.value}>
         <div class="toolbar">
           <Filters />
@@ -60,6 +62,7 @@ export function App() {
         <Timeline />
         <StackHealth />
         <Executables />
+        <Processes />
         {view.value.lines !== '' ? (
           <Lines />
         ) : (

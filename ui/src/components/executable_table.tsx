@@ -1,8 +1,6 @@
 // The executables, most samples first: source and origin of their names, and the share of addresses without a name.
 import type {SeriesProcess, SymbolExecutable, SymbolsAnswer, SymbolTable} from '../api/types.ts';
-import {dimensionLabels} from '../model/filter_options.ts';
 import {formatBytes, formatCount, formatPercent, formatSamples, printable} from '../model/format.ts';
-import {formatSelector, replaceMatchers} from '../model/selector.ts';
 import {
   originOf,
   programMatcher,
@@ -11,7 +9,7 @@ import {
   unnamedShare,
   wasSampled,
 } from '../model/symbol_words.ts';
-import {selector, series, setView} from '../state.ts';
+import {selectProgram, series} from '../state.ts';
 import {Icon} from './icons.tsx';
 
 function Name({executable, processes}: {executable: SymbolExecutable; processes: readonly SeriesProcess[]}) {
@@ -19,11 +17,7 @@ function Name({executable, processes}: {executable: SymbolExecutable; processes:
   const path = printable(executable.path);
   const id = printable(executable.build_id);
   const matcher = programMatcher(executable, processes);
-  const choose = () => {
-    const parsed = selector.value;
-    if (!matcher || !('matchers' in parsed)) return;
-    setView({query: formatSelector(replaceMatchers(parsed.matchers, dimensionLabels.process, [matcher])), zoom: ''});
-  };
+  const choose = () => matcher && selectProgram(matcher);
   return (
     <th scope="row" class="executable">
       {matcher ? (

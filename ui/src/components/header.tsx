@@ -1,6 +1,6 @@
-import type {Counters, StatusAnswer, StatusNode} from '../api/types.ts';
+import type {Fates, StatusAnswer, StatusNode} from '../api/types.ts';
 import {formatBytes, formatCount, formatDuration, formatPercent} from '../model/format.ts';
-import {health, lostTotal} from '../model/health.ts';
+import {health, lostEventsOf, lostTotal} from '../model/health.ts';
 import {cutShort, endingOf, inOrder, sum} from '../model/stack_endings.ts';
 import {graphData, status, themeChoice, type ThemeChoice} from '../state.ts';
 import {Icon, Logo} from './icons.tsx';
@@ -17,10 +17,10 @@ function Row({name, value}: {name: string; value: string}) {
   );
 }
 
-function CounterRows({counters, testPrefix}: {counters: Counters; testPrefix?: string}) {
+function CounterRows({counters, things, testPrefix}: {counters: Fates; things: string; testPrefix: string}) {
   const reasons = Object.entries(counters.lost).filter(([, count]) => count > 0);
   const cell = (name: string, value: number) => (
-    <div class="counter" data-testid={testPrefix && `${testPrefix}-${name.replaceAll(' ', '-')}`}>
+    <div class="counter" data-testid={`${testPrefix}-${name.replaceAll(' ', '-')}`}>
       <span class="counter-value">{formatCount(value)}</span>
       <span class="counter-name">{name}</span>
     </div>
@@ -36,7 +36,7 @@ function CounterRows({counters, testPrefix}: {counters: Counters; testPrefix?: s
       {reasons.length > 0 && (
         <dl class="facts warn">
           {reasons.map(([reason, count]) => (
-            <Row key={reason} name={`lost: ${reason.replaceAll('_', ' ')}`} value={`${formatCount(count)} samples`} />
+            <Row key={reason} name={`lost: ${reason.replaceAll('_', ' ')}`} value={`${formatCount(count)} ${things}`} />
           ))}
         </dl>
       )}
@@ -61,6 +61,7 @@ function StacksSinceStart({stacks}: {stacks: Record<string, number>}) {
 }
 
 function NodeCard({node}: {node: StatusNode}) {
+  const lostEvents = lostEventsOf(node);
   return (
     <li class="node">
       <p class="node-title">
@@ -71,7 +72,8 @@ function NodeCard({node}: {node: StatusNode}) {
       <p class="muted small">
         {`Linux ${node.kernel} · ${node.architecture} · ${node.cpus} CPUs · ${node.sample_rate_hz} Hz · ` +
           `${formatCount(node.captured)} captured · ${formatCount(node.stored)} stored · ` +
-          `${formatCount(lostTotal(node))} lost · ${formatBytes(node.wire_bytes)} received`}
+          `${formatCount(lostTotal(node))} lost · ${formatBytes(node.wire_bytes)} received` +
+          (lostEvents > 0 ? ` · ${formatCount(lostEvents)} process events lost` : '')}
       </p>
     </li>
   );
@@ -81,11 +83,18 @@ const nodesShown = 50;
 
 function StatusPanel({answer}: {answer: StatusAnswer}) {
   const {reducer} = answer;
+  const events = answer.total.process_events;
   return (
     <div class="status-panel">
       <h2>Samples of all collectors</h2>
-      <CounterRows counters={answer.total} testPrefix="status" />
+      <CounterRows counters={answer.total} things="samples" testPrefix="status" />
       <StacksSinceStart stacks={answer.stack_health} />
+      {events && (
+        <>
+          <h2>Process events of all collectors</h2>
+          <CounterRows counters={events} things="events" testPrefix="status-events" />
+        </>
+      )}
       <h2>{`Collectors (${formatCount(answer.nodes.length)})`}</h2>
       {answer.nodes.length === 0 && (
         <p class="note">No collector has reported yet. Start kernel-collector on a machine.</p>
@@ -117,7 +126,9 @@ function StatusButton() {
   const {value, error} = status.value;
   const unreachable = error ?? (graphData.value.error?.status === 0 ? graphData.value.error : null);
   const state = health(value, unreachable !== null);
+  const lostEvents = value ? lostEventsOf(value.total) : 0;
   const short = value && cutShort(value.stack_health);
+  const more = lostEvents > 0 ? `${formatCount(lostEvents)} process events lost` : short;
   const label = (
     <>
       <span class={`dot ${state.level}`} />
@@ -126,7 +137,7 @@ function StatusButton() {
         <span class="status-numbers">
           {`${formatCount(value.total.captured)} captured · ${formatCount(value.total.stored)} stored · ` +
             `${formatCount(lostTotal(value.total))} lost`}
-          {short && <span class="wide-only">{` · ${short}`}</span>}
+          {more && <span class="wide-only">{` · ${more}`}</span>}
         </span>
       )}
       <Icon name="chevron" />

@@ -7,10 +7,13 @@ export interface PopoverProps {
   name: string; // for assistive technology and data-testid
   kind?: string; // class of the button
   align?: 'left' | 'right';
+  title?: string | undefined;
+  testId?: string; // of the button, if it does not follow from the name
+  tabIndex?: number; // of the button
   children: (close: () => void) => ComponentChildren;
 }
 
-export function Popover({label, name, kind = 'button', align = 'left', children}: PopoverProps) {
+export function Popover({label, name, kind = 'button', align = 'left', children, ...more}: PopoverProps) {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
@@ -42,7 +45,9 @@ export function Popover({label, name, kind = 'button', align = 'left', children}
         aria-haspopup="dialog"
         aria-expanded={open}
         aria-label={name}
-        data-testid={`open-${name.toLowerCase().replaceAll(' ', '-')}`}
+        title={open ? undefined : more.title}
+        tabIndex={more.tabIndex}
+        data-testid={more.testId ?? `open-${name.toLowerCase().replaceAll(' ', '-')}`}
         onClick={() => setOpen(!open)}
       >
         {label}

@@ -2,10 +2,8 @@
 // short.
 import type {StackHealthAnswer, StackHealthExecutable} from '../api/types.ts';
 import {formatCount, formatPercent, formatSamples, printable} from '../model/format.ts';
-import {formatSelector, replaceMatchers} from '../model/selector.ts';
 import {completeShare, endingOf, inOrder, matcherOf, sum} from '../model/stack_endings.ts';
-import {dimensionLabels} from '../model/filter_options.ts';
-import {graphData, selector, setView, stackHealth, view} from '../state.ts';
+import {graphData, selectProgram, setView, stackHealth, view} from '../state.ts';
 import {Icon} from './icons.tsx';
 
 // Endings of one level are distinguished by the strength of their colour.
@@ -65,11 +63,7 @@ function Endings({endings}: {endings: Record<string, number>}) {
 function Culprit({executable, whole}: {executable: StackHealthExecutable; whole: number}) {
   const matcher = matcherOf(executable);
   const programs = executable.programs.map(printable).join(', ');
-  const choose = () => {
-    const parsed = selector.value;
-    if (!matcher || !('matchers' in parsed)) return;
-    setView({query: formatSelector(replaceMatchers(parsed.matchers, dimensionLabels.process, [matcher])), zoom: ''});
-  };
+  const choose = () => matcher && selectProgram(matcher);
   const reasons = inOrder(executable.endings)
     .map(([name, count]) => `${endingOf(name).words} ${formatCount(count)}`)
     .join(' · ');

@@ -2,8 +2,10 @@
 // click doubles it.
 import {useEffect, useRef, useState} from 'preact/hooks';
 import uPlot from 'uplot';
-import type {Rollout, TimelineAnswer} from '../api/types.ts';
+import type {EventMark, Rollout, TimelineAnswer} from '../api/types.ts';
+import {eventMarks} from '../events.ts';
 import {palettes} from '../flame/colors.ts';
+import {groupMarks, type MarkGroup} from '../model/event_marks.ts';
 import {formatClock, formatDate, formatSamples} from '../model/format.ts';
 import {
   formatRate,
@@ -20,11 +22,14 @@ import {
 import {type Mark, marksOf} from '../model/rollouts.ts';
 import {absoluteRange, zoomedOut} from '../model/time_range.ts';
 import {graphData, measure as graphMeasure, rollouts, setView, theme, timeline, view} from '../state.ts';
+import {EventMarks} from './event_marks.tsx';
 import {RolloutMarks} from './rollout_marks.tsx';
 
-const chartHeight = 124;
+const chartHeight = 130;
 const dragMin = 4; // pixels; less is a click
 const marksApart = 8; // pixels
+const eventLane = 11; // pixels below the plot, for the marks of process events
+const plotPadding = 8; // pixels above the plot and to its right
 
 // Returns the rate in a bucket, in the unit of the answer.
 function rateOf(answer: TimelineAnswer, bucket: number): number {
@@ -75,7 +80,7 @@ function chartOptions(
     height: chartHeight,
     ms: 1,
     legend: {show: false},
-    padding: [8, 8, 0, 0],
+    padding: [plotPadding, plotPadding, 0, 0],
     cursor: {
       y: false,
       points: {show: false},
@@ -91,7 +96,8 @@ function chartOptions(
     axes: [
       {
         ...axis,
-        size: 26,
+        size: 32,
+        gap: 4 + eventLane,
         space: 80,
         values: (_, splits, __, ___, increment) => splits.map((ms) => tickLabel(ms, increment)),
       },
@@ -145,9 +151,14 @@ function plotOf(chart: uPlot): Plot {
   return {left: chart.bbox.left / uPlot.pxRatio, width: chart.bbox.width / uPlot.pxRatio, from: min, to: max};
 }
 
+const pixelsOn = (plot: Plot) => (ms: number) => ((ms - plot.from) / (plot.to - plot.from)) * plot.width;
+
 function marksOn(plot: Plot, all: readonly Rollout[]): Mark[] {
-  const toPixels = (ms: number) => ((ms - plot.from) / (plot.to - plot.from)) * plot.width;
-  return plot.to > plot.from ? marksOf(all, toPixels, plot.width, marksApart) : [];
+  return plot.to > plot.from ? marksOf(all, pixelsOn(plot), plot.width, marksApart) : [];
+}
+
+function eventsOn(plot: Plot, all: readonly EventMark[]): MarkGroup[] {
+  return plot.to > plot.from ? groupMarks(all, pixelsOn(plot), plot.width, plotPadding) : [];
 }
 
 function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: number | null) => void}) {
@@ -178,10 +189,12 @@ function Chart({answer, onHover}: {answer: TimelineAnswer; onHover: (bucket: num
   const {title} = rateTitle(measure);
   const label = `${title} from ${formatClock(answer.from)} to ${formatClock(answer.to)}, at most ${most}`;
   const all = rollouts.value.value?.rollouts ?? [];
+  const events = eventMarks.value.value?.marks ?? [];
   return (
     <div class="chart-frame">
       <div ref={host} class="chart" data-testid="timeline" role="img" aria-label={label} />
       {plot && <RolloutMarks marks={marksOn(plot, all)} offset={plot.left} />}
+      {plot && <EventMarks groups={eventsOn(plot, events)} offset={plot.left} width={plot.left + plot.width} />}
     </div>
   );
 }

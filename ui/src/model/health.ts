@@ -1,5 +1,5 @@
 // The state of the whole system, as a level and a short title for the header.
-import type {Counters, StatusAnswer} from '../api/types.ts';
+import type {Counters, Fates, StatusAnswer} from '../api/types.ts';
 import {formatCount, formatPercent} from './format.ts';
 import {sum} from './stack_endings.ts';
 
@@ -8,12 +8,22 @@ export interface Health {
   title: string;
 }
 
-export function lostTotal(counters: Counters): number {
-  return sum(counters.lost);
+export function lostTotal(fates: Fates): number {
+  return sum(fates.lost ?? {});
 }
 
-// Up to one lost sample in a thousand does not change the picture. Above that, the header reports the loss.
+export function lostEventsOf({process_events}: Counters): number {
+  return process_events ? lostTotal(process_events) : 0;
+}
+
+// Up to one lost sample or event in a thousand does not change the picture. Above that, the header reports the loss.
 const lostShareFair = 0.001;
+
+function lossOf(fates: Fates | undefined, things: string): string {
+  if (!fates) return '';
+  const lost = lostTotal(fates);
+  return lost > fates.captured * lostShareFair ? `${formatPercent(lost, fates.captured, 1)} of ${things} lost` : '';
+}
 
 export function health(status: StatusAnswer | null, unreachable: boolean): Health {
   if (unreachable) return {level: 'poor', title: 'Reducer not reachable'};
@@ -21,10 +31,8 @@ export function health(status: StatusAnswer | null, unreachable: boolean): Healt
   const connected = status.nodes.filter((node) => node.connected).length;
   if (status.nodes.length === 0) return {level: 'fair', title: 'No collector yet'};
   if (connected === 0) return {level: 'poor', title: 'No collector connected'};
-  const lost = lostTotal(status.total);
-  if (lost > status.total.captured * lostShareFair) {
-    return {level: 'fair', title: `${formatPercent(lost, status.total.captured, 1)} of samples lost`};
-  }
+  const loss = lossOf(status.total, 'samples') || lossOf(status.total.process_events, 'process events');
+  if (loss) return {level: 'fair', title: loss};
   if (connected < status.nodes.length) {
     return {
       level: 'fair',

@@ -309,6 +309,9 @@ test('the address reproduces the view, and contains only values that differ from
     filter: 'é',
     stacks: 'open',
     executables: 'open',
+    processes: 'open',
+    processesSort: 'memory',
+    processesAscending: true,
     lines: 'f<int>(char const*) & more',
     linesIn: 'truth',
     linesSort: 'place',
@@ -321,7 +324,7 @@ test('the address reproduces the view, and contains only values that differ from
 });
 
 test('an address with invalid values gives the default', () => {
-  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&names=9&zoom=<script>&sort=size&stacks=9&executables=9&lines_sort=9'), defaultView);
+  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&names=9&zoom=<script>&sort=size&stacks=9&executables=9&lines_sort=9&processes=9&processes_sort=9&processes_order=9'), defaultView);
   assert.equal(parseHash('#from=-5m&to=-10m').from, defaultView.from);
   assert.equal(parseHash(`#query=${'x'.repeat(10_000)}`).query.length, 4096);
   assert.equal(parseHash('#from=1&to=2&live=1').live, false);
@@ -365,4 +368,11 @@ test('sums up health in one title', () => {
     title: '1.0% of samples lost',
   });
   assert.equal(health({...status, total: {...counters, lost: {ring_full: 10}}}, false).level, 'good');
+  const events = (lost: number) => ({...counters, process_events: {...counters, lost: {event_overflow: lost}}});
+  assert.deepEqual(health({...status, total: events(200)}, false), {
+    level: 'fair',
+    title: '2.0% of process events lost',
+  });
+  assert.equal(health({...status, total: events(10)}, false).level, 'good');
+  assert.match(health({...status, total: {...events(200), lost: {ring_full: 100}}}, false).title, /of samples lost$/);
 });

@@ -1,5 +1,6 @@
 // The view of the page, stored in the part of its address after `#`, so that a link reproduces the view. Only values
 // that differ from the default are written.
+import {programSorts, type ProgramSort} from './process_events.ts';
 import {canFollow, defaultRange, isValidRange} from './time_range.ts';
 
 export interface ViewState {
@@ -19,6 +20,9 @@ export interface ViewState {
   filter: string; // of the table
   stacks: 'closed' | 'open'; // the reasons below stack health
   executables: 'closed' | 'open'; // the list of executables
+  processes: 'closed' | 'open'; // the programs whose processes ended
+  processesSort: ProgramSort;
+  processesAscending: boolean;
   lines: string; // the function whose lines are shown, as the server names it; '': none
   linesIn: string; // base name of its executable; '': any
   linesSort: 'total' | 'self' | 'place';
@@ -41,6 +45,9 @@ export const defaultView: ViewState = {
   filter: '',
   stacks: 'closed',
   executables: 'closed',
+  processes: 'closed',
+  processesSort: 'processes',
+  processesAscending: false,
   lines: '',
   linesIn: '',
   linesSort: 'total',
@@ -75,6 +82,9 @@ export function parseHash(hash: string, names: ViewState['names'] = defaultView.
     filter: text('filter'),
     stacks: oneOf(parameters.get('stacks'), ['closed', 'open'], defaultView.stacks),
     executables: oneOf(parameters.get('executables'), ['closed', 'open'], defaultView.executables),
+    processes: oneOf(parameters.get('processes'), ['closed', 'open'], defaultView.processes),
+    processesSort: oneOf(parameters.get('processes_sort'), programSorts, defaultView.processesSort),
+    processesAscending: parameters.get('processes_order') === 'asc',
     lines: text('lines'),
     linesIn: text('lines_in'),
     linesSort: oneOf(parameters.get('lines_sort'), ['total', 'self', 'place'], defaultView.linesSort),
@@ -103,6 +113,9 @@ export function formatHash(view: ViewState): string {
   put('filter', view.filter, '');
   put('stacks', view.stacks, defaultView.stacks);
   put('executables', view.executables, defaultView.executables);
+  put('processes', view.processes, defaultView.processes);
+  put('processes_sort', view.processesSort, defaultView.processesSort);
+  if (view.processesAscending) parameters.set('processes_order', 'asc');
   put('lines', view.lines, '');
   put('lines_in', view.linesIn, '');
   put('lines_sort', view.linesSort, defaultView.linesSort);
