@@ -47,7 +47,7 @@ EXACT = {
 AMONG = {
     "kernel-collector --": {"--intake-host", "--sample-rate", "--tls", "--no-tls", "--help", "--config", "--print-config"},
     "reducer -": {"--intake-listen", "--port", "-p", "--export"},
-    "tributary ": {"status", "top", "lines", "rollouts", "flamegraph", "record", "inspect", "replay", "symbols"},
+    "tributary ": {"status", "top", "lines", "rollouts", "events", "flamegraph", "record", "inspect", "replay", "symbols"},
     "tributary symbols ": {"push", "resolve"},
     "tributary symbols --": {"--limit", "--query", "--json"},
     "tributary record -- bas": {"bash"},
@@ -90,7 +90,7 @@ class DocsGenTest(unittest.TestCase):
 
     def test_man_pages(self):
         pages = self.pages()
-        self.assertEqual(len(pages), 4 + 11)
+        self.assertEqual(len(pages), 4 + 12)
         paths = [self.write(name, text) for name, text in pages.items()]
         lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *paths], capture_output=True, text=True)
         self.assertEqual((lint.stdout, lint.stderr, lint.returncode), ("", "", 0))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import lib
+import process_lives
 
 sys.path.insert(0, str(lib.SOURCE / "test" / "k8s"))
 import node  # noqa: E402
@@ -39,6 +40,9 @@ def page():
         collector = lib.Collector(d, reducer.intake_port, rate=499, args=["--batch-interval", "1s"])
         programs.append(collector)
         lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
+        process_lives.run(1, 60)
+        process_lives.run(2, 20, "--kinds", "signal")
+        process_lives.run(3, 1, "--kinds", "oom")
         lib.run_truth(10)
         lib.check(collector.stop() == 0, "the collector's exit code")
         with open(d / "node.log", "w", encoding="utf-8") as log:
@@ -47,9 +51,11 @@ def page():
             ["node", os.environ["BROWSER_TOOLS"] + "/live.mjs", "--url", reducer.url, "--from=-45s", "--executable", "truth", "--functions",
              "hash_blocks,sort_rows,parse_text", "--upload", lib.BIN / "truth", "--screenshot", SCREENSHOTS / "filtered.png", "--screenshot-all",
              SCREENSHOTS / "page.png", "--screenshot-lines", SCREENSHOTS / "lines.png", "--type",
-             "alloc_space:bytes", "--screenshot-type", SCREENSHOTS / "type.png"], capture_output=True, text=True, timeout=240, check=False)
+             "alloc_space:bytes", "--screenshot-type", SCREENSHOTS / "type.png", "--events", "--screenshot-events", SCREENSHOTS / "events.png"],
+            capture_output=True, text=True, timeout=240, check=False)
         print("  " + "\n  ".join((result.stdout + result.stderr).strip().splitlines()))
         lib.check(result.returncode == 0, "the page does not agree with the API")
+        lib.check(re.search(r"process events: [1-9]\d* crashes, 1 OOM kills", result.stdout), "the page shows no crash or no OOM kill")
         with_text = [int(n) for n in re.findall(r"lines of hash_blocks: \d+, (\d+) with text", result.stdout)]
         lib.check(len(with_text) == 2 and with_text[0] == 0 < with_text[1], f"lines with text before and after the upload: {with_text}")
         lib.check((SCREENSHOTS / "page.png").stat().st_size > 20_000, "no screenshot")

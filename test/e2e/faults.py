@@ -26,7 +26,6 @@ SEED = int(os.environ.get("TRIBUTARY_SEED", "1"))
 OUTAGE_S = 60 if os.environ.get("TRIBUTARY_LONG") else 25
 KILLS = 20
 PINS = pathlib.Path("/sys/fs/bpf/tributary")
-CAPTURED = [str(lib.CAPTURED_SLOT), "0", "0", "0"]  # the key of the captured samples in the map of counters
 
 
 def moments(name):
@@ -61,13 +60,13 @@ def bpftool(*args):
     return json.loads(subprocess.run([*lib.ROOT, "bpftool", "-j", *args], check=True, capture_output=True, text=True).stdout)
 
 
-def pinned_captured():
-    """Returns {id: samples captured} of every pinned map of counters."""
+def pinned_captured(slots=(lib.CAPTURED_SLOT,)):
+    """Returns {id: samples captured} of every pinned map of counters: the sum of these slots, below 256."""
     captured = {}
     for path in subprocess.run([*lib.ROOT, "find", PINS, "-type", "f"], capture_output=True, text=True, check=False).stdout.split():
         map_ = bpftool("map", "show", "pinned", path)
         if map_["name"] == "trib_counters":
-            of_cpus = bpftool("map", "lookup", "pinned", path, "key", *CAPTURED)["values"]
+            of_cpus = [cpu for slot in slots for cpu in bpftool("map", "lookup", "pinned", path, "key", str(slot), "0", "0", "0")["values"]]
             captured[map_["id"]] = sum(int.from_bytes(bytes(int(b, 16) for b in cpu["value"]), "little") for cpu in of_cpus)
     return captured
 

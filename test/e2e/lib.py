@@ -212,6 +212,12 @@ def now_ms():
     return int(time.time() * 1000)
 
 
+def stolen_ns():
+    """Returns the time that the hypervisor took from all CPUs. perf's clock includes it, schedstat does not."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return int(file.readline().split()[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
 def run_truth(seconds, threads=1):
     """Runs the workload to its end. Returns the workload's own measurements."""
     result = subprocess.run([BIN / "truth", str(seconds), str(threads)], check=True, capture_output=True, text=True)
@@ -263,6 +269,7 @@ def check_law(status, lost=None):
 # The counter of captured CPU samples in the map of counters: TRIB_COUNTER_SLOT(TRIB_CONTEXT_TICK, TRIB_TYPE_CPU, TRIB_CAPTURED) of
 # bpf/include/records.h. probes_live_test asserts the number.
 CAPTURED_SLOT = 8
+EVENT_SLOTS = (0, 1)  # captured process events, and process events that the collector made: bpf/include/process_events.h
 
 
 def forget_collectors():

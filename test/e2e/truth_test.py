@@ -4,7 +4,6 @@ The shares must be right, and every sample must be accounted for.
 """
 
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -40,12 +39,6 @@ def bpftool_captured():
                 total += int.from_bytes(bytes(int(b, 16) for b in v), "little") if isinstance(v, list) else v
             return total
     raise lib.Failure("bpftool shows no captured counter")
-
-
-def stolen_ns():
-    """Returns the time that the hypervisor took from all CPUs. perf's clock includes it, schedstat does not."""
-    with open("/proc/stat", encoding="ascii") as file:
-        return int(file.readline().split()[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 def check_truth(graph, truth, stolen):
@@ -93,9 +86,9 @@ def truth_and_law():
         lib.check(collector.running(), "the collector ended")
         pin_counters()
         try:
-            stolen = stolen_ns()
+            stolen = lib.stolen_ns()
             truth = lib.run_truth(20)
-            stolen = stolen_ns() - stolen
+            stolen = lib.stolen_ns() - stolen
             time.sleep(0.5)
             lib.check(collector.stop() == 0, "the collector's exit code")
             captured = bpftool_captured()

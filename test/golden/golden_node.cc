@@ -81,8 +81,10 @@ class Machine {
       batch.samples.back().time = MonotonicNs{clock.monotonic.value - kNsPerSecond + i * (kNsPerSecond / samples)};
       batch.accounting.captured.Add(batch.samples.back().type, 1);
     }
+    AddEvents(batch);
     batch.sample_types = {{kHeap, {"heap_in_use", "bytes", Aggregation::kLast}}};
     batch.accounting.captured += SampleCounts(lost);
+    batch.accounting.captured += CountRecords({}, batch.events);
     batch.accounting.idle = 50;
     batch.accounting.lost[static_cast<size_t>(LossReason::kRingFull)] = lost;
     batch.dictionary = dictionary_;
@@ -148,6 +150,54 @@ class Machine {
     return sample;
   }
 
+  // A shell of the service starts a program that fails. A crash loop is summed up. A process ends that the collector
+  // has seen running.
+  void AddEvents(Batch& batch) {
+    const int64_t begin = batch.clock.monotonic.value - kNsPerSecond;
+    ProcessEvent event;
+    event.time = MonotonicNs{begin + 100 * kNsPerMs};
+    event.pid = Pid{static_cast<int32_t>(1'000 + ++started_)};
+    event.parent = Pid{101};
+    event.start_time_ns = event.time.value;
+    event.uid = 1000;
+    event.name = dictionary_->InternString("web");
+    event.executable_path = dictionary_->InternString("/usr/bin/web");
+    event.container_id = dictionary_->InternString(kContainer);
+    event.cgroup_path = dictionary_->InternString(fmt::format("/kubepods/burstable/pod{}/{}", kPodUid, kContainer));
+    batch.events.push_back(event);
+    event.kind = ProcessEventKind::kExec;
+    event.time.value += kNsPerMs;
+    event.name = dictionary_->InternString("check");
+    event.executable_path = dictionary_->InternString("/usr/bin/check");
+    batch.events.push_back(event);
+    event.kind = ProcessEventKind::kExit;
+    event.time.value += 20 * kNsPerMs;
+    event.end = {.exit_code = static_cast<uint8_t>(started_ % 2),
+                 .run_ns = 21'000'000,
+                 .user_ns = 9'000'000,
+                 .system_ns = 2'000'000,
+                 .peak_rss_bytes = 3u << 20};
+    batch.events.push_back(event);
+    ProcessEvent sum = event;
+    sum.kind = ProcessEventKind::kSum;
+    sum.time.value += 500 * kNsPerMs;
+    sum.pid = Pid{};
+    sum.start_time_ns = 0;
+    sum.processes = 40;
+    sum.events = 120;
+    sum.end = {.signal = 11, .core_dumped = true, .run_ns = 400'000'000, .user_ns = 80'000'000};
+    batch.events.push_back(sum);
+    ProcessEvent ended;
+    ended.kind = started_ % 2 == 0 ? ProcessEventKind::kEndUnknown : ProcessEventKind::kSeenRunning;
+    ended.time = batch.clock.monotonic;
+    ended.pid = Pid{202};
+    ended.parent = Pid{1};
+    ended.start_time_ns = 202 * kNsPerSecond;
+    ended.name = dictionary_->InternString("worker");
+    ended.executable_path = dictionary_->InternString("/usr/bin/worker");
+    batch.events.push_back(ended);
+  }
+
   NodeRef Push(NodeRef parent, FrameKind kind, ExecutableRef executable, uint64_t function, bool is_caller) {
     Frame frame;
     frame.kind = kind;
@@ -161,6 +211,7 @@ class Machine {
   std::shared_ptr<Dictionary> dictionary_ = std::make_shared<Dictionary>();
   ExecutableRef kernel_, library_;
   Program programs_[3];
+  uint64_t started_ = 0;  // processes
 };
 
 void Describe(const std::string& node_id, intake::MetadataFeed& feed) {
@@ -202,8 +253,8 @@ absl::Status WriteRecording(const std::string& path) {
   return absl::OkStatus();
 }
 
-// Writes four batches, two per segment. The batches of the first segment were in flight to "reducer.golden.invalid" as
-// batches 4 and 5 of a session that had reported 300 samples before.
+// Writes four batches, two per segment, each with events. The batches of the first segment were in flight to
+// "reducer.golden.invalid" as batches 4 and 5 of a session that had reported 300 samples and 1,000 events before.
 absl::Status WriteSpool(const std::string& directory) {
   Metrics metrics;
   FakeClock clock(MonotonicNs{2'000 * kNsPerSecond}, kMade);
@@ -223,6 +274,7 @@ absl::Status WriteSpool(const std::string& directory) {
   intake::SpoolClaim claim{.host = "reducer.golden.invalid", .port = 8000, .first_sequence = 4};
   claim.session_id.fill(0x22);
   claim.base.captured = 300;
+  claim.base.captured.AddEvents(1'000);
   return spool->Claim(first->segment, first->index, claim);
 }
 
@@ -239,6 +291,7 @@ class Sender {
                  {.next = [](uint64_t) -> std::optional<intake::Outgoing> { return std::nullopt; },
                   .acked = [](const intake::SendWindow::Entry&) {},
                   .rejected = [](const SampleCounts&) {},
+                  .not_taken = {},
                   .need_symbols = [](const ExecutableId&) {},
                   .changed = [] {}}),
         end_(loop_, [this] { loop_.Stop(); }) {}
@@ -251,6 +304,7 @@ class Sender {
     for (int i = 0; i < 3; ++i) {
       Batch batch = machine.Next(now_, 100, i == 1 ? 4 : 0);
       for (Sample& sample : batch.samples) sample.time.value -= kOldNs - i * 60 * kNsPerSecond;
+      for (ProcessEvent& event : batch.events) event.time.value -= kOldNs - i * 60 * kNsPerSecond;
       totals += batch.accounting;
       batch.accounting = totals;
       RETURN_IF_ERROR(delivery_.Take(std::move(batch)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,10 @@ const std::filesystem::path kSets = TRIBUTARY_SOURCE_DIR "/schemas/golden";
 constexpr uint8_t kClaimedSession = 0x22, kNewSession = 0x33;
 constexpr uint64_t kSamples[] = {50, 51, 52, 53};
 constexpr uint64_t kClaimedBase = 300, kLost = 5;
+// In sets of releases with process events: of each batch, and in the totals of the claim.
+constexpr uint64_t kEvents = 124, kClaimedEvents = 1'000;
+
+const std::set<std::string> kSetsWithoutEvents = {"ac2ef0a", "open_types"};
 
 std::vector<std::string> SetsWithSpool() {
   std::vector<std::string> sets;
@@ -123,6 +128,13 @@ TEST_P(GoldenSpool, IsDelivered) {
   EXPECT_EQ(accounting.captured.total(), kSamples[2] + kSamples[3] + kLost);
   EXPECT_EQ(accounting.LostFor(LossReason::kRingFull).total(), kLost);
   EXPECT_EQ(accounting.TotalLost().total(), kLost);
+
+  const bool has_events = !claimed_.stored.at(4).events.empty();
+  EXPECT_EQ(has_events, !kSetsWithoutEvents.contains(GetParam()));
+  EXPECT_EQ(claimed_.stored_counts().events(), has_events ? 2 * kEvents : 0);
+  EXPECT_EQ(claimed_.stored.at(5).accounting.captured.events(), has_events ? kClaimedEvents + 2 * kEvents : 0);
+  EXPECT_EQ(new_.stored_counts().events(), has_events ? 2 * kEvents : 0);
+  EXPECT_EQ(accounting.captured.events(), new_.stored_counts().events());
 }
 
 INSTANTIATE_TEST_SUITE_P(Sets, GoldenSpool, testing::ValuesIn(SetsWithSpool()),

@@ -11,7 +11,7 @@ SETS = SOURCE / "schemas" / "golden"
 sys.path.insert(0, str(SOURCE / "test" / "e2e"))
 
 # Ten years, the maximum of the options: no set is too old before then.
-KEEP = ["--retention", "3650d", "--retention-raw", "3650d", "--metadata-keep", "3650d"]
+KEEP = ["--retention", "3650d", "--retention-raw", "3650d", "--retention-events", "3650d", "--metadata-keep", "3650d"]
 SYMBOLS = 40  # functions per executable that `tributary replay --symbols` makes up
 SELECTORS = ["{}", '{process_executable_name="worker"}', '{k8s_pod_name="web-1"}', '{service_name="shop",node_id="golden-3"}']
 
@@ -70,4 +70,7 @@ def answers(reducer, start_ms, end_ms):
     out["stack health"] = reducer.json("/api/v1/stack-health", **time)
     out["timeline"] = reducer.json("/api/v1/timeline", buckets=250, **time)
     out["rollouts"] = by_key(reducer.json("/api/v1/rollouts", **time)["rollouts"], "at", "name")
+    out["events"] = reducer.json("/api/v1/events", limit=10_000, order="oldest", **time)["events"]
+    for part in ("marks", "programs"):
+        out[f"events/{part}"] = reducer.json(f"/api/v1/events/{part}", **time)
     return out

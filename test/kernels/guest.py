@@ -15,7 +15,7 @@ import tarfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-PROGRAMS = ["kernel-collector", "truth", "truth_nofp", "bpf_burner"]
+PROGRAMS = ["kernel-collector", "truth", "truth_nofp", "bpf_burner", "lives"]
 APPLETS = ["cat", "chroot", "cp", "date", "echo", "grep", "ifconfig", "insmod", "kill", "mount", "nc", "poweroff", "sh", "sleep", "sort",
            "taskset", "uname", "wc"]
 CACHE = pathlib.Path(os.environ.get("TRIBUTARY_CACHE") or pathlib.Path.home() / ".cache/tributary")

@@ -42,11 +42,13 @@ while read -r word; do
       echo "programs $(grep -h '^prog_id' /proc/$collector/fdinfo/* | sort -u | wc -l)"
       truth 5 & truth_nofp 5
       wait $!
+      (lives 1 200 && lives 2 1 --kinds oom) >/tmp/lives || echo "lives failed"
       # Keep the card's modules busy with sending until the host closes the connection.
       nc 10.0.2.2 "$sink_port" </dev/zero
       : >/tmp/burn
       echo 3 | bpf_burner late
       wait $early
+      echo BEGIN-LIVES; cat /tmp/lives; echo END-LIVES
       echo BEGIN-KALLSYMS; grep ' [tTwW] .*\[virtio_' /proc/kallsyms; echo END-KALLSYMS
       echo "workloads done"
       ;;

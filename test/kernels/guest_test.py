@@ -1,7 +1,7 @@
 """Boots another kernel (qemu, software emulation) with our collector.
 
 The collector profiles two workloads in the guest and sends to a reducer on the host. The test checks the loaded
-programs, the stacks, names and shares, also for a module and for BPF programs, and the law.
+programs, the stacks, names and shares, also for a module and for BPF programs, the process events, and the law.
 
     guest_test.py VERSION [amd64|arm64]      a version that fetch.sh knows
     guest_test.py VERSION ARCH IMAGE.tar     with the collector of a container image
@@ -21,6 +21,7 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 
 import guest  # noqa: E402
 import lib  # noqa: E402
+import process_lives  # noqa: E402
 
 CHAIN = ["main", "serve", "handle", "dispatch", "work"]
 SHARES = {"hash_blocks": 0.6, "sort_rows": 0.3, "parse_text": 0.1}
@@ -35,6 +36,7 @@ KERNEL_NAMED_MIN = 0.98  # before the workloads begin
 MODULE_SAMPLES_MIN = 20  # with a frame of the network card's modules: every kernel has them, and they are easy to load
 SINK_S = 4
 BPF_SAMPLES_MIN = 100  # of 3 s at 199 Hz
+LIVES_MIN = 200
 HOTPLUG_SAMPLES_MIN = 100  # of 2 s at 199 Hz
 # CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYSLOG, CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE
 KEPT = 1 << 2 | 1 << 19 | 1 << 34 | 1 << 38 | 1 << 39 | 1 << 40
@@ -155,6 +157,17 @@ def check_hotplug(graph, text):
     lib.check(graph.total_count[0] > HOTPLUG_SAMPLES_MIN, f"only {graph.total_count[0]} samples on the CPU that came back")
 
 
+def check_process_events(reducer, text):
+    """Compares the process events with what the guest's processes did."""
+    lines = re.search(r"BEGIN-LIVES\n(.*?)END-LIVES", text, re.DOTALL).group(1)
+    lives = process_lives.parse("\n".join(line for line in lines.splitlines() if line.startswith("{")))
+    lib.check(len(lives) > LIVES_MIN and "lives failed" not in text, f"the guest printed {len(lives)} lives")
+    events = process_lives.events_of(reducer)
+    lost = process_lives.check_law(reducer.status(), events)
+    process_lives.compare(lives, events, lost=sum(lost.values()))
+    lib.check(not lost, f"process events were lost: {lost}")
+
+
 def bpf_programs(graph):
     return {found.group(1) for name in graph.names if (found := re.fullmatch(r"bpf_prog_[0-9a-f]{16}_(early|late)", name))}
 
@@ -216,6 +229,7 @@ def run(version, machine, container, directory, reducer, started, sink_port):
         check_workload(graph_of(selector(name)), name)
     check_kernel(graph_of("{}"), booted.text())
     check_hotplug(graph_of(selector("on_cpu1")), booted.text())
+    check_process_events(reducer, booted.text())
 
 
 def main():
