@@ -4,9 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,27 +11,13 @@
 #include <map>
 #include <string>
 
+#include "kernel-collector/probes/live_testing.h"
+
 namespace tributary {
 namespace {
 
-constexpr char kBpffs[] = "/tmp/tributary_live_processes_test";
-
-class LiveProcessesLive : public testing::Test {
+class LiveProcessesLive : public PrivateBpffsTest {
  protected:
-  // The mounts disappear with this process, however the test ends.
-  static void SetUpTestSuite() {
-    ASSERT_EQ(unshare(CLONE_NEWNS), 0) << strerror(errno);
-    ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0) << strerror(errno);
-  }
-  void SetUp() override {
-    mkdir(kBpffs, 0700);
-    ASSERT_EQ(mount("bpf", kBpffs, "bpf", 0, nullptr), 0) << strerror(errno);
-  }
-  void TearDown() override {
-    umount(kBpffs);
-    rmdir(kBpffs);
-  }
-
   static LiveProcesses Pin(bool ignore_earlier = false) {
     auto pinned = LiveProcesses::Pin(kBpffs, ignore_earlier);
     EXPECT_TRUE(pinned.ok()) << pinned.status();

@@ -2,11 +2,15 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -62,6 +66,25 @@ class Child {
 
  private:
   pid_t pid_;
+};
+
+// A test with a bpffs of its own at kBpffs. The mounts disappear with this process, however the test ends.
+class PrivateBpffsTest : public testing::Test {
+ protected:
+  static constexpr char kBpffs[] = "/tmp/tributary_private_bpffs_test";
+
+  static void SetUpTestSuite() {
+    ASSERT_EQ(unshare(CLONE_NEWNS), 0) << strerror(errno);
+    ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0) << strerror(errno);
+  }
+  void SetUp() override {
+    mkdir(kBpffs, 0700);
+    ASSERT_EQ(mount("bpf", kBpffs, "bpf", 0, nullptr), 0) << strerror(errno);
+  }
+  void TearDown() override {
+    umount(kBpffs);
+    rmdir(kBpffs);
+  }
 };
 
 inline std::vector<int> OnlineCpus() {

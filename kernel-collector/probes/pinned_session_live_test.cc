@@ -5,9 +5,6 @@
 #include <bpf/bpf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <vector>
@@ -17,25 +14,9 @@
 namespace tributary {
 namespace {
 
-constexpr char kBpffs[] = "/tmp/tributary_pinned_session_test";
-
-// A private bpffs for the test, and counters like the sampling program's.
-class PinnedSessionLive : public testing::Test {
+// Has counters like the sampling program's.
+class PinnedSessionLive : public PrivateBpffsTest {
  protected:
-  // The mounts disappear with this process, however the test ends.
-  static void SetUpTestSuite() {
-    ASSERT_EQ(unshare(CLONE_NEWNS), 0) << strerror(errno);
-    ASSERT_EQ(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0) << strerror(errno);
-  }
-  void SetUp() override {
-    mkdir(kBpffs, 0700);
-    ASSERT_EQ(mount("bpf", kBpffs, "bpf", 0, nullptr), 0) << strerror(errno);
-  }
-  void TearDown() override {
-    umount(kBpffs);
-    rmdir(kBpffs);
-  }
-
   struct Collector {
     explicit Collector(uint64_t captured, Pid pid = {}) {
       const int fd = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "trib_counters", 4, 8, TRIB_COUNTER_SLOTS(1), nullptr);
