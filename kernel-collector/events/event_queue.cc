@@ -86,7 +86,6 @@ bool EventQueue::Complete(const ProcessIdentity& process, const Final& final) {
   end.user_ns = final.cpu.user_ns;
   end.system_ns = final.cpu.system_ns;
   end.peak_rss_bytes = std::max(end.peak_rss_bytes, final.peak_rss_bytes);
-  end.oom_killed = end.oom_killed || final.oom_killed;
   Close(process);
   return true;
 }

@@ -66,7 +66,6 @@ class EventQueue {
   struct Final {
     CpuTimes cpu;
     uint64_t peak_rss_bytes = 0;
-    bool oom_killed = false;
   };
   bool Complete(const ProcessIdentity& process, const Final& final);
   void Close(const ProcessIdentity& process);

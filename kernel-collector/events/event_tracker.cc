@@ -145,9 +145,7 @@ void EventTracker::OnExit(const trib_process_event& record, TrackedEvent& event,
 }
 
 void EventTracker::OnFinal(const trib_process_event& record, const ProcessIdentity& process) {
-  const bool completed = queue_.Complete(process, {.cpu = CpuTimesOf(record),
-                                                   .peak_rss_bytes = PeakBytes(record),
-                                                   .oom_killed = (record.flags & TRIB_EVENT_OOM) != 0});
+  const bool completed = queue_.Complete(process, {.cpu = CpuTimesOf(record), .peak_rss_bytes = PeakBytes(record)});
   ++(completed ? finals_ : finals_ignored_);
 }
 
