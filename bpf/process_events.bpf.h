@@ -5,6 +5,11 @@
 /*
  * Reports fork, exec and exit of every process. The programs run at raw tracepoints. Unlike the perf sideband, they
  * report the exact start time, the exit code and the cgroups, and they count every lost event.
+ *
+ * From Linux 7.0, the scheduler may interrupt a program at a raw tracepoint. As long as the interrupted program waits,
+ * the kernel skips all other runs of this program on the same CPU. So on these kernels the programs for fork, exec and
+ * exit have three copies (trib_config.repeat_events), which run one directly after the other. The first copy that is
+ * not skipped reports the event. It is lost only if the kernel skips all three.
  */
 
 #include <bpf/bpf_core_read.h>
@@ -31,7 +36,8 @@ struct {
  * loading (EndedProcessesMax). When full, the entry that was used least recently is replaced: then the process has no
  * FINAL record, and its exit could be reported twice, if thousands of processes end between two of its threads.
  */
-#define TRIB_EEXIST 17	/* include/uapi/asm-generic/errno-base.h */
+#define TRIB_ENOENT 2	/* include/uapi/asm-generic/errno-base.h */
+#define TRIB_EEXIST 17
 struct trib_exited_key {
 	__u64 start_time_ns;
 	__u64 pid;
@@ -43,7 +49,26 @@ struct {
 	__type(value, __u8);
 } trib_exited SEC(".maps");
 
-/* Unlike count(): an interrupt may run one of these programs while another runs on the CPU. */
+/*
+ * What one copy of a program has handled. The last copy removes the entry. Used only with several copies.
+ * Writer and reader: the programs of this file. Bytes: about 100 for each entry. The collector sets their number before
+ * loading (EndedProcessesMax). An entry stays if the kernel skips the last copy. When full, the entry that was used
+ * least recently is replaced.
+ */
+struct trib_handled_key {
+	__u64 start_time_ns;	/* of the thread */
+	__u64 exec_id;		/* task_struct.self_exec_id */
+	__u32 tid;
+	__u32 kind;		/* enum trib_process_event_kind */
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct trib_handled_key);
+	__type(value, __u8);
+} trib_handled SEC(".maps");
+
+/* Unlike count(): another program of this file may run on the CPU while one of them is interrupted. */
 static __always_inline void count_event_by(__u32 counter, __u64 amount)
 {
 	__u32 slot = TRIB_COUNTER_SLOT(TRIB_CONTEXT_TICK, TRIB_TYPE_PROCESS_EVENT, counter);
@@ -56,6 +81,51 @@ static __always_inline void count_event_by(__u32 counter, __u64 amount)
 static __always_inline void count_event(__u32 counter)
 {
 	count_event_by(counter, 1);
+}
+
+enum trib_copy_number { TRIB_FIRST, TRIB_SECOND, TRIB_LAST };
+
+/* Defines the copies of a program. They pass the tracepoint's argument with this index to on_<event>. */
+#define COPY_OF_PROGRAM(event, argument, suffix, copy) \
+	SEC("raw_tp/sched_process_" #event) \
+	int trib_process_##event##suffix(struct bpf_raw_tracepoint_args *context) \
+	{ \
+		return on_##event((struct task_struct *)context->args[argument], copy); \
+	}
+#define COPIES_OF_PROGRAM(event, argument) \
+	COPY_OF_PROGRAM(event, argument, , TRIB_FIRST) \
+	COPY_OF_PROGRAM(event, argument, _second, TRIB_SECOND) \
+	COPY_OF_PROGRAM(event, argument, _last, TRIB_LAST)
+
+/*
+ * Returns 1 if another copy of the program handles this run of the tracepoint. It must be called in every run, also if
+ * there is nothing to report: the collector subtracts TRIB_EVENTS_REPEATED from the runs of the first copy that the
+ * kernel has skipped. If the map refuses the first copy's entry, the next copy handles the run. It counts the run as
+ * repeated, although the kernel has skipped nothing. So the first copy subtracts it. If the map refuses a request of
+ * another copy, too, the run counts as skipped.
+ */
+static __always_inline int is_for_other_copy(struct task_struct *task, __u32 kind, enum trib_copy_number copy)
+{
+	struct trib_handled_key key = {};
+	__u8 one = 1;
+
+	if (!config.repeat_events)
+		return 0;
+	key.start_time_ns = BPF_CORE_READ(task, start_boottime);
+	key.exec_id = BPF_CORE_READ(task, self_exec_id);
+	key.tid = BPF_CORE_READ(task, pid);
+	key.kind = kind;
+	if (copy == TRIB_FIRST) {
+		if (bpf_map_update_elem(&trib_handled, &key, &one, BPF_ANY) == 0)
+			return 0;
+		count_event_by(TRIB_EVENTS_REPEATED, -1);
+		return 1;
+	}
+	if (copy == TRIB_LAST ? (int)bpf_map_delete_elem(&trib_handled, &key) != -TRIB_ENOENT :
+				bpf_map_update_elem(&trib_handled, &key, &one, BPF_NOEXIST) != 0)
+		return 1;
+	count_event(TRIB_EVENTS_REPEATED);
+	return 0;
 }
 
 static __always_inline __u64 events_wakeup(void)
@@ -82,34 +152,37 @@ static __always_inline void describe_process(struct trib_process_event *event, s
 	BPF_CORE_READ_INTO(&event->comm, task, group_leader, comm);
 }
 
-/* Begins a record about the task's process. Returns NULL if the ring is full. */
-static __always_inline struct trib_process_event *begin_event(struct task_struct *task, __u32 kind)
-{
-	struct trib_process_event *event = bpf_ringbuf_reserve(&trib_events, sizeof(*event), 0);
+/* A program that was interrupted may wait for long. It runs for a few µs. */
+#define EVENT_RUN_NS_MAX 50000
 
-	if (event)
-		describe_process(event, task, kind);
-	return event;
+/*
+ * Puts a record into the ring, and counts the run time of the program, which began at `began_ns`. Returns 0, or an error
+ * if the ring is full. Records are not built in the ring: the reader stops at an unfinished record, and so a program
+ * that is interrupted meanwhile would hold up all records behind it.
+ */
+static __always_inline long send(struct trib_process_event *event, __u64 began_ns)
+{
+	long error = bpf_ringbuf_output(&trib_events, event, sizeof(*event), events_wakeup());
+	__u64 run_ns = bpf_ktime_get_ns() - began_ns;
+
+	count_event_by(TRIB_RUN_NS, run_ns < EVENT_RUN_NS_MAX ? run_ns : EVENT_RUN_NS_MAX);
+	return error;
 }
 
-/* Ends the record, and counts the run time of the program, which began at `began_ns`. */
-static __always_inline void submit(struct trib_process_event *event, __u64 began_ns)
+/* Sends the record of an event, which is counted as captured. */
+static __always_inline void send_event(struct trib_process_event *event, __u64 began_ns)
 {
-	bpf_ringbuf_submit(event, events_wakeup());
-	count_event_by(TRIB_RUN_NS, bpf_ktime_get_ns() - began_ns);
-}
-
-static __always_inline void report(struct task_struct *task, __u32 kind)
-{
-	__u64 began_ns = bpf_ktime_get_ns();
-	struct trib_process_event *event;
-
 	count_event(TRIB_CAPTURED);
-	event = begin_event(task, kind);
-	if (!event)
+	if (send(event, began_ns))
 		count_event(TRIB_LOST_RING_FULL);
-	else
-		submit(event, began_ns);
+}
+
+static __always_inline void report(struct task_struct *task, __u32 kind, __u64 began_ns)
+{
+	struct trib_process_event event;
+
+	describe_process(&event, task, kind);
+	send_event(&event, began_ns);
 }
 
 /* The time of threads that were released is in the signal struct. A thread that was not released has its own. */
@@ -129,37 +202,44 @@ static __always_inline void add_times(struct trib_process_event *event, struct t
 }
 
 /* The tracepoint's arguments: parent, child. */
-SEC("raw_tp/sched_process_fork")
-int trib_process_fork(struct bpf_raw_tracepoint_args *context)
+static __always_inline int on_fork(struct task_struct *child, enum trib_copy_number copy)
 {
-	struct task_struct *child = (struct task_struct *)context->args[1];
+	__u64 began_ns = bpf_ktime_get_ns();
 
+	if (is_for_other_copy(child, TRIB_EVENT_START, copy))
+		return 0;
 	if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid) || BPF_CORE_READ(child, flags) & PF_KTHREAD)
 		return 0;
-	report(child, TRIB_EVENT_START);
+	report(child, TRIB_EVENT_START, began_ns);
 	return 0;
 }
+
+COPIES_OF_PROGRAM(fork, 1)
 
 /* The tracepoint's first argument: the task. It now has the leader's id, whichever thread called exec. */
-SEC("raw_tp/sched_process_exec")
-int trib_process_exec(struct bpf_raw_tracepoint_args *context)
+static __always_inline int on_exec(struct task_struct *task, enum trib_copy_number copy)
 {
-	report((struct task_struct *)context->args[0], TRIB_EVENT_EXEC);
+	__u64 began_ns = bpf_ktime_get_ns();
+
+	if (!is_for_other_copy(task, TRIB_EVENT_EXEC, copy))
+		report(task, TRIB_EVENT_EXEC, began_ns);
 	return 0;
 }
 
+COPIES_OF_PROGRAM(exec, 0)
+
 /* The tracepoint's first argument: the task. It runs for every thread. */
-SEC("raw_tp/sched_process_exit")
-int trib_process_exit(struct bpf_raw_tracepoint_args *context)
+static __always_inline int on_exit(struct task_struct *task, enum trib_copy_number copy)
 {
-	struct task_struct *task = (struct task_struct *)context->args[0];
 	struct signal_struct *signal = BPF_CORE_READ(task, signal);
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 	__u64 began_ns = bpf_ktime_get_ns();
-	struct trib_process_event *event;
+	struct trib_process_event event;
 	struct trib_exited_key key = {};
 	__u8 one = 1;
 
+	if (is_for_other_copy(task, TRIB_EVENT_EXIT, copy))
+		return 0;
 	if (BPF_CORE_READ(signal, live.counter) != 0 || BPF_CORE_READ(task, flags) & PF_KTHREAD)
 		return 0;
 	key.start_time_ns = BPF_CORE_READ(leader, start_boottime);
@@ -170,34 +250,32 @@ int trib_process_exit(struct bpf_raw_tracepoint_args *context)
 	 */
 	if ((int)bpf_map_update_elem(&trib_exited, &key, &one, BPF_NOEXIST) == -TRIB_EEXIST)
 		return 0;
-	count_event(TRIB_CAPTURED);
-	event = begin_event(task, TRIB_EVENT_EXIT);
-	if (!event) {
-		count_event(TRIB_LOST_RING_FULL);
-		return 0;
-	}
-	read_released_times(event, signal);
-	add_times(event, task);
+	describe_process(&event, task, TRIB_EVENT_EXIT);
+	read_released_times(&event, signal);
+	add_times(&event, task);
 	if (leader != task)
-		add_times(event, leader);
-	event->exit_status = BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT ? BPF_CORE_READ(signal, group_exit_code) :
-									    BPF_CORE_READ(leader, exit_code);
+		add_times(&event, leader);
+	event.exit_status = BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT ? BPF_CORE_READ(signal, group_exit_code) :
+									   BPF_CORE_READ(leader, exit_code);
 	if (BPF_CORE_READ(signal, oom_mm))
-		event->flags |= TRIB_EVENT_OOM;
-	submit(event, began_ns);
+		event.flags |= TRIB_EVENT_OOM;
+	send_event(&event, began_ns);
 	return 0;
 }
 
+COPIES_OF_PROGRAM(exit, 0)
+
 /*
  * The tracepoint's argument: a task that was released. The leader is released last: the parent waits for it, and it
- * stays until all other threads are gone.
+ * stays until all other threads are gone. The program has only one copy: without its record, the exit waits longer, and
+ * its CPU time may be a few ms too small.
  */
 SEC("raw_tp/sched_process_free")
 int trib_process_free(struct bpf_raw_tracepoint_args *context)
 {
 	struct task_struct *task = (struct task_struct *)context->args[0];
 	__u64 began_ns = bpf_ktime_get_ns();
-	struct trib_process_event *event;
+	struct trib_process_event event = {};
 	struct trib_exited_key key = {};
 
 	if (BPF_CORE_READ(task, pid) != BPF_CORE_READ(task, tgid) || BPF_CORE_READ(task, flags) & PF_KTHREAD)
@@ -205,16 +283,12 @@ int trib_process_free(struct bpf_raw_tracepoint_args *context)
 	key.start_time_ns = BPF_CORE_READ(task, start_boottime);
 	key.pid = BPF_CORE_READ(task, tgid);
 	bpf_map_delete_elem(&trib_exited, &key);
-	event = bpf_ringbuf_reserve(&trib_events, sizeof(*event), 0);
-	if (!event)
-		return 0;
-	__builtin_memset(event, 0, sizeof(*event));
-	event->time_ns = bpf_ktime_get_ns();
-	event->kind = TRIB_EVENT_FINAL;
-	event->start_time_ns = key.start_time_ns;
-	event->pid = key.pid;
-	read_released_times(event, BPF_CORE_READ(task, signal));
-	submit(event, began_ns);
+	event.time_ns = bpf_ktime_get_ns();
+	event.kind = TRIB_EVENT_FINAL;
+	event.start_time_ns = key.start_time_ns;
+	event.pid = key.pid;
+	read_released_times(&event, BPF_CORE_READ(task, signal));
+	send(&event, began_ns);
 	return 0;
 }
 

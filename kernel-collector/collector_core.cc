@@ -391,7 +391,7 @@ void CollectorCore::SweepAfterLoss() {
 // follows when the processes from before the loss are old enough.
 void CollectorCore::SweepAfterLostEvents(const Accounting& totals) {
   const MonotonicNs now = clock_.Monotonic();
-  const uint64_t lost = totals.LostFor(LossReason::kRingFull).events();
+  const uint64_t lost = totals.LostFor(LossReason::kRingFull).events() + totals.LostFor(LossReason::kMissed).events();
   if (lost > events_lost_) {
     events_lost_ = lost;
     sweep_again_at_ = MonotonicNs{now.value + EventTracker::kMissingGraceNs};

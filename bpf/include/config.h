@@ -32,7 +32,7 @@ struct trib_config {
 	__u32 cgroup_v1;	/* enum trib_cgroup_v1 */
 	__u32 sample_idle;	/* 1: ticks in the idle task are samples, too */
 	__u32 kernel_stack_bytes;	/* the kernel's THREAD_SIZE; used on kernels before 5.15 */
-	__u32 padding;
+	__u32 repeat_events;	/* 1: three copies of the programs that report process events (process_events.bpf.h) */
 };
 
 /* The settings that the collector may change while the programs run: the only element of the map trib_control. */

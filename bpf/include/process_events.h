@@ -63,8 +63,10 @@ _Static_assert(sizeof(struct trib_process_event) == TRIB_PROCESS_EVENT_BYTES, "t
  * Process events are counted in the slots of the type TRIB_TYPE_PROCESS_EVENT in the context TICK. They share the
  * context's slots, not its state, so that a node without programs in other contexts needs no further slots. The
  * counters are TRIB_CAPTURED, TRIB_LOST_RING_FULL and TRIB_RUN_NS. TRIB_IDLE has another meaning here: the number of
- * events that the collector itself made, such as those of processes that already ran. Only the collector writes it.
+ * events that the collector itself made, such as those of processes that already ran. Only the collector writes it. And
+ * TRIB_COPIES has another meaning: the runs in which another copy of a program replaced the first one.
  */
 #define TRIB_EVENTS_MADE TRIB_IDLE
+#define TRIB_EVENTS_REPEATED TRIB_COPIES
 
 #endif

@@ -57,6 +57,10 @@ void KernelCounters::SetEventsMade(uint64_t events) const {
   TRIBUTARY_CHECK(bpf_map_update_elem(map_.get(), &slot, by_cpu.data(), BPF_ANY) == 0);
 }
 
+uint64_t KernelCounters::ReadEventsRepeated() const {
+  return ReadSlot(TRIB_COUNTER_SLOT(TRIB_CONTEXT_TICK, TRIB_TYPE_PROCESS_EVENT, TRIB_EVENTS_REPEATED));
+}
+
 Accounting KernelCounters::ReadAccounting() const {
   Accounting accounting{.idle = Read(TRIB_IDLE)};
   accounting.LostFor(LossReason::kRingFull) = ReadTypes(TRIB_LOST_RING_FULL);

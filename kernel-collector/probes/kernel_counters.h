@@ -28,6 +28,8 @@ class KernelCounters {
   // Sets the number of process events that the collector itself made. They count as captured. The number is among the
   // counters, so that it survives a killed collector as they do.
   void SetEventsMade(uint64_t events) const;
+  // The runs in which another copy of a program that reports process events replaced the first one.
+  uint64_t ReadEventsRepeated() const;
   // Returns the captured samples, the idle ticks, and the losses that the BPF programs count.
   Accounting ReadAccounting() const;
 

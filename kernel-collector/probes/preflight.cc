@@ -23,16 +23,28 @@ constexpr int kKernelMajor = 5, kKernelMinor = 10;
 constexpr int kParanoidMax = 2;                     // the kernel's own scale; distributions have added higher values
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
 
-// Returns false if the release does not start with two numbers, as 6.12 does.
-bool IsTooOld(std::string_view release) {
+// Returns major and minor; nullopt if the release does not start with two numbers, as 6.12 does.
+std::optional<std::pair<int, int>> VersionOf(std::string_view release) {
   const std::optional<int> major = TakeNumber<int>(release);
-  if (!major || !release.starts_with('.')) return false;
+  if (!major || !release.starts_with('.')) return std::nullopt;
   release.remove_prefix(1);
   const std::optional<int> minor = TakeNumber<int>(release);
-  return minor && std::pair(*major, *minor) < std::pair(kKernelMajor, kKernelMinor);
+  if (!minor) return std::nullopt;
+  return std::pair(*major, *minor);
+}
+
+bool IsTooOld(std::string_view release) {
+  const auto version = VersionOf(release);
+  return version && *version < std::pair(kKernelMajor, kKernelMinor);
 }
 
 }  // namespace
+
+// The kernel protects the programs of a tracepoint by SRCU since 7.0, and disabled preemption before.
+bool Machine::InterruptsTracepoints() const {
+  const auto version = VersionOf(kernel_release);
+  return version && *version >= std::pair(7, 0);
+}
 
 Machine ReadMachine() {
   Machine machine;

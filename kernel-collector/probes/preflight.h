@@ -15,6 +15,9 @@ struct Machine {
   CapabilitySet capabilities;         // effective capabilities
   bool has_btf = false;               // /sys/kernel/btf/vmlinux can be read
   bool initial_pid_namespace = true;  // process ids are the same as on the kernel side
+
+  // Whether the scheduler may interrupt a program at a raw tracepoint: from Linux 7.0. False if the release is unknown.
+  bool InterruptsTracepoints() const;
 };
 
 // Reads the features of the running machine. Never fails. If the kernel release or the pid namespace cannot be read,

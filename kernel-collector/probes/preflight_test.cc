@@ -43,6 +43,14 @@ TEST(Preflight, RefusesOldKernels) {
   }
 }
 
+TEST(Preflight, KnowsKernelsThatInterruptTracepoints) {
+  for (const auto& [release, interrupts] :
+       {std::pair("5.10.223", false), std::pair("6.19.2-foo", false), std::pair("7.0.1", true),
+        std::pair("7.2.13+deb14-cloud-amd64", true), std::pair("10.1", true), std::pair("unreadable", false)}) {
+    EXPECT_EQ(Machine{.kernel_release = release}.InterruptsTracepoints(), interrupts) << release;
+  }
+}
+
 TEST(Preflight, NamesMissingCapabilities) {
   Machine machine = GoodMachine();
   machine.capabilities = {CAP_BPF};

@@ -115,7 +115,7 @@ class KernelProbes : public Probes {
   }
   void AddEventsMade(uint64_t events) override {
     events_made_ += events;
-    sampler_->counters()->SetEventsMade(events_made_);
+    WriteEventsMade();
   }
   void DrainSideband(SidebandVisitor& visitor) override { sideband_.Drain(visitor, Clock::Real().Monotonic()); }
   void FollowHotplug() override;
@@ -133,6 +133,8 @@ class KernelProbes : public Probes {
 
  private:
   void AddMetrics(Metrics& metrics);
+  // No program has captured these events. A missed event counts as captured, too.
+  void WriteEventsMade() { sampler_->counters()->SetEventsMade(events_made_ + missed_events_->value()); }
   absl::Status SampleCpu(int cpu);
   void DropCpu(int cpu);
 
@@ -141,6 +143,7 @@ class KernelProbes : public Probes {
   Fd wakeups_;  // epoll: the rings of copies and of process events, and the sideband's rings
   Sideband sideband_;
   uint64_t events_made_ = 0;
+  std::shared_ptr<Counter> missed_events_ = std::make_shared<Counter>();
   LiveProcesses live_processes_;
   bool sampling_ = false;
   std::map<int, Fd> sampling_events_;  // by CPU
@@ -157,9 +160,14 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
                       "Captured process events: starts, execs and ends of processes, and processes found running",
                       /*is_counter=*/true, {},
                       [counters] { return static_cast<double>(counters->ReadTypes(TRIB_CAPTURED).events()); });
-  metrics.AddCallback("tributary_collector_lost_process_events_total", "Process events lost, by reason",
-                      /*is_counter=*/true, {{"reason", std::string(LossReasonName(LossReason::kRingFull))}},
+  constexpr std::string_view kLostEvents = "tributary_collector_lost_process_events_total";
+  constexpr std::string_view kLostEventsHelp = "Process events lost, by reason";
+  metrics.AddCallback(kLostEvents, kLostEventsHelp, /*is_counter=*/true,
+                      {{"reason", std::string(LossReasonName(LossReason::kRingFull))}},
                       [counters] { return static_cast<double>(counters->ReadTypes(TRIB_LOST_RING_FULL).events()); });
+  metrics.AddCallback(kLostEvents, kLostEventsHelp, /*is_counter=*/true,
+                      {{"reason", std::string(LossReasonName(LossReason::kMissed))}},
+                      [missed = missed_events_] { return static_cast<double>(missed->value()); });
   add("tributary_collector_idle_ticks_total", "Sampling ticks on idle CPUs; they do not count as samples", TRIB_IDLE);
   constexpr std::string_view kLost = "tributary_collector_lost_samples_total";
   constexpr std::string_view kLostHelp = "Samples lost after capture, by reason";
@@ -285,14 +293,18 @@ void KernelProbes::FollowHotplug() {
 }
 
 Accounting KernelProbes::ReadAccounting() {
+  ProcessPrograms* programs = sampler_->process_programs();
+  if (programs != nullptr) {
+    const uint64_t missed = programs->ReadMissed();
+    if (missed != missed_events_->value()) {
+      missed_events_->Add(missed - missed_events_->value());
+      WriteEventsMade();
+    }
+  }
   Accounting accounting = sampler_->counters()->ReadAccounting();
   accounting.LostFor(LossReason::kBadRecord) = sampler_->bad_records();
-  if (ProcessPrograms* programs = sampler_->process_programs(); programs != nullptr) {
-    accounting.LostFor(LossReason::kBadRecord).AddEvents(programs->bad_records());
-    const uint64_t missed = programs->ReadMissed();
-    accounting.LostFor(LossReason::kMissed).AddEvents(missed);
-    accounting.captured.AddEvents(missed);
-  }
+  accounting.LostFor(LossReason::kMissed).AddEvents(missed_events_->value());
+  if (programs != nullptr) accounting.LostFor(LossReason::kBadRecord).AddEvents(programs->bad_records());
   return accounting;
 }
 
@@ -303,7 +315,8 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
     return Error(absl::StatusCode::kInvalidArgument,
                  fmt::format("sample rate {} Hz: must be 1 to {} Hz", options.sample_rate_hz, kSampleRateMaxHz));
   }
-  RETURN_IF_ERROR(CheckMachine(ReadMachine()));
+  const Machine machine = ReadMachine();
+  RETURN_IF_ERROR(CheckMachine(machine));
   ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());
 
   auto period_ns = static_cast<uint64_t>(kNsPerSecond / options.sample_rate_hz);
@@ -319,6 +332,7 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   sampler_options.config.kernel_stack_bytes = std::max<uint32_t>(16 << 10, static_cast<uint32_t>(getpagesize()));
   sampler_options.config.cgroup_v1 = ChooseCgroupV1(ReadSmallFile("/proc/self/cgroup"));
   sampler_options.config.sample_idle = options.idle;
+  sampler_options.config.repeat_events = machine.InterruptsTracepoints();
   ASSIGN_OR_RETURN(std::unique_ptr<Sampler> sampler, Sampler::Load(sampler_options));
 
   Fd wakeups(epoll_create1(EPOLL_CLOEXEC));

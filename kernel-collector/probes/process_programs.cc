@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "kernel-collector/probes/ring_size.h"
@@ -20,60 +21,77 @@ namespace tributary {
 namespace {
 
 constexpr size_t kRingRecordHeaderBytes = 8;  // BPF_RINGBUF_HDR_SZ
-constexpr char kListProgram[] = "trib_list_processes";
-constexpr char kFinalProgram[] = "trib_process_free";
-constexpr const char* kPrograms[] = {"trib_process_fork", "trib_process_exec", "trib_process_exit", kFinalProgram,
-                                     kListProgram};
+enum class Role { kReports, kCompletes, kLists };
+struct Program {
+  const char* name;
+  Role role;
+  uint32_t copy = 0;
+};
+// In the order in which they are attached. The kernel runs the programs of a tracepoint in this order, too. No other
+// copy runs without the first one: it would take each run for one that the kernel has skipped.
+constexpr Program kPrograms[] = {{"trib_process_fork", Role::kReports, 0},
+                                 {"trib_process_exec", Role::kReports, 0},
+                                 {"trib_process_exit", Role::kReports, 0},
+                                 {"trib_process_fork_second", Role::kReports, 1},
+                                 {"trib_process_exec_second", Role::kReports, 1},
+                                 {"trib_process_exit_second", Role::kReports, 1},
+                                 {"trib_process_fork_last", Role::kReports, 2},
+                                 {"trib_process_exec_last", Role::kReports, 2},
+                                 {"trib_process_exit_last", Role::kReports, 2},
+                                 {"trib_process_free", Role::kCompletes},
+                                 {"trib_list_processes", Role::kLists}};
 constexpr char kRing[] = "trib_events";
 
 absl::Status Missing(std::string_view what) {
   return Error(absl::StatusCode::kInternal, "the sampling program's object file lacks " + std::string(what));
 }
 
+absl::Status SetEntries(bpf_object* object, const char* map, uint32_t entries) {
+  bpf_map* found = bpf_object__find_map_by_name(object, map);
+  if (found == nullptr) return Missing(std::string("map ") + map);
+  if (int error = bpf_map__set_max_entries(found, entries); error != 0) {
+    return ErrnoStatus("set the size of", map, -error);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::Status ProcessPrograms::Configure(bpf_object* object, uint32_t ring_bytes) {
-  bpf_map* ring = bpf_object__find_map_by_name(object, kRing);
-  if (ring == nullptr) return Missing("map trib_events");
-  // A map of the object is always created. Its smallest size is one page.
-  const uint32_t bytes = ring_bytes != 0 ? ring_bytes : static_cast<uint32_t>(getpagesize());
-  if (int error = bpf_map__set_max_entries(ring, bytes); error != 0) {
-    return ErrnoStatus("set the size of", "the ring buffer of process events", -error);
-  }
-  bpf_map* exited = bpf_object__find_map_by_name(object, "trib_exited");
-  if (exited == nullptr) return Missing("map trib_exited");
-  const uint32_t entries =
-      ring_bytes != 0 ? EndedProcessesMax(static_cast<size_t>(std::max(libbpf_num_possible_cpus(), 1))) : 1;
-  if (int error = bpf_map__set_max_entries(exited, entries); error != 0) {
-    return ErrnoStatus("set the size of", "the map of ended processes", -error);
-  }
-  for (const char* name : kPrograms) {
+absl::Status ProcessPrograms::Configure(bpf_object* object, uint32_t ring_bytes, bool repeat) {
+  // A map of the object is always created. The smallest size of a ring is one page.
+  const bool load = ring_bytes != 0;
+  RETURN_IF_ERROR(SetEntries(object, kRing, load ? ring_bytes : static_cast<uint32_t>(getpagesize())));
+  const auto cpus = static_cast<size_t>(std::max(libbpf_num_possible_cpus(), 1));
+  RETURN_IF_ERROR(SetEntries(object, "trib_exited", load ? EndedProcessesMax(cpus) : 1));
+  RETURN_IF_ERROR(SetEntries(object, "trib_handled", load && repeat ? EndedProcessesMax(cpus) : 1));
+  for (const auto& [name, role, copy] : kPrograms) {
     bpf_program* program = bpf_object__find_program_by_name(object, name);
     if (program == nullptr) return Missing(name);
-    if (int error = bpf_program__set_autoload(program, ring_bytes != 0); error != 0) {
+    if (int error = bpf_program__set_autoload(program, load && (repeat || copy == 0)); error != 0) {
       return ErrnoStatus("choose", name, -error);
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<ProcessPrograms>> ProcessPrograms::Attach(bpf_object* object) {
-  std::unique_ptr<ProcessPrograms> programs(new ProcessPrograms);
+absl::StatusOr<std::unique_ptr<ProcessPrograms>> ProcessPrograms::Attach(bpf_object* object,
+                                                                         std::shared_ptr<const KernelCounters> counters,
+                                                                         uint32_t leave_out) {
+  std::unique_ptr<ProcessPrograms> programs(new ProcessPrograms(std::move(counters)));
   bpf_map* ring = bpf_object__find_map_by_name(object, kRing);
   if (ring == nullptr) return Missing("map trib_events");
   programs->ring_bytes_ = bpf_map__max_entries(ring);
   programs->ring_ = ring_buffer__new(bpf_map__fd(ring), OnRecord, programs.get(), nullptr);
   if (programs->ring_ == nullptr) return ErrnoStatus("map", kRing, errno);
-  for (const char* name : kPrograms) {
+  for (const auto& [name, role, copy] : kPrograms) {
     bpf_program* program = bpf_object__find_program_by_name(object, name);
     if (program == nullptr) return Missing(name);
+    if (!bpf_program__autoload(program) || (role == Role::kReports && copy < leave_out)) continue;
     bpf_link* link = bpf_program__attach(program);
     if (link == nullptr) return ErrnoStatus("attach", name, errno);
     programs->links_.push_back(link);
-    if (std::string_view(name) != kFinalProgram && std::string_view(name) != kListProgram) {
-      programs->reporters_.push_back(bpf_program__fd(program));
-    }
-    if (std::string_view(name) != kListProgram) continue;
+    if (role == Role::kReports && copy == 0) programs->reporters_.push_back(bpf_program__fd(program));
+    if (role != Role::kLists) continue;
     programs->list_ = Fd(bpf_iter_create(bpf_link__fd(link)));
     if (!programs->list_.valid()) return ErrnoStatus("create", "the list of processes", errno);
   }
@@ -81,6 +99,7 @@ absl::StatusOr<std::unique_ptr<ProcessPrograms>> ProcessPrograms::Attach(bpf_obj
 }
 
 void ProcessPrograms::Stop() {
+  std::reverse(links_.begin(), links_.end());
   for (bpf_link* link : std::exchange(links_, {})) bpf_link__destroy(link);
 }
 
@@ -89,14 +108,14 @@ ProcessPrograms::~ProcessPrograms() {
   ring_buffer__free(ring_);
 }
 
-uint64_t ProcessPrograms::ReadMissed() const {
-  uint64_t missed = 0;
+uint64_t ProcessPrograms::ReadMissed() {
+  uint64_t skipped = 0;
   for (const int program : reporters_) {
     bpf_prog_info info = {};
     uint32_t bytes = sizeof(info);
-    if (bpf_obj_get_info_by_fd(program, &info, &bytes) == 0) missed += info.recursion_misses;
+    if (bpf_obj_get_info_by_fd(program, &info, &bytes) == 0) skipped += info.recursion_misses;
   }
-  return missed;
+  return missed_.Update(skipped, counters_->ReadEventsRepeated(), Clock::Real().Monotonic(), links_.empty());
 }
 
 int ProcessPrograms::wakeup_fd() const { return ring_buffer__epoll_fd(ring_); }

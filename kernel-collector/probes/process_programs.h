@@ -2,12 +2,15 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/fd.h"
 #include "bpf/include/process_events.h"
+#include "kernel-collector/probes/kernel_counters.h"
+#include "kernel-collector/probes/missed_runs.h"
 
 struct bpf_link;
 struct bpf_object;
@@ -20,39 +23,44 @@ namespace tributary {
 class ProcessPrograms {
  public:
   // Call it before the object is loaded. Sets the size of the ring, a power of two and whole pages. If `ring_bytes` is
-  // 0, the programs are not loaded.
-  static absl::Status Configure(bpf_object* object, uint32_t ring_bytes);
-  // Attaches the programs of a loaded object, which is borrowed. Needs CAP_PERFMON.
-  static absl::StatusOr<std::unique_ptr<ProcessPrograms>> Attach(bpf_object* object);
+  // 0, the programs are not loaded. `repeat` is trib_config.repeat_events: it loads all copies of the programs.
+  static absl::Status Configure(bpf_object* object, uint32_t ring_bytes, bool repeat);
+  // Attaches the loaded programs of an object, which is borrowed. `counters` counts for the object. Needs CAP_PERFMON.
+  // Does not attach the first `leave_out` copies, as if the kernel skipped all their runs: for tests.
+  static absl::StatusOr<std::unique_ptr<ProcessPrograms>> Attach(bpf_object* object,
+                                                                 std::shared_ptr<const KernelCounters> counters,
+                                                                 uint32_t leave_out);
   ~ProcessPrograms();
   ProcessPrograms(const ProcessPrograms&) = delete;
   ProcessPrograms& operator=(const ProcessPrograms&) = delete;
 
-  // Detaches the programs. The records in the ring stay readable.
+  // Detaches the programs. A program that is interrupted just then may still report an event. The records in the ring
+  // stay readable.
   void Stop();
-  // Passes every record that was in the ring when the call began to `visit`. Records of one CPU are nearly in order of
-  // time: an interrupt can put its record before the record of the program that it interrupted.
+  // Passes every record that was in the ring when the call began to `visit`. Records are nearly in order of time: while
+  // a program is interrupted, other programs may put their records before its record.
   void Drain(const std::function<void(const trib_process_event&)>& visit);
   // Passes one record of kind TRIB_EVENT_RUNNING for every process that runs now, except kernel threads. Call it
   // once. It needs no capability.
   absl::Status ListRunning(const std::function<void(const trib_process_event&)>& visit);
   // The number of malformed records. A malformed record counts as an event.
   uint64_t bad_records() const { return bad_records_; }
-  // How often the kernel did not run one of the programs, because the program already ran on that CPU. Each time, an
-  // event may be missing: at the exit of a thread that is not the last of its process, there was none. Costs a system
-  // call for each program.
-  uint64_t ReadMissed() const;
+  // How often the kernel ran no copy of a program (MissedRuns). Each time, an event may be missing: for threads that
+  // are not the last of their process, and for kernel threads, there was none. Costs about five system calls.
+  uint64_t ReadMissed();
   // Returns a descriptor that becomes readable when more than a quarter of the ring is filled.
   int wakeup_fd() const;
 
  private:
-  ProcessPrograms() = default;
+  explicit ProcessPrograms(std::shared_ptr<const KernelCounters> counters) : counters_(std::move(counters)) {}
   static int OnRecord(void* context, void* data, size_t size);
 
-  ring_buffer* ring_ = nullptr;   // owned
+  ring_buffer* ring_ = nullptr;  // owned
+  std::shared_ptr<const KernelCounters> counters_;
   std::vector<bpf_link*> links_;  // owned
-  std::vector<int> reporters_;    // the programs that report events; borrowed from the object
-  Fd list_;                       // the list of processes
+  std::vector<int> reporters_;    // the first copies of the programs that report events; borrowed from the object
+  MissedRuns missed_;
+  Fd list_;  // the list of processes
   size_t ring_bytes_ = 0;
   const std::function<void(const trib_process_event&)>* visit_ = nullptr;  // borrowed during Drain
   size_t drained_bytes_ = 0;

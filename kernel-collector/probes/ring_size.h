@@ -27,7 +27,7 @@ uint32_t EventRingBytes(size_t cpus);
 // Returns for how many ended processes the programs remember that they have reported the exit (trib_exited). They
 // remember a process until the kernel releases it. The kernel gives each CPU a stock of 128 free entries of such a map.
 // When all entries are in such stocks, a CPU without free entries replaces its newest ones. So the map has twice as
-// many entries as the stocks.
+// many entries as the stocks. For the same reason, trib_handled has as many.
 uint32_t EndedProcessesMax(size_t possible_cpus);
 
 // Returns the time between two reads of a ring of `ring_bytes`.

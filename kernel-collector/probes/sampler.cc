@@ -65,7 +65,7 @@ absl::Status Sampler::Configure(const Options& options) {
     return Error(absl::StatusCode::kInternal,
                  "the sampling program lacks map trib_states or map trib_counters, or their size cannot be set");
   }
-  RETURN_IF_ERROR(ProcessPrograms::Configure(object_, options.events_bytes));
+  RETURN_IF_ERROR(ProcessPrograms::Configure(object_, options.events_bytes, options.config.repeat_events != 0));
   samples_.bytes = options.ring_bytes;
   copies_.bytes = options.copies_bytes;
   return absl::OkStatus();
@@ -100,7 +100,8 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
       std::make_unique<PinnedSession>(std::move(pins), sampler->counters_fd_, sampler->counters_);
   // After the counters were pinned, because from here on process events are counted.
   if (options.events_bytes != 0) {
-    ASSIGN_OR_RETURN(sampler->process_programs_, ProcessPrograms::Attach(sampler->object_));
+    ASSIGN_OR_RETURN(sampler->process_programs_,
+                     ProcessPrograms::Attach(sampler->object_, sampler->counters_, options.events_leave_out));
   }
   return sampler;
 }

@@ -32,6 +32,7 @@ class Sampler {
     uint32_t ring_bytes = 128 << 10;    // ring_bytes and copies_bytes: a power of two, whole pages
     uint32_t copies_bytes = 256 << 10;  // at least one trib_copy of the largest tier
     uint32_t events_bytes = 0;          // size of the ring of process events; 0: no process events
+    uint32_t events_leave_out = 0;      // ProcessPrograms::Attach's `leave_out`
     uint32_t contexts = 1;              // ProbeOptions::contexts
     std::string pin_folder;             // PinnedSession's folder, in a bpffs; "" pins nothing
     std::string_view object;            // ELF; borrowed during Load
