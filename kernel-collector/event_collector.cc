@@ -128,11 +128,13 @@ bool EventCollector::FindCgroup(const trib_process_event& event, Cgroup* cgroup)
   return true;
 }
 
-// The path of a stale run may be that of the program before an exec.
+// The path of a stale run may be that of the program before an exec. A run that began after the event is that of a
+// later exec: the event's record was not yet complete when the ring was read, and the sideband was read after the ring.
 std::string EventCollector::ExecutablePath(const trib_process_event& event) const {
   const ProcessIdentity process = IdentityOf(event);
   const ProcessRunPtr run = processes_.ForEvent(process.pid, process.start_time_ns);
-  return run == nullptr || run->stale ? std::string() : run->executable_path;
+  const bool is_known = run != nullptr && !run->stale && run->began.value <= static_cast<int64_t>(event.time_ns);
+  return is_known ? run->executable_path : std::string();
 }
 
 void EventCollector::Take(const trib_process_event& event) {

@@ -108,6 +108,22 @@ TEST_F(EventCollectorTest, NamesTheExecutableOfTheProcess) {
   EXPECT_THAT(Flushed(), ElementsAre("start 10  ", "exec 10 /bin/a ", "start 10  "));
 }
 
+// The ring is read before the sideband. So an event can arrive when the sideband has already shown the next exec.
+TEST_F(EventCollectorTest, AnEventNeverGetsThePathOfALaterExec) {
+  processes_.OnFork({MonotonicNs{kT}, Pid{10}, Pid{1}, Tid{10}, Tid{1}});
+  MmapEvent mapping{.pid = Pid{10}, .tid = Tid{10}, .start = 0x17000, .length = 0x1000};
+  mapping.executable = true;
+  mapping.inode = 7;
+  mapping.path = "/bin/later";
+  mapping.time = MonotonicNs{kT + 5};
+  processes_.OnComm({.time = MonotonicNs{kT + 5}, .pid = Pid{10}, .tid = Tid{10}, .exec = true, .comm = "later"});
+  processes_.OnMmap(mapping);
+  Take(TRIB_EVENT_START, 10, kT + 1);
+  Take(TRIB_EVENT_EXEC, 10, kT + 3);
+  Take(TRIB_EVENT_EXEC, 10, kT + 6);
+  EXPECT_THAT(Flushed(), ElementsAre("start 10  ", "exec 10  ", "exec 10 /bin/later "));
+}
+
 TEST_F(EventCollectorTest, HoldsLaterEventsWhileACgroupIsRead) {
   const uint64_t cgroup = MakeCgroup("/docker/" + std::string(64, 'c'));
   Take(TRIB_EVENT_START, 10, kT, cgroup);
