@@ -109,7 +109,8 @@ class Scene:
         return self.reducer.json("/api/v1/stack-health", query=self.selector(name), **{"from": self.start, "to": lib.now_ms() + 1000})
 
     def settle(self):
-        """Waits until all samples so far are stored."""
+        """Waits until all samples so far are stored. A sample waits for missing data for up to 1 s before it is sent."""
+        time.sleep(1.2)
         captured = self.reducer.status()["total"]["captured"]
         lib.wait_for("the last samples", lambda: self.reducer.status()["total"]["stored"] > captured + RATE // 2)
 
@@ -128,6 +129,7 @@ class Scene:
 
     def report(self, name):
         health = self.health(name)
+        lib.check(health["samples"] > 0, f"no samples of {name}")
         print(f"  {name}: {health['samples']} samples, {health['complete_share']:.4f} complete: {health['endings']}")
         return health
 
