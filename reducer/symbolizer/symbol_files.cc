@@ -21,7 +21,8 @@ namespace tributary {
 namespace {
 
 constexpr int kZstdLevel = 3;
-constexpr std::string_view kTableSuffix = ".tsym", kFlatSuffix = ".flat";
+constexpr std::string_view kTableSuffix = ".tsym", kFlatSuffix = ".flat", kUnfinishedSuffix = ".new";
+
 UnixNs TimeOf(const struct stat& info) { return UnixNs{info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec}; }
 
 void SetTime(const std::string& path, UnixNs time) {
@@ -30,6 +31,24 @@ void SetTime(const std::string& path, UnixNs time) {
   // If this fails, the file is evicted too early at worst.
   if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0)
     LogDebug("cannot set the time of last use of {}: errno {}", path, errno);
+}
+
+// Returns true for the names that WriteWholeFile (base/whole_file.h) gives to the unfinished files of this directory:
+// NAME.tsym.PID-N.new and NAME.flat.PID-N.new. Files of other programs stay.
+bool IsUnfinished(std::string_view name) {
+  if (!name.ends_with(kUnfinishedSuffix)) return false;
+  name.remove_suffix(kUnfinishedSuffix.size());
+  const size_t dot = name.rfind('.');
+  if (dot == name.npos) return false;
+  const std::string_view finished = name.substr(0, dot), number = name.substr(dot + 1);
+  return number.find_first_not_of("0123456789-") == number.npos &&
+         (finished.ends_with(kTableSuffix) || finished.ends_with(kFlatSuffix));
+}
+
+bool IsAbandoned(const std::string& path, UnixNs now) {
+  struct stat info{};
+  return lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         now.value - TimeOf(info).value >= SymbolFiles::kAbandonedAfterNs;
 }
 
 absl::StatusOr<SymbolFiles::Row> ReadRow(const std::string& path) {
@@ -79,7 +98,7 @@ std::string SymbolFiles::FlatPathOf(const Row& row) const {
   return fmt::format("{}-{:016x}{}", path, row.header.checksum, kFlatSuffix);
 }
 
-absl::StatusOr<SymbolFiles::Contents> SymbolFiles::List() const {
+absl::StatusOr<SymbolFiles::Contents> SymbolFiles::List(UnixNs now) const {
   Contents contents;
   std::error_code error;
   for (std::filesystem::directory_iterator byte(directory_, error), end; byte != end; byte.increment(error)) {
@@ -95,6 +114,8 @@ absl::StatusOr<SymbolFiles::Contents> SymbolFiles::List() const {
         struct stat info{};
         if (stat(path.c_str(), &info) != 0) continue;
         contents.flats.push_back({path, static_cast<uint64_t>(info.st_size), TimeOf(info)});
+      } else if (IsUnfinished(path) && contents.abandoned.size() < kAbandonedMax && IsAbandoned(path, now)) {
+        contents.abandoned.push_back(path);
       }
     }
   }
@@ -173,5 +194,6 @@ void SymbolFiles::Delete(const ExecutableId& id) const {
 
 void SymbolFiles::DeleteFlat(const Row& row) const { unlink(FlatPathOf(row).c_str()); }
 void SymbolFiles::DeleteFlat(const Flat& flat) const { unlink(flat.path.c_str()); }
+void SymbolFiles::DeleteAbandoned(const std::string& path) const { unlink(path.c_str()); }
 
 }  // namespace tributary

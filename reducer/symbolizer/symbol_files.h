@@ -21,6 +21,7 @@ std::string_view SymbolOriginName(SymbolOrigin origin);
 // The directory of symbol tables, one per executable:
 //   ab/ID.tsym           the table as a file of symbols/table_file.h; ab: the first byte of the executable's id, in hex
 //   ab/ID-CHECKSUM.flat  the same table in the form that is mapped into memory; written again if it is missing
+//   ab/NAME.PID-N.new    one of these files while it is written; a killed reducer leaves it behind
 // ID: the kind of the executable's id as a number, a hyphen, and the id in hex.
 // Several reducers may share a directory: a new file is written under another name and then renamed, and each call
 // reads the current files. A file's modification time is the time of its last use. Any thread. Errors: DataLoss if the
@@ -42,12 +43,17 @@ class SymbolFiles {
   struct Contents {
     std::vector<Row> rows;
     std::vector<Flat> flats;
+    std::vector<std::string> abandoned;  // paths of .new files that no reducer writes any more
   };
+  // A .new file counts as abandoned after this time without a change. A write takes seconds. An hour also covers the
+  // difference between the clocks of reducers that share the directory.
+  static constexpr int64_t kAbandonedAfterNs = 3600 * kNsPerSecond;
+  static constexpr size_t kAbandonedMax = 1024;  // in Contents; the next List returns further files
 
   // Creates the directory if it is missing.
   static absl::StatusOr<SymbolFiles> Open(std::string directory);
 
-  absl::StatusOr<Contents> List() const;                   // without unreadable and misnamed files
+  absl::StatusOr<Contents> List(UnixNs now) const;         // without unreadable and misnamed files
   absl::StatusOr<Row> Find(const ExecutableId& id) const;  // NotFound: there is no table
   // Writes the .tsym file and the .flat file.
   absl::Status Put(const TableFile& header, const SymbolTable& table, std::string_view encoded, UnixNs now,
@@ -58,6 +64,7 @@ class SymbolFiles {
   void Delete(const ExecutableId& id) const;
   void DeleteFlat(const Row& row) const;
   void DeleteFlat(const Flat& flat) const;
+  void DeleteAbandoned(const std::string& path) const;
 
   const std::string& directory() const { return directory_; }
 

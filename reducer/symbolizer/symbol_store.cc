@@ -96,7 +96,7 @@ struct SymbolStore::Impl {
 
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const SymbolFiles::Row& row);
   void Forget(const SymbolFiles::Row& row, const absl::Status& why);
-  void Remember(const SymbolFiles::Contents& contents);
+  absl::StatusOr<SymbolFiles::Contents> Scan();
   absl::Status Rescan();
   absl::Status MakeRoom(const ExecutableId& for_id);
   absl::Status Replace(const SymbolFiles::Row& row, uint64_t flat);
@@ -171,8 +171,15 @@ void SymbolStore::Impl::ShowSizes() {
   flat_bytes.Set(static_cast<int64_t>(flats_on_disk));
 }
 
-// Remembers the contents of the whole directory. The caller must hold write_mutex.
-void SymbolStore::Impl::Remember(const SymbolFiles::Contents& contents) {
+// Lists the whole directory, remembers its contents, and deletes the unfinished files of killed reducers. The caller
+// must hold write_mutex.
+absl::StatusOr<SymbolFiles::Contents> SymbolStore::Impl::Scan() {
+  ASSIGN_OR_RETURN(SymbolFiles::Contents contents, files.List(clock.Unix()));
+  for (const std::string& path : contents.abandoned) files.DeleteAbandoned(path);
+  if (!contents.abandoned.empty()) {
+    LogInfo("deleted unfinished symbol files of a killed reducer directory={} files={}", files.directory(),
+            contents.abandoned.size());
+  }
   tables_on_disk = flats_on_disk = 0;
   for (const SymbolFiles::Row& row : contents.rows) tables_on_disk += DiskBytes(row);
   for (const SymbolFiles::Flat& file : contents.flats) flats_on_disk += file.bytes;
@@ -181,20 +188,16 @@ void SymbolStore::Impl::Remember(const SymbolFiles::Contents& contents) {
   std::lock_guard lock(mutex);
   rows = contents.rows;
   scanned = clock.Monotonic();
+  return contents;
 }
 
 // The caller must hold write_mutex.
-absl::Status SymbolStore::Impl::Rescan() {
-  ASSIGN_OR_RETURN(const SymbolFiles::Contents contents, files.List());
-  Remember(contents);
-  return absl::OkStatus();
-}
+absl::Status SymbolStore::Impl::Rescan() { return Scan().status(); }
 
 // Deletes the least recently used files until both halves of the directory are within their limits. Never deletes the
 // table of `for_id`, which has just arrived. The caller must hold write_mutex.
 absl::Status SymbolStore::Impl::MakeRoom(const ExecutableId& for_id) {
-  ASSIGN_OR_RETURN(SymbolFiles::Contents contents, files.List());
-  Remember(contents);
+  ASSIGN_OR_RETURN(SymbolFiles::Contents contents, Scan());
   if (!IsOver()) return absl::OkStatus();  // other reducers may have deleted files
   const uint64_t half = options.disk_bytes_max / 2;
   auto by_use = [](const auto& a, const auto& b) { return a.last_used < b.last_used; };

@@ -1,9 +1,12 @@
 #include "reducer/symbolizer/symbol_store.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
+#include <ctime>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -343,6 +346,56 @@ TEST_F(SymbolStoreTest, LeavesOtherFilesInTheDirectoryAlone) {
   Open();
   EXPECT_EQ(List().size(), 1u);
   EXPECT_TRUE(std::filesystem::exists(directory_.path() + "/symbols/README"));
+}
+
+// A killed reducer leaves such files. A younger file may belong to another reducer that is still writing.
+TEST_F(SymbolStoreTest, RemovesUnfinishedFilesAfterAnHour) {
+  Open();
+  PutTable(*Table(1));
+  store_.reset();
+  const std::string folder = directory_.path() + "/symbols/01/";
+  auto write = [&](const std::string& name, int64_t age_ns) {
+    std::ofstream(folder + name) << "a part";
+    const int64_t at = clock_.Unix().value - age_ns;
+    const timespec times[] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT},
+                              {.tv_sec = at / kNsPerSecond, .tv_nsec = at % kNsPerSecond}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (folder + name).c_str(), times, 0), 0);
+  };
+  constexpr int64_t kHour = SymbolFiles::kAbandonedAfterNs;
+  write("1-01aabb.tsym.4711-0.new", kHour);
+  write("1-01aabb-0123456789abcdef.flat.4711-12.new", 24 * kHour);
+  write("1-01aacc.tsym.4712-3.new", kHour - kNsPerSecond);
+  const std::string others[] = {"notes.new", "1-01aabb.tsym.new", "1-01aabb.tsym.4711-x.new", "1-01aabb.tsym.4711-0"};
+  for (const std::string& name : others) write(name, 24 * kHour);
+  auto exists = [&](const std::string& name) { return std::filesystem::exists(folder + name); };
+
+  Open();
+  EXPECT_FALSE(exists("1-01aabb.tsym.4711-0.new"));
+  EXPECT_FALSE(exists("1-01aabb-0123456789abcdef.flat.4711-12.new"));
+  EXPECT_TRUE(exists("1-01aacc.tsym.4712-3.new"));
+  for (const std::string& name : others) EXPECT_TRUE(exists(name)) << name;
+  EXPECT_NE(store_->Get(Id(1)), nullptr);
+
+  clock_.Advance(60 * kNsPerSecond);
+  EXPECT_EQ(List().size(), 1u);
+  EXPECT_FALSE(exists("1-01aacc.tsym.4712-3.new")) << "without a restart, too";
+}
+
+TEST_F(SymbolStoreTest, RemovesABoundedNumberOfUnfinishedFilesAtATime) {
+  Open();
+  std::filesystem::create_directories(directory_.path() + "/symbols/01");
+  for (size_t i = 0; i < SymbolFiles::kAbandonedMax + 5; ++i) {
+    std::ofstream(directory_.path() + "/symbols/01/1-01aabb.tsym.1-" + std::to_string(i) + ".new") << "x";
+  }
+  clock_.Advance(std::time(nullptr) * kNsPerSecond - clock_.Unix().value + 2 * SymbolFiles::kAbandonedAfterNs);
+  auto left = [&] {
+    return std::distance(std::filesystem::directory_iterator(directory_.path() + "/symbols/01"),
+                         std::filesystem::directory_iterator());
+  };
+  Open();
+  EXPECT_EQ(left(), 5);
+  Open();
+  EXPECT_EQ(left(), 0);
 }
 
 TEST_F(SymbolStoreTest, DirectoryThatIsAFileIsAnError) {
