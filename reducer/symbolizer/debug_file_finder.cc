@@ -10,18 +10,39 @@
 
 #include "base/hex.h"
 #include "base/log.h"
+#include "base/open_beneath.h"
 #include "base/status.h"
 #include "elf/elf_file.h"
 
 namespace tributary {
 namespace {
 
-// Opens a file without waiting for the other end of a FIFO.
-Fd OpenFile(const std::string& path) { return Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)); }
+Fd OpenDirectory(const std::string& path) { return Fd(open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)); }
 
-std::string BuildIdPath(const std::string& directory, const ExecutableId& id) {
+// Opens a path that does not come from a node, so symbolic links may lead out of the directory: some distributions have
+// only links in .build-id. Does not wait for the other end of a FIFO.
+Fd OpenTrusted(int directory, const std::string& path) {
+  return Fd(openat(directory, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+}
+
+std::string BuildIdPath(const ExecutableId& id) {
   const std::string hex = ToHex(id.bytes());
-  return fmt::format("{}/.build-id/{}/{}.debug", directory, hex.substr(0, 2), hex.substr(2));
+  return fmt::format(".build-id/{}/{}.debug", hex.substr(0, 2), hex.substr(2));
+}
+
+// "/usr/bin/program" → "usr/bin/program.debug", "program.debug", "program".
+std::vector<std::string> PathsOf(std::string_view program) {
+  std::vector<std::string> paths;
+  const std::string base(program.substr(program.rfind('/') + 1));
+  if (program.starts_with('/')) {
+    program.remove_prefix(std::min(program.find_first_not_of('/'), program.size()));
+    paths.push_back(fmt::format("{}.debug", program));
+  }
+  if (!base.empty()) {
+    paths.push_back(base + ".debug");
+    paths.push_back(base);
+  }
+  return paths;
 }
 
 bool IsThatOf(const Fd& file, const ExecutableId& id) {
@@ -109,33 +130,35 @@ void DebugFileFinder::LookFor(const store::ExecutableRow& executable, Tried& tri
 
 bool DebugFileFinder::TryDirectories(const store::ExecutableRow& executable) {
   for (const std::string& directory : options_.directories) {
-    const std::string base(executable.path.substr(executable.path.rfind('/') + 1));
-    std::vector<std::string> paths = {BuildIdPath(directory, executable.id)};
-    if (executable.path.starts_with('/')) paths.push_back(directory + executable.path + ".debug");
-    if (!base.empty()) {
-      paths.push_back(fmt::format("{}/{}.debug", directory, base));
-      paths.push_back(fmt::format("{}/{}", directory, base));
-    }
-    for (const std::string& path : paths) {
-      if (TryFile(path, executable.id)) return true;
+    if (TryFile(directory, BuildIdPath(executable.id), OpenTrusted, executable.id)) return true;
+    for (const std::string& path : PathsOf(executable.path)) {
+      if (TryFile(directory, path, OpenBeneath, executable.id)) return true;
     }
   }
   return false;
 }
 
-bool DebugFileFinder::TryFile(const std::string& path, const ExecutableId& id) {
-  const Fd file = OpenFile(path);
+bool DebugFileFinder::TryFile(const std::string& directory, const std::string& path, Opener open_file,
+                              const ExecutableId& id) {
+  const Fd root = OpenDirectory(directory);
+  if (!root.valid()) return false;  // CheckDirectories has reported it
+  const Fd file = open_file(root.get(), path);
+  const std::string name = fmt::format("{}/{}", directory, path);
   if (!file.valid()) {
-    if (errno != ENOENT && errno != ENOTDIR) notices_.Add(id, Message(ErrnoStatus("open", path, errno)));
+    if (errno == EXDEV) {
+      notices_.Add(id, fmt::format("open {}: the path leads out of --debug-dir", name));
+    } else if (errno != ENOENT && errno != ENOTDIR) {
+      notices_.Add(id, Message(ErrnoStatus("open", name, errno)));
+    }
     return false;
   }
   if (!IsThatOf(file, id)) return false;
-  const Fd package = OpenFile(path + ".dwp");
+  const Fd package = open_file(root.get(), path + ".dwp");
   const auto imported = importer_.Import({.fd = file.get(),
                                           .package = package.get(),
                                           .claimed = id,
                                           .origin = SymbolOrigin::kDebugDirectory,
-                                          .name = path});
+                                          .name = name});
   if (imported.ok()) found_.Add();
   return imported.ok() && imported->kept.row.header.source == SymbolSource::kDwarf;
 }
@@ -166,7 +189,9 @@ void DebugFileFinder::TryServers(const ExecutableId& id, Tried& tried) {
 
 Fd DebugFileFinder::FindShared(const ExecutableId& build_id) {
   for (const std::string& directory : options_.directories) {
-    Fd file = OpenFile(BuildIdPath(directory, build_id));
+    const Fd root = OpenDirectory(directory);
+    if (!root.valid()) continue;
+    Fd file = OpenTrusted(root.get(), BuildIdPath(build_id));
     if (file.valid() && IsThatOf(file, build_id)) return file;
   }
   if (!servers_.enabled()) return Fd();

@@ -22,7 +22,8 @@ namespace tributary {
 // Looks for debug files of sampled executables whose symbol tables were not made from debug information. First it
 // searches directories for the paths that distributions use (DIR/.build-id/ab/cdef.debug, DIR/path/of/program.debug),
 // and for files with the program's name (DIR/program.debug, DIR/program). Then it sends requests to debuginfod servers.
-// It uses a file only if the file's build-id is that of the executable. It works on its own thread.
+// It uses a file only if the file's build-id is that of the executable. A program's path comes from a node, so a path
+// that leads out of the directory is not opened. It works on its own thread.
 class DebugFileFinder {
  public:
   static constexpr size_t kRememberedMax = 262'144;  // executables; if there are more, all are looked for again
@@ -60,7 +61,9 @@ class DebugFileFinder {
   void Run();
   void LookFor(const store::ExecutableRow& executable, Tried& tried);
   bool TryDirectories(const store::ExecutableRow& executable);
-  bool TryFile(const std::string& path, const ExecutableId& id);
+  // Opens a path relative to a directory.
+  using Opener = Fd (*)(int directory, const std::string& path);
+  bool TryFile(const std::string& directory, const std::string& path, Opener open_file, const ExecutableId& id);
   void TryServers(const ExecutableId& id, Tried& tried);
   void CheckDirectories();
 

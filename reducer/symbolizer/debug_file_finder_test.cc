@@ -78,6 +78,39 @@ TEST_F(DebugFileFinderTest, FindsByNameAndTrustsOnlyTheBuildId) {
   EXPECT_TRUE(store_->Find(SelfId()).ok());
 }
 
+// The paths of executables come from nodes. Here each path leads to a file outside of the directory that has the right
+// build-id.
+TEST_F(DebugFileFinderTest, OpensNoFileOutsideOfTheDirectory) {
+  const std::string debug = Directory("debug/usr/bin"), outside = Directory("outside");
+  fs::copy_file("/proc/self/exe", outside + "/program.debug");
+  fs::create_symlink("../../../outside/program.debug", debug + "/relative.debug");
+  fs::create_symlink(outside + "/program.debug", debug + "/absolute.debug");
+  fs::create_symlink(outside, directory_.path() + "/debug/folder");
+  for (const std::string& path : std::vector<std::string>{
+           "/../outside/program", "/usr/bin/../../../outside/program", "//../outside/program", outside + "/program",
+           "/usr/bin/relative", "/usr/bin/absolute", "/folder/program", "/outside/..", "..", "/"}) {
+    executables_ = {{}, {SelfId(), path}};
+    Open({directory_.path() + "/debug"}).LookForAll();
+    EXPECT_TRUE(absl::IsNotFound(store_->Find(SelfId()).status())) << path;
+  }
+  ASSERT_FALSE(notices_.List().empty());
+  EXPECT_THAT(notices_.List()[0].text, HasSubstr("leads out of --debug-dir"));
+}
+
+TEST_F(DebugFileFinderTest, FollowsLinksInsideTheDirectoryAndLinksOfBuildIds) {
+  const std::string debug = Directory("debug"), outside = Directory("outside");
+  fs::copy_file("/proc/self/exe", debug + "/real.debug");
+  fs::create_symlink("real.debug", debug + "/program.debug");
+  Open({debug}).LookForAll();
+  EXPECT_TRUE(store_->Find(SelfId()).ok());
+
+  fs::rename(debug + "/real.debug", outside + "/real.debug");
+  const std::string hex = ToHex(SelfId().bytes());
+  fs::create_symlink(outside + "/real.debug",
+                     Directory("debug/.build-id/" + hex.substr(0, 2)) + "/" + hex.substr(2) + ".debug");
+  EXPECT_TRUE(finder_->FindShared(SelfId()).valid());
+}
+
 TEST_F(DebugFileFinderTest, ReportsAnUnreadableDirectory) {
   Open({directory_.path() + "/none"}).LookForAll();
   ASSERT_EQ(notices_.List().size(), 1u);

@@ -1,29 +1,17 @@
 #include "reducer/symbolizer/source_files.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <optional>
 
 #include "base/fd.h"
+#include "base/open_beneath.h"
 #include "base/status.h"
 #include "base/whole_file.h"
 
 namespace tributary {
 namespace {
-
-// Opens a file below the directory, whatever the path and its links say. Needs Linux 5.6 or later.
-Fd OpenBeneath(int directory, const std::string& path) {
-  open_how how = {};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  return Fd(static_cast<int>(syscall(SYS_openat2, directory, path.c_str(), &how, sizeof(how))));
-}
 
 absl::StatusOr<std::string> ReadText(const Fd& file) {
   struct stat info{};
