@@ -25,6 +25,7 @@ absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& data
   std::unique_ptr<Maintenance> maintenance(new Maintenance(database, options));
   RETURN_IF_ERROR(maintenance->PrepareStatements());
   ASSIGN_OR_RETURN(maintenance->events_, EventMerger::Prepare(database));
+  ASSIGN_OR_RETURN(maintenance->log_, WriteAheadLog::Prepare(database, options.bytes_max));
   ASSIGN_OR_RETURN(maintenance->closed_before_,
                    database.QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
   ASSIGN_OR_RETURN(maintenance->raw_from_, database.QueryInt("SELECT value FROM watermark WHERE name = 'raw_from'"));
@@ -74,6 +75,14 @@ absl::StatusOr<int64_t> Maintenance::QueryOr(Statement& statement, int64_t other
 }
 
 absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
+  // The log must stay short even if a damaged chunk makes another task fail, and the other way round.
+  const absl::Status shortened = log_->Shorten();
+  absl::Status status = RunTasks(now, removed);
+  status.Update(shortened);
+  return status;
+}
+
+absl::Status Maintenance::RunTasks(UnixNs now, Removed* removed) {
   RETURN_IF_ERROR(CloseMinutes(MinuteOf(UnixNs{now.value - kMinuteOpenNs})));
   RETURN_IF_ERROR(ExpireByAge(now, removed));
   RETURN_IF_ERROR(ExpireBySize());
@@ -191,7 +200,8 @@ absl::Status Maintenance::ExpireBySize() {
   ASSIGN_OR_RETURN(int64_t pages, database_.QueryInt("PRAGMA page_count"));
   ASSIGN_OR_RETURN(int64_t free_pages, database_.QueryInt("PRAGMA freelist_count"));
   ASSIGN_OR_RETURN(int64_t page_bytes, database_.QueryInt("PRAGMA page_size"));
-  if (static_cast<uint64_t>((pages - free_pages) * page_bytes) <= options_.bytes_max) return absl::OkStatus();
+  const auto used = static_cast<uint64_t>((pages - free_pages) * page_bytes);
+  if (used + log_->charged_bytes() <= options_.bytes_max) return absl::OkStatus();
   ASSIGN_OR_RETURN(int64_t oldest_raw, QueryOr(oldest_raw_, kNever));
   ASSIGN_OR_RETURN(int64_t oldest_sum, QueryOr(oldest_sum_, kNever));
   ASSIGN_OR_RETURN(const int64_t oldest_slot, QueryOr(oldest_events_, kNever));

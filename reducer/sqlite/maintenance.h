@@ -8,6 +8,7 @@
 #include "reducer/sqlite/event_merger.h"
 #include "reducer/sqlite/minute_sums.h"
 #include "reducer/sqlite/sqlite.h"
+#include "reducer/sqlite/write_ahead_log.h"
 #include "reducer/store/store.h"
 #include "reducer/store/store_times.h"
 
@@ -18,13 +19,15 @@ struct MaintenanceOptions {
   int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed
   // Older process events are removed. Sessions are removed a day after their sums and events.
   int64_t event_age_ns = 7 * kNsPerDay;
-  uint64_t bytes_max = 10ull << 30;  // limit of this shard's file: beyond it, the oldest data are removed
+  // Limit of this shard's file and of its write-ahead log together: beyond it, the oldest data are removed.
+  uint64_t bytes_max = 10ull << 30;
 };
 
-// Turns closed minutes into sums, joins chunks of events, and removes data that are too old or over the size limit. The
-// work per call is limited. A call sums up at most kMinutesPerRun minutes, and returns at most kPagesPerRun pages to
-// the file system. It deletes at most kRowsPerRun rows of each large table because of age, and as many because of size
-// (but a day's trie as a whole). Call it outside of transactions, on the writer's thread.
+// Turns closed minutes into sums, joins chunks of events, removes data that are too old or over the size limit, and
+// limits the write-ahead log. The work per call is limited. A call sums up at most kMinutesPerRun minutes, and returns
+// at most kPagesPerRun pages to the file system. It deletes at most kRowsPerRun rows of each large table because of
+// age, and as many because of size (but a day's trie as a whole). Call it outside of transactions, on the writer's
+// thread.
 class Maintenance {
  public:
   static constexpr int kMinutesPerRun = 8;
@@ -50,6 +53,7 @@ class Maintenance {
   Maintenance(Database& database, const MaintenanceOptions& options) : database_(database), options_(options) {}
   absl::Status PrepareStatements();
 
+  absl::Status RunTasks(UnixNs now, Removed* removed);
   absl::Status CloseMinutes(int64_t before);
   absl::Status CloseMinute(int64_t minute, int64_t* samples);
   absl::Status SetWatermark(std::string_view name, int64_t value);
@@ -70,6 +74,7 @@ class Maintenance {
   int64_t sessions_looked_at_ns_ = 0;  // the last time when nothing was left to remove
   bool days_removed_ = false;          // so definitions may be unused
   std::unique_ptr<EventMerger> events_;
+  std::unique_ptr<WriteAheadLog> log_;
   Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, oldest_events_,
       delete_raw_, delete_sums_, delete_events_, delete_sessions_, days_, day_has_raw_, day_has_sums_, delete_day_;
 };

@@ -14,6 +14,8 @@
 namespace tributary::store {
 namespace {
 
+constexpr int kLockWaitMs = 5000;
+
 absl::Status Damaged(std::string_view file, std::string_view why) {
   std::string text = fmt::format("{} is damaged ({})", file, why);
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -130,7 +132,7 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   database.database_.reset(handle);
   database.path_ = std::make_unique<std::string>(path);
   if (result != SQLITE_OK) return SqliteStatus(handle, result, "open", path);
-  sqlite3_busy_timeout(handle, 5000);
+  sqlite3_busy_timeout(handle, kLockWaitMs);
   return database;
 }
 
@@ -156,6 +158,15 @@ absl::StatusOr<int64_t> Database::QueryInt(std::string_view sql) {
   ASSIGN_OR_RETURN(bool row, statement.Step());
   if (!row) return absl::NotFoundError("no row");
   return statement.Int(0);
+}
+
+absl::StatusOr<bool> Database::EmptyLog(int wait_ms) {
+  sqlite3_busy_timeout(database_.get(), wait_ms);
+  const int result = sqlite3_wal_checkpoint_v2(database_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  sqlite3_busy_timeout(database_.get(), kLockWaitMs);
+  if (result == SQLITE_OK) return true;
+  if ((result & 0xff) == SQLITE_BUSY) return false;
+  return SqliteStatus(database_.get(), result, "empty the write-ahead log of", *path_);
 }
 
 int64_t Database::changes() const { return sqlite3_changes64(database_.get()); }

@@ -91,6 +91,12 @@ class Database {
   // Returns the first column of the first row, or NotFound if the result has no row.
   absl::StatusOr<int64_t> QueryInt(std::string_view sql);
 
+  // Copies the write-ahead log into the file and makes the log empty. Waits up to `wait_ms` for connections that read
+  // an old state. Returns false if one of them still does: then the log keeps its size. Call it outside of
+  // transactions.
+  absl::StatusOr<bool> EmptyLog(int wait_ms);
+
+  const std::string& path() const { return *path_; }
   int64_t changes() const;  // rows that the last statement changed
   bool in_transaction() const;
 
