@@ -54,7 +54,7 @@ absl::Status Maintenance::PrepareStatements() {
       {&delete_events_,
        "DELETE FROM event_chunk WHERE id IN (SELECT id FROM event_chunk WHERE slot < ? ORDER BY slot LIMIT ?)"},
       {&delete_sessions_, "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE last_seen < ? LIMIT ?)"},
-      {&days_, "SELECT DISTINCT day FROM trie_chunk ORDER BY day"},
+      {&oldest_day_, "SELECT min(day) FROM trie_chunk"},
       {&day_has_raw_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ? AND minute < ?"},
       {&day_has_sums_, "SELECT min(minute) FROM minute_sum WHERE minute >= ? AND minute < ?"},
       {&delete_day_, "DELETE FROM trie_chunk WHERE day = ?"},
@@ -214,34 +214,29 @@ absl::Status Maintenance::ExpireBySize() {
   return RemoveEvents(SlotOf(UnixNs{before * kNsPerMinute}));
 }
 
-// Removes a day's trie with the last of its data.
+// Removes a day's trie with the last of its data. The oldest data are removed first, so this looks only at the oldest
+// day until that day is empty. A list of all days would be a walk over all pieces of tries: millions of rows.
 absl::Status Maintenance::RemoveEmptyDays(Removed* removed) {
-  std::vector<Day> days;
   for (;;) {
-    ASSIGN_OR_RETURN(bool row, days_.Step());
-    if (!row) break;
-    days.push_back(Day{static_cast<int32_t>(days_.Int(0))});
-  }
-  for (Day day : days) {
-    const int64_t first = int64_t{day.value} * kMinutesPerDay, end = first + kMinutesPerDay;
-    if (end > closed_before_) break;
+    ASSIGN_OR_RETURN(const int64_t day, QueryOr(oldest_day_, kNever));
+    if (day == kNever) return absl::OkStatus();
+    const int64_t first = day * kMinutesPerDay, end = first + kMinutesPerDay;
+    if (end > closed_before_) return absl::OkStatus();
     ASSIGN_OR_RETURN(int64_t raw, QueryOr(day_has_raw_.Bind(first, end), kNever));
     ASSIGN_OR_RETURN(int64_t sums, QueryOr(day_has_sums_.Bind(first, end), kNever));
-    if (raw != kNever || sums != kNever) continue;
-    RETURN_IF_ERROR(delete_day_.Bind(day.value).Run());
-    removed->days.push_back(day);
+    if (raw != kNever || sums != kNever) return absl::OkStatus();
+    RETURN_IF_ERROR(delete_day_.Bind(day).Run());
+    removed->days.push_back(Day{static_cast<int32_t>(day)});
     removed->definitions = true;
     days_removed_ = true;
   }
-  return absl::OkStatus();
 }
 
 // Rows contain the latest day that may refer to them: rows with a day before the oldest kept day are unused. Removes a
 // bounded number of rows per call, until a call finds no more.
 absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
   if (!days_removed_) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Statement oldest_day, database_.Prepare("SELECT min(day) FROM trie_chunk"));
-  ASSIGN_OR_RETURN(int64_t day, QueryOr(oldest_day, DayOfMinute(closed_before_).value));
+  ASSIGN_OR_RETURN(int64_t day, QueryOr(oldest_day_, DayOfMinute(closed_before_).value));
   // Events refer only to strings.
   ASSIGN_OR_RETURN(const int64_t slot, QueryOr(oldest_events_, kNever));
   const int64_t strings_before = slot == kNever ? day : std::min<int64_t>(day, DayOfSlot(slot).value);

@@ -26,8 +26,8 @@ struct MaintenanceOptions {
 // Turns closed minutes into sums, joins chunks of events, removes data that are too old or over the size limit, and
 // limits the write-ahead log. The work per call is limited. A call sums up at most kMinutesPerRun minutes, and returns
 // at most kPagesPerRun pages to the file system. It deletes at most kRowsPerRun rows of each large table because of
-// age, and as many because of size (but a day's trie as a whole). Call it outside of transactions, on the writer's
-// thread.
+// age, and as many because of size (but a day's trie as a whole). A call without such work looks only at the ends of
+// indexes, so its cost does not grow with the tables. Call it outside of transactions, on the writer's thread.
 class Maintenance {
  public:
   static constexpr int kMinutesPerRun = 8;
@@ -76,7 +76,8 @@ class Maintenance {
   std::unique_ptr<EventMerger> events_;
   std::unique_ptr<WriteAheadLog> log_;
   Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, oldest_events_,
-      delete_raw_, delete_sums_, delete_events_, delete_sessions_, days_, day_has_raw_, day_has_sums_, delete_day_;
+      delete_raw_, delete_sums_, delete_events_, delete_sessions_, oldest_day_, day_has_raw_, day_has_sums_,
+      delete_day_;
 };
 
 }  // namespace tributary::store

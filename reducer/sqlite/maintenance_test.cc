@@ -1,10 +1,12 @@
 #include "reducer/sqlite/maintenance.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "reducer/sqlite/shard_writer.h"
+#include "reducer/sqlite/sqlite_steps_testing.h"
 #include "reducer/sqlite/sqlite_store.h"
 #include "reducer/store/store_testing.h"
 
@@ -161,6 +163,85 @@ TEST_F(MaintenanceTest, RemovesTheOldestDataAboveTheSizeLimit) {
   EXPECT_LT(left, committed);
   // The remaining samples are the newest.
   EXPECT_EQ(Summed({UnixNs{clock_.Unix().value - 10 * kNsPerMinute + 1}, kAlways.to}), 15'000u);
+}
+
+// The work of a run depends on what there is to do, not on the number of stored rows.
+class MaintenanceWorkTest : public MaintenanceTest {
+ protected:
+  static constexpr int64_t kIdleStepsMax = 2000;
+  static constexpr std::string_view kTables[] = {"trie_chunk",  "sample_chunk",  "minute_sum",
+                                                 "event_chunk", "process_chunk", "string"};
+
+  // Adds `rows` rows to each of kTables, in three days that ended a day ago. No test reads their columns. All minutes
+  // until kStart are closed.
+  void Fill(int rows) {
+    Open();
+    const int64_t closed = MinuteOf(kStart);
+    auto insert = [&](std::string_view into, std::string_view values) {
+      const absl::Status status = Shard().Execute(
+          fmt::format("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < {}), "
+                      "m(i, minute) AS (SELECT i, {} + i * {} / {} FROM n) INSERT OR IGNORE INTO {} SELECT {} FROM m",
+                      rows, closed - 4 * kMinutesPerDay, 3 * kMinutesPerDay, rows, into, values));
+      ASSERT_TRUE(status.ok()) << status;
+    };
+    insert("trie_chunk (day, raw_bytes, columns)", "minute / 1440, 0, x'00'");
+    insert("sample_chunk (minute, machine, type, samples, raw_bytes, columns)", "minute, 1, 1, 1, 0, x'00'");
+    insert("minute_sum (minute, machine, type, pairs, raw_bytes, columns)", "minute, 1, 1, 1, 0, x'00'");
+    insert("event_chunk (slot, machine, events, raw_bytes, columns)",
+           fmt::format("minute / 10, {} + i, 1, 0, x'00'", rows));  // each machine has one chunk
+    insert("process_chunk (first_slot, last_slot, raw_bytes, columns)", "minute / 10, minute / 10, 0, x'00'");
+    insert("string (text, last_day)", "CAST('text ' || i AS BLOB), minute / 1440");
+    const absl::Status status =
+        Shard().Execute(fmt::format("UPDATE watermark SET value = {} WHERE name = 'closed_before'", closed));
+    ASSERT_TRUE(status.ok()) << status;
+    options_.raw_age_ns = 7 * kNsPerDay;
+    Open();
+    Maintain(3);  // a start looks at all chunks of events once
+  }
+  int64_t Rows() {
+    int64_t rows = 0;
+    for (const std::string_view table : kTables) rows += Count(std::string(table));
+    return rows;
+  }
+  int64_t StepsOfRun() {
+    steps_.Take();
+    Maintain(1);
+    return steps_.Take();
+  }
+  Database& Shard() { return static_cast<SqliteShardWriter*>(writer_.get())->database(); }
+
+  SqliteSteps steps_;
+};
+
+TEST_F(MaintenanceWorkTest, AnIdleRunDoesNotDependOnTheRows) {
+  for (const int rows : {100, 50'000}) {
+    Fill(rows);
+    EXPECT_LT(StepsOfRun(), kIdleStepsMax) << rows;
+    clock_.Advance(20 * kNsPerMinute);  // minutes and slots without data end
+    EXPECT_LT(StepsOfRun(), kIdleStepsMax) << rows;
+  }
+}
+
+TEST_F(MaintenanceWorkTest, ANewMinuteDoesNotDependOnTheRows) {
+  Fill(50'000);
+  TestCollector collector("node-a");
+  collector.Add(clock_.Unix(), collector.Thread(1, "a"), collector.Stack({1}));
+  Commit(collector.Take(clock_.Unix()));
+  clock_.Advance(10 * kNsPerMinute);
+  const int64_t sums = Count("minute_sum");
+  EXPECT_LT(StepsOfRun(), kIdleStepsMax);
+  EXPECT_EQ(Count("minute_sum"), sums + 1);
+}
+
+TEST_F(MaintenanceWorkTest, RemovalDependsOnTheRemovedRows) {
+  constexpr int64_t kStepsPerRow = 60;
+  Fill(50'000);
+  clock_.Advance(3 * kNsPerDay + kNsPerDay / 2);  // half a day is now older than 7 days
+  const int64_t before = Rows();
+  const int64_t steps = StepsOfRun();
+  const int64_t removed = before - Rows();
+  EXPECT_GE(removed, 3 * Maintenance::kRowsPerRun);
+  EXPECT_LT(steps, kIdleStepsMax + removed * kStepsPerRow);
 }
 
 }  // namespace
