@@ -12,7 +12,8 @@ EventExport::EventExport(const std::string& exporter, store::Store& store, Event
 
 absl::Status EventExport::Read(Feed& feed, uint32_t shard) {
   if (!feed.has_cursor) {
-    ASSIGN_OR_RETURN(feed.cursor, store_.cursors().LoadCursor(cursor_name_, shard));
+    ASSIGN_OR_RETURN(const std::optional<store::Cursor> cursor, store_.cursors().LoadCursor(cursor_name_, shard));
+    feed.cursor = feed.next_cursor = cursor.value_or(store::Cursor{}).chunk;
     feed.has_cursor = true;
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
@@ -26,11 +27,22 @@ absl::Status EventExport::Read(Feed& feed, uint32_t shard) {
   return absl::OkStatus();
 }
 
+absl::Status EventExport::Save(Feed& feed, uint32_t shard) {
+  if (feed.next_cursor == feed.cursor) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      store_.cursors().SaveCursor(cursor_name_, shard, {.chunk = feed.next_cursor, .samples = std::nullopt}));
+  feed.cursor = feed.next_cursor;
+  return absl::OkStatus();
+}
+
 EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
   if (feeds_.size() <= shard) feeds_.resize(size_t{shard} + 1);
   Feed& feed = feeds_[shard];
   if (feed.events.empty()) {
-    if (absl::Status status = Read(feed, shard); !status.ok()) {
+    // If the cursor of the last request could not be saved, reading would return the same events again.
+    absl::Status status = Save(feed, shard);
+    if (status.ok()) status = Read(feed, shard);
+    if (!status.ok()) {
       return {.progress = Progress::kUnreadable, .status = std::move(status)};
     }
     if (feed.events.empty() && feed.next_cursor == feed.cursor) return {};
@@ -48,10 +60,10 @@ EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
     (step.result.status.ok() ? sent_ : refused_).Add(feed.events.size());
     feed.events.clear();
   }
-  if (absl::Status status = store_.cursors().SaveCursor(cursor_name_, shard, feed.next_cursor); !status.ok()) {
-    return {.progress = Progress::kUnreadable, .status = std::move(status)};
+  if (absl::Status status = Save(feed, shard); !status.ok()) {
+    step.progress = Progress::kUnreadable;
+    step.status = std::move(status);
   }
-  feed.cursor = feed.next_cursor;
   return step;
 }
 

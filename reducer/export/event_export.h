@@ -44,10 +44,12 @@ class EventExport {
  private:
   struct Feed {
     bool has_cursor = false;
-    int64_t cursor = 0, next_cursor = 0;
+    int64_t cursor = 0;                      // as saved
+    int64_t next_cursor = 0;                 // of the events that were read last
     std::vector<store::EventRecord> events;  // that are being sent
   };
   absl::Status Read(Feed& feed, uint32_t shard);
+  absl::Status Save(Feed& feed, uint32_t shard);
 
   const std::string cursor_name_;
   store::Store& store_;

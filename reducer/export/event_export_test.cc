@@ -133,6 +133,17 @@ TEST_F(EventExportTest, StoreErrorsAreTriedAgain) {
   EXPECT_THAT(sender_->taken, ElementsAre(1));
 }
 
+TEST_F(EventExportTest, SendsNothingTwiceIfTheCursorCannotBeSaved) {
+  Add(1);
+  store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
+  for (int i = 0; i < 3; ++i) loop_->RunOnce();
+  EXPECT_THAT(sender_->taken, ElementsAre(1));
+  Add(2);
+  store_.cursor_error.reset();
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->taken, ElementsAre(1, 2));
+}
+
 TEST(EventsText, HasOneLineForEachEvent) {
   store::EventRecord exit;
   exit.kind = ProcessEventKind::kExit;

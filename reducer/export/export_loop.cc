@@ -1,6 +1,7 @@
 #include "reducer/export/export_loop.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/status.h"
 
@@ -37,6 +38,13 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
       dropped_strings_(
           metrics.AddCounter("tributary_export_dropped_strings_total",
                              "Names that were replaced by an empty name, because the request of the export was full.",
+                             {{"exporter", options_.metric_label}})),
+      expired_chunks_(metrics.AddCounter("tributary_export_expired_chunks_total",
+                                         "Stored chunks of samples that expired before the exporter read them.",
+                                         {{"exporter", options_.metric_label}})),
+      expired_samples_(
+          metrics.AddCounter("tributary_export_expired_samples_total",
+                             "Samples that expired before the exporter read them: the receiver never gets them.",
                              {{"exporter", options_.metric_label}})) {
   if (options_.events == nullptr) return;
   events_.emplace(options_.cursor_name, store_, *options_.events,
@@ -59,49 +67,62 @@ int64_t ExportLoop::RunOnce() {
   int64_t wait = not_before_.value - clock_.Monotonic().value;
   if (wait > 0) return wait;
   AddFeeds();
-  const MonotonicNs no_deadline{INT64_MAX};
-  const auto until_retry = [this] { return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, 0); };
   // The receiver may have got a part of this request, so nothing else may be sent before it.
-  if (events_ && events_->interrupted() && AdvanceEvents(false, no_deadline) == Progress::kUnsent) return until_retry();
+  if (events_ && events_->interrupted() && AdvanceEvents(false) == Progress::kUnsent) return WaitForRetry();
   bool more = false;
   for (Feed& feed : feeds_) {
-    Progress progress = Advance(feed, false, no_deadline);
+    Progress progress = Advance(feed, false);
     // There is one receiver: if it does not take data of one shard now, it does not take data of another.
-    if (progress == Progress::kUnsent) return until_retry();
+    if (progress == Progress::kUnsent) return WaitForRetry();
     more |= progress == Progress::kMore;
   }
   if (events_) {
-    const Progress progress = AdvanceEvents(false, no_deadline);
-    if (progress == Progress::kUnsent) return until_retry();
+    const Progress progress = AdvanceEvents(false);
+    if (progress == Progress::kUnsent) return WaitForRetry();
     more |= progress == Progress::kMore;
   }
   return more ? 0 : kPollNs;
 }
 
+// Reports samples that expire while the receiver takes none, and returns the time until the next attempt.
+int64_t ExportLoop::WaitForRetry() {
+  for (Feed& feed : feeds_) {
+    if (absl::Status status = FindExpired(feed); !status.ok()) LogFailure("read", status);
+  }
+  return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, 0);
+}
+
 bool ExportLoop::Flush(MonotonicNs deadline) {
+  EndBy(deadline);
   AddFeeds();
-  if (events_ && events_->interrupted() && AdvanceEvents(true, deadline) == Progress::kUnsent) return false;
+  if (events_ && events_->interrupted() && AdvanceEvents(true) == Progress::kUnsent) return false;
   bool all = true;
   for (Feed& feed : feeds_) {
     Progress progress = Progress::kMore;
-    while (progress == Progress::kMore) progress = Advance(feed, true, deadline);
+    while (progress == Progress::kMore) progress = Advance(feed, true);
     if (progress == Progress::kUnsent) return false;
     all &= progress == Progress::kIdle;
   }
-  return (!events_ || AdvanceEvents(true, deadline) == Progress::kIdle) && all;
+  return (!events_ || AdvanceEvents(true) == Progress::kIdle) && all;
+}
+
+// Returns 0 if no request may begin now.
+int64_t ExportLoop::SendTimeout() const {
+  const int64_t left = deadline_ns_ - clock_.Monotonic().value;
+  return left < kAnswerNs || cancelled_ ? 0 : std::min(left, kSendTimeoutNs);
 }
 
 // Sends one request of process events for each shard, or all requests if `flush` is set. Begins with an interrupted
 // request.
-ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush, MonotonicNs deadline) {
+ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush) {
   Progress progress = Progress::kIdle;
   const uint32_t first = events_->interrupted().value_or(0);
   for (size_t i = 0; i < feeds_.size(); ++i) {
     EventExport::Step step;
     do {
-      const int64_t left = deadline.value - clock_.Monotonic().value;
-      if (left <= 0 || cancelled_) return Progress::kUnsent;
-      step = events_->Advance(static_cast<uint32_t>((first + i) % feeds_.size()), std::min(left, kSendTimeoutNs));
+      const int64_t timeout_ns = SendTimeout();
+      if (timeout_ns == 0) return Progress::kUnsent;
+      step = events_->Advance(static_cast<uint32_t>((first + i) % feeds_.size()), timeout_ns);
     } while (flush && step.progress == EventExport::Progress::kMore);
     if (step.progress == EventExport::Progress::kUnsent) {
       if (!cancelled_) Delay(step.result);
@@ -109,7 +130,7 @@ ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush, MonotonicNs deadline)
     }
     if (step.sent_request) backoff_ns_.Reset();
     if (step.progress == EventExport::Progress::kUnreadable) {
-      LogFailure("read process events, or save its position in the store,", step.status);
+      LogFailure("read process events, or save its position in the store", step.status);
       progress = Progress::kUnreadable;
     } else if (step.progress == EventExport::Progress::kMore && progress == Progress::kIdle) {
       progress = Progress::kMore;
@@ -119,7 +140,7 @@ ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush, MonotonicNs deadline)
 }
 
 // Advances one scan of one shard as far as possible, from reading to the saved cursor.
-ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush, MonotonicNs deadline) {
+ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush) {
   if (feed.scan == nullptr) {
     if (absl::Status status = ReadNext(feed); !status.ok()) {
       LogFailure("read", status);
@@ -135,31 +156,81 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush, MonotonicNs dea
       if (AwaitsMetadata(feed) || awaits_names) return Progress::kWaiting;
     }
     feed.maker = std::make_unique<RequestMaker>(*feed.scan, symbols_, options_.joiner, options_.builder);
-    feed.made = feed.maker->Next();
+    if (feed.scan->row_count() == 0) feed.unsaved = feed.scan->committed().next;
   }
-  while (feed.made.request != nullptr) {
-    int64_t left = deadline.value - clock_.Monotonic().value;
-    if (left <= 0 || !Send(feed, std::min(left, kSendTimeoutNs))) return Progress::kUnsent;
-    feed.made = feed.maker->Next();
-  }
-  if (absl::Status status = Finish(feed); !status.ok()) {
-    LogFailure("save its position in the store", status);
-    return Progress::kUnreadable;
-  }
+  if (const Progress progress = SendScan(feed); progress != Progress::kIdle) return progress;
+  feed.maker.reset();
+  feed.scan.reset();
   return full || flush ? Progress::kMore : Progress::kIdle;
 }
 
-absl::Status ExportLoop::ReadNext(Feed& feed) {
-  if (!feed.has_cursor) {
-    ASSIGN_OR_RETURN(feed.cursor, store_.cursors().LoadCursor(options_.cursor_name, feed.shard));
-    feed.has_cursor = true;
+// Returns kIdle if all samples of the scan were sent and the cursor is saved.
+ExportLoop::Progress ExportLoop::SendScan(Feed& feed) {
+  for (;;) {
+    if (absl::Status status = SaveCursor(feed); !status.ok()) {
+      LogFailure("save its position in the store", status);
+      return Progress::kUnreadable;
+    }
+    if (feed.made.request == nullptr) feed.made = feed.maker->Next();
+    if (feed.made.request == nullptr) return Progress::kIdle;
+    const int64_t timeout_ns = SendTimeout();
+    if (timeout_ns == 0 || !Send(feed, timeout_ns)) return Progress::kUnsent;
+    feed.unsaved = feed.made.next;
+    feed.made = {};
   }
+}
+
+absl::Status ExportLoop::SaveCursor(Feed& feed) {
+  if (!feed.unsaved) return absl::OkStatus();
+  RETURN_IF_ERROR(store_.cursors().SaveCursor(options_.cursor_name, feed.shard, *feed.unsaved));
+  feed.saved = *std::exchange(feed.unsaved, std::nullopt);
+  return absl::OkStatus();
+}
+
+absl::Status ExportLoop::LoadCursor(Feed& feed) {
+  if (feed.has_cursor) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<store::Cursor> cursor,
+                   store_.cursors().LoadCursor(options_.cursor_name, feed.shard));
+  feed.read_to = feed.saved = cursor.value_or(store::Cursor{});
+  feed.is_new = !cursor;
+  feed.has_cursor = true;
+  return absl::OkStatus();
+}
+
+absl::Status ExportLoop::ReadNext(Feed& feed) {
+  RETURN_IF_ERROR(LoadCursor(feed));
   ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(feed.shard));
-  ASSIGN_OR_RETURN(std::unique_ptr<ShardScan> scan, ShardScan::Read(*reader, feed.cursor, options_.scan_rows_max));
-  if (scan->row_count() == 0 && scan->next_cursor() == feed.cursor) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::unique_ptr<ShardScan> scan, ShardScan::Read(*reader, feed.read_to, options_.scan_rows_max));
+  CountExpired(feed, scan->committed());
+  if (scan->row_count() == 0 && scan->committed().next == feed.saved) return absl::OkStatus();
   feed.scan = std::move(scan);
   feed.held_since = clock_.Monotonic();
   return absl::OkStatus();
+}
+
+absl::Status ExportLoop::FindExpired(Feed& feed) {
+  RETURN_IF_ERROR(LoadCursor(feed));
+  ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(feed.shard));
+  const auto none = [](const store::SampleColumns&, const store::Cursor&) { return absl::OkStatus(); };
+  ASSIGN_OR_RETURN(const store::CommittedScan scan, reader->ScanCommitted(feed.read_to, 0, none));
+  CountExpired(feed, scan);
+  return absl::OkStatus();
+}
+
+void ExportLoop::CountExpired(Feed& feed, const store::CommittedScan& scan) {
+  feed.read_to = scan.next;
+  const bool counts = !feed.is_new;
+  if (scan.newest > 0) feed.is_new = false;
+  if (scan.expired_chunks == 0 || !counts) return;
+  expired_chunks_.Add(scan.expired_chunks);
+  expired_samples_.Add(scan.expired_samples);
+  uint64_t held = 0;
+  if (expired_log_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning(
+        "samples expired before they were exported, the receiver is too slow or was away too long exporter={} shard={} "
+        "chunks={} samples={} suppressed={}",
+        options_.cursor_name, feed.shard, scan.expired_chunks, scan.expired_samples, held);
+  }
 }
 
 bool ExportLoop::AwaitsNames(const Feed& feed) {
@@ -228,14 +299,6 @@ void ExportLoop::Delay(const otlp::SendResult& failure) {
   const MonotonicNs now = clock_.Monotonic();
   not_before_ =
       MonotonicNs{now.value + std::max(backoff_ns_.NextJittered(random_), failure.retry_after_ns.value_or(0))};
-}
-
-absl::Status ExportLoop::Finish(Feed& feed) {
-  RETURN_IF_ERROR(store_.cursors().SaveCursor(options_.cursor_name, feed.shard, feed.scan->next_cursor()));
-  feed.cursor = feed.scan->next_cursor();
-  feed.maker.reset();
-  feed.scan.reset();
-  return absl::OkStatus();
 }
 
 void ExportLoop::LogFailure(std::string_view operation, const absl::Status& status) {

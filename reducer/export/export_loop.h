@@ -21,16 +21,24 @@
 namespace tributary {
 
 // Does the work of an exporter, in passes over all shards. For each shard, a pass reads the new samples, holds them
-// back while symbols and metadata may arrive, makes requests, sends them, and saves the cursor. Then the pass sends the
-// new process events, if the receiver takes them. ExportLoop has no
-// thread of its own and never sleeps: ExportThread calls it. An ExportLoop owns the sender. All other objects are
-// borrowed and must outlive the ExportLoop.
+// back while symbols and metadata may arrive, makes requests and sends them. It saves the cursor after each request,
+// before it makes the next one. So if the process is killed, at most one request is sent again. Then the pass sends the
+// new process events, if the receiver takes them.
+//
+// The store may remove samples before they are read, because they are too old or because the disk is full. A pass
+// counts these samples. If the receiver takes no requests, a pass only looks for such samples.
+//
+// ExportLoop has no thread of its own and never sleeps: ExportThread calls it. An ExportLoop owns the sender. All other
+// objects are borrowed and must outlive the ExportLoop.
 class ExportLoop {
  public:
   // One scan reads at most about this many samples. The samples of a full scan are not held back, because more samples
   // wait behind them.
   static constexpr size_t kScanRowsMax = 100'000;
   static constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;
+  // Before a stop, a request begins only if the receiver has this time to answer. If a request is interrupted, the next
+  // run must send it again, although the receiver may have accepted it.
+  static constexpr int64_t kAnswerNs = kNsPerSecond;
   static constexpr int64_t kRetryMinNs = kNsPerSecond / 2, kRetryMaxNs = 30 * kNsPerSecond;
   static constexpr int64_t kPollNs = kNsPerSecond;
   static constexpr int64_t kNamesWaitNs = 10 * kNsPerSecond;
@@ -51,9 +59,11 @@ class ExportLoop {
   // until the time of the retry. Returns the time until the next pass in ns: 0 if there are more samples to send.
   int64_t RunOnce();
   // Sends all committed samples and process events. Does not wait for symbols and metadata. Starts at once, even if
-  // RunOnce would still wait after a failure. Stops early at `deadline`, after Cancel, or when a request fails that may
-  // be retried. Returns false if unsent samples are left.
+  // RunOnce would still wait after a failure. Stops early shortly before `deadline`, after Cancel, or when a request
+  // fails that may be retried. Returns false if unsent samples are left.
   bool Flush(MonotonicNs deadline);
+  // From now on, RunOnce and Flush begin no request later than kAnswerNs before `deadline`. Any thread may call it.
+  void EndBy(MonotonicNs deadline) { deadline_ns_ = deadline.value; }
   // Makes the RunOnce or Flush that is in progress return soon, and ends all sending. Any thread may call it.
   void Cancel() {
     cancelled_ = true;
@@ -64,22 +74,32 @@ class ExportLoop {
   struct Feed {
     uint32_t shard = 0;
     bool has_cursor = false;
-    int64_t cursor = 0;
+    // The exporter is new, and has seen no sample of the shard. Samples that expired before do not count.
+    bool is_new = false;
+    store::Cursor read_to;  // all samples before it were read, or counted as expired
+    store::Cursor saved;
     MonotonicNs held_since;
     std::unique_ptr<ShardScan> scan;  // the samples that are being sent
     std::unique_ptr<RequestMaker> maker;
-    RequestMaker::Made made;  // the request that is being sent
+    RequestMaker::Made made;               // the request that is being sent
+    std::optional<store::Cursor> unsaved;  // of samples that were sent: must be saved before the next request
   };
   enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent };
 
-  Progress AdvanceEvents(bool flush, MonotonicNs deadline);
-  Progress Advance(Feed& feed, bool flush, MonotonicNs deadline);
+  Progress AdvanceEvents(bool flush);
+  Progress Advance(Feed& feed, bool flush);
+  Progress SendScan(Feed& feed);
+  absl::Status LoadCursor(Feed& feed);
   absl::Status ReadNext(Feed& feed);
+  int64_t WaitForRetry();
+  absl::Status FindExpired(Feed& feed);
+  void CountExpired(Feed& feed, const store::CommittedScan& scan);
   bool AwaitsNames(const Feed& feed);
   bool AwaitsMetadata(const Feed& feed);
+  int64_t SendTimeout() const;
   bool Send(Feed& feed, int64_t timeout_ns);
   void Delay(const otlp::SendResult& failure);
-  absl::Status Finish(Feed& feed);
+  absl::Status SaveCursor(Feed& feed);
   void AddFeeds();
   void LogFailure(std::string_view operation, const absl::Status& status);
 
@@ -96,8 +116,10 @@ class ExportLoop {
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
   MonotonicNs not_before_{0};  // after a failure: no attempt before this time
   std::atomic<bool> cancelled_{false};
+  std::atomic<int64_t> deadline_ns_{INT64_MAX};
   LogLimit failure_log_{30 * kNsPerSecond};
   LogLimit rejection_log_{30 * kNsPerSecond};
+  LogLimit expired_log_{30 * kNsPerSecond};
 
   Counter& samples_;
   Counter& requests_;
@@ -105,6 +127,8 @@ class ExportLoop {
   Counter& refused_samples_;
   Counter& rejected_profiles_;
   Counter& dropped_strings_;
+  Counter& expired_chunks_;
+  Counter& expired_samples_;
 };
 
 }  // namespace tributary

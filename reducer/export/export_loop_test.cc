@@ -500,7 +500,7 @@ TEST_F(ExportLoopTest, SplitsALargeScanIntoRequests) {
   AddSamples(1000);
   sender_->script = {{}, Fails(absl::StatusCode::kUnavailable, true)};
   int64_t wait = loop_->RunOnce();
-  EXPECT_EQ(Cursor(), 0);  // the first request was sent, but the scan is not finished
+  EXPECT_EQ(Cursor(), static_cast<int64_t>(SamplesTaken())) << "the cursor is behind the first request";
   clock_.Advance(wait);
   loop_->RunOnce();
   EXPECT_GT(sender_->taken.size(), 2u);
@@ -551,6 +551,112 @@ TEST_F(ExportLoopTest, ACancelByTheReceiverIsAFailureButOurOwnIsNot) {
   EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
   EXPECT_EQ(Counted("tributary_export_failures_total"), 1u);
   EXPECT_EQ(Cursor(), 0);
+}
+
+// The process is killed while the second request is in doubt: the receiver may have got it, but the answer was lost.
+TEST_F(ExportLoopTest, RepeatsOnlyTheRequestInDoubtAfterAKill) {
+  const ExportLoop::Options options{.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}};
+  Restart(options);
+  AddProcess();
+  AddSymbols();
+  AddSamples(1000);
+  sender_->script = {{}, {}, Fails(absl::StatusCode::kDeadlineExceeded, true)};
+  loop_->RunOnce();
+  ASSERT_EQ(sender_->taken.size(), 2u);
+  const uint64_t sent = SamplesTaken();
+  EXPECT_EQ(Cursor(), static_cast<int64_t>(sent));
+  Restart(options);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1000u - sent);
+  EXPECT_EQ(Cursor(), 1000);
+}
+
+// Otherwise two requests would be sent again after a kill.
+TEST_F(ExportLoopTest, SendsNoOtherRequestUntilTheCursorIsSaved) {
+  Restart({.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}});
+  AddProcess();
+  AddSymbols();
+  AddSamples(1000);
+  store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  EXPECT_EQ(sender_->taken.size(), 1u);
+  store_.cursor_error.reset();
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1000u) << "nothing is sent twice";
+  EXPECT_EQ(Cursor(), 1000);
+}
+
+// A receiver that answers within a second is never interrupted, so nothing is sent again after a stop.
+TEST_F(ExportLoopTest, BeginsNoRequestThatAStopWouldInterrupt) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(1);
+  loop_->EndBy(MonotonicNs{clock_.Monotonic().value + ExportLoop::kAnswerNs - 1});
+  loop_->RunOnce();
+  EXPECT_TRUE(sender_->timeouts.empty());
+  loop_->EndBy(MonotonicNs{clock_.Monotonic().value + ExportLoop::kAnswerNs});
+  loop_->RunOnce();
+  EXPECT_EQ(sender_->timeouts, (std::vector<int64_t>{ExportLoop::kAnswerNs}));
+  EXPECT_EQ(Counted("tributary_export_failures_total"), 0u);
+}
+
+TEST_F(ExportLoopTest, CountsSamplesThatExpireWhileTheReceiverIsAway) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(1);
+  loop_->RunOnce();
+  AddSamples(2);
+  sender_->script.assign(20, Fails(absl::StatusCode::kUnavailable, true));
+  loop_->RunOnce();
+  AddSamples(5);
+  FakeShard& shard = store_.shards[0];
+  for (size_t i = 3; i < 8; ++i) shard.samples[i].count = 10;
+  shard.raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
+  samples_added_ += 60'000;
+  AddSamples(4);
+  for (int i = 0; i < 2; ++i) {
+    clock_.Advance(ExportLoop::kRetryMaxNs);
+    loop_->RunOnce();
+    EXPECT_EQ(Counted("tributary_export_expired_chunks_total"), 5u) << "counted once, at once";
+    EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 50u);
+  }
+  sender_->script.clear();
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(ExportLoop::kRetryMaxNs);
+    loop_->RunOnce();
+  }
+  EXPECT_EQ(SamplesTaken(), 1u + 2 + 4) << "the samples that were read before are sent";
+  EXPECT_EQ(Cursor(), 12);
+  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 50u);
+}
+
+TEST_F(ExportLoopTest, CountsSamplesThatExpiredBeforeARestart) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(1);
+  loop_->RunOnce();
+  AddSamples(5);
+  store_.shards[0].raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
+  Restart({.cursor_name = "test", .metric_label = "otlp"});
+  for (int i = 0; i < 2; ++i) loop_->RunOnce();
+  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 5u);
+  EXPECT_EQ(Cursor(), 6);
+  Restart({.cursor_name = "test", .metric_label = "otlp"});
+  loop_->RunOnce();
+  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 5u);
+}
+
+// The samples were never meant for this exporter.
+TEST_F(ExportLoopTest, ANewExporterDoesNotCountWhatExpiredBefore) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(5);
+  store_.shards[0].raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
+  samples_added_ += 60'000;
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1u);
+  EXPECT_EQ(Counted("tributary_export_expired_chunks_total"), 0u);
 }
 
 // A damaged store, or a store that is being cleaned up, costs detail but does not stop the exporter.

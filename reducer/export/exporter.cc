@@ -35,6 +35,7 @@ class ExportThread : public Exporter {
       std::unique_lock lock(mutex_);
       stop_at_ = MonotonicNs{clock_.Monotonic().value + kFlushNs};
       stopping_ = true;
+      loop_->EndBy(stop_at_);
       changed_.notify_all();
       changed_.wait_for(lock, std::chrono::nanoseconds(kFlushNs), [this] { return done_; });
     }

@@ -15,11 +15,11 @@ class ResourceJoiner;
 
 // Sends committed samples from the store to one receiver, and process events if the receiver takes them. It works on
 // its own thread, from construction until destruction. A cursor per shard marks how far the samples were sent. The
-// store keeps the cursors. A cursor moves only after the samples before it were sent. So after a restart, some samples
-// may be sent again, but no sample is skipped, unless the store has deleted it meanwhile. Samples that the receiver
-// refuses for good count as sent. The destructor makes a last pass over the samples that were committed before the
-// destructor began. It returns within 5 s, even if samples are unsent. The reducer sends these samples after its next
-// start.
+// store keeps the cursors. A cursor moves after each request that was sent. So after a restart, at most the samples of
+// one request are sent again, and no sample is skipped, unless the store has deleted it meanwhile. Such samples are
+// counted. Samples that the receiver refuses for good count as sent. The destructor makes a last pass over the samples
+// that were committed before the destructor began. It begins no request that the receiver could not answer in time, and
+// returns within 5 s, even if samples are unsent. The reducer sends these samples after its next start.
 class Exporter {
  public:
   virtual ~Exporter() = default;

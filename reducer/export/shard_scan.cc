@@ -1,6 +1,7 @@
 #include "reducer/export/shard_scan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/hex.h"
@@ -17,7 +18,7 @@ constexpr size_t kOwnBytesMax = 32u << 20;  // of samples' own attributes, in on
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ShardScan>> ShardScan::Read(store::StoreReader& reader, int64_t cursor,
+absl::StatusOr<std::unique_ptr<ShardScan>> ShardScan::Read(store::StoreReader& reader, const store::Cursor& cursor,
                                                            size_t samples_max) {
   for (bool is_cut = false;; is_cut = true) {
     auto scan = std::make_unique<ShardScan>();
@@ -37,14 +38,27 @@ absl::StatusOr<std::unique_ptr<ShardScan>> ShardScan::Read(store::StoreReader& r
   }
 }
 
-absl::Status ShardScan::Collect(store::StoreReader& reader, int64_t cursor, size_t samples_max) {
-  ASSIGN_OR_RETURN(next_cursor_, reader.ScanCommitted(cursor, samples_max, [this](const store::SampleColumns& columns) {
+absl::Status ShardScan::Collect(store::StoreReader& reader, const store::Cursor& cursor, size_t samples_max) {
+  const auto add = [this](const store::SampleColumns& columns, const store::Cursor& begin) {
     if (columns.times.empty()) return absl::OkStatus();
-    chunks_.push_back(Chunk{std::string(columns.node_id), columns});
+    chunks_.push_back(Chunk{std::string(columns.node_id), columns, begin});
     row_count_ += columns.times.size();
     return absl::OkStatus();
-  }));
+  };
+  ASSIGN_OR_RETURN(committed_, reader.ScanCommitted(cursor, samples_max, add));
   return absl::OkStatus();
+}
+
+// Returns the position of a row, or the position behind the scan if `chunk` is the number of chunks.
+store::Cursor ShardScan::CursorAt(size_t chunk, size_t row) const {
+  if (chunk == chunks_.size()) return committed_.next;
+  store::Cursor cursor = chunks_[chunk].begin;
+  cursor.rows += row;
+  if (cursor.samples) {
+    const std::vector<uint32_t>& counts = chunks_[chunk].columns.counts;
+    *cursor.samples += std::accumulate(counts.begin(), counts.begin() + static_cast<ptrdiff_t>(row), uint64_t{0});
+  }
+  return cursor;
 }
 
 // Loads the part of each day's trie that the samples refer to, and writes its node numbers into the samples' columns.
@@ -149,6 +163,7 @@ RequestMaker::Made RequestMaker::Next() {
   made.samples = builder_->sample_count();
   made.dropped_strings = builder_->dropped_strings();
   made.request = builder_->Finish();
+  made.next = scan_.CursorAt(chunk_, row_);
   return made;
 }
 

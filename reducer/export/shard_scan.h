@@ -29,12 +29,12 @@ class ShardScan {
   // Reads the samples after `cursor`, about `samples_max` at most. Reads fewer if the samples' own attributes
   // (attributes of single samples) are large. If the trie with the stacks of a sample's day was already deleted,
   // because it was too old, the sample has an empty stack.
-  static absl::StatusOr<std::unique_ptr<ShardScan>> Read(store::StoreReader& reader, int64_t cursor,
+  static absl::StatusOr<std::unique_ptr<ShardScan>> Read(store::StoreReader& reader, const store::Cursor& cursor,
                                                          size_t samples_max);
 
   const absl::flat_hash_map<store::ProcessNo, store::ProcessRow>& processes() const { return processes_; }
   store::TimeRange range() const { return range_; }  // of the samples
-  int64_t next_cursor() const { return next_cursor_; }
+  const store::CommittedScan& committed() const { return committed_; }
   size_t row_count() const { return row_count_; }
   bool is_cut() const { return is_cut_; }  // fewer samples were read, because their own attributes are large
   // The executables that occur in the samples' stacks, each once.
@@ -45,9 +45,11 @@ class ShardScan {
   struct Chunk {
     std::string node_id;
     store::SampleColumns columns;
+    store::Cursor begin;  // of the first row
   };
 
-  absl::Status Collect(store::StoreReader& reader, int64_t cursor, size_t samples_max);
+  absl::Status Collect(store::StoreReader& reader, const store::Cursor& cursor, size_t samples_max);
+  store::Cursor CursorAt(size_t chunk, size_t row) const;
   absl::Status LoadTries(store::StoreReader& reader);
   absl::Status LoadDefinitions(store::StoreReader& reader);
   absl::Status LoadOwn(store::StoreReader& reader);
@@ -57,7 +59,7 @@ class ShardScan {
   store::TimeRange range_;
   size_t row_count_ = 0;
   bool is_cut_ = false;
-  int64_t next_cursor_ = 0;
+  store::CommittedScan committed_;
   absl::flat_hash_map<store::ProcessNo, store::ProcessRow> processes_;
   absl::flat_hash_map<store::ThreadNo, store::ThreadRow> threads_;
   absl::flat_hash_map<store::StringId, std::string> own_;  // own attributes of samples, as they arrived
@@ -81,6 +83,7 @@ class RequestMaker {
     otlp::ProfilesRequestPtr request;
     uint64_t samples = 0;
     uint64_t dropped_strings = 0;
+    store::Cursor next;  // behind the samples of the request
   };
   // Returns the next request. `request` is nullptr if no samples are left.
   Made Next();

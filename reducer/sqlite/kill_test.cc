@@ -194,5 +194,42 @@ TEST(StoreKilled, ClosesEachSessionOnceAcrossKills) {
   EXPECT_EQ(totals.captured, totals.stored + totals.lost);
 }
 
+// Only the first cursor is synced to the disk, because the clock stands still.
+TEST(StoreKilled, KeepsEverySavedCursor) {
+  TestDirectory directory;
+  FakeClock clock(MonotonicNs{kNsPerSecond}, kNow);
+  Metrics metrics;
+  int64_t last = 0;
+  for (uint32_t round = 0; round < 10; ++round) {
+    int saved[2];
+    ASSERT_EQ(pipe(saved), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      close(saved[0]);
+      auto store = SqliteStore::Open(directory.path(), {}, clock, metrics).value();
+      for (int64_t chunk = last + 1;; ++chunk) {
+        if (!store->cursors().SaveCursor("otlp", 0, {.chunk = chunk}).ok()) _exit(2);
+        if (write(saved[1], &chunk, sizeof(chunk)) != sizeof(chunk)) _exit(3);
+      }
+    }
+    close(saved[1]);
+    int64_t reported = 0, chunk = 0;
+    for (uint32_t i = 0; i < 3 + 50 * round && read(saved[0], &chunk, sizeof(chunk)) == sizeof(chunk); ++i) {
+      reported = chunk;
+    }
+    kill(child, SIGKILL);
+    while (read(saved[0], &chunk, sizeof(chunk)) == sizeof(chunk)) reported = chunk;
+    close(saved[0]);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+    auto store = SqliteStore::Open(directory.path(), {}, clock, metrics).value();
+    last = store->cursors().LoadCursor("otlp", 0).value().value().chunk;
+    EXPECT_GE(last, reported);
+    EXPECT_LE(last, reported + 1) << "the one that was saved, but not reported";
+  }
+}
+
 }  // namespace
 }  // namespace tributary::store

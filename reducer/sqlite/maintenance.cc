@@ -175,6 +175,9 @@ absl::Status Maintenance::RemoveRaw(int64_t before) {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   const int64_t raw_from = std::max(raw_from_, before);
   RETURN_IF_ERROR(SetWatermark("raw_from", raw_from));
+  // The newest chunk may be among those that are deleted.
+  ASSIGN_OR_RETURN(const int64_t samples_end, database_.QueryInt(kSamplesEnd));
+  RETURN_IF_ERROR(SetWatermark("samples_end", samples_end));
   RETURN_IF_ERROR(delete_raw_.Bind(before, kRowsPerRun).Run());
   RETURN_IF_ERROR(transaction.Commit());
   raw_from_ = raw_from;

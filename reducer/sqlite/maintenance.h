@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,6 +14,11 @@
 #include "reducer/store/store_times.h"
 
 namespace tributary::store {
+
+// Selects the samples of all chunks that were ever committed, or 0 if an earlier release wrote the newest chunk.
+inline constexpr std::string_view kSamplesEnd =
+    "SELECT max(value, coalesce((SELECT samples_end FROM sample_chunk ORDER BY id DESC LIMIT 1), 0)) FROM watermark "
+    "WHERE name = 'samples_end'";
 
 struct MaintenanceOptions {
   int64_t raw_age_ns = kNsPerDay;      // older raw columns are removed; their sums stay

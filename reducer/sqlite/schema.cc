@@ -12,7 +12,9 @@
 #include "embedded/sql_shard_0007.h"
 #include "embedded/sql_shard_0008.h"
 #include "embedded/sql_shard_0009.h"
+#include "embedded/sql_shard_0010.h"
 #include "embedded/sql_store_0001.h"
+#include "embedded/sql_store_0002.h"
 #include "reducer/sqlite/process_writer.h"
 
 namespace tributary::store {
@@ -48,11 +50,12 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0006()},
                                {embedded::sql_shard_0007()},
                                {embedded::sql_shard_0008()},
-                               {embedded::sql_shard_0009()}});
+                               {embedded::sql_shard_0009()},
+                               {embedded::sql_shard_0010()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {
-  return OpenForWriting(path, {{embedded::sql_store_0001()}});
+  return OpenForWriting(path, {{embedded::sql_store_0001()}, {embedded::sql_store_0002()}});
 }
 
 absl::StatusOr<Database> OpenShardForReading(const std::string& path) {

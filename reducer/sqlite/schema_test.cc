@@ -17,6 +17,10 @@ class SchemaTest : public testing::Test {
  protected:
   static UnixNs At(int64_t minutes) { return UnixNs{(1'760'000'400 + minutes * 60) * kNsPerSecond}; }
 
+  // Removes what schema 10 added.
+  static constexpr char kToSchemaNine[] =
+      "ALTER TABLE sample_chunk DROP COLUMN samples_end; DELETE FROM watermark WHERE name = 'samples_end';";
+
   const TestDirectory directory_;
 };
 
@@ -25,6 +29,7 @@ TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
   const std::string path = directory_.path() + "/old.db";
   {
     Database old = OpenShardForWriting(path).value();
+    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
     ASSERT_TRUE(old.Execute(R"sql(
       DROP TABLE process_chunk;
       DROP TABLE event_chunk;
@@ -93,6 +98,7 @@ TEST_F(SchemaTest, TypesOfSchemaFourAreFound) {
   }
   {
     Database old = OpenShardForWriting(path).value();
+    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
     ASSERT_TRUE(
         old.Execute("DROP TABLE event_chunk; DROP TABLE sample_type; ALTER TABLE session DROP COLUMN types; PRAGMA "
                     "user_version = 4;")
@@ -125,6 +131,7 @@ TEST_F(SchemaTest, ASumAndAGaugeOfOneNameFitIntoAFileOfSchemaSeven) {
   }
   {
     Database old = OpenShardForWriting(path).value();
+    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
     ASSERT_TRUE(
         old.Execute("DROP TABLE event_chunk; CREATE TABLE old (id INTEGER PRIMARY KEY, name BLOB, unit BLOB, machine "
                     "INTEGER, last_day "
@@ -158,6 +165,7 @@ TEST_F(SchemaTest, EventsFitIntoAFileOfSchemaEight) {
   }
   {
     Database old = OpenShardForWriting(path).value();
+    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
     ASSERT_TRUE(old.Execute("DROP TABLE event_chunk; PRAGMA user_version = 8;").ok());
   }
   auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
@@ -172,6 +180,49 @@ TEST_F(SchemaTest, EventsFitIntoAFileOfSchemaEight) {
   const std::vector<NodeStatus> nodes = store->OpenReader(0).value()->Nodes().value();
   EXPECT_EQ(nodes.at(0).stored.total(), 1u);
   EXPECT_EQ(nodes.at(0).stored.events(), 1u);
+}
+
+// Schema 9 did not count the samples of chunks. The cursors of its exporters had no samples and ended between chunks.
+TEST_F(SchemaTest, ExportersContinueInFilesOfSchemaNine) {
+  FakeClock clock(MonotonicNs{kNsPerSecond}, At(0));
+  Metrics metrics;
+  TestCollector collector("node-a");
+  auto commit = [&](SqliteStore& store, int minute) {
+    collector.StartGeneration();
+    collector.Add(At(minute), collector.Thread(1, "a"), collector.Stack({1}));
+    const RowBatch batch = collector.Take(At(minute));
+    ASSERT_TRUE(store.OpenWriter(0).value()->Commit({&batch, 1}).ok());
+  };
+  for (int minute : {0, 1, 2}) commit(*SqliteStore::Open(directory_.path(), {}, clock, metrics).value(), minute);
+  {
+    auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+    Database old = OpenShardForWriting(store->ShardPath(0)).value();
+    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
+    ASSERT_TRUE(old.Execute("DELETE FROM sample_chunk WHERE id = 2; PRAGMA user_version = 9;").ok());
+  }
+  {
+    Database old = OpenDirectoryForWriting(directory_.path() + "/store.db").value();
+    ASSERT_TRUE(old.Execute("ALTER TABLE cursor DROP COLUMN next_rows; ALTER TABLE cursor DROP COLUMN samples; "
+                            "INSERT INTO cursor VALUES ('otlp', 0, 1); PRAGMA user_version = 1;")
+                    .ok());
+  }
+  auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+  commit(*store, 3);
+  const Cursor cursor = store->cursors().LoadCursor("otlp", 0).value().value();
+  EXPECT_EQ(cursor, (Cursor{.chunk = 1, .samples = std::nullopt}));
+  std::vector<Cursor> begins;
+  const CommittedScan scan = store->OpenReader(0)
+                                 .value()
+                                 ->ScanCommitted(cursor, 100,
+                                                 [&](const SampleColumns&, const Cursor& begin) {
+                                                   begins.push_back(begin);
+                                                   return absl::OkStatus();
+                                                 })
+                                 .value();
+  EXPECT_EQ(begins, (std::vector<Cursor>{{.chunk = 2, .samples = std::nullopt}, {.chunk = 3, .samples = 0}}));
+  EXPECT_EQ(scan.expired_chunks, 1u);
+  EXPECT_EQ(scan.expired_samples, 0u) << "the number is not known";
+  EXPECT_EQ(scan.next, (Cursor{.chunk = 4, .samples = 1}));
 }
 
 }  // namespace

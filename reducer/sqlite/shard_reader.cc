@@ -1,11 +1,14 @@
 #include "reducer/sqlite/shard_reader.h"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/minute_sums.h"
 #include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/schema.h"
@@ -446,29 +449,45 @@ absl::Status SqliteShardReader::ScanSums(TimeRange range, const SumVisitor& visi
   return SumRaw(range, std::max(first_sum, last_sum + 1), last, visit);
 }
 
-absl::StatusOr<int64_t> SqliteShardReader::ScanCommitted(int64_t cursor, size_t samples_max,
-                                                         const SampleVisitor& visit) {
-  if (database_ == nullptr) return cursor;
-  absl::StatusOr<int64_t> newest = database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'sample_chunk'");
+absl::StatusOr<CommittedScan> SqliteShardReader::ScanCommitted(const Cursor& cursor, size_t samples_max,
+                                                               const CommittedVisitor& visit) {
+  CommittedScan scan{.next = cursor};
+  if (database_ == nullptr) return scan;
+  scan.newest = database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'sample_chunk'").value_or(0);
   // The cursor is from before the file was replaced by an empty one: start over.
-  if (cursor > newest.value_or(0)) cursor = 0;
+  if (cursor.chunk + (cursor.rows > 0 ? 1 : 0) > scan.newest) scan.next = {};
   ASSIGN_OR_RETURN(Statement statement,
-                   database_->Prepare("SELECT id, minute, machine, type, raw_bytes, columns FROM sample_chunk "
-                                      "WHERE id > ? ORDER BY id"));
-  statement.Bind(cursor);
+                   database_->Prepare("SELECT id, minute, machine, type, raw_bytes, columns, samples_end FROM "
+                                      "sample_chunk WHERE id > ? ORDER BY id"));
+  statement.Bind(scan.next.chunk);
   SampleColumns columns;
-  for (size_t samples = 0; samples < samples_max;) {
-    ASSIGN_OR_RETURN(bool row, statement.Step());
-    if (!row) break;
+  for (size_t rows = 0; rows == 0 || rows < samples_max; rows += columns.times.size()) {
+    ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) {
+      if (scan.next.chunk == scan.newest) break;
+      ASSIGN_OR_RETURN(const int64_t samples, database_->QueryInt(kSamplesEnd));
+      scan.MoveTo(scan.newest + 1, static_cast<uint64_t>(samples));
+      break;
+    }
+    const int64_t id = statement.Int(0);
     RETURN_IF_ERROR(DecodeSamplesOf(statement, 4, &columns));
+    if (id == scan.next.chunk + 1) {
+      Cut(columns, std::min<uint64_t>(scan.next.rows, columns.times.size()), columns.times.size());
+    }
+    std::optional<uint64_t> end, begin;
+    if (!statement.IsNull(6)) {
+      end = static_cast<uint64_t>(statement.Int(6));
+      begin = *end - std::accumulate(columns.counts.begin(), columns.counts.end(), uint64_t{0});
+    }
+    scan.MoveTo(id, begin);
+    if (samples_max == 0) break;
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(2)));
     columns.type = TypeNo{static_cast<uint32_t>(statement.Int(3))};
     columns.day = DayOfMinute(statement.Int(1));
-    RETURN_IF_ERROR(visit(columns));
-    samples += columns.times.size();
-    cursor = statement.Int(0);
+    RETURN_IF_ERROR(visit(columns, scan.next));
+    scan.next = {.chunk = id, .samples = end};
   }
-  return cursor;
+  return scan;
 }
 
 absl::Status SqliteShardReader::ScanEvents(TimeRange range, const EventVisitor& visit) {

@@ -35,7 +35,8 @@ class SqliteShardReader : public StoreReader {
   absl::StatusOr<std::string_view> Text(StringId id) override;
   absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) override;
   absl::Status ScanSums(TimeRange range, const SumVisitor& visit) override;
-  absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) override;
+  absl::StatusOr<CommittedScan> ScanCommitted(const Cursor& cursor, size_t samples_max,
+                                              const CommittedVisitor& visit) override;
   absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
 

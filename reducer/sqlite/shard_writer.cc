@@ -43,7 +43,9 @@ absl::Status SqliteShardWriter::Prepare() {
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, options_.maintenance));
   ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
-                                                    "raw_bytes, columns) VALUES (?, ?, ?, ?, ?, ?)"));
+                                                    "raw_bytes, columns, samples_end) VALUES (?, ?, ?, ?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(const int64_t samples_end, database_->QueryInt(kSamplesEnd));
+  samples_end_ = static_cast<uint64_t>(samples_end);
   ASSIGN_OR_RETURN(put_sums_, database_->Prepare(kInsertMinuteSum));
   ASSIGN_OR_RETURN(put_trie_, database_->Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns) VALUES (?, ?, ?)"));
   ASSIGN_OR_RETURN(find_trie_,
@@ -55,6 +57,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
   if (group.empty()) return std::vector<Outcome>();
   const MonotonicNs start = clock_.Monotonic();
   tally_ = {};
+  const uint64_t samples_end = samples_end_;
   absl::StatusOr<std::vector<Outcome>> outcomes = TryCommit(group);
   if (outcomes.ok()) {
     sessions_->Settle();
@@ -66,6 +69,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
     definitions_->Rollback();
     types_->Forget();
     events_->Forget();
+    samples_end_ = samples_end;
     for (DayTrie& trie : tries_) trie.Rollback();
     // Only sessions of this group can have ids of rows and nodes that were rolled back. Undo has removed these ids.
   }
@@ -365,9 +369,10 @@ absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<co
     for (; i < samples.size() && samples[i].type == type && MinuteOf(UnixNs{samples[i].sample.time_ns}) == minute;
          ++i) {
       chunk.push_back(samples[i].sample);
+      samples_end_ += samples[i].sample.count;
     }
     const PackedColumns packed = PackColumns(EncodeSamples(chunk));
-    put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes);
+    put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes, samples_end_);
     RETURN_IF_ERROR(put_samples_.Run());
     if (minute < maintenance_->closed_before()) {
       SumTable sums(types_->AggregationOf(type));

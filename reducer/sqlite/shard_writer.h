@@ -81,6 +81,7 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<SessionTable> sessions_;
   std::unique_ptr<Maintenance> maintenance_;
   Statement put_samples_, put_sums_, put_trie_, find_trie_;
+  uint64_t samples_end_ = 0;  // of the last chunk
   std::list<DayTrie> tries_;  // most recently used first
   CommitTally tally_;
   LogLimit refused_types_{kNsPerMinute};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ class TrieCache;
 // reader may be used on only one thread. The store must outlive its writers and readers.
 class SqliteStore : public Store, private CursorStore {
  public:
+  static constexpr int64_t kSyncCursorsNs = 5 * kNsPerSecond;
+
   // Creates `directory` if it does not exist. Returns InvalidArgument if the number of shards is not 1 to kShardsMax.
   // Returns AlreadyExists if another reducer uses the directory, and FailedPrecondition if a newer release wrote it.
   // Otherwise returns the errors of sqlite.h. `clock` and `metrics` must outlive the store.
@@ -47,8 +50,9 @@ class SqliteStore : public Store, private CursorStore {
   // the node's next batch must have the sessions' durable sequence and accounting.
   absl::Status MoveSessions();
 
-  absl::StatusOr<int64_t> LoadCursor(std::string_view exporter, uint32_t shard) override;
-  absl::Status SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) override;
+  absl::StatusOr<std::optional<Cursor>> LoadCursor(std::string_view exporter, uint32_t shard) override;
+  // Waits for the disk only if the last wait was kSyncCursorsNs ago.
+  absl::Status SaveCursor(std::string_view exporter, uint32_t shard, const Cursor& cursor) override;
 
   const std::string directory_path_;
   const StoreOptions options_;
@@ -58,8 +62,9 @@ class SqliteStore : public Store, private CursorStore {
   uint32_t shard_count_ = 0;
   std::unique_ptr<TrieCache> tries_;
   std::mutex mutex_;
-  std::unique_ptr<Database> directory_;  // guarded by mutex_
-  std::vector<bool> writer_opened_;      // guarded by mutex_
+  std::unique_ptr<Database> directory_;   // guarded by mutex_
+  std::vector<bool> writer_opened_;       // guarded by mutex_
+  std::optional<MonotonicNs> synced_at_;  // guarded by mutex_; the time of the last cursor that was synced
 };
 
 }  // namespace tributary::store

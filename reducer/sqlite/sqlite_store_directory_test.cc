@@ -75,5 +75,35 @@ TEST_F(SqliteStoreTest, AFullDiskKeepsNothingAndLosesNothing) {
   EXPECT_EQ(Reader()->Processes(kAlways, nullptr)->size(), 51u);
 }
 
+// A request of an exporter may end within a chunk.
+TEST_F(SqliteStoreTest, AScanContinuesWithinAChunk) {
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  for (int i = 0; i < 2; ++i) {
+    for (uint64_t value = 1; value <= 5; ++value) collector.Add(At(-10), thread, collector.Stack({1}), value);
+    CommitOne(collector.Take(At(-10)));
+  }
+  std::vector<uint64_t> values;
+  std::vector<Cursor> begins;
+  const auto take = [&](const SampleColumns& columns, const Cursor& begin) {
+    values.insert(values.end(), columns.values.begin(), columns.values.end());
+    begins.push_back(begin);
+    return absl::OkStatus();
+  };
+  const Cursor within{.chunk = 0, .rows = 3, .samples = 3};
+  EXPECT_EQ(Reader()->ScanCommitted(within, 100, take).value().next, (Cursor{.chunk = 2, .samples = 10}));
+  EXPECT_EQ(values, (std::vector<uint64_t>{4, 5, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(begins, (std::vector<Cursor>{within, {.chunk = 1, .samples = 5}}));
+
+  // The rest of the first chunk expires.
+  auto* writer = static_cast<SqliteShardWriter*>(writer_.get());
+  ASSERT_TRUE(writer->database().Execute("DELETE FROM sample_chunk WHERE id = 1").ok());
+  values.clear();
+  const CommittedScan scan = Reader()->ScanCommitted(within, 100, take).value();
+  EXPECT_EQ(values, (std::vector<uint64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(scan.expired_chunks, 1u);
+  EXPECT_EQ(scan.expired_samples, 2u);
+}
+
 }  // namespace
 }  // namespace tributary::store

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,16 +29,23 @@ struct FakeSurroundings {
 class FakeStore : private FakeSurroundings, public MemoryStore {
  public:
   explicit FakeStore(uint32_t count = 1)
-      : FakeSurroundings(count), MemoryStore(data, {.shards = count}, clock, metrics), shards(data->shards) {}
+      : FakeSurroundings(count),
+        MemoryStore(data, {.shards = count}, clock, metrics),
+        shards(data->shards),
+        cursor_error(data->cursor_error) {}
 
   absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) override {
     ++readers_opened;
     return MemoryStore::OpenReader(shard);
   }
   uint64_t disk_bytes() const override { return 4096; }
-  int64_t Cursor(std::string_view exporter, uint32_t shard) { return cursors().LoadCursor(exporter, shard).value(); }
+  // Returns the last chunk before the saved cursor; 0: there is no cursor.
+  int64_t Cursor(std::string_view exporter, uint32_t shard) {
+    return cursors().LoadCursor(exporter, shard).value().value_or(store::Cursor{}).chunk;
+  }
 
   std::vector<FakeShard>& shards;
+  std::optional<absl::Status>& cursor_error;  // returned by SaveCursor
   std::atomic<int> readers_opened = 0;
 };
 

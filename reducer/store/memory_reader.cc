@@ -195,23 +195,33 @@ absl::Status MemoryReader::ScanSums(TimeRange range, const SumVisitor& visit) {
   return absl::OkStatus();
 }
 
-// Each chunk has one sample, so a cursor may stand between any two samples.
-absl::StatusOr<int64_t> MemoryReader::ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) {
+// Each chunk has one sample, so a cursor is never within a chunk.
+absl::StatusOr<CommittedScan> MemoryReader::ScanCommitted(const Cursor& cursor, size_t samples_max,
+                                                          const CommittedVisitor& visit) {
   RETURN_IF_ERROR(shard_.Check());
-  // The cursor belongs to data that no longer exist: start over.
-  if (cursor > std::max(shard_.last_sample, static_cast<int64_t>(shard_.samples.size()))) cursor = 0;
+  CommittedScan scan{.next = cursor,
+                     .newest = std::max(shard_.last_sample, static_cast<int64_t>(shard_.samples.size()))};
+  if (cursor.chunk > scan.newest) scan.next = {};  // the cursor belongs to data that no longer exist: start over
+  uint64_t end = 0;
   size_t visited = 0;
-  for (size_t i = 0; i < shard_.samples.size() && visited < samples_max; ++i) {
+  for (size_t i = 0; i < shard_.samples.size(); ++i) {
     const MemoryShard::Sample& sample = shard_.samples[i];
     const int64_t no = sample.no != 0 ? sample.no : static_cast<int64_t>(i) + 1;
-    if (no <= cursor || IsExpired(sample)) continue;
+    end = sample.no != 0 ? sample.end : end + sample.count;
+    if (no <= scan.next.chunk || IsExpired(sample)) continue;
+    if (visited > 0 && visited >= samples_max) return scan;
+    scan.MoveTo(no, end - sample.count);
+    if (samples_max == 0) return scan;
     SampleColumns columns{.node_id = sample.node_id, .type = sample.type, .day = DayOf(sample.time)};
     Append(sample, &columns);
-    RETURN_IF_ERROR(visit(columns));
+    RETURN_IF_ERROR(visit(columns, scan.next));
     ++visited;
-    cursor = no;
+    scan.next = {.chunk = no, .samples = end};
   }
-  return cursor;
+  if (scan.next.chunk < scan.newest && (visited == 0 || visited < samples_max)) {
+    scan.MoveTo(scan.newest + 1, shard_.last_sample != 0 ? shard_.samples_end : end);
+  }
+  return scan;
 }
 
 absl::Status MemoryReader::ScanEvents(TimeRange range, const EventVisitor& visit) {

@@ -32,7 +32,8 @@ struct MemoryShard {
     Ending ending = Ending::kComplete;
     StringId attributes;
     uint16_t cpu = 0;
-    int64_t no = 0;  // order of commits, from 1; 0: a test added it directly, and its index in `samples` is its order
+    int64_t no = 0;    // order of commits, from 1; 0: a test added it directly, and its index in `samples` is its order
+    uint64_t end = 0;  // Σ counts of the samples up to this one; 0 if `no` is 0
   };
 
   struct Event {
@@ -73,6 +74,7 @@ struct MemoryShard {
   std::vector<Sample> samples;
   std::vector<Event> events;
   int64_t last_sample = 0, last_event = 0;  // the last numbers given
+  uint64_t samples_end = 0;                 // `end` of the last sample
   uint32_t last_process = 0, last_thread = 0;
   UnixNs closed_until{0};                    // earlier minutes are closed: their samples may expire
   UnixNs raw_expired_until{INT64_MIN};       // earlier samples count only in sums

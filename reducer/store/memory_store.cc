@@ -61,14 +61,15 @@ uint64_t MemoryStore::disk_bytes() const {
   return bytes;
 }
 
-absl::StatusOr<int64_t> MemoryStore::LoadCursor(std::string_view exporter, uint32_t shard) {
+absl::StatusOr<std::optional<Cursor>> MemoryStore::LoadCursor(std::string_view exporter, uint32_t shard) {
   const std::lock_guard lock(data_->mutex);
   const auto found = data_->cursors.find({std::string(exporter), shard});
-  return found != data_->cursors.end() ? found->second : 0;
+  return found != data_->cursors.end() ? std::optional(found->second) : std::nullopt;
 }
 
-absl::Status MemoryStore::SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) {
+absl::Status MemoryStore::SaveCursor(std::string_view exporter, uint32_t shard, const Cursor& cursor) {
   const std::lock_guard lock(data_->mutex);
+  if (data_->cursor_error) return *data_->cursor_error;
   data_->cursors[{std::string(exporter), shard}] = cursor;
   return absl::OkStatus();
 }

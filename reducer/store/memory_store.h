@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,7 +21,8 @@ namespace tributary::store {
 struct MemoryData {
   std::mutex mutex;  // guards all members below while a store uses the data
   std::vector<MemoryShard> shards;
-  std::map<std::pair<std::string, uint32_t>, int64_t> cursors;
+  std::map<std::pair<std::string, uint32_t>, Cursor> cursors;
+  std::optional<absl::Status> cursor_error;  // returned by SaveCursor
 };
 
 // A store in memory, for tests of code that reads or writes stores. It passes all tests that a Store must pass
@@ -39,8 +41,8 @@ class MemoryStore : public Store, private CursorStore {
 
  private:
   void MoveSessions();
-  absl::StatusOr<int64_t> LoadCursor(std::string_view exporter, uint32_t shard) override;
-  absl::Status SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) override;
+  absl::StatusOr<std::optional<Cursor>> LoadCursor(std::string_view exporter, uint32_t shard) override;
+  absl::Status SaveCursor(std::string_view exporter, uint32_t shard, const Cursor& cursor) override;
 
   const std::shared_ptr<MemoryData> data_;
   const StoreOptions options_;

@@ -212,6 +212,7 @@ void MemoryWriter::StoreSample(Session& session, SessionDictionary& dictionary, 
     row.attributes = MapString(dictionary.string(sample.attributes));
   }
   row.no = ++shard_.last_sample;
+  row.end = shard_.samples_end += row.count;
   session.totals.endings[static_cast<size_t>(row.ending)] += row.count;
   tally_.endings[static_cast<size_t>(row.ending)] += row.count;
   tally_.samples += row.count;

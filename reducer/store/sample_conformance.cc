@@ -332,23 +332,27 @@ TEST_P(SampleConformance, ExportersContinueAtTheirCursor) {
     collector.Add(At(i), thread, collector.Stack({1}));
     CommitOne(collector.Take(At(i)));
   }
-  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 0).value(), 0);
+  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 0).value(), std::nullopt);
   uint64_t seen = 0;
-  auto count = [&](const SampleColumns& columns) {
+  auto count = [&](const SampleColumns& columns, const Cursor& begin) {
+    EXPECT_EQ(begin.samples, seen % 10);
+    EXPECT_EQ(begin.rows, 0u);
     seen += columns.times.size();
     return absl::OkStatus();
   };
-  int64_t cursor = Reader()->ScanCommitted(0, 4, count).value();
+  Cursor cursor = Reader()->ScanCommitted({}, 4, count).value().next;
   EXPECT_EQ(seen, 4u);
   ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 0, cursor).ok());
   Reopen();
-  cursor = store_->cursors().LoadCursor("otlp", 0).value();
-  cursor = Reader()->ScanCommitted(cursor, 1000, count).value();
+  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 0).value(), cursor);
+  cursor = Reader()->ScanCommitted(cursor, 1000, count).value().next;
   EXPECT_EQ(seen, 10u);
-  EXPECT_EQ(Reader()->ScanCommitted(cursor, 1000, count).value(), cursor);
+  EXPECT_EQ(cursor.samples, 10u);
+  EXPECT_EQ(Reader()->ScanCommitted(cursor, 1000, count).value().next, cursor);
   EXPECT_EQ(seen, 10u);
   // A cursor beyond everything ever committed belongs to a file that no longer exists.
-  Reader()->ScanCommitted(cursor + 100, 1000, count).value();
+  cursor.chunk += 100;
+  EXPECT_EQ(Reader()->ScanCommitted(cursor, 1000, count).value().expired_chunks, 0u);
   EXPECT_EQ(seen, 20u);
 }
 
@@ -356,10 +360,10 @@ TEST_P(SampleConformance, ACallbacksErrorStopsAScan) {
   TestCollector collector("node-a");
   collector.Add(At(0), collector.Thread(1, "a"), collector.Stack({1}));
   CommitOne(collector.Take(At(0)));
-  auto refuse = [](const auto&) { return absl::CancelledError("enough"); };
+  auto refuse = [](const auto&...) { return absl::CancelledError("enough"); };
   EXPECT_TRUE(absl::IsCancelled(Reader()->ScanSamples(kAlways, refuse)));
   EXPECT_TRUE(absl::IsCancelled(Reader()->ScanSums(kAlways, refuse)));
-  EXPECT_TRUE(absl::IsCancelled(Reader()->ScanCommitted(0, 10, refuse).status()));
+  EXPECT_TRUE(absl::IsCancelled(Reader()->ScanCommitted({}, 10, refuse).status()));
 }
 
 }  // namespace

@@ -191,23 +191,76 @@ TEST_P(ScanConformance, CommittedChunksComeInTheOrderOfCommits) {
     Commit(collector.Take(At(static_cast<int64_t>(i) + 10)));
   }
   std::vector<uint64_t> seen;
-  const auto take = [&](const SampleColumns& columns) {
+  const auto take = [&](const SampleColumns& columns, const Cursor&) {
     seen.insert(seen.end(), columns.values.begin(), columns.values.end());
     return absl::OkStatus();
   };
-  int64_t cursor = Reader()->ScanCommitted(0, 2, take).value();
+  Cursor cursor = Reader()->ScanCommitted({}, 2, take).value().next;
   EXPECT_EQ(seen, (std::vector<uint64_t>{1, 2}));
-  cursor = Reader()->ScanCommitted(cursor, 2, take).value();
+  cursor = Reader()->ScanCommitted(cursor, 2, take).value().next;
   EXPECT_EQ(seen, (std::vector<uint64_t>{1, 2, 3, 4}));
   clock_.Advance(7 * kNsPerDay + 2 * 60 * kNsPerMinute);  // the session stays for another day
   Maintain();
-  EXPECT_EQ(Reader()->ScanCommitted(0, 100, take).value(), 0) << "all is gone";
-  cursor = Reader()->ScanCommitted(cursor, 100, take).value();
+  EXPECT_EQ(Reader()->ScanCommitted({}, 100, take).value().expired_chunks, 5u) << "all is gone";
+  cursor = Reader()->ScanCommitted(cursor, 100, take).value().next;
   EXPECT_EQ(seen.size(), 4u);
   collector.Add(clock_.Unix(), thread, collector.Stack({1}), 6);
   Commit(collector.Take(clock_.Unix()));
-  EXPECT_GT(Reader()->ScanCommitted(cursor, 100, take).value(), cursor);
+  EXPECT_GT(Reader()->ScanCommitted(cursor, 100, take).value().next.chunk, cursor.chunk);
   EXPECT_EQ(seen, (std::vector<uint64_t>{1, 2, 3, 4, 6}));
+}
+
+// An exporter must know how many samples it will never see. Old samples may come after new ones, so chunks in the
+// middle expire too.
+TEST_P(ScanConformance, CountsTheSamplesThatExpiredBehindACursor) {
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  const auto commit = [&](UnixNs time, uint32_t count) {
+    collector.Add(time, thread, collector.Stack({1}));
+    RowBatch batch = collector.Take(clock_.Unix());
+    batch.samples[0].count = count;
+    batch.accounting.captured += count - 1;
+    Commit(batch);
+  };
+  const auto ignore = [](const SampleColumns&, const Cursor&) { return absl::OkStatus(); };
+  const auto late = [&] { return UnixNs{clock_.Unix().value - 40 * kNsPerMinute}; };
+  options_.raw_age_ns = 60 * kNsPerMinute;
+  Reopen();
+  commit(clock_.Unix(), 3);
+  const Cursor first = Reader()->ScanCommitted({}, 1, ignore).value().next;
+  EXPECT_EQ(first.samples, 3u);
+  commit(late(), 10);
+  commit(clock_.Unix(), 4);
+  commit(late(), 20);
+  commit(clock_.Unix(), 5);
+  EXPECT_EQ(Reader()->ScanCommitted(first, 0, ignore).value().expired_chunks, 0u);
+
+  clock_.Advance(30 * kNsPerMinute);  // the late samples expire
+  Maintain();
+  CommittedScan look = Reader()->ScanCommitted(first, 0, ignore).value();
+  EXPECT_EQ(look.expired_chunks, 1u) << "only those before the first chunk that is left";
+  EXPECT_EQ(look.expired_samples, 10u);
+  EXPECT_EQ(look.newest, 5);
+  const CommittedScan rest = Reader()->ScanCommitted(look.next, 100, ignore).value();
+  EXPECT_EQ(rest.expired_chunks, 1u);
+  EXPECT_EQ(rest.expired_samples, 20u);
+  EXPECT_EQ(rest.next, (Cursor{.chunk = 5, .samples = 42}));
+  const CommittedScan whole = Reader()->ScanCommitted(first, 100, ignore).value();
+  EXPECT_EQ(whole.expired_samples, 30u);
+  EXPECT_EQ(whole.next, rest.next);
+
+  commit(clock_.Unix(), 6);
+  clock_.Advance(3 * 60 * kNsPerMinute);  // everything expires
+  Maintain();
+  Reopen();
+  look = Reader()->ScanCommitted(rest.next, 0, ignore).value();
+  EXPECT_EQ(look.expired_chunks, 1u);
+  EXPECT_EQ(look.expired_samples, 6u);
+  EXPECT_EQ(look.next, (Cursor{.chunk = 6, .samples = 48}));
+  EXPECT_EQ(Reader()->ScanCommitted(look.next, 0, ignore).value().expired_chunks, 0u) << "counted once";
+  collector.StartGeneration();
+  commit(clock_.Unix(), 7);
+  EXPECT_EQ(Reader()->ScanCommitted(look.next, 100, ignore).value().next, (Cursor{.chunk = 7, .samples = 55}));
 }
 
 }  // namespace

@@ -40,15 +40,16 @@ TEST_P(ShardConformance, ShardsKnowNothingOfEachOther) {
 TEST_P(ShardConformance, CursorsAreKeptByExporterAndShard) {
   options_.shards = 2;
   Reopen();
-  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 0, 7).ok());
-  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 1, 8).ok());
-  ASSERT_TRUE(store_->cursors().SaveCursor("console", 0, 9).ok());
-  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 0, 10).ok());
+  const Cursor within{.chunk = 10, .rows = 3, .samples = 1'000};
+  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 0, {.chunk = 7}).ok());
+  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 1, {.chunk = 8, .samples = std::nullopt}).ok());
+  ASSERT_TRUE(store_->cursors().SaveCursor("console", 0, {.chunk = 9}).ok());
+  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 0, within).ok());
   Reopen();
-  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 0).value(), 10);
-  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 1).value(), 8);
-  EXPECT_EQ(store_->cursors().LoadCursor("console", 0).value(), 9);
-  EXPECT_EQ(store_->cursors().LoadCursor("console", 1).value(), 0);
+  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 0).value(), within);
+  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 1).value(), (Cursor{.chunk = 8, .samples = std::nullopt}));
+  EXPECT_EQ(store_->cursors().LoadCursor("console", 0).value(), (Cursor{.chunk = 9}));
+  EXPECT_EQ(store_->cursors().LoadCursor("console", 1).value(), std::nullopt);
 }
 
 // Each batch has its own outcome: a refused batch does not affect the others.

@@ -13,6 +13,15 @@ uint32_t ShardOf(std::string_view node_id, uint32_t shards) {
   return static_cast<uint32_t>((hash ^ (hash >> 32)) % std::max(shards, 1u));
 }
 
+void CommittedScan::MoveTo(int64_t chunk, std::optional<uint64_t> samples) {
+  if (chunk > next.chunk + 1) {
+    expired_chunks += static_cast<uint64_t>(chunk - next.chunk - 1);
+    if (samples && next.samples && *samples > *next.samples) expired_samples += *samples - *next.samples;
+    next = {.chunk = chunk - 1};
+  }
+  next.samples = samples;
+}
+
 void NodeStatus::Add(const NamedAccounting& of_session, const NamedSampleCounts& stored_of_session) {
   BoundedTypes types;
   types.Keep(accounting);

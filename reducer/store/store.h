@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -173,8 +174,32 @@ struct ProcessEventRow {
   ProcessEnd end;          // of an exit or a sum
 };
 
+// A position in the committed samples of one shard, or in its process events. Exporters use it.
+struct Cursor {
+  int64_t chunk = 0;  // this chunk and all earlier ones are before the position
+  uint64_t rows = 0;  // the first rows of chunk + 1 that are also before it
+  // All samples before the position (Σ counts), also those that have expired. nullopt: an earlier release wrote the
+  // chunk or the cursor, or the position is in the process events.
+  std::optional<uint64_t> samples = 0;
+
+  friend bool operator==(const Cursor&, const Cursor&) = default;
+};
+
+// The result of StoreReader::ScanCommitted.
+struct CommittedScan {
+  Cursor next;                   // where the next scan continues
+  int64_t newest = 0;            // the highest number that a chunk ever had; 0: nothing was committed
+  uint64_t expired_chunks = 0;   // chunks that the store had removed before the scan came to them
+  uint64_t expired_samples = 0;  // their samples, except those of chunks that an earlier release wrote
+
+  // Moves `next` to the start of `chunk`, and counts the chunks before it as expired. `samples`: those before `chunk`,
+  // or before its first row that is not sent yet. For implementations of ScanCommitted.
+  void MoveTo(int64_t chunk, std::optional<uint64_t> samples);
+};
+
 using EventVisitor = std::function<absl::Status(const ProcessEventRow&)>;
 using SampleVisitor = std::function<absl::Status(const SampleColumns&)>;
+using CommittedVisitor = std::function<absl::Status(const SampleColumns&, const Cursor& begin)>;
 using ProcessVisitor = std::function<absl::Status(const ProcessRow&)>;
 using SumVisitor = std::function<absl::Status(const SumColumns&)>;
 
@@ -215,9 +240,12 @@ class StoreReader {
   virtual absl::Status ScanSums(TimeRange range, const SumVisitor& visit) = 0;
 
   // Visits chunks that were committed after the position `cursor`, in the order of their commits, regardless of the
-  // times of their samples. Stops after the chunk that reaches `samples_max` samples. Returns the new cursor. For
-  // exporters.
-  virtual absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t samples_max, const SampleVisitor& visit) = 0;
+  // times of their samples. If the cursor is within a chunk, visits only the later rows of this chunk. Each chunk comes
+  // with the position of its first row. Stops after the chunk that reaches `samples_max` rows. If `samples_max` is 0,
+  // visits no chunk, and only counts the chunks that have expired. A cursor behind `newest` belongs to data that no
+  // longer exist, so the scan starts at the first chunk. For exporters.
+  virtual absl::StatusOr<CommittedScan> ScanCommitted(const Cursor& cursor, size_t samples_max,
+                                                      const CommittedVisitor& visit) = 0;
 
   // Visits the process events with a time in the range, chunk by chunk. The order is not defined. If `visit` returns an
   // error, the scan stops and returns this error. A caller that wants only the newest events asks slot by slot
@@ -227,14 +255,18 @@ class StoreReader {
   virtual absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) = 0;
 };
 
-// Stores each exporter's position in a shard, together with the samples. An exporter saves its cursor after it has sent
-// chunks. So it sends each chunk at least once, unless the chunk expires first. It sends a chunk again if the reducer
-// is killed before the cursor is saved, or if the receiver's answer was lost.
+// Stores each exporter's position in a shard, together with the samples. An exporter saves its cursor after each
+// request that the receiver has accepted or refused. So it sends each sample at least once, unless the sample expires
+// first. If the reducer is killed, it sends only that request again whose answer it did not get, or whose cursor it did
+// not save.
 class CursorStore {
  public:
   virtual ~CursorStore() = default;
-  virtual absl::StatusOr<int64_t> LoadCursor(std::string_view exporter, uint32_t shard) = 0;
-  virtual absl::Status SaveCursor(std::string_view exporter, uint32_t shard, int64_t cursor) = 0;
+  // Returns nullopt if the exporter has not saved a cursor yet.
+  virtual absl::StatusOr<std::optional<Cursor>> LoadCursor(std::string_view exporter, uint32_t shard) = 0;
+  // The saved cursor survives the end of the process, however it ends. After a power loss, LoadCursor may return a
+  // cursor that was saved some seconds earlier. So a call is cheap: it need not wait for the disk.
+  virtual absl::Status SaveCursor(std::string_view exporter, uint32_t shard, const Cursor& cursor) = 0;
 };
 
 // Returns the number of the shard that stores the node's data. It is below `shards`.

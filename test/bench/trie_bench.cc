@@ -41,8 +41,9 @@ class LargeDay {
     CommitNew();
     cursor_ = store_->OpenReader(0)
                   .value()
-                  ->ScanCommitted(0, SIZE_MAX, [](const SampleColumns&) { return absl::OkStatus(); })
-                  .value();
+                  ->ScanCommitted({}, SIZE_MAX, [](const SampleColumns&, const Cursor&) { return absl::OkStatus(); })
+                  .value()
+                  .next;
   }
   ~LargeDay() {
     writer_.reset();
@@ -61,11 +62,12 @@ class LargeDay {
     std::vector<NodeNo> leaves;
     cursor_ = reader
                   .ScanCommitted(cursor_, SIZE_MAX,
-                                 [&](const SampleColumns& columns) {
+                                 [&](const SampleColumns& columns, const Cursor&) {
                                    leaves.insert(leaves.end(), columns.nodes.begin(), columns.nodes.end());
                                    return absl::OkStatus();
                                  })
-                  .value();
+                  .value()
+                  .next;
     return leaves;
   }
   std::unique_ptr<StoreReader> Reader() { return store_->OpenReader(0).value(); }
@@ -87,7 +89,7 @@ class LargeDay {
   uint8_t session_ = 0;
   std::unique_ptr<TestCollector> collector_;
   uint64_t next_ = 0;
-  int64_t cursor_ = 0;
+  Cursor cursor_;
 };
 
 // Keeps the last day, so that both benchmarks can use it.
