@@ -26,6 +26,7 @@ uv_handle_t* AsHandle(Handle* handle) {
 Loop::Loop() {
   IgnoreSigpipe();
   TRIBUTARY_CHECK(uv_loop_init(&loop_) == 0);
+  loop_.data = nullptr;
   TRIBUTARY_CHECK(uv_async_init(&loop_, &wake_, [](uv_async_t* wake) { static_cast<Loop*>(wake->data)->Drain(); }) ==
                   0);
   wake_.data = this;
@@ -91,9 +92,33 @@ std::unique_ptr<Alarm> Loop::NewAlarm(std::function<void()> callback) {
 }
 
 struct Timer::State {
+  static void OnDue(uv_timer_t* handle);
+  void Start(uint64_t delay_ms, uint64_t period_ms);
+
   uv_timer_t handle;
   std::function<void()> callback;
 };
+
+// While a timer's callback runs, the data of libuv's loop points to the timer. Otherwise it is null.
+void Timer::State::OnDue(uv_timer_t* handle) {
+  uv_loop_t* loop = handle->loop;
+  loop->data = handle;
+  static_cast<State*>(handle->data)->callback();
+  loop->data = nullptr;
+}
+
+// libuv counts from the time when this turn of the loop began, which may be long ago.
+void Timer::State::Start(uint64_t delay_ms, uint64_t period_ms) {
+  if (handle.loop->data == nullptr) {
+    uv_update_time(handle.loop);
+  } else {
+    // libuv 1.44 runs timers until none is due at the loop's time. If callbacks moved this time forward, timers that
+    // start themselves again would always be due, and the loop would never poll its sockets.
+    const uint64_t now_ms = uv_hrtime() / 1'000'000, turn_ms = uv_now(handle.loop);
+    if (now_ms > turn_ms) delay_ms += now_ms - turn_ms;
+  }
+  uv_timer_start(&handle, OnDue, delay_ms, period_ms);
+}
 
 Timer::Timer(Loop& loop, std::function<void()> callback) : state_(new State{{}, std::move(callback)}) {
   TRIBUTARY_CHECK(uv_timer_init(loop.raw(), &state_->handle) == 0);
@@ -105,18 +130,8 @@ Timer::~Timer() {
            [](uv_handle_t* handle) { std::unique_ptr<State> state(static_cast<State*>(handle->data)); });
 }
 
-void Timer::StartOnce(uint64_t delay_ms) {
-  // libuv counts from the time when this turn of the loop began, which may be long ago.
-  uv_update_time(state_->handle.loop);
-  uv_timer_start(
-      &state_->handle, [](uv_timer_t* handle) { static_cast<State*>(handle->data)->callback(); }, delay_ms, 0);
-}
-
-void Timer::StartEvery(uint64_t period_ms) {
-  uv_update_time(state_->handle.loop);
-  uv_timer_start(
-      &state_->handle, [](uv_timer_t* handle) { static_cast<State*>(handle->data)->callback(); }, period_ms, period_ms);
-}
+void Timer::StartOnce(uint64_t delay_ms) { state_->Start(delay_ms, 0); }
+void Timer::StartEvery(uint64_t period_ms) { state_->Start(period_ms, period_ms); }
 
 void Timer::Stop() { uv_timer_stop(&state_->handle); }
 

@@ -51,7 +51,7 @@ class Timer : public Alarm {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  void StartOnce(uint64_t delay_ms) override;
+  void StartOnce(uint64_t delay_ms) override;  // never keeps the loop from its sockets, also with 0 in the callback
   void StartEvery(uint64_t period_ms) override;
   void Stop() override;
 

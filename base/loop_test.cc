@@ -44,6 +44,33 @@ TEST(Loop, StopsAtOnceIfStopWasCalledBeforeRun) {
   EXPECT_TRUE(ran);
 }
 
+// Each timer works until the clock has moved on. So when one of them ends, the other one is due again.
+TEST(Loop, TimersThatStartThemselvesAgainDoNotDelayTasks) {
+  constexpr int kTurnsMax = 200;
+  Loop loop;
+  int turns = 0, turns_at_task = 0;
+  std::vector<std::unique_ptr<Timer>> timers(2);
+  for (std::unique_ptr<Timer>& timer : timers) {
+    timer = std::make_unique<Timer>(loop, [&] {
+      if (++turns >= kTurnsMax) return loop.Stop();
+      const uint64_t until = uv_hrtime() + 2'000'000;
+      while (uv_hrtime() < until) continue;
+      timer->StartOnce(0);
+      if (turns == 1) {
+        loop.Post([&] {
+          turns_at_task = turns;
+          loop.Stop();
+        });
+      }
+    });
+    timer->StartOnce(0);
+  }
+  loop.Run();
+  timers.clear();
+  EXPECT_GT(turns_at_task, 0) << "no task ran within " << kTurnsMax << " turns";
+  EXPECT_LE(turns_at_task, 4);
+}
+
 TEST(Loop, DropsTasksAfterTheStoppingTask) {
   auto kept = std::make_shared<int>(0);
   {
