@@ -86,6 +86,17 @@ void AddSecurity(Options& table, ReducerOptions& out, SecurityTexts& texts) {
        .value_name = "BYTES",
        .check = CheckRate},
       &texts.node_rate, "64MiB");
+  table.Add({.name = "intake-node-work-per-second",
+             .help = "largest number of samples, process events and definitions that a node may make the reducer "
+                     "decode per second; two unpacked bytes, or 64 bytes of a message, count as one more; if a node "
+                     "sends more, the reducer pauses reading from the node",
+             .value_name = "N"},
+            &out.node_work_per_second, 2'000'000, 10'000, 1'000'000'000);
+  table.Add({.name = "intake-node-generations-per-second",
+             .help = "largest number of dictionaries that a node may begin per second; if a node begins more, the "
+                     "reducer pauses reading from the node",
+             .value_name = "N"},
+            &out.node_generations_per_second, 10, 1, 100'000);
 }
 
 absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {

@@ -68,6 +68,8 @@ TEST(ReducerOptions, Security) {
   EXPECT_EQ(options->tls_cert, "");
   EXPECT_TRUE(options->certificate_names_node);
   EXPECT_EQ(options->node_bytes_per_second, 64 << 20);
+  EXPECT_EQ(options->node_work_per_second, 2'000'000);
+  EXPECT_EQ(options->node_generations_per_second, 10);
   options = Parse({"--tls-cert=c", "--tls-key=k", "--tls-ca=a", "--intake-node-bytes-per-second", "1MiB"},
                   {{"EBPF_NET_INTAKE_TOKEN_FILE", "t"}, {"EBPF_NET_INTAKE_IDENTITY", "any"}});
   ASSERT_TRUE(options.ok()) << options.status();
@@ -79,6 +81,10 @@ TEST(ReducerOptions, Security) {
   EXPECT_FALSE(Parse({"--tls-ca=a"}).ok());
   EXPECT_FALSE(Parse({"--intake-identity=whoever"}).ok());
   EXPECT_FALSE(Parse({"--intake-node-bytes-per-second=1"}).ok());
+  EXPECT_EQ(Parse({"--intake-node-work-per-second=10000"})->node_work_per_second, 10'000);
+  EXPECT_FALSE(Parse({"--intake-node-work-per-second=9999"}).ok());
+  EXPECT_EQ(Parse({"--intake-node-generations-per-second=1"})->node_generations_per_second, 1);
+  EXPECT_FALSE(Parse({"--intake-node-generations-per-second=0"}).ok());
 }
 
 TEST(ReducerOptions, Metadata) {

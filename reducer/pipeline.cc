@@ -217,7 +217,10 @@ absl::StatusOr<std::vector<store::ExecutableRow>> Pipeline::AllExecutables() {
 
 intake::ServerOptions Pipeline::IntakeOptions() {
   limits_.push_back(std::make_unique<intake::Limits>(
-      intake::Limits::Options{.node_bytes_per_second = options_.node_bytes_per_second}, clock_));
+      intake::Limits::Options{.node_bytes_per_second = options_.node_bytes_per_second,
+                              .node_work_per_second = options_.node_work_per_second,
+                              .node_generations_per_second = options_.node_generations_per_second},
+      clock_));
   intake::ServerOptions options;
   options.limits = limits_.back().get();
   options.symbol_parts = symbol_parts_.get();

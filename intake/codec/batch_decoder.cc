@@ -3,6 +3,7 @@
 #include "intake/codec/batch_decoder.h"
 #include "intake/codec/batch_encoder.h"
 #include "intake/codec/columns.h"
+#include "intake/codec/decode_work.h"
 #include "intake/codec/definition_reader.h"
 #include "intake/codec/event_columns.h"
 #include "intake/codec/sample_columns.h"
@@ -14,16 +15,26 @@ namespace {
 
 GenerationInfo ReadGeneration(wire::Definitions::Reader from) { return {from.getGeneration(), from.getDerivedFrom()}; }
 
-absl::Status ReadFamily(wire::Family::Reader from, const DictionaryCounts& after, IncomingBatch* out) {
-  EventColumnSet columns;
-  if (!(from.hasPackedColumns()
-            ? columns.Unpack(kEventPackings, ViewOf(from.getPackedColumns()), kPayloadBytesMax, &out->unknown_values)
-            : columns.Parse(ViewOf(from.getColumns()), &out->unknown_values)))
-    return Malformed("process event columns cannot be decoded");
-  return ReadEvents(columns, out->clock.monotonic, after, out);
+// Reads the columns of `from`, a message with definitions, samples or process events. Adds the work of unpacking them
+// to `work`.
+template <typename Columns, typename Packings, typename Reader>
+bool ReadColumns(const Packings& packings, Reader from, Columns* columns, uint32_t* unknown, uint64_t* work) {
+  if (!from.hasPackedColumns()) return columns->Parse(ViewOf(from.getColumns()), unknown);
+  const bool unpacked = columns->Unpack(packings, ViewOf(from.getPackedColumns()), kPayloadBytesMax, unknown);
+  *work += WorkOfUnpacking(columns->unpacked_bytes());
+  return unpacked;
 }
 
-absl::Status ReadFamilies(wire::Batch::Reader from, const DictionaryCounts& after, IncomingBatch* out) {
+absl::Status ReadFamily(wire::Family::Reader from, const DictionaryCounts& after, IncomingBatch* out, uint64_t* work) {
+  EventColumnSet columns;
+  if (!ReadColumns(kEventPackings, from, &columns, &out->unknown_values, work))
+    return Malformed("process event columns cannot be decoded");
+  const absl::Status read = ReadEvents(columns, out->clock.monotonic, after, out);
+  *work += out->events.size();
+  return read;
+}
+
+absl::Status ReadFamilies(wire::Batch::Reader from, const DictionaryCounts& after, IncomingBatch* out, uint64_t* work) {
   const auto families = from.getFamilies();
   if (families.size() > kFamiliesMax) return Malformed("there are too many families of records");
   std::bitset<256> seen;
@@ -33,7 +44,7 @@ absl::Status ReadFamilies(wire::Batch::Reader from, const DictionaryCounts& afte
     if (seen.test(number)) return Malformed("a family of records is there twice");
     seen.set(number);
     if (number == kFamilyProcessEvents) {
-      RETURN_IF_ERROR(ReadFamily(family, after, out));
+      RETURN_IF_ERROR(ReadFamily(family, after, out, work));
     } else {
       ++out->unknown_values;
     }
@@ -73,6 +84,7 @@ absl::Status BatchDecoder::Continue(const GenerationInfo& info, std::string_view
     DerivedFrom& derived = out->derived.emplace();
     derived.generation = info.derived_from;
     RETURN_IF_ERROR(ReadEviction(evicted, have_, &derived.eviction));
+    work_ += WorkOfRebuilding(derived.eviction.ids_before());
     if (!nodes_.Evict(derived.eviction)) return Malformed("an eviction removes definitions that are still in use");
     generation_ = info.generation;
     have_ = derived.eviction.after();
@@ -90,14 +102,14 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
   std::vector<uint32_t> leaves;
   auto read_definitions = [&](wire::Definitions::Reader from, IncomingBatch* out) -> absl::Status {
     DefinitionColumnSet columns;
-    if (!(from.hasPackedColumns() ? columns.Unpack(kDefinitionPackings, ViewOf(from.getPackedColumns()),
-                                                   kPayloadBytesMax, &out->unknown_values)
-                                  : columns.Parse(ViewOf(from.getColumns()), &out->unknown_values)))
+    if (!ReadColumns(kDefinitionPackings, from, &columns, &out->unknown_values, &work_))
       return Malformed("definition columns cannot be decoded");
     RETURN_IF_ERROR(Continue(ReadGeneration(from), columns[DefinitionColumn::kEvicted], out));
     out->before = have_;
     DefinitionReader reader(columns, have_, limits_, nodes_, out);
-    RETURN_IF_ERROR(reader.Read());
+    const absl::Status read = reader.Read();
+    work_ += WorkOf(out->definitions);
+    RETURN_IF_ERROR(read);
     have_ = reader.after();
     leaves = reader.TakeLeaves();
     return absl::OkStatus();
@@ -114,13 +126,13 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
     RETURN_IF_ERROR(ReadCloses(root, out));
     RETURN_IF_ERROR(ReadSampleTypes(root, out));
     SampleColumnSet columns;
-    if (!(root.hasPackedColumns()
-              ? columns.Unpack(kSamplePackings, ViewOf(root.getPackedColumns()), kPayloadBytesMax, &out->unknown_values)
-              : columns.Parse(ViewOf(root.getColumns()), &out->unknown_values)))
+    if (!ReadColumns(kSamplePackings, root, &columns, &out->unknown_values, &work_))
       return Malformed("sample columns cannot be decoded");
-    RETURN_IF_ERROR(
-        ReadSamples(columns, out->clock.monotonic, have_, std::move(leaves), BatchEncoder::kSamplesPerBatchMax, out));
-    return ReadFamilies(root, have_, out);
+    const absl::Status read =
+        ReadSamples(columns, out->clock.monotonic, have_, std::move(leaves), BatchEncoder::kSamplesPerBatchMax, out);
+    work_ += out->samples.size();
+    RETURN_IF_ERROR(read);
+    return ReadFamilies(root, have_, out, &work_);
   };
 
   absl::StatusOr<IncomingBatch> batch = Malformed("the message contains neither definitions nor a batch");
@@ -135,6 +147,7 @@ absl::StatusOr<IncomingBatch> BatchDecoder::Decode(MessageType type, uint64_t se
 
 void BatchDecoder::Undo() {
   if (!before_) return;
+  work_ += WorkOfRebuilding(before_->have.nodes);
   nodes_.Rollback();
   generation_ = before_->generation;
   have_ = before_->have;
@@ -144,7 +157,10 @@ void BatchDecoder::Undo() {
 bool BatchDecoder::Truncate(const DictionaryCounts& have) {
   if (!have_.Covers(have)) return false;
   before_.reset();
-  if (have != have_) nodes_.Truncate(have.nodes, have.frames);
+  if (have != have_) {
+    work_ += WorkOfRebuilding(have.nodes);
+    nodes_.Truncate(have.nodes, have.frames);
+  }
   have_ = have;
   return true;
 }

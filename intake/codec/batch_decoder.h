@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +38,9 @@ class BatchDecoder {
   // continues the current generation, if its definitions do not continue at have(), or if the sender's hash over all
   // nodes differs. OutOfRange if a table of the dictionary would exceed its limit.
   absl::StatusOr<IncomingBatch> Decode(MessageType type, uint64_t sequence, std::string_view payload);
+  // Returns the work (decode_work.h) of all calls of Decode and Undo since the last call of TakeWork, including calls
+  // of Decode that failed.
+  uint64_t TakeWork() { return std::exchange(work_, 0); }
   // Undoes the last Decode, if that Decode succeeded. Call Undo before the same message is decoded again.
   void Undo();
 
@@ -59,6 +63,7 @@ class BatchDecoder {
   DictionaryLimits limits_;
   HeldNodes nodes_;
   std::optional<Position> before_;  // state before the last message; empty: nothing to undo
+  uint64_t work_ = 0;
 };
 
 }  // namespace tributary::intake

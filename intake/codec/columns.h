@@ -219,6 +219,12 @@ class ColumnSet {
   std::string_view operator[](Column column) const {
     return columns_[static_cast<size_t>(column)];
   }
+  // Returns the size of all unpacked columns, also after an Unpack that failed; 0 if Unpack was not called.
+  size_t unpacked_bytes() const {
+    size_t bytes = 0;
+    for (const std::string& column : unpacked_.columns) bytes += column.size();
+    return bytes;
+  }
   // Returns how many packed bytes the column needed, with an error of at most two bytes. Call it after Unpack.
   size_t packed_bytes(size_t number) const { return unpacked_.packed_bytes[number]; }
 

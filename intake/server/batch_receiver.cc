@@ -20,6 +20,7 @@ bool BatchReceiver::Start(SessionOwner::Known known) {
                     known.decoder->generation() == hello_.dictionary_generation && known.decoder->Truncate(known.have);
   if (kept) {
     decoder_ = std::move(known.decoder);
+    counted_ = decoder_->generation();
   } else {
     given_up_ = hello_.dictionary_generation;
   }
@@ -82,8 +83,13 @@ void BatchReceiver::Take(Frame frame) {
   if (frame.type == MessageType::kBatch && frame.sequence > std::max(seen_, durable_) + 1) {
     return GiveUpGeneration(info->generation);
   }
-  if (frame.type == MessageType::kBatch && !owner_.HasRoom(hello_.session)) return session_.Stall(std::move(frame));
-  absl::StatusOr<IncomingBatch> batch = decoder_->Decode(frame.type, frame.sequence, frame.payload);
+  // Definitions wait, too: they need more work than samples, and a node could send nothing else.
+  if (!owner_.HasRoom(hello_.session)) return session_.Stall(std::move(frame));
+  if (info->generation > counted_) {
+    counted_ = info->generation;
+    session_.OnNewGeneration();
+  }
+  absl::StatusOr<IncomingBatch> batch = Decode(frame);
   if (!batch.ok()) {
     if (batch.status().code() == absl::StatusCode::kFailedPrecondition) return GiveUpGeneration(info->generation);
     return session_.Refuse(Refusal::kBadMessage,
@@ -96,6 +102,12 @@ void BatchReceiver::Take(Frame frame) {
   if (!duplicate || !session_.open()) return;
   metrics_.duplicates.Add();
   session_.SendAck(durable_);
+}
+
+absl::StatusOr<IncomingBatch> BatchReceiver::Decode(const Frame& frame) {
+  absl::StatusOr<IncomingBatch> batch = decoder_->Decode(frame.type, frame.sequence, frame.payload);
+  work_ += decoder_->TakeWork();
+  return batch;
 }
 
 void BatchReceiver::Deliver(Frame frame, IncomingBatch batch, bool definitions_only) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "intake/codec/batch_decoder.h"
 #include "intake/server/held_definitions.h"
@@ -26,6 +27,8 @@ class BatchReceiver {
     virtual bool open() const = 0;
     virtual void SendAck(uint64_t durable_sequence) = 0;
     virtual void SendNeedDictionary(uint32_t generation) = 0;
+    // Called once for each new generation of the dictionary, before its first message is decoded.
+    virtual void OnNewGeneration() = 0;
     // Called if the owner cannot accept a batch now. The session must pass the frame to Take again, before all later
     // frames.
     virtual void Stall(Frame frame) = 0;
@@ -41,6 +44,8 @@ class BatchReceiver {
   bool Start(SessionOwner::Known known);
   // Processes a kDefinitions or a kBatch frame.
   void Take(Frame frame);
+  // Returns the work (decode_work.h) of decoding since the last call of TakeWork, including messages that were refused.
+  uint64_t TakeWork() { return std::exchange(work_, 0); }
   // Call it if the owner does not have the current generation (any more).
   void NeedDictionary();
   // Records that all batches up to this one are durable. Returns false if this was recorded before.
@@ -54,6 +59,7 @@ class BatchReceiver {
  private:
   bool InOrder(const Frame& frame);
   bool SelectDecoder(const GenerationInfo& info);
+  absl::StatusOr<IncomingBatch> Decode(const Frame& frame);
   void Deliver(Frame frame, IncomingBatch batch, bool definitions_only);
   bool HandOver(const Frame& frame, IncomingBatch batch);
   void Hold(IncomingBatch batch);
@@ -65,8 +71,10 @@ class BatchReceiver {
   Session& session_;
   std::optional<BatchDecoder> decoder_;
   uint32_t given_up_ = 0;  // generations up to this one are not accepted any more
-  uint64_t seen_ = 0;      // the last batch that was passed to the owner, or that the owner had before
-  uint64_t arrived_ = 0;   // the last batch that was received, accepted or not
+  uint32_t counted_ = 0;   // generations up to this one were reported to OnNewGeneration
+  uint64_t work_ = 0;
+  uint64_t seen_ = 0;     // the last batch that was passed to the owner, or that the owner had before
+  uint64_t arrived_ = 0;  // the last batch that was received, accepted or not
   uint64_t durable_ = 0;
   std::optional<HeldDefinitions> held_;
 };

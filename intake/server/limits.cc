@@ -13,6 +13,8 @@ namespace {
 // A node at 97 Hz on 64 cores sends 60 KB a second. The minimum is seconds of this. The maximum is as much as helps
 // when a spool is sent.
 constexpr size_t kCreditBytesMin = 256u << 10, kCreditBytesMax = 16u << 20;
+// Nodes without a connection. Above this number, those without debts are forgotten, or all if half as many have debts.
+constexpr size_t kIdleNodesMax = 4'096;
 
 }  // namespace
 
@@ -25,8 +27,7 @@ Limits::Share::~Share() {
   limits_.memory_bytes_ -= bytes_;
   --limits_.connections_;
   limits_.holding_.erase(this);
-  auto node = limits_.nodes_.find(node_id_);
-  if (node != limits_.nodes_.end() && --node->second.connections == 0) limits_.nodes_.erase(node);
+  limits_.Leave(node_id_);
 }
 
 void Limits::Share::Hold(size_t bytes) {
@@ -41,34 +42,49 @@ void Limits::Share::Hold(size_t bytes) {
   while (limits_.memory_bytes_ > limits_.options_.memory_bytes_max) limits_.EvictOne();
 }
 
-int64_t Limits::Share::Receive(size_t bytes) {
+int64_t Limits::Share::Take(NodeRate rate, uint64_t amount) {
   auto it = limits_.nodes_.find(node_id_);
   if (it == limits_.nodes_.end()) return 0;
-  Node& node = it->second;
-  const int64_t rate = limits_.options_.node_bytes_per_second;
-  const MonotonicNs now = limits_.clock_.Monotonic();
-  const int64_t elapsed_ns = std::clamp<int64_t>(now.value - node.filled_at.value, 0, kNsPerMinute);
-  const int64_t gained = static_cast<int64_t>(static_cast<double>(rate) * static_cast<double>(elapsed_ns) / 1e9);
-  if (gained > 0) node.filled_at = now;
-  node.budget_bytes = std::min(node.budget_bytes + gained, 2 * rate) - static_cast<int64_t>(bytes);
-  if (node.budget_bytes >= 0) return 0;
-  return 1 + static_cast<int64_t>(static_cast<double>(-node.budget_bytes) * 1e3 / static_cast<double>(rate));
+  return it->second.rates[static_cast<size_t>(rate)].Take(static_cast<int64_t>(amount), limits_.clock_.Monotonic());
 }
 
 absl::StatusOr<std::unique_ptr<Limits::Share>> Limits::Join(const std::string& node_id, std::function<void()> evict) {
   if (!node_id.empty()) {
-    auto [it, added] = nodes_.try_emplace(node_id);
+    const MonotonicNs now = clock_.Monotonic();
+    auto [it, added] =
+        nodes_.try_emplace(node_id, Node{.connections = 0,
+                                         .rates = {TokenBucket(options_.node_bytes_per_second, now),
+                                                   TokenBucket(options_.node_work_per_second, now),
+                                                   TokenBucket(options_.node_generations_per_second, now)}});
     Node& node = it->second;
-    if (added) {
-      node.budget_bytes = 2 * options_.node_bytes_per_second;
-      node.filled_at = clock_.Monotonic();
-    } else if (node.connections >= options_.node_connections_max) {
+    if (node.connections >= options_.node_connections_max) {
       return Error(absl::StatusCode::kResourceExhausted,
                    fmt::format("{} connections of this node are open already", node.connections));
     }
+    if (!added && node.connections == 0) --idle_nodes_;
     ++node.connections;
   }
   return std::unique_ptr<Share>(new Share(*this, node_id, std::move(evict)));
+}
+
+void Limits::Leave(const std::string& node_id) {
+  auto it = nodes_.find(node_id);
+  if (it == nodes_.end() || --it->second.connections > 0) return;
+  if (++idle_nodes_ > kIdleNodesMax) ForgetIdleNodes();
+}
+
+void Limits::ForgetIdleNodes() {
+  const MonotonicNs now = clock_.Monotonic();
+  auto forget = [&](bool all) {
+    idle_nodes_ -= absl::erase_if(nodes_, [&](auto& entry) {
+      Node& node = entry.second;
+      if (node.connections > 0) return false;
+      return all || std::all_of(node.rates.begin(), node.rates.end(), [&](TokenBucket& b) { return b.IsFull(now); });
+    });
+  };
+  forget(false);
+  // A peer that uses so many node ids is not slowed by the limits of a node anyway.
+  if (idle_nodes_ > kIdleNodesMax / 2) forget(true);
 }
 
 uint32_t Limits::CreditBytes() const {

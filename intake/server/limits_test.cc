@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace tributary::intake {
@@ -63,18 +64,48 @@ TEST(Limits, NodeWaitsWhenOverItsRate) {
   FakeClock clock;
   Limits limits({.node_bytes_per_second = 1000}, clock);
   Share first = *limits.Join("a", [] {}), second = *limits.Join("a", [] {}), other = *limits.Join("b", [] {});
-  EXPECT_EQ(first->Receive(1500), 0);
-  EXPECT_EQ(second->Receive(500), 0) << "twice a second's worth at once";
-  EXPECT_EQ(second->Receive(500), 501) << "over all connections of the node";
-  EXPECT_EQ(other->Receive(2000), 0) << "and of no other";
+  EXPECT_EQ(first->Take(NodeRate::kBytes, 1500), 0);
+  EXPECT_EQ(second->Take(NodeRate::kBytes, 500), 0) << "twice a second's worth at once";
+  EXPECT_EQ(second->Take(NodeRate::kBytes, 500), 501) << "over all connections of the node";
+  EXPECT_EQ(other->Take(NodeRate::kBytes, 2000), 0) << "and of no other";
   clock.Advance(500 * kNsPerMs);
-  EXPECT_EQ(first->Receive(0), 0);
-  EXPECT_EQ(first->Receive(1), 2);
+  EXPECT_EQ(first->Take(NodeRate::kBytes, 0), 0);
+  EXPECT_EQ(first->Take(NodeRate::kBytes, 1), 2);
   clock.Advance(3600 * kNsPerSecond);
-  EXPECT_EQ(first->Receive(2000), 0);
-  EXPECT_EQ(first->Receive(1), 2);
+  EXPECT_EQ(first->Take(NodeRate::kBytes, 2000), 0);
+  EXPECT_EQ(first->Take(NodeRate::kBytes, 1), 2);
   Share unnamed = *limits.Join("", [] {});
-  EXPECT_EQ(unnamed->Receive(1 << 30), 0);
+  EXPECT_EQ(unnamed->Take(NodeRate::kBytes, 1 << 30), 0);
+}
+
+TEST(Limits, NodeKeepsItsDebtsWhenItReconnects) {
+  FakeClock clock;
+  Limits limits({.node_work_per_second = 1000, .node_generations_per_second = 2}, clock);
+  Share share = *limits.Join("a", [] {});
+  EXPECT_EQ(share->Take(NodeRate::kWork, 3000), 1001);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(share->Take(NodeRate::kGenerations, 1), 0);
+  EXPECT_EQ(share->Take(NodeRate::kGenerations, 1), 501);
+  share.reset();
+  share = *limits.Join("a", [] {});
+  EXPECT_EQ(share->Take(NodeRate::kWork, 0), 1001);
+  EXPECT_EQ(share->Take(NodeRate::kGenerations, 0), 501);
+  EXPECT_EQ(share->Take(NodeRate::kBytes, 0), 0);
+  clock.Advance(kNsPerSecond);
+  EXPECT_EQ(share->Take(NodeRate::kWork, 0), 0);
+  EXPECT_EQ(share->Take(NodeRate::kWork, 1), 2) << "no more than was gained";
+}
+
+TEST(Limits, ForgetsNodesWithoutConnections) {
+  FakeClock clock;
+  Limits limits({.node_work_per_second = 1000}, clock);
+  Share open = *limits.Join("open", [] {});
+  EXPECT_GT(open->Take(NodeRate::kWork, 3000), 0);
+  for (int i = 0; i < 5000; ++i) {
+    Share share = *limits.Join(std::to_string(i), [] {});
+    EXPECT_EQ(share->Take(NodeRate::kWork, 3000), 1001);
+  }
+  EXPECT_LE(limits.nodes(), 4097u);
+  EXPECT_GT(open->Take(NodeRate::kWork, 0), 0) << "its connection is open";
 }
 
 TEST(Limits, LimitsConnectionsOfANode) {

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "base/tls.h"
 #include "intake/codec/batch_encoder.h"
+#include "intake/testing/raw_client_testing.h"
 #include "intake/testing/reducer_testing.h"
 #include "intake/wire/frame.h"
 
@@ -20,52 +21,6 @@ using testing::HasSubstr;
 
 constexpr char kToken[] = "a-token-of-the-fleet";
 constexpr char kDbToken[] = "a-token-of-databases";
-
-// A connection that sends the given bytes.
-class RawClient {
- public:
-  RawClient(Connector& connector, uint16_t port, std::string bytes) {
-    stream_ = connector.Connect("127.0.0.1", port, [this, bytes = std::move(bytes)](const absl::Status& status) {
-      if (!status.ok()) return Closed(status);
-      stream_->Start({.on_data = [this](std::string_view data) { received_.append(data); },
-                      .on_close = [this](const absl::Status& why) { Closed(why); },
-                      .on_drained = {}});
-      stream_->Write(bytes);
-    });
-  }
-  void Write(std::string bytes) { stream_->Write(std::move(bytes)); }
-  void PauseReading() { stream_->PauseReading(); }
-  bool closed() const { return closed_.has_value(); }
-  const absl::Status& why() const { return *closed_; }
-  std::optional<Frame> Find(MessageType type) const {
-    FrameDecoder decoder;
-    decoder.Append(received_);
-    Frame frame;
-    while (true) {
-      auto got = decoder.Next(&frame);
-      if (!got.ok() || !*got) return std::nullopt;
-      if (frame.type == type) return frame;
-    }
-  }
-  bool welcome() const { return Find(MessageType::kWelcome).has_value(); }
-  std::optional<Goodbye> goodbye() const {
-    std::optional<Frame> frame = Find(MessageType::kGoodbye);
-    return frame ? std::optional<Goodbye>(*DecodeGoodbye(frame->payload)) : std::nullopt;
-  }
-
- private:
-  void Closed(const absl::Status& status) { closed_ = status; }
-  std::unique_ptr<Stream> stream_;
-  std::string received_;
-  std::optional<absl::Status> closed_;
-};
-
-std::string HelloFrame(const std::string& node_id, const std::string& token = "") {
-  Hello hello;
-  hello.session.node_id = node_id;
-  hello.token = token;
-  return EncodeFrame(MessageType::kHello, 0, 0, EncodeHello(hello));
-}
 
 class SecurityTest : public IntakeTest {
  protected:
@@ -293,7 +248,7 @@ TEST_F(SecurityTest, BusyNodeWaitsAndLosesNothing) {
   }
   RawClient raw(tcp_, server_options_.port, bytes);
   RunUntil([&] { return stores_["web-1"].stored_samples() == samples; }, "all of it");
-  EXPECT_GT(Count("tributary_intake_throttles_total"), 0u);
+  EXPECT_GT(metrics_.AddCounter("tributary_intake_throttles_total", "", {{"reason", "bytes"}}).value(), 0u);
   EXPECT_FALSE(raw.closed());
   server_.reset();
 }

@@ -29,14 +29,24 @@ ServerMetrics::ServerMetrics(Metrics& metrics)
                                 "Times that a batch did not fit into the queue of the store writer, or would have "
                                 "exceeded its node's share of this queue; reading from the collector pauses "
                                 "meanwhile")),
-      throttles(metrics.AddCounter(
-          "tributary_intake_throttles_total",
-          "Times that reading from a node paused, because the node had exceeded --intake-node-bytes-per-second")),
+      work(metrics.AddCounter("tributary_intake_work_total",
+                              "Work of receiving data, in units of about 0.15 µs: samples, process events and "
+                              "definitions, and the bytes from which they were decoded")),
+      yields(metrics.AddCounter("tributary_intake_yields_total",
+                                "Times that received data of a connection waited for other connections, because the "
+                                "connection had used the event loop for about 5 ms")),
       unknown_values(metrics.AddCounter("tributary_intake_unknown_values_total",
                                         "Received values that only a later release knows, for example stack endings or "
                                         "kinds of frames")),
       unknown_frames(metrics.AddCounter("tributary_intake_unknown_frames_total",
                                         "Messages of a type that only a later release knows; they were skipped")) {
+  for (size_t i = 0; i < kNodeRateCount; ++i) {
+    throttles[i] = &metrics.AddCounter("tributary_intake_throttles_total",
+                                       "Times that reading from a node paused, because the node had exceeded "
+                                       "--intake-node-bytes-per-second, --intake-node-work-per-second or "
+                                       "--intake-node-generations-per-second",
+                                       {{"reason", std::string(NodeRateName(static_cast<NodeRate>(i)))}});
+  }
   for (size_t i = 0; i < kRefusalCount; ++i) {
     refusals[i] = &metrics.AddCounter("tributary_intake_refusals_total",
                                       "Connections and messages that the intake refused, by reason",

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/metrics.h"
+#include "intake/server/node_rate.h"
 #include "intake/wire/frame.h"
 
 namespace tributary::intake {
@@ -79,7 +80,9 @@ struct ServerMetrics {
   Counter& stale_batches;
   Counter& need_dictionary;
   Counter& stalls;
-  Counter& throttles;
+  std::array<Counter*, kNodeRateCount> throttles;
+  Counter& work;
+  Counter& yields;
   Counter& unknown_values;
   Counter& unknown_frames;
 };

@@ -24,9 +24,10 @@ struct ServerOptions {
   size_t symbol_raw_bytes_max = 512u << 20;     // of one table, after decompression
   int64_t linger_ms = 1'000;                    // after a Goodbye, until the connection is closed
   int64_t frame_timeout_ms = 60'000;            // from the first byte of a frame to its last byte
-  std::shared_ptr<Security> security;           // only for an Acceptor; null: plain TCP, and any peer is accepted
-  Limits* limits = nullptr;                     // for one loop; must outlive the objects on this loop; null: no limits
-  SymbolParts* symbol_parts = nullptr;          // must outlive all sessions; null: interrupted uploads start again
+  uint64_t turn_work = 32'768;          // decode_work.h: 5 ms; other connections of the loop then get their turn
+  std::shared_ptr<Security> security;   // only for an Acceptor; null: plain TCP, and any peer is accepted
+  Limits* limits = nullptr;             // for one loop; must outlive the objects on this loop; null: no limits
+  SymbolParts* symbol_parts = nullptr;  // must outlive all sessions; null: interrupted uploads start again
 };
 
 }  // namespace tributary::intake

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "intake/codec/decode_work.h"
 #include "intake/metadata/metadata_message.h"
 #include "intake/server/batch_receiver.h"
 #include "intake/server/peer_watch.h"
@@ -22,6 +23,10 @@ constexpr size_t kUnreadBytesMax = 8u << 20;
 }  // namespace
 
 // Open → lingering (Goodbye was sent, further input is discarded) → closed.
+//
+// A session takes turns with the other connections of its loop. A turn ends after `turn_work` units of work. The
+// received frames that are left, and the bytes that the kernel holds, wait for the next turn. A frame is never divided:
+// the largest one needs about 7 million units.
 struct ServerSession::Impl : BatchReceiver::Session {
   enum class State { kOpen, kLingering, kClosed };
 
@@ -35,8 +40,13 @@ struct ServerSession::Impl : BatchReceiver::Session {
   void Handle(Frame frame);
   void HandleSymbolChunk(const Frame& frame);
   void HandleMetadata(const Frame& frame);
-  void Unstall();
-  void Throttle(size_t bytes);
+  void Process(Frame frame);
+  void Charge(uint64_t work);
+  void BeginTurn();
+  void StopReading();
+  bool waiting() const { return stalled || throttled || yielded; }
+  void WaitForDebts();
+  void Pause(NodeRate rate, int64_t wait_ms);
   void Unthrottle();
   void CountMemory();
   void OnTick();
@@ -50,6 +60,7 @@ struct ServerSession::Impl : BatchReceiver::Session {
   bool open() const override { return state == State::kOpen; }
   void SendAck(uint64_t durable_sequence) override { Write(MessageType::kAck, EncodeAck(durable_sequence)); }
   void SendNeedDictionary(uint32_t generation) override;
+  void OnNewGeneration() override;
   void Stall(Frame frame) override;
   void Refuse(Refusal refusal, const Goodbye& goodbye) override;
 
@@ -69,7 +80,10 @@ struct ServerSession::Impl : BatchReceiver::Session {
   SymbolReceiver symbols;
 
   std::unique_ptr<Limits::Share> share;
-  bool throttled = false;  // the node is over its rate
+  bool throttled = false;  // the node is over one of its rates
+  bool yielded = false;    // this turn is over, and frames may be left
+  bool paused = false;     // the stream does not read
+  uint64_t turn_work = 0;
   PeerWatch watch;
   uint64_t received_bytes = 0;
   std::unique_ptr<Stream> stream;
@@ -90,10 +104,7 @@ ServerSession::Impl::Impl(AlarmSource& alarms, Arrival arrival, const ServerOpti
       watch(by, opts.frame_timeout_ms),
       stream(std::move(arrival.stream)),
       tick_timer(alarms.NewAlarm([this] { OnTick(); })),
-      pump_timer(alarms.NewAlarm([this] {
-        Unstall();
-        Pump();
-      })),
+      pump_timer(alarms.NewAlarm([this] { BeginTurn(); })),
       throttle_timer(alarms.NewAlarm([this] { Unthrottle(); })),
       linger_timer(alarms.NewAlarm([this] { Finish(why_closed); })),
       closed_timer(alarms.NewAlarm([this] { owner.OnClosed(hello.session, why_closed); })) {
@@ -128,6 +139,7 @@ void ServerSession::Impl::Start() {
   tick_timer->StartEvery(welcome.heartbeat_ms);
   received_bytes += rest.size();
   frames.Append(std::exchange(rest, {}));
+  WaitForDebts();
   Pump();
 }
 
@@ -137,23 +149,70 @@ void ServerSession::Impl::OnData(std::string_view bytes) {
   watch.Received();
   if (state != State::kOpen) return;
   frames.Append(bytes);
-  Throttle(bytes.size());
+  if (share != nullptr) Pause(NodeRate::kBytes, share->Take(NodeRate::kBytes, bytes.size()));
   Pump();
 }
 
-// Stops reading from a node over its rate for a while. The node keeps the data that it cannot send, so nothing is lost.
-void ServerSession::Impl::Throttle(size_t bytes) {
-  const int64_t wait_ms = share != nullptr ? share->Receive(bytes) : 0;
-  if (wait_ms <= 0 || throttled) return;
+// Stops reading from a node over one of its rates for a while, unless `wait_ms` is 0. The node keeps the data that it
+// cannot send, so nothing is lost.
+void ServerSession::Impl::Pause(NodeRate rate, int64_t wait_ms) {
+  if (wait_ms <= 0 || throttled || state != State::kOpen) return;
   throttled = true;
-  metrics.throttles.Add();
-  stream->PauseReading();
+  metrics.throttles[static_cast<size_t>(rate)]->Add();
+  if (uint64_t suppressed = 0; options.limits->MayLogThrottle(&suppressed)) {
+    LogWarning("intake node over its rate node={} rate={} wait_ms={} suppressed={}",
+               EscapeForDisplay(hello.session.node_id), NodeRateName(rate), wait_ms, suppressed);
+  }
+  StopReading();
   throttle_timer->StartOnce(static_cast<uint64_t>(wait_ms));
 }
 
+// Pauses while the node has used more of a rate than it had, on this connection or on another one, open or not.
+void ServerSession::Impl::WaitForDebts() {
+  if (share == nullptr) return;
+  for (NodeRate rate : {NodeRate::kBytes, NodeRate::kWork, NodeRate::kGenerations}) Pause(rate, share->Take(rate, 0));
+}
+
+void ServerSession::Impl::StopReading() {
+  paused = true;
+  stream->PauseReading();
+}
+
+// If a frame waits for the owner, the next turn begins at Resume.
 void ServerSession::Impl::Unthrottle() {
   throttled = false;
-  if (!stalled && state == State::kOpen) stream->ResumeReading();
+  WaitForDebts();  // other connections of the node may have used the same rate
+  if (!stalled && !throttled) BeginTurn();
+}
+
+void ServerSession::Impl::OnNewGeneration() {
+  if (share != nullptr) Pause(NodeRate::kGenerations, share->Take(NodeRate::kGenerations, 1));
+}
+
+void ServerSession::Impl::BeginTurn() {
+  turn_work = 0;
+  yielded = false;
+  if (state != State::kOpen) return;
+  if (stalled) Process(*std::exchange(stalled, std::nullopt));
+  Pump();
+}
+
+void ServerSession::Impl::Process(Frame frame) {
+  const size_t payload_bytes = frame.payload.size();
+  Handle(std::move(frame));
+  Charge(WorkOfPayload(payload_bytes) + batches.TakeWork());
+}
+
+// Counts the work of a frame, also of one that was refused: the node may connect again.
+void ServerSession::Impl::Charge(uint64_t work) {
+  metrics.work.Add(work);
+  turn_work += work;
+  if (share != nullptr) Pause(NodeRate::kWork, share->Take(NodeRate::kWork, work));
+  if (turn_work < options.turn_work || waiting() || state != State::kOpen) return;
+  yielded = true;
+  metrics.yields.Add();
+  StopReading();
+  pump_timer->StartOnce(0);
 }
 
 void ServerSession::Impl::CountMemory() {
@@ -165,14 +224,15 @@ void ServerSession::Impl::CountMemory() {
 }
 
 void ServerSession::Impl::Pump() {
-  while (state == State::kOpen && !stalled) {
+  while (state == State::kOpen && !waiting()) {
     Frame frame;
     absl::StatusOr<bool> got = frames.Next(&frame);
     if (!got.ok()) return Refuse(RefusalOf(frames.fault()), {.reason = Message(got.status())});
     if (!*got) break;
     watch.FrameDone();
-    Handle(std::move(frame));
+    Process(std::move(frame));
   }
+  if (state == State::kOpen && !waiting() && std::exchange(paused, false)) stream->ResumeReading();
   CountMemory();
 }
 
@@ -253,18 +313,11 @@ void ServerSession::Impl::SendNeedDictionary(uint32_t generation) {
 void ServerSession::Impl::Stall(Frame frame) {
   metrics.stalls.Add();
   stalled = std::move(frame);
-  stream->PauseReading();
-}
-
-void ServerSession::Impl::Unstall() {
-  if (!stalled || state != State::kOpen) return;
-  Frame frame = *std::exchange(stalled, std::nullopt);
-  Handle(std::move(frame));
-  if (!stalled && !throttled && state == State::kOpen) stream->ResumeReading();
+  StopReading();
 }
 
 void ServerSession::Impl::OnTick() {
-  const bool reading = !stalled && !throttled;
+  const bool reading = !waiting();
   switch (watch.Tick(stream->pending_bytes(), reading)) {
     case PeerWatch::Verdict::kFine:
       // We do not read, so we cannot answer. The heartbeat keeps the collector from taking us for dead.
@@ -312,6 +365,7 @@ void ServerSession::Impl::Close(const Goodbye& goodbye) {
   batches.DropHeld();
   symbols.Park();
   frames = FrameDecoder();
+  pump_timer->Stop();
   throttle_timer->Stop();
   if (share != nullptr) share->Hold(0);
   // To close at once with bytes unread would reset the connection, and the Goodbye would be lost.

@@ -27,8 +27,9 @@ class SessionOwner {
   };
   virtual absl::StatusOr<Known> OnHello(const Hello& hello) = 0;
 
-  // Returns true if OnBatch would accept a batch now. Called before a batch is decoded, because decoding is expensive.
-  // False has the same effect as ResourceExhausted from OnBatch.
+  // Returns true if OnBatch would accept a batch now. Called before a batch is decoded, because decoding is expensive,
+  // and before definitions that were sent ahead of their batch are decoded. False has the same effect as
+  // ResourceExhausted from OnBatch.
   virtual bool HasRoom(const SessionInfo&) { return true; }
 
   // Called for each decoded batch, in order and without duplicates. If the sequence is 0, `batch` has only definitions.
