@@ -30,6 +30,11 @@ Loop::Loop() {
   TRIBUTARY_CHECK(uv_async_init(&loop_, &wake_, [](uv_async_t* wake) { static_cast<Loop*>(wake->data)->Drain(); }) ==
                   0);
   wake_.data = this;
+  // Runs after the timers, and before the loop computes how long it may sleep. Otherwise the loop would sleep as long
+  // as the timers' callbacks took, although another timer is due.
+  TRIBUTARY_CHECK(uv_prepare_init(&loop_, &update_time_) == 0);
+  TRIBUTARY_CHECK(uv_prepare_start(&update_time_, [](uv_prepare_t* handle) { uv_update_time(handle->loop); }) == 0);
+  uv_unref(AsHandle(&update_time_));
 }
 
 Loop::~Loop() {
@@ -41,6 +46,7 @@ Loop::~Loop() {
   }
   dropped.clear();
   uv_close(AsHandle(&wake_), nullptr);
+  uv_close(AsHandle(&update_time_), nullptr);
   uv_run(&loop_, UV_RUN_DEFAULT);
   TRIBUTARY_CHECK(uv_loop_close(&loop_) == 0);
 }

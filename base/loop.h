@@ -39,6 +39,7 @@ class Loop final : public AlarmSource {
 
   uv_loop_t loop_;
   uv_async_t wake_;
+  uv_prepare_t update_time_;  // a timer that was started in a timer's callback may be due
   std::mutex mutex_;
   std::vector<std::function<void()>> tasks_;  // guarded by mutex_
   bool stop_ = false;                         // guarded by mutex_

@@ -71,6 +71,23 @@ TEST(Loop, TimersThatStartThemselvesAgainDoNotDelayTasks) {
   EXPECT_LE(turns_at_task, 4);
 }
 
+TEST(Loop, DoesNotSleepWhileATimerThatStartedItselfAgainIsDue) {
+  constexpr uint64_t kWorkNs = 20'000'000;
+  constexpr int kTurns = 20;
+  Loop loop;
+  ASSERT_EQ(uv_loop_configure(loop.raw(), UV_METRICS_IDLE_TIME), 0);
+  int turns = 0;
+  std::unique_ptr<Timer> timer = std::make_unique<Timer>(loop, [&] {
+    const uint64_t until = uv_hrtime() + kWorkNs;
+    while (uv_hrtime() < until) continue;
+    if (++turns == kTurns) return loop.Stop();
+    timer->StartOnce(0);
+  });
+  timer->StartOnce(0);
+  loop.Run();
+  EXPECT_LT(uv_metrics_idle_time(loop.raw()), kTurns * kWorkNs / 2);
+}
+
 TEST(Loop, DropsTasksAfterTheStoppingTask) {
   auto kept = std::make_shared<int>(0);
   {

@@ -119,6 +119,23 @@ TEST_F(FairnessTest, NodeWaitsWhenItsWorkIsOverTheRate) {
   server_.reset();
 }
 
+// Two of six received frames use up the node's work, whichever connections they came from.
+TEST_F(FairnessTest, AllConnectionsOfANodeWaitForItsDebt) {
+  FakeClock clock;
+  Limits limits({.node_work_per_second = 100'000}, clock);
+  server_options_.limits = &limits;
+  Listen();
+  auto first = Connect(HelloFrame("hostile"));
+  auto second = Connect(HelloFrame("hostile"));
+  RunUntil([&] { return first->welcome() && second->welcome(); }, "both connected");
+  first->Write(Hostile(3, kNodesMax));
+  second->Write(Hostile(3, kNodesMax));
+  RunUntil([&] { return Throttled("work") == 2; }, "both paused");
+  EXPECT_LE(handled(), 2u);
+  EXPECT_LT(Count("tributary_intake_work_total"), 3u * kNodesMax);
+  server_.reset();
+}
+
 TEST_F(FairnessTest, NodeWaitsWhenItBeginsTooManyGenerations) {
   FakeClock clock;
   Limits limits({.node_generations_per_second = 1}, clock);

@@ -150,6 +150,7 @@ void ServerSession::Impl::OnData(std::string_view bytes) {
   if (state != State::kOpen) return;
   frames.Append(bytes);
   if (share != nullptr) Pause(NodeRate::kBytes, share->Take(NodeRate::kBytes, bytes.size()));
+  WaitForDebts();
   Pump();
 }
 
@@ -178,11 +179,10 @@ void ServerSession::Impl::StopReading() {
   stream->PauseReading();
 }
 
-// If a frame waits for the owner, the next turn begins at Resume.
+// A frame that waits for the owner is tried again, because Resume may have come meanwhile.
 void ServerSession::Impl::Unthrottle() {
   throttled = false;
-  WaitForDebts();  // other connections of the node may have used the same rate
-  if (!stalled && !throttled) BeginTurn();
+  BeginTurn();
 }
 
 void ServerSession::Impl::OnNewGeneration() {
@@ -193,6 +193,8 @@ void ServerSession::Impl::BeginTurn() {
   turn_work = 0;
   yielded = false;
   if (state != State::kOpen) return;
+  WaitForDebts();         // other connections of the node may have used the same rate
+  if (throttled) return;  // the next turn begins at Unthrottle
   if (stalled) Process(*std::exchange(stalled, std::nullopt));
   Pump();
 }

@@ -453,7 +453,10 @@ absl::StatusOr<CommittedScan> SqliteShardReader::ScanCommitted(const Cursor& cur
                                                                const CommittedVisitor& visit) {
   CommittedScan scan{.next = cursor};
   if (database_ == nullptr) return scan;
-  scan.newest = database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'sample_chunk'").value_or(0);
+  const absl::StatusOr<int64_t> newest =
+      database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'sample_chunk'");
+  if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
+  scan.newest = newest.value_or(0);
   // The cursor is from before the file was replaced by an empty one: start over.
   if (cursor.chunk + (cursor.rows > 0 ? 1 : 0) > scan.newest) scan.next = {};
   ASSIGN_OR_RETURN(Statement statement,
