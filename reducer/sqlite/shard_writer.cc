@@ -44,8 +44,6 @@ absl::Status SqliteShardWriter::Prepare() {
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, options_.maintenance));
   ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
                                                     "raw_bytes, columns, samples_end) VALUES (?, ?, ?, ?, ?, ?, ?)"));
-  ASSIGN_OR_RETURN(const int64_t samples_end, database_->QueryInt(kSamplesEnd));
-  samples_end_ = static_cast<uint64_t>(samples_end);
   ASSIGN_OR_RETURN(put_sums_, database_->Prepare(kInsertMinuteSum));
   ASSIGN_OR_RETURN(put_trie_, database_->Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns) VALUES (?, ?, ?)"));
   ASSIGN_OR_RETURN(find_trie_,
@@ -57,7 +55,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
   if (group.empty()) return std::vector<Outcome>();
   const MonotonicNs start = clock_.Monotonic();
   tally_ = {};
-  const uint64_t samples_end = samples_end_;
+  const std::optional<uint64_t> samples_end = samples_end_;
   absl::StatusOr<std::vector<Outcome>> outcomes = TryCommit(group);
   if (outcomes.ok()) {
     sessions_->Settle();
@@ -361,6 +359,10 @@ absl::StatusOr<uint32_t> SqliteShardWriter::MapNode(Session& session, NodeRef re
 }
 
 absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<const Typed> samples) {
+  if (!samples_end_) {
+    ASSIGN_OR_RETURN(const int64_t stored, database_->QueryInt(kSamplesEnd));
+    samples_end_ = static_cast<uint64_t>(stored);
+  }
   std::vector<StoredSample> chunk;
   for (size_t i = 0; i < samples.size();) {
     const TypeNo type = samples[i].type;
@@ -369,10 +371,10 @@ absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<co
     for (; i < samples.size() && samples[i].type == type && MinuteOf(UnixNs{samples[i].sample.time_ns}) == minute;
          ++i) {
       chunk.push_back(samples[i].sample);
-      samples_end_ += samples[i].sample.count;
+      *samples_end_ += samples[i].sample.count;
     }
     const PackedColumns packed = PackColumns(EncodeSamples(chunk));
-    put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes, samples_end_);
+    put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes, *samples_end_);
     RETURN_IF_ERROR(put_samples_.Run());
     if (minute < maintenance_->closed_before()) {
       SumTable sums(types_->AggregationOf(type));

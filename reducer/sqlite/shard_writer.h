@@ -2,6 +2,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -81,7 +82,8 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<SessionTable> sessions_;
   std::unique_ptr<Maintenance> maintenance_;
   Statement put_samples_, put_sums_, put_trie_, find_trie_;
-  uint64_t samples_end_ = 0;  // of the last chunk
+  // Of the last chunk. Read by the first commit, so that damage of the last chunk does not prevent a start.
+  std::optional<uint64_t> samples_end_;
   std::list<DayTrie> tries_;  // most recently used first
   CommitTally tally_;
   LogLimit refused_types_{kNsPerMinute};
