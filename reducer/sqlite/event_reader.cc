@@ -66,10 +66,10 @@ absl::Status EventReader::Scan(TimeRange range, const EventVisitor& visit) {
 }
 
 absl::StatusOr<int64_t> EventReader::ScanCommitted(int64_t cursor, size_t events_max, const EventVisitor& visit) {
-  absl::StatusOr<int64_t> newest = database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'event_chunk'");
-  if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
+  ASSIGN_OR_RETURN(const int64_t newest,
+                   database_->QueryInt("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'event_chunk'"));
   // The cursor is from before the file was replaced by an empty one: start over.
-  if (cursor > newest.value_or(0)) cursor = 0;
+  if (cursor > newest) cursor = 0;
   ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT id, machine, raw_bytes, columns FROM event_chunk "
                                                            "WHERE id > ? ORDER BY id"));
   statement.Bind(cursor);

@@ -453,10 +453,8 @@ absl::StatusOr<CommittedScan> SqliteShardReader::ScanCommitted(const Cursor& cur
                                                                const CommittedVisitor& visit) {
   CommittedScan scan{.next = cursor};
   if (database_ == nullptr) return scan;
-  const absl::StatusOr<int64_t> newest =
-      database_->QueryInt("SELECT seq FROM sqlite_sequence WHERE name = 'sample_chunk'");
-  if (!newest.ok() && !absl::IsNotFound(newest.status())) return newest.status();
-  scan.newest = newest.value_or(0);
+  ASSIGN_OR_RETURN(scan.newest, database_->QueryInt(
+                                    "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sample_chunk'"));
   // The cursor is from before the file was replaced by an empty one: start over.
   if (cursor.chunk + (cursor.rows > 0 ? 1 : 0) > scan.newest) scan.next = {};
   ASSIGN_OR_RETURN(Statement statement,
