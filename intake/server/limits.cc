@@ -45,17 +45,21 @@ void Limits::Share::Hold(size_t bytes) {
 int64_t Limits::Share::Take(NodeRate rate, uint64_t amount) {
   auto it = limits_.nodes_.find(node_id_);
   if (it == limits_.nodes_.end()) return 0;
-  return it->second.rates[static_cast<size_t>(rate)].Take(static_cast<int64_t>(amount), limits_.clock_.Monotonic());
+  TokenBucket& bucket = it->second.rates[static_cast<size_t>(rate)];
+  bucket.Refill(limits_.clock_.Monotonic());
+  bucket.Spend(static_cast<int64_t>(amount));
+  return bucket.wait_ms();
 }
 
 absl::StatusOr<std::unique_ptr<Limits::Share>> Limits::Join(const std::string& node_id, std::function<void()> evict) {
   if (!node_id.empty()) {
     const MonotonicNs now = clock_.Monotonic();
-    auto [it, added] =
-        nodes_.try_emplace(node_id, Node{.connections = 0,
-                                         .rates = {TokenBucket(options_.node_bytes_per_second, now),
-                                                   TokenBucket(options_.node_work_per_second, now),
-                                                   TokenBucket(options_.node_generations_per_second, now)}});
+    // A burst of two seconds.
+    const auto bucket = [now](int64_t per_second) { return TokenBucket(per_second, 2 * per_second, now); };
+    auto [it, added] = nodes_.try_emplace(
+        node_id, Node{.connections = 0,
+                      .rates = {bucket(options_.node_bytes_per_second), bucket(options_.node_work_per_second),
+                                bucket(options_.node_generations_per_second)}});
     Node& node = it->second;
     if (node.connections >= options_.node_connections_max) {
       return Error(absl::StatusCode::kResourceExhausted,
@@ -79,7 +83,10 @@ void Limits::ForgetIdleNodes() {
     idle_nodes_ -= absl::erase_if(nodes_, [&](auto& entry) {
       Node& node = entry.second;
       if (node.connections > 0) return false;
-      return all || std::all_of(node.rates.begin(), node.rates.end(), [&](TokenBucket& b) { return b.IsFull(now); });
+      return all || std::all_of(node.rates.begin(), node.rates.end(), [&](TokenBucket& bucket) {
+               bucket.Refill(now);
+               return bucket.is_full();
+             });
     });
   };
   forget(false);

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/token_bucket.h"
 #include "intake/server/node_rate.h"
-#include "intake/server/token_bucket.h"
 
 namespace tributary::intake {
 

@@ -78,6 +78,16 @@ TEST(Limits, NodeWaitsWhenOverItsRate) {
   EXPECT_EQ(unnamed->Take(NodeRate::kBytes, 1 << 30), 0);
 }
 
+TEST(Limits, ALongWaitPaysALargeDebt) {
+  FakeClock clock;
+  Limits limits({.node_work_per_second = 10}, clock);
+  Share share = *limits.Join("a", [] {});
+  const int64_t wait_ms = share->Take(NodeRate::kWork, 10'020);
+  EXPECT_EQ(wait_ms, 1'000'001);
+  clock.Advance(wait_ms * kNsPerMs);
+  EXPECT_EQ(share->Take(NodeRate::kWork, 0), 0);
+}
+
 TEST(Limits, NodeKeepsItsDebtsWhenItReconnects) {
   FakeClock clock;
   Limits limits({.node_work_per_second = 1000, .node_generations_per_second = 2}, clock);

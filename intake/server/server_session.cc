@@ -149,7 +149,7 @@ void ServerSession::Impl::OnData(std::string_view bytes) {
   watch.Received();
   if (state != State::kOpen) return;
   frames.Append(bytes);
-  if (share != nullptr) Pause(NodeRate::kBytes, share->Take(NodeRate::kBytes, bytes.size()));
+  if (share != nullptr) share->Take(NodeRate::kBytes, bytes.size());
   WaitForDebts();
   Pump();
 }

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/token_bucket.h"
 #include "kernel-collector/unwind/page_rows.h"
 #include "kernel-collector/unwind/retire_queue.h"
 #include "kernel-collector/unwind/row_pool.h"
 #include "kernel-collector/unwind/rule_dictionary.h"
 #include "kernel-collector/unwind/table_registry.h"
-#include "kernel-collector/unwind/token_bucket.h"
 #include "kernel-collector/unwind/unwind_metrics.h"
 
 namespace tributary {
