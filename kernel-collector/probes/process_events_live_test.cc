@@ -95,6 +95,28 @@ class ProcessEvents : public testing::TestWithParam<Copies> {
     std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
     return events;
   }
+  // As RunChild, for children whose final record the test needs. Some kernels (seen with 6.18) do not report the
+  // release of about one process in a thousand. Then there is no final record, and another child runs. `meanwhile` is
+  // called before the parent waits.
+  Ended RunReleased(const std::function<void()>& work, const std::function<void(pid_t)>& meanwhile = [](pid_t) {}) {
+    constexpr int kTries = 3;
+    for (int tries = 1;; ++tries) {
+      const pid_t pid = Fork(work);
+      meanwhile(pid);
+      const Ended ended = WaitFor(pid);
+      if (IsReleased(ended.pid) || tries == kTries) return ended;
+    }
+  }
+  // Waits for the final record of a child that its parent has waited for.
+  bool IsReleased(pid_t pid) {
+    const MonotonicNs start = Clock::Real().Monotonic();
+    while (Count(pid, TRIB_EVENT_FINAL) == 0) {
+      if (Clock::Real().Monotonic().value - start.value > 10 * kNsPerSecond) return false;
+      usleep(5'000);
+      Drain();
+    }
+    return true;
+  }
   int64_t Count(pid_t pid, uint32_t kind) {
     return std::count_if(events_[pid].begin(), events_[pid].end(), [&](const auto& e) { return e.kind == kind; });
   }
@@ -124,7 +146,7 @@ class ProcessEvents : public testing::TestWithParam<Copies> {
 const std::vector<uint32_t> kLife = {TRIB_EVENT_START, TRIB_EVENT_EXIT, TRIB_EVENT_FINAL};
 
 TEST_P(ProcessEvents, LifeOfAProcess) {
-  const Ended ended = RunChild([] {
+  const Ended ended = RunReleased([] {
     Burn(30 * kNsPerMs);
     _exit(7);
   });
@@ -141,7 +163,7 @@ TEST_P(ProcessEvents, LifeOfAProcess) {
 }
 
 TEST_P(ProcessEvents, ExecChangesTheName) {
-  const Ended ended = RunChild([] { execl("/bin/true", "true", nullptr); });
+  const Ended ended = RunReleased([] { execl("/bin/true", "true", nullptr); });
   const auto events = EventsOf(ended.pid);
   ASSERT_EQ(Kinds(events),
             (std::vector<uint32_t>{TRIB_EVENT_START, TRIB_EVENT_EXEC, TRIB_EVENT_EXIT, TRIB_EVENT_FINAL}));
@@ -152,7 +174,7 @@ TEST_P(ProcessEvents, ExecChangesTheName) {
 
 TEST_P(ProcessEvents, SignalsAndCoreDumps) {
   for (const int signal : {SIGKILL, SIGSEGV, SIGTERM}) {
-    const Ended ended = RunChild([signal] {
+    const Ended ended = RunReleased([signal] {
       const rlimit no_core = {};
       setrlimit(RLIMIT_CORE, &no_core);
       raise(signal);
@@ -168,7 +190,7 @@ TEST_P(ProcessEvents, SignalsAndCoreDumps) {
 
 TEST_P(ProcessEvents, ManyThreadsThatEndTogetherAreOneExit) {
   for (int round = 0; round < 20; ++round) {
-    const Ended ended = RunChild([] {
+    const Ended ended = RunReleased([] {
       std::atomic<int> ready = 0;
       std::vector<std::thread> threads;
       for (int i = 0; i < 64; ++i) {
@@ -187,7 +209,7 @@ TEST_P(ProcessEvents, ManyThreadsThatEndTogetherAreOneExit) {
 }
 
 TEST_P(ProcessEvents, ThreadsThatOutliveTheLeader) {
-  const Ended ended = RunChild([] {
+  const Ended ended = RunReleased([] {
     std::thread([] {
       usleep(20'000);
       Burn(5 * kNsPerMs);
@@ -201,7 +223,7 @@ TEST_P(ProcessEvents, ThreadsThatOutliveTheLeader) {
 }
 
 TEST_P(ProcessEvents, AThreadThatCallsExecTakesTheLeadersPlace) {
-  const Ended ended = RunChild([] {
+  const Ended ended = RunReleased([] {
     std::thread([] { execl("/bin/true", "true", nullptr); }).detach();
     while (true) pause();
   });
@@ -213,20 +235,21 @@ TEST_P(ProcessEvents, AThreadThatCallsExecTakesTheLeadersPlace) {
 }
 
 TEST_P(ProcessEvents, AZombieHasNoFinalRecordUntilItsParentWaits) {
-  const pid_t pid = Fork([] { _exit(1); });
-  Until([&] {
-    Drain();
-    return Count(pid, TRIB_EVENT_EXIT) > 0;
-  });
-  usleep(50'000);
-  Drain();
-  EXPECT_EQ(Count(pid, TRIB_EVENT_FINAL), 0);
-  const Ended ended = WaitFor(pid);
-  ExpectEnd(EventsOf(pid), ended);
+  const Ended ended = RunReleased([] { _exit(1); },
+                                  [this](pid_t pid) {
+                                    Until([&] {
+                                      Drain();
+                                      return Count(pid, TRIB_EVENT_EXIT) > 0;
+                                    });
+                                    usleep(50'000);
+                                    Drain();
+                                    EXPECT_EQ(Count(pid, TRIB_EVENT_FINAL), 0);
+                                  });
+  ExpectEnd(EventsOf(ended.pid), ended);
 }
 
 TEST_P(ProcessEvents, EffectiveUser) {
-  const Ended ended = RunChild([] {
+  const Ended ended = RunReleased([] {
     if (setresuid(-1, 12'345, -1) == 0) _exit(0);
     _exit(1);
   });
@@ -322,7 +345,8 @@ TEST_P(ProcessEvents, ListsWhatRuns) {
   EXPECT_FALSE(running.contains(zombie));
   EXPECT_EQ(running[pid].kind, static_cast<uint32_t>(TRIB_EVENT_RUNNING));
   EXPECT_EQ(running[pid].parent, static_cast<uint32_t>(getpid()));
-  EXPECT_EQ(running[pid].start_time_ns, EventsOf(pid)[0].start_time_ns);
+  ASSERT_EQ(Count(pid, TRIB_EVENT_START), 1);
+  EXPECT_EQ(running[pid].start_time_ns, events_[pid].front().start_time_ns);
 }
 
 // A cgroup with a memory limit, in whichever hierarchy has the memory controller.
@@ -358,7 +382,7 @@ class LimitedCgroup {
 
 TEST_P(ProcessEvents, ProcessesThatTheOomKillerChose) {
   const LimitedCgroup cgroup;
-  const Ended ended = RunChild([&cgroup] {
+  const Ended ended = RunReleased([&cgroup] {
     if (!cgroup.Enter()) _exit(99);
     const size_t bytes = 256u << 20;
     auto* memory = static_cast<char*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

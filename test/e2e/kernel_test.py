@@ -173,6 +173,12 @@ def leaf_count(graph, name):
     return sum(graph.self_count[node] for node in range(len(graph)) if graph.kind[node] == KERNEL and graph.name_of(node) == name)
 
 
+def nameless(graph):
+    """Returns the kernel frames for which the reducer has no name yet: it shows the executable and the address."""
+    names = {graph.name_of(node) for node in range(len(graph)) if graph.kind[node] == KERNEL}
+    return {name for name in names if name.startswith("[") and "+0x" in name}
+
+
 def as_kallsyms_names_them():
     with lib.directory() as d, lib.programs() as started, Burner("early") as early:
         reducer = lib.Reducer(d)
@@ -195,12 +201,16 @@ def as_kallsyms_names_them():
             later.burn()
             later.unload()
         load_the_kernel(6)
+        end = lib.now_ms()
 
         def graph(**more):
-            return reducer.flamegraph("{}", start, lib.now_ms() + 1000, max_nodes=1_000_000, **more)
+            return reducer.flamegraph("{}", start, end, max_nodes=1_000_000, **more)
 
+        # The reducer asks for the name of generated code when the first sample of it has arrived. So wait for a later
+        # sample, then for the names of all samples.
+        lib.wait_for("a later sample", lambda: len(reducer.flamegraph("{}", end, lib.now_ms() + 1000)) > 1, 60, 0.5)
         symbols = [burner.symbol for burner in (early, late, later)]
-        lib.wait_for("names", lambda: all(leaf_count(graph(), symbol) for symbol in symbols), 30, 0.5)
+        lib.wait_for("names", lambda: all(leaf_count(graph(), symbol) for symbol in symbols) and not nameless(graph()), 60, 0.5)
         lib.check(collector.stop() == 0, "the collector's exit code")
         named, addresses = graph(), graph(frames="address")
         lib.check(named.answer["truncated_nodes"] == addresses.answer["truncated_nodes"] == 0, "the graph was cut")
