@@ -24,6 +24,16 @@ std::string EscapeLabel(std::string_view value) {
   return out;
 }
 
+std::string SeriesName(std::string_view family, const Metrics::Labels& labels) {
+  std::string out(family);
+  if (labels.empty()) return out;
+  out += '{';
+  for (size_t i = 0; i < labels.size(); ++i) {
+    out += fmt::format("{}{}=\"{}\"", i ? "," : "", labels[i].first, EscapeLabel(labels[i].second));
+  }
+  return out += '}';
+}
+
 // Returns the number in the text format, which has its own words for NaN and infinities.
 std::string NumberText(double value) {
   if (std::isnan(value)) return "NaN";
@@ -79,6 +89,12 @@ void Metrics::AddCallback(std::string_view name, std::string_view help, bool is_
   FindOrAdd(name, help, is_counter).series.push_back(Series{.labels = std::move(labels), .read = std::move(read)});
 }
 
+void Metrics::AddTable(std::string_view name, std::string_view help, bool is_counter,
+                       std::function<std::vector<Row>()> read) {
+  std::lock_guard lock(mutex_);
+  FindOrAdd(name, help, is_counter).read_rows = std::move(read);
+}
+
 std::string Metrics::PrometheusText() const {
   std::lock_guard lock(mutex_);
   std::string out;
@@ -86,14 +102,7 @@ std::string Metrics::PrometheusText() const {
     out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", family.name, family.help, family.name,
                        family.is_counter ? "counter" : "gauge");
     for (const Series& series : family.series) {
-      out += family.name;
-      if (!series.labels.empty()) {
-        out += '{';
-        for (size_t i = 0; i < series.labels.size(); ++i) {
-          out += fmt::format("{}{}=\"{}\"", i ? "," : "", series.labels[i].first, EscapeLabel(series.labels[i].second));
-        }
-        out += '}';
-      }
+      out += SeriesName(family.name, series.labels);
       if (series.is_duration) {
         out += fmt::format(" {}\n", static_cast<double>(series.counter->value()) / kNsPerSecond);
       } else if (series.counter) {
@@ -103,6 +112,10 @@ std::string Metrics::PrometheusText() const {
       } else {
         out += fmt::format(" {}\n", NumberText(series.read()));
       }
+    }
+    if (!family.read_rows) continue;
+    for (const Row& row : family.read_rows()) {
+      out += fmt::format("{} {}\n", SeriesName(family.name, row.labels), NumberText(row.value));
     }
   }
   return out;

@@ -33,10 +33,10 @@ class Gauge {
 };
 
 // All metrics of a process. Most names are `tributary_<component>_<noun>_<unit>[_total]`. The values of labels are
-// constants of this program, never text from input. main creates one Metrics object, which outlives all objects that
-// register metrics with it. Register metrics at start, because registration locks a mutex. Returned references are
-// valid as long as the Metrics object. Registering the same counter or gauge (name and labels) twice returns the same
-// metric. A callback may be registered only once.
+// constants of this program, never text from input (but see AddTable). main creates one Metrics object, which outlives
+// all objects that register metrics with it. Register metrics at start, because registration locks a mutex. Returned
+// references are valid as long as the Metrics object. Registering the same counter or gauge (name and labels) twice
+// returns the same metric. A callback may be registered only once.
 class Metrics {
  public:
   using Labels = std::vector<std::pair<std::string, std::string>>;
@@ -49,6 +49,14 @@ class Metrics {
   // So `read` must be thread-safe, and must be callable as long as PrometheusText may be called.
   void AddCallback(std::string_view name, std::string_view help, bool is_counter, Labels labels,
                    std::function<double()> read);
+
+  // Adds a metric whose series are known only when it is read, for example one for each node. `read` is called as for
+  // AddCallback. It must limit the number of rows. Values of labels may be text from input if they are valid UTF-8.
+  struct Row {
+    Labels labels;
+    double value = 0;
+  };
+  void AddTable(std::string_view name, std::string_view help, bool is_counter, std::function<std::vector<Row>()> read);
 
   // Returns all metrics in the Prometheus text format 0.0.4, in the order in which their names were first registered.
   std::string PrometheusText() const;
@@ -65,6 +73,7 @@ class Metrics {
     std::string name, help;
     bool is_counter = false;
     std::vector<Series> series;
+    std::function<std::vector<Row>()> read_rows;  // further series; may be empty
   };
   Family& FindOrAdd(std::string_view name, std::string_view help, bool is_counter);
   Counter& FindOrAddCounter(std::string_view name, std::string_view help, Labels labels, bool is_duration);

@@ -42,6 +42,10 @@ struct StatusAnswer {
     bool connected = false;
     uint64_t entities = 0, last_update_ms = 0;  // last_update_ms 0: none since the reducer started
   };
+  struct Refusal {
+    std::string node, reason;
+    uint64_t amount = 0;
+  };
   std::string version;
   uint64_t uptime_s = 0;
   Totals total;
@@ -50,6 +54,7 @@ struct StatusAnswer {
   Counts stack_health;
   std::vector<Node> nodes;
   std::vector<Cluster> clusters;
+  std::vector<Refusal> refusals;  // an older reducer sends none
   double reducer_cpu_seconds = 0;
   uint64_t reducer_rss_bytes = 0, reducer_disk_bytes = 0, shards = 0, symbol_tables = 0;
 };

@@ -27,6 +27,7 @@ constexpr std::string_view kStatusJson = R"json({
              "sample_rate_hz": 19, "connected": true, "last_seen": 1763710060000, "captured": 1140, "idle": 20,
              "stored": 1100, "lost": {"ring_full": 30, "stack_error": 5}, "in_flight": 5, "wire_bytes": 5500,
              "stack_health": {"complete": 1000, "unknown": 100}}],
+  "refusals": [{"node": "abc", "reason": "trie_quota", "amount": 1200}],
   "reducer": {"cpu_seconds": 0.5, "rss_bytes": 52428800, "disk_bytes": 1048576, "shards": 1, "symbol_tables": 12}})json";
 
 constexpr std::string_view kStackHealthJson = R"json({"samples": 1000, "ns": 52000000000,

@@ -125,6 +125,12 @@ absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
                             .totals = GetTotals(node),
                             .stack_health = GetCounts(node, "stack_health")});
   }));
+  if (!root.at_key("refusals").error()) {  // an older reducer does not send refusals
+    RETURN_IF_ERROR(ForEachObject(root, "refusals", [&](const object& refusal) {
+      status.refusals.push_back(
+          {GetString(refusal, "node"), GetString(refusal, "reason"), GetNumber(refusal, "amount")});
+    }));
+  }
   if (!root.at_key("clusters").error()) {  // an older reducer does not send clusters
     RETURN_IF_ERROR(ForEachObject(root, "clusters", [&](const object& cluster) {
       status.clusters.push_back({.id = GetString(cluster, "id"),

@@ -60,6 +60,9 @@ TEST(JsonReader, ReadsStatus) {
   EXPECT_TRUE(status->nodes[0].connected);
   EXPECT_EQ(status->nodes[0].totals.lost, (Counts{{"ring_full", 30}, {"stack_error", 5}}));
   EXPECT_EQ(status->symbol_tables, 12u);
+  ASSERT_EQ(status->refusals.size(), 1u);
+  EXPECT_EQ(status->refusals[0].reason, "trie_quota");
+  EXPECT_EQ(status->refusals[0].amount, 1200u);
   EXPECT_FALSE(ParseStatus("{}").ok());
 }
 

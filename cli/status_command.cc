@@ -111,6 +111,22 @@ std::string ClustersText(const std::vector<StatusAnswer::Cluster>& clusters) {
   return '\n' + WriteTable({"CLUSTER", "STATE", "ENTITIES", "LAST UPDATE"}, {false, false, true, false}, rows);
 }
 
+// What the reducer refused, by node.
+std::string RefusalsText(const StatusAnswer& status) {
+  if (status.refusals.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const StatusAnswer::Refusal& refusal : status.refusals) {
+    std::string_view name = refusal.node;
+    for (const StatusAnswer::Node& node : status.nodes) {
+      if (node.id == refusal.node && !node.host.empty()) name = node.host;
+    }
+    rows.push_back({CutToWidth(EscapeForDisplay(name), kNameLettersMax), EscapeForDisplay(refusal.reason),
+                    FormatCount(refusal.amount)});
+  }
+  return "\nrefused since the reducer started (docs/limits.md explains the reasons)\n" +
+         WriteTable({"NODE", "REASON", "AMOUNT"}, {false, false, true}, rows);
+}
+
 // Joins two objects: the second becomes member `key` of the first.
 std::string WithMember(std::string json, std::string_view key, std::string_view member) {
   const size_t end = json.find_last_of('}');
@@ -138,6 +154,7 @@ std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHe
   out += TypesText(status.types);
   out += EventsText(status.process_events);
   out += ClustersText(status.clusters);
+  out += RefusalsText(status);
   out += fmt::format("\nstacks: {}\n", HealthText(status.stack_health));
   if (status.nodes.size() > 1) {
     for (const StatusAnswer::Node& node : status.nodes) {

@@ -69,7 +69,12 @@ absl::Status ListenStatus(const absl::Status& status, std::string_view flag) {
 }  // namespace
 
 Pipeline::Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& metrics)
-    : options_(options), clock_(clock), metrics_(metrics), symbol_notices_(clock), source_files_(options.source_dirs) {}
+    : options_(options),
+      clock_(clock),
+      metrics_(metrics),
+      refusals_(clock, metrics),
+      symbol_notices_(clock),
+      source_files_(options.source_dirs) {}
 
 absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Start(const ReducerOptions& options, const Clock& clock,
                                                           Metrics& metrics) {
@@ -114,6 +119,7 @@ absl::Status Pipeline::OpenStores() {
   options.sum_age_ns = options_.sum_age_ns;
   options.event_age_ns = options_.event_age_ns;
   options.bytes_max = options_.store_bytes_max;
+  options.refusals = &refusals_;
   absl::StatusOr<Stores> stores = tributary::OpenStores(options_.store, options, clock_, metrics_);
   RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(stores.status()), StoreFlag()));
   store_ = std::move(stores->samples);
@@ -224,6 +230,7 @@ intake::ServerOptions Pipeline::IntakeOptions() {
   intake::ServerOptions options;
   options.limits = limits_.back().get();
   options.symbol_parts = symbol_parts_.get();
+  options.refusals = &refusals_;
   return options;
 }
 
@@ -313,11 +320,12 @@ absl::Status Pipeline::StartWeb() {
   WebServer::Options web;
   web.upload_bytes_max = options_.symbol_file_bytes_max;
   web.temporary_directory = options_.data_dir;
-  ASSIGN_OR_RETURN(web_, WebServer::StartOn(std::move(http_listening_), std::move(web),
-                                            WebContext{*engine_, *this, *symbols_,
-                                                       options_.symbol_uploads ? symbol_importer_.get() : nullptr,
-                                                       symbol_notices_, source_files_, source_fetcher_.get(), *store_,
-                                                       metrics_, clock_, metadata_.get(), rollouts_.get()}));
+  ASSIGN_OR_RETURN(
+      web_, WebServer::StartOn(
+                std::move(http_listening_), std::move(web),
+                WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
+                           symbol_notices_, source_files_, source_fetcher_.get(), *store_, metrics_, clock_,
+                           metadata_.get(), rollouts_.get(), &refusals_}));
   return absl::OkStatus();
 }
 

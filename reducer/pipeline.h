@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/refusals.h"
 #include "intake/server/acceptor.h"
 #include "intake/server/server_options.h"
 #include "reducer/export/exporter.h"
@@ -90,6 +91,7 @@ class Pipeline : private StatusSource {
   const ReducerOptions options_;
   const Clock& clock_;
   Metrics& metrics_;
+  Refusals refusals_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<SymbolStore> symbols_;
   SymbolNotices symbol_notices_;

@@ -139,10 +139,13 @@ TEST_F(FairnessTest, AllConnectionsOfANodeWaitForItsDebt) {
 TEST_F(FairnessTest, NodeWaitsWhenItBeginsTooManyGenerations) {
   FakeClock clock;
   Limits limits({.node_generations_per_second = 1}, clock);
+  Refusals refusals(clock, metrics_);
   server_options_.limits = &limits;
+  server_options_.refusals = &refusals;
   Listen();
   auto hostile = Connect(HelloFrame("hostile") + Hostile(50, 0));
   RunUntil([&] { return Throttled("generations") == 1; }, "paused");
+  EXPECT_EQ(refusals.Of("hostile")["generations_per_second"], 1u);
   EXPECT_EQ(handled(), 2u) << "the generations of two seconds at once";
   ExpectOtherNodeIsServed();
   EXPECT_EQ(handled(), 2u);

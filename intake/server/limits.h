@@ -84,8 +84,6 @@ class Limits {
   // were suppressed since the last one. The number of these messages is limited, because peers that reconnect at once
   // could fill the log.
   bool MayLog(uint64_t* suppressed) { return log_limit_.Allow(clock_.Monotonic(), suppressed); }
-  // The same for nodes that are over a rate: their sessions continue, and are less urgent.
-  bool MayLogThrottle(uint64_t* suppressed) { return throttle_log_limit_.Allow(clock_.Monotonic(), suppressed); }
 
  private:
   void EvictOne();
@@ -102,7 +100,6 @@ class Limits {
   size_t memory_bytes_ = 0;
   size_t connections_ = 0;
   LogLimit log_limit_{100 * kNsPerMs};
-  LogLimit throttle_log_limit_{10 * kNsPerSecond};
   absl::flat_hash_set<Share*> holding_;
   absl::flat_hash_map<std::string, Node> nodes_;
   size_t idle_nodes_ = 0;  // nodes without a connection

@@ -14,6 +14,13 @@ enum class NodeRate : uint8_t {
 };
 constexpr size_t kNodeRateCount = 3;
 
+// The reason in Refusals.
+inline std::string_view ThrottleReason(NodeRate rate) {
+  constexpr std::string_view kReasons[kNodeRateCount] = {"bytes_per_second", "work_per_second",
+                                                         "generations_per_second"};
+  return kReasons[static_cast<size_t>(rate)];
+}
+
 inline std::string_view NodeRateName(NodeRate rate) {
   constexpr std::string_view kNames[kNodeRateCount] = {"bytes", "work", "generations"};
   return kNames[static_cast<size_t>(rate)];

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/refusals.h"
 #include "intake/credentials/authentication.h"
 #include "intake/server/limits.h"
 #include "intake/symbols/symbol_parts.h"
@@ -27,6 +28,7 @@ struct ServerOptions {
   uint64_t turn_work = 32'768;          // decode_work.h: 5 ms; other connections of the loop then get their turn
   std::shared_ptr<Security> security;   // only for an Acceptor; null: plain TCP, and any peer is accepted
   Limits* limits = nullptr;             // for one loop; must outlive the objects on this loop; null: no limits
+  Refusals* refusals = nullptr;         // must outlive all sessions; null: refusals are not counted by node
   SymbolParts* symbol_parts = nullptr;  // must outlive all sessions; null: interrupted uploads start again
 };
 

@@ -63,6 +63,7 @@ struct ServerSession::Impl : BatchReceiver::Session {
   void OnNewGeneration() override;
   void Stall(Frame frame) override;
   void Refuse(Refusal refusal, const Goodbye& goodbye) override;
+  void Count(Refusal refusal);
 
   const ServerOptions options;
   const Clock& clock;
@@ -160,10 +161,7 @@ void ServerSession::Impl::Pause(NodeRate rate, int64_t wait_ms) {
   if (wait_ms <= 0 || throttled || state != State::kOpen) return;
   throttled = true;
   metrics.throttles[static_cast<size_t>(rate)]->Add();
-  if (uint64_t suppressed = 0; options.limits->MayLogThrottle(&suppressed)) {
-    LogWarning("intake node over its rate node={} rate={} wait_ms={} suppressed={}",
-               EscapeForDisplay(hello.session.node_id), NodeRateName(rate), wait_ms, suppressed);
-  }
+  if (options.refusals != nullptr) options.refusals->Add(hello.session.node_id, ThrottleReason(rate));
   StopReading();
   throttle_timer->StartOnce(static_cast<uint64_t>(wait_ms));
 }
@@ -272,10 +270,10 @@ void ServerSession::Impl::HandleSymbolChunk(const Frame& frame) {
   absl::StatusOr<SymbolChunk> chunk = DecodeSymbolChunk(frame.payload);
   if (!chunk.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(chunk.status())});
   absl::StatusOr<std::optional<SymbolReceiver::Table>> table = symbols.Take(*std::move(chunk));
-  if (table.status().code() == absl::StatusCode::kNotFound) return metrics.Refuse(Refusal::kUnaskedSymbols);
+  if (table.status().code() == absl::StatusCode::kNotFound) return Count(Refusal::kUnaskedSymbols);
   if (!table.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(table.status())});
   if (!*table) return owner.OnSymbolProgress(hello.session);
-  if ((*table)->encoded.status().code() == absl::StatusCode::kResourceExhausted) metrics.Refuse(Refusal::kOversized);
+  if ((*table)->encoded.status().code() == absl::StatusCode::kResourceExhausted) Count(Refusal::kOversized);
   owner.OnSymbols(hello.session, (*table)->id, std::move((*table)->encoded));
 }
 
@@ -289,7 +287,7 @@ void ServerSession::Impl::NeedSymbols(const std::vector<ExecutableId>& ids) {
     if (!id.known()) continue;
     std::optional<SymbolRequest> request = symbols.Expect(id);
     if (!request) {
-      metrics.Refuse(Refusal::kTooManySymbols);
+      Count(Refusal::kTooManySymbols);
       continue;
     }
     asked.push_back(*std::move(request));
@@ -343,12 +341,23 @@ void ServerSession::Impl::Write(MessageType type, std::string_view payload) {
 }
 
 void ServerSession::Impl::FinishUnread() {
-  metrics.Refuse(Refusal::kUnread);
+  Count(Refusal::kUnread);
   Finish(Error(absl::StatusCode::kResourceExhausted, "the collector does not read the reducer's answers"));
 }
 
-void ServerSession::Impl::Refuse(Refusal refusal, const Goodbye& goodbye) {
+// Counts a refusal in the metrics, and for the node.
+void ServerSession::Impl::Count(Refusal refusal) {
   metrics.Refuse(refusal);
+  if (options.refusals != nullptr) options.refusals->Add(hello.session.node_id, RefusalName(refusal));
+}
+
+void ServerSession::Impl::Refuse(Refusal refusal, const Goodbye& goodbye) {
+  // A node that may try again with the same data did nothing wrong.
+  if (refusal == Refusal::kRefusedByOwner && goodbye.retry) {
+    metrics.Refuse(refusal);
+  } else {
+    Count(refusal);
+  }
   if (uint64_t suppressed = 0; options.limits == nullptr || options.limits->MayLog(&suppressed)) {
     LogWarning("intake session refused peer={} node={} reason={} cause=\"{}\" suppressed={}", peer,
                EscapeForDisplay(hello.session.node_id), RefusalName(refusal), goodbye.reason, suppressed);

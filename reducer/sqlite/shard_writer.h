@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/refusals.h"
 #include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/day_trie.h"
 #include "reducer/sqlite/definition_tables.h"
@@ -28,6 +29,7 @@ struct ShardWriterOptions {
   SessionTable::Limits sessions;
   uint32_t nodes_per_day_max = 8u << 20;  // about 200 MB of memory; beyond, stacks are cut at their deepest known node
   MaintenanceOptions maintenance;
+  Refusals* refusals = nullptr;  // as in StoreOptions
 };
 
 // Writes one shard's file. Replaces the ids in batches, which are ids of a session's dictionary, with ids of the store.

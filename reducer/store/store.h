@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/refusals.h"
 #include "base/types.h"
 #include "profile/model.h"
 #include "profile/process_event.h"
@@ -289,6 +290,7 @@ struct StoreOptions {
   size_t sessions_max = 16'384;          // sessions with a dictionary in memory, per shard
   size_t dictionary_bytes_max = 1u << 30;
   uint32_t nodes_per_day_max = 8u << 20;
+  Refusals* refusals = nullptr;  // must outlive the store; null: refusals are not counted by node
 };
 constexpr uint32_t kShardsMax = 1024;
 

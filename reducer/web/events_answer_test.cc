@@ -125,7 +125,9 @@ TEST(StatusAnswer, KeepsProcessEventsApartFromSamples) {
   node.accounting.LostFor(LossReason::kBadRecord) = 1;
   node.stored = 9;
   node.stored.AddEvents(90);
-  const std::string json = StatusJson({node}, {true}, {});
+  const std::string json =
+      StatusJson({node}, {true}, {.refusals = {{.node = "<n>", .reason = "old_days", .amount = 2}}});
+  EXPECT_THAT(json, HasSubstr("\"refusals\":[{\"node\":\"\\u003cn\\u003e\",\"reason\":\"old_days\",\"amount\":2}]"));
   constexpr char kCounts[] =
       R"("captured":10,"idle":0,"stored":9,"lost":{"bad_record":1},"in_flight":0,"process_events":{"captured":100,)"
       R"("stored":90,"lost":{"event_overflow":7},"in_flight":3})";

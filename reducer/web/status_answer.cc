@@ -119,6 +119,16 @@ std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::v
     json.EndObject();
   }
   json.EndArray();
+  json.Key("refusals");
+  json.BeginArray();
+  for (const Refusals::Entry& entry : reducer.refusals) {
+    json.BeginObject();
+    json.Field("node", entry.node);
+    json.Field("reason", entry.reason);
+    json.Field("amount", entry.amount);
+    json.EndObject();
+  }
+  json.EndArray();
   json.Key("reducer");
   json.BeginObject();
   json.Field("cpu_seconds", reducer.cpu_seconds);

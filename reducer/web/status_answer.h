@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/refusals.h"
 #include "reducer/metadata/metadata_store.h"
 #include "reducer/store/store.h"
 
@@ -19,6 +20,7 @@ struct ReducerStatus {
   uint32_t shards = 0;
   uint64_t symbol_tables = 0;
   std::vector<MetadataStore::Cluster> clusters;
+  std::vector<Refusals::Entry> refusals;
 };
 // connected[i] is true if nodes[i] is connected.
 std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,

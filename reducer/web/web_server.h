@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/refusals.h"
 #include "reducer/metadata/metadata_store.h"
 #include "reducer/metadata/rollout_log.h"
 #include "reducer/query/query_engine.h"
@@ -46,6 +47,7 @@ struct WebContext {
   const Clock& clock;
   const MetadataStore* metadata = nullptr;  // nullptr: /api/v1/status lists no clusters
   const RolloutLog* rollouts = nullptr;     // nullptr: /api/v1/rollouts lists no rollouts
+  const Refusals* refusals = nullptr;       // nullptr: /api/v1/status lists no refusals
 };
 
 // The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the web page. It has

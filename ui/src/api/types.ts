@@ -237,12 +237,20 @@ export interface LinesAnswer extends Measured {
   sources_coming: string[]; // files whose text is being fetched
 }
 
+// What the reducer refused, cut or delayed because a node exceeded a limit.
+export interface Refusal {
+  node: string;
+  reason: string;
+  amount: number;
+}
+
 export interface StatusAnswer {
   version: string;
   uptime_s: number;
   total: Counters;
   stack_health: Record<string, number>;
   nodes: StatusNode[];
+  refusals?: Refusal[]; // a reducer of an earlier release does not send it
   reducer: {cpu_seconds: number; rss_bytes: number; disk_bytes: number; shards: number; symbol_tables: number};
 }
 

@@ -1,4 +1,4 @@
-import type {Fates, StatusAnswer, StatusNode} from '../api/types.ts';
+import type {Fates, Refusal, StatusAnswer, StatusNode} from '../api/types.ts';
 import {formatBytes, formatCount, formatDuration, formatPercent} from '../model/format.ts';
 import {health, lostEventsOf, lostTotal} from '../model/health.ts';
 import {cutShort, endingOf, inOrder, sum} from '../model/stack_endings.ts';
@@ -60,8 +60,14 @@ function StacksSinceStart({stacks}: {stacks: Record<string, number>}) {
   );
 }
 
-function NodeCard({node}: {node: StatusNode}) {
+// “trie_quota 1,200 · old_days 3”
+function refusedText(refusals: Refusal[]) {
+  return refusals.map(({reason, amount}) => `${reason} ${formatCount(amount)}`).join(' · ');
+}
+
+function NodeCard({node, refusals}: {node: StatusNode; refusals: Refusal[]}) {
   const lostEvents = lostEventsOf(node);
+  const refused = refusals.filter((refusal) => refusal.node === node.id);
   return (
     <li class="node">
       <p class="node-title">
@@ -75,6 +81,7 @@ function NodeCard({node}: {node: StatusNode}) {
           `${formatCount(lostTotal(node))} lost · ${formatBytes(node.wire_bytes)} received` +
           (lostEvents > 0 ? ` · ${formatCount(lostEvents)} process events lost` : '')}
       </p>
+      {refused.length > 0 && <p class="small">{`refused: ${refusedText(refused)}`}</p>}
     </li>
   );
 }
@@ -84,6 +91,9 @@ const nodesShown = 50;
 function StatusPanel({answer}: {answer: StatusAnswer}) {
   const {reducer} = answer;
   const events = answer.total.process_events;
+  const refusals = answer.refusals ?? [];
+  const known = new Set(answer.nodes.map((node) => node.id));
+  const strangers = refusals.filter((refusal) => !known.has(refusal.node));
   return (
     <div class="status-panel">
       <h2>Samples of all collectors</h2>
@@ -101,13 +111,25 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
       )}
       <ul class="nodes">
         {answer.nodes.slice(0, nodesShown).map((node) => (
-          <NodeCard key={node.id} node={node} />
+          <NodeCard key={node.id} node={node} refusals={refusals} />
         ))}
       </ul>
       {answer.nodes.length > nodesShown && (
         <p class="note">
           {`${formatCount(answer.nodes.length - nodesShown)} more collectors; “tributary status” lists all.`}
         </p>
+      )}
+      {strangers.length > 0 && (
+        <>
+          <h2>Refused, from other nodes</h2>
+          <ul class="nodes">
+            {strangers.slice(0, nodesShown).map((refusal) => (
+              <li key={`${refusal.node} ${refusal.reason}`} class="small">
+                {`${refusal.node}: ${refusedText([refusal])}`}
+              </li>
+            ))}
+          </ul>
+        </>
       )}
       <h2>Reducer</h2>
       <dl class="facts">
