@@ -32,9 +32,10 @@ TEST(Metrics, ATableHasTheRowsOfTheMoment) {
   metrics.AddTable("tributary_x_total", "X.", true, [&] { return rows; });
   EXPECT_EQ(metrics.PrometheusText(), "# HELP tributary_x_total X.\n# TYPE tributary_x_total counter\n");
   rows = {{{{"node", "a\"\n"}, {"reason", "r"}}, 3}, {{{"node", "b"}, {"reason", "r"}}, 1e6}};
-  EXPECT_EQ(metrics.PrometheusText(),
-            "# HELP tributary_x_total X.\n# TYPE tributary_x_total counter\n"
-            "tributary_x_total{node=\"a\\\"\\n\",reason=\"r\"} 3\ntributary_x_total{node=\"b\",reason=\"r\"} 1000000\n");
+  EXPECT_EQ(
+      metrics.PrometheusText(),
+      "# HELP tributary_x_total X.\n# TYPE tributary_x_total counter\n"
+      "tributary_x_total{node=\"a\\\"\\n\",reason=\"r\"} 3\ntributary_x_total{node=\"b\",reason=\"r\"} 1000000\n");
 }
 
 TEST(Metrics, ShowsDurationsInSeconds) {
