@@ -198,7 +198,10 @@ absl::Status DecodeSums(std::string_view bytes, SumColumns* out) {
   return absl::OkStatus();
 }
 
-std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame) {
+namespace {
+
+// `trie` contains the nodes after the first `nodes_before` nodes. Encodes its nodes from `first_node` on.
+std::string EncodeTriePiece(const Trie& trie, size_t nodes_before, size_t first_node, size_t first_frame) {
   const std::span<const FrameRow> added = std::span(trie.frame_rows).subspan(first_frame);
   const bool has_payload = std::any_of(added.begin(), added.end(),
                                        [](const FrameRow& row) { return row.position != 0 || row.name.value != 0; });
@@ -219,13 +222,11 @@ std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_fr
   }
   uint32_t frame = 0;
   for (size_t i = first_node; i < trie.parents.size(); ++i) {
-    AppendVarint(out, i - trie.parents[i].value);
+    AppendVarint(out, nodes_before + i - trie.parents[i].value);
     AppendDelta(out, trie.frames[i], &frame);
   }
   return out;
 }
-
-namespace {
 
 // `trie` contains the nodes and frames after the first `nodes_before` nodes and `frames_before` frames.
 absl::Status AppendTriePiece(std::string_view bytes, size_t nodes_before, size_t frames_before, Trie* trie) {
@@ -273,6 +274,12 @@ absl::Status AppendTriePiece(std::string_view bytes, size_t nodes_before, size_t
 }
 
 }  // namespace
+
+std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame) {
+  return EncodeTriePiece(trie, 0, first_node, first_frame);
+}
+
+std::string EncodeTriePiece(const TrieTail& tail) { return EncodeTriePiece(tail.added, tail.first_node, 0, 0); }
 
 absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) { return AppendTriePiece(bytes, 0, 0, trie); }
 

@@ -47,6 +47,7 @@ absl::Status DecodeSums(std::string_view bytes, SumColumns* out);
 
 // Encodes a trie piece: all nodes of `trie` from `first_node` on, and all its frame rows from `first_frame` on.
 std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame);
+std::string EncodeTriePiece(const TrieTail& tail);
 // Decodes a trie piece and appends its nodes and frame rows. The trie must already have node 0 and frame row 0.
 absl::Status AppendTriePiece(std::string_view bytes, Trie* trie);
 absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail);

@@ -25,6 +25,7 @@ absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& data
   std::unique_ptr<Maintenance> maintenance(new Maintenance(database, options));
   RETURN_IF_ERROR(maintenance->PrepareStatements());
   ASSIGN_OR_RETURN(maintenance->events_, EventMerger::Prepare(database));
+  ASSIGN_OR_RETURN(maintenance->tries_, TrieMerger::Prepare(database));
   ASSIGN_OR_RETURN(maintenance->log_, WriteAheadLog::Prepare(database, options.bytes_max));
   ASSIGN_OR_RETURN(maintenance->closed_before_,
                    database.QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
@@ -89,7 +90,9 @@ absl::Status Maintenance::RunTasks(UnixNs now, Removed* removed) {
   RETURN_IF_ERROR(RemoveEmptyDays(removed));
   RETURN_IF_ERROR(RemoveUnusedDefinitions(removed));
   RETURN_IF_ERROR(GiveBackPages());
-  return events_->Run(now);
+  absl::Status status = events_->Run(now);
+  status.Update(tries_->Run(now));
+  return status;
 }
 
 // Writes a minute's sums and moves the watermark `closed_before` past the minute in one transaction. So a reader sees

@@ -9,6 +9,7 @@
 #include "reducer/sqlite/event_merger.h"
 #include "reducer/sqlite/minute_sums.h"
 #include "reducer/sqlite/sqlite.h"
+#include "reducer/sqlite/trie_merger.h"
 #include "reducer/sqlite/write_ahead_log.h"
 #include "reducer/store/store.h"
 #include "reducer/store/store_times.h"
@@ -29,7 +30,7 @@ struct MaintenanceOptions {
   uint64_t bytes_max = 10ull << 30;
 };
 
-// Turns closed minutes into sums, joins chunks of events, removes data that are too old or over the size limit, and
+// Turns closed minutes into sums, joins chunks of events and pieces of tries, removes data that are too old or over the size limit, and
 // limits the write-ahead log. The work per call is limited. A call sums up at most kMinutesPerRun minutes, and returns
 // at most kPagesPerRun pages to the file system. It deletes at most kRowsPerRun rows of each large table because of
 // age, and as many because of size (but a day's trie as a whole). A call without such work looks only at the ends of
@@ -80,6 +81,7 @@ class Maintenance {
   int64_t sessions_looked_at_ns_ = 0;  // the last time when nothing was left to remove
   bool days_removed_ = false;          // so definitions may be unused
   std::unique_ptr<EventMerger> events_;
+  std::unique_ptr<TrieMerger> tries_;
   std::unique_ptr<WriteAheadLog> log_;
   Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, oldest_events_,
       delete_raw_, delete_sums_, delete_events_, delete_sessions_, oldest_day_, day_has_raw_, day_has_sums_,

@@ -244,6 +244,16 @@ absl::StatusOr<SqliteShardReader::Pieces> SqliteShardReader::PiecesOf(Day day) {
   return bounds.IsNull(0) ? Pieces{} : Pieces{bounds.Int(0), bounds.Int(1)};
 }
 
+// If the snapshot's newest piece was joined into a later one (TrieMerger), the later one also contains nodes that the
+// snapshot has. Then nothing can be appended to the snapshot.
+absl::StatusOr<TrieCache::Snapshot> SqliteShardReader::FindTrie(const TrieCache::Key& key, const Pieces& pieces) {
+  TrieCache::Snapshot known = cache_.Find(key);
+  if (known.trie == nullptr || known.newest() >= pieces.last) return known;
+  ASSIGN_OR_RETURN(Statement find, database_->Prepare("SELECT 1 FROM trie_chunk WHERE id = ?"));
+  ASSIGN_OR_RETURN(const bool stands, find.Bind(known.newest()).Step());
+  return stands ? known : TrieCache::Snapshot{};
+}
+
 template <typename To>
 absl::Status SqliteShardReader::AppendPieces(Day day, int64_t after, To* to) {
   ASSIGN_OR_RETURN(Statement pieces, database_->Prepare("SELECT raw_bytes, columns FROM trie_chunk WHERE day = ? AND "
@@ -260,7 +270,7 @@ absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day)
   ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
   if (pieces.last == 0) return std::make_shared<const Trie>(EmptyTrie());
   const TrieCache::Key key{shard_, day, pieces.first};
-  TrieCache::Snapshot known = cache_.Find(key);
+  ASSIGN_OR_RETURN(TrieCache::Snapshot known, FindTrie(key, pieces));
   // A longer trie that a later reader loaded serves as well, because ids never change their meaning.
   if (known.trie != nullptr && known.last_piece >= pieces.last) return known.trie;
 
@@ -277,7 +287,7 @@ absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<cons
   ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
   if (pieces.last == 0) return CutTrie(EmptyTrie(), {}, leaves);
   const TrieCache::Key key{shard_, day, pieces.first};
-  TrieCache::Snapshot known = cache_.Find(key);
+  ASSIGN_OR_RETURN(TrieCache::Snapshot known, FindTrie(key, pieces));
   if (known.trie == nullptr) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const Trie> trie, LoadTrie(day));
     return CutTrie(*trie, {}, leaves);

@@ -53,6 +53,8 @@ class SqliteShardReader : public StoreReader {
     int64_t first = 0, last = 0;
   };
   absl::StatusOr<Pieces> PiecesOf(Day day);
+  // Returns what the cache contains of the day's trie, if this reader can continue after its newest piece.
+  absl::StatusOr<TrieCache::Snapshot> FindTrie(const TrieCache::Key& key, const Pieces& pieces);
   // Decodes the day's pieces that have an id above `after`, and appends them to `to`, which is a Trie or a TrieTail.
   template <typename To>
   absl::Status AppendPieces(Day day, int64_t after, To* to);

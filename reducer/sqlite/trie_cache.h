@@ -18,7 +18,7 @@ namespace tributary::store {
 class TrieCache {
  public:
   // If retention deletes a day and later samples of this day arrive, the new trie has another first_piece and so
-  // another key.
+  // another key. Other changes of a day leave its first piece as it is.
   struct Key {
     uint32_t shard = 0;
     Day day;
