@@ -27,9 +27,13 @@ absl::StatusOr<std::string_view> StringReader::Get(uint32_t id) {
 }
 
 absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit) {
-  // Reads the ids first, from the index alone: sorting whole rows would copy their columns.
+  // Reads the ids first, from the indexes alone: sorting whole rows would copy their columns. A piece that ends after
+  // `last` overlaps the range only if it has several slots. There are few such pieces, and they have an index of their
+  // own.
   ASSIGN_OR_RETURN(Statement list,
-                   database.Prepare("SELECT id FROM process_chunk WHERE last_slot >= ? AND first_slot <= ?"));
+                   database.Prepare("SELECT id FROM process_chunk WHERE last_slot BETWEEN ?1 AND ?2 UNION ALL "
+                                    "SELECT id FROM process_chunk WHERE first_slot < last_slot AND last_slot > ?2 AND "
+                                    "first_slot <= ?2"));
   std::vector<int64_t> ids;
   list.Bind(first.value, last.value);
   for (;;) {

@@ -17,9 +17,10 @@ class SchemaTest : public testing::Test {
  protected:
   static UnixNs At(int64_t minutes) { return UnixNs{(1'760'000'400 + minutes * 60) * kNsPerSecond}; }
 
-  // Removes what schema 10 added.
+  // Removes what the later schemas added.
   static constexpr char kToSchemaNine[] =
-      "ALTER TABLE sample_chunk DROP COLUMN samples_end; DELETE FROM watermark WHERE name = 'samples_end';";
+      "ALTER TABLE sample_chunk DROP COLUMN samples_end; DELETE FROM watermark WHERE name = 'samples_end'; DROP "
+      "INDEX process_chunk_long;";
 
   const TestDirectory directory_;
 };

@@ -1,0 +1,73 @@
+#include "reducer/sqlite/process_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/directory_testing.h"
+#include "reducer/sqlite/process_writer.h"
+#include "reducer/sqlite/schema.h"
+#include "reducer/sqlite/sqlite_steps_testing.h"
+
+namespace tributary::store {
+namespace {
+
+constexpr Slot kFirst{2'800'000};
+constexpr int kSlots = 200, kPiecesPerSlot = 100;
+
+class ProcessReaderTest : public ::testing::Test {
+ protected:
+  ProcessReaderTest() : database_(OpenShardForWriting(directory_.path() + "/shard.db").value()) {
+    put_ = database_.Prepare(kInsertProcesses).value();
+  }
+  void Add(Slot first, Slot last, uint32_t no) {
+    StoredProcesses rows;
+    rows.processes.push_back({.no = no});
+    ASSERT_TRUE(InsertProcesses(put_, first, last, rows).ok());
+  }
+  std::vector<uint32_t> Visited(Slot first, Slot last) {
+    std::vector<uint32_t> visited;
+    EXPECT_TRUE(VisitProcesses(database_, first, last, [&](const StoredProcesses& piece, Slot) {
+                  for (const StoredProcess& process : piece.processes) visited.push_back(process.no);
+                  return absl::OkStatus();
+                }).ok());
+    return visited;
+  }
+
+  SqliteSteps steps_;
+  const TestDirectory directory_;
+  Database database_;
+  Statement put_;
+};
+
+TEST_F(ProcessReaderTest, VisitsThePiecesOfTheSlotsNewestFirst) {
+  Add(kFirst, kFirst, 1);
+  Add(Slot{kFirst.value + 1}, Slot{kFirst.value + 1}, 2);
+  Add(kFirst, kFirst, 3);
+  Add(Slot{kFirst.value + 2}, Slot{kFirst.value + 2}, 4);
+  // Pieces of several slots were converted from schema 2.
+  Add(Slot{kFirst.value - 5}, Slot{kFirst.value + 9}, 5);
+  Add(Slot{kFirst.value - 5}, kFirst, 6);
+  Add(Slot{kFirst.value + 2}, Slot{kFirst.value + 9}, 7);
+  EXPECT_EQ(Visited(kFirst, Slot{kFirst.value + 1}), (std::vector<uint32_t>{6, 5, 3, 2, 1}));
+  EXPECT_EQ(Visited(Slot{kFirst.value + 3}, Slot{kFirst.value + 3}), (std::vector<uint32_t>{7, 5}));
+  EXPECT_TRUE(Visited(Slot{kFirst.value - 9}, Slot{kFirst.value - 6}).empty());
+}
+
+// A query of an old range must not look at the pieces of all newer slots.
+TEST_F(ProcessReaderTest, TheWorkDependsOnlyOnThePiecesOfTheRange) {
+  constexpr int64_t kStepsPerPiece = 40;
+  Transaction transaction = Transaction::Begin(database_).value();
+  for (int slot = 0; slot < kSlots; ++slot) {
+    for (int i = 0; i < kPiecesPerSlot; ++i) Add(Slot{kFirst.value + slot}, Slot{kFirst.value + slot}, 1);
+  }
+  ASSERT_TRUE(transaction.Commit().ok());
+  for (const int slot : {0, kSlots / 2, kSlots - 1}) {
+    steps_.Take();
+    EXPECT_EQ(Visited(Slot{kFirst.value + slot}, Slot{kFirst.value + slot}).size(), size_t{kPiecesPerSlot});
+    EXPECT_LT(steps_.Take(), kPiecesPerSlot * kStepsPerPiece) << slot;
+  }
+}
+
+}  // namespace
+}  // namespace tributary::store
