@@ -77,7 +77,7 @@ absl::StatusOr<int64_t> Maintenance::QueryOr(Statement& statement, int64_t other
 
 absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
   // The log must stay short even if a damaged chunk makes another task fail, and the other way round.
-  const absl::Status shortened = log_->Shorten();
+  const absl::Status shortened = log_->Shorten(now);
   absl::Status status = RunTasks(now, removed);
   status.Update(shortened);
   return status;

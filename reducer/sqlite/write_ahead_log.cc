@@ -28,10 +28,17 @@ absl::StatusOr<std::unique_ptr<WriteAheadLog>> WriteAheadLog::Prepare(Database& 
   return std::unique_ptr<WriteAheadLog>(new WriteAheadLog(database, bytes));
 }
 
-absl::Status WriteAheadLog::Shorten() {
-  const uint64_t now = bytes();
-  if (now <= 2 * regular_bytes_) return absl::OkStatus();
-  return database_.EmptyLog(now > 8 * regular_bytes_ ? kLongWaitMs : 0).status();
+absl::Status WriteAheadLog::Shorten(UnixNs now) {
+  const uint64_t log_bytes = bytes();
+  if (log_bytes <= 2 * regular_bytes_) return absl::OkStatus();
+  const bool has_rest = now >= waited_in_vain_ && now < UnixNs{waited_in_vain_.value + kNoWaitNs};
+  const bool waits = log_bytes > 8 * regular_bytes_ && !has_rest;
+  ASSIGN_OR_RETURN(const bool emptied, database_.EmptyLog(waits ? kLongWaitMs : 0));
+  if (waits && !emptied) {
+    waited_in_vain_ = now;
+    ++waits_in_vain_;
+  }
+  return absl::OkStatus();
 }
 
 uint64_t WriteAheadLog::charged_bytes() const { return std::min(bytes(), regular_bytes_); }

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "reducer/sqlite/sqlite.h"
 
 namespace tributary::store {
@@ -22,8 +23,11 @@ class WriteAheadLog {
 
   // Empties the log if it has more than twice its regular size. Does not wait for queries, unless the log has more than
   // 8 times its regular size: then waits up to a second. Commits wait as long, so queries that always overlap cannot
-  // make the log much longer.
-  absl::Status Shorten();
+  // make the log much longer. If such a wait was in vain, because one query runs for a long time, there is none for
+  // kNoWaitNs.
+  absl::Status Shorten(UnixNs now);
+  static constexpr int64_t kNoWaitNs = 30 * kNsPerSecond;
+  int64_t waits_in_vain() const { return waits_in_vain_; }
 
   // The bytes of the log that count as bytes of the shard: at most its regular size. Bytes above it do not count,
   // because Shorten removes them soon. If they counted, a long query would cause the removal of samples. The removal
@@ -37,6 +41,8 @@ class WriteAheadLog {
 
   Database& database_;
   const uint64_t regular_bytes_;
+  UnixNs waited_in_vain_{INT64_MIN};  // the last time
+  int64_t waits_in_vain_ = 0;
 };
 
 }  // namespace tributary::store

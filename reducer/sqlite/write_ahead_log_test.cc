@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 
+#include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/shard_writer.h"
 #include "reducer/sqlite/sqlite_store.h"
 #include "reducer/store/store_testing.h"
@@ -105,6 +106,22 @@ TEST_F(WriteAheadLogTest, IsEmptiedAfterALongQuery) {
   Maintain();
   EXPECT_EQ(LogBytes(), 0u);
   EXPECT_EQ(Stored(), committed_);
+}
+
+// Commits wait as long as the writer does. A query of several minutes must not slow down all commits.
+TEST_F(WriteAheadLogTest, WaitsForOneLongQueryOnlyOnceIn30Seconds) {
+  Database own = OpenShardForWriting(directory_.path() + "/own.db").value();
+  auto log = WriteAheadLog::Prepare(own, 0).value();
+  Database query = OpenShardForReading(directory_.path() + "/own.db").value();
+  ASSERT_TRUE(query.Execute("BEGIN; SELECT count(*) FROM string").ok());
+  ASSERT_TRUE(own.Execute("INSERT INTO string (text, last_day) VALUES (zeroblob(2000000), 0)").ok());
+  for (int second = 0; second < 40; second += 5) {
+    ASSERT_TRUE(log->Shorten(UnixNs{kStart.value + second * kNsPerSecond}).ok());
+    EXPECT_EQ(log->waits_in_vain(), second < 30 ? 1 : 2);
+  }
+  ASSERT_TRUE(query.Execute("COMMIT").ok());
+  ASSERT_TRUE(log->Shorten(kStart).ok());
+  EXPECT_EQ(std::filesystem::file_size(directory_.path() + "/own.db-wal"), 0u);
 }
 
 TEST_F(WriteAheadLogTest, StaysShortWithoutQueries) {
