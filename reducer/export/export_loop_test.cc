@@ -2,14 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <map>
 
 #include "base/hex.h"
-#include "reducer/metadata/resource_joiner.h"
-#include "reducer/store/fake_store_testing.h"
-#include "schemas/otlp/profiles_service.pb.h"
-#include "symbols/symbol_builder.h"
+#include "reducer/export/export_loop_testing.h"
 
 namespace tributary {
 namespace {
@@ -18,123 +14,6 @@ using store::FakeShard;
 using store::NodeNo;
 using store::ProcessNo;
 using store::ThreadNo;
-
-constexpr UnixNs kStart{1'700'000'000 * kNsPerSecond};
-constexpr uint64_t kPeriod = 52'631'578;
-
-// Stores the requests that it accepts. Answers from a script, then OK when the script is used up.
-class FakeSender : public otlp::ProfilesSender {
- public:
-  otlp::SendResult Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) override {
-    timeouts.push_back(timeout_ns);
-    otlp::SendResult result;
-    if (!script.empty()) {
-      result = script.front();
-      script.pop_front();
-    }
-    if (result.status.ok()) taken.push_back(request);
-    return result;
-  }
-  void Cancel() override {}
-
-  std::deque<otlp::SendResult> script;
-  std::vector<otlp::ProfilesRequest> taken;
-  std::vector<int64_t> timeouts;
-};
-
-class ExportLoopTest : public ::testing::Test {
- protected:
-  ExportLoopTest() { Restart({.cursor_name = "test", .metric_label = "otlp"}); }
-
-  void Restart(ExportLoop::Options options) {
-    auto sender = std::make_unique<FakeSender>();
-    sender_ = sender.get();
-    loop_ = std::make_unique<ExportLoop>(
-        std::move(options), store_,
-        [this](const ExecutableId& id) {
-          auto it = symbols_.find(id);
-          return it == symbols_.end() ? nullptr : it->second;
-        },
-        std::move(sender), clock_, metrics_);
-  }
-
-  // A process with one thread. Its stacks are main → work in one executable.
-  void AddProcess(size_t shard_index = 0, const std::string& container = "c1") {
-    FakeShard& shard = store_.shards[shard_index];
-    auto no = static_cast<uint32_t>(shard.processes.size() + 1);
-    shard.processes.push_back({.no = ProcessNo{no},
-                               .node_id = "node-1",
-                               .host_name = "host",
-                               .pid = Pid{static_cast<int32_t>(1000 + no)},
-                               .comm = "work",
-                               .executable_path = "/usr/bin/work",
-                               .container_id = container});
-    shard.threads.push_back({.no = ThreadNo{no}, .process = ProcessNo{no}, .tid = Tid{77}, .name = "worker"});
-    store::ExecutableNo executable = shard.AddExecutable(id_, "/usr/bin/work");
-    NodeNo main =
-        shard.AddNode(FakeShard::DayOf(kStart), NodeNo{0},
-                      {.kind = FrameKind::kNative, .is_caller = true, .executable = executable, .address = 0x1100});
-    leaf_ =
-        shard.AddNode(FakeShard::DayOf(kStart), main,
-                      {.kind = FrameKind::kNative, .is_caller = false, .executable = executable, .address = 0x1100});
-  }
-  void AddSamples(int count, size_t shard = 0, uint64_t value = kPeriod) {
-    for (int i = 0; i < count; ++i) {
-      store_.shards[shard].samples.push_back({.time = UnixNs{kStart.value + samples_added_++ * kNsPerMs},
-                                              .process = ProcessNo{1},
-                                              .thread = ThreadNo{1},
-                                              .node = leaf_,
-                                              .value = value});
-    }
-  }
-  // [0x1000, 0x1100) is main, [0x1100, 0x1200) a C++ name. One address is in both: in main as a caller, in the other as
-  // a leaf.
-  void AddSymbols() {
-    symbols_[id_] = BuildSymbolTable(
-        id_, SymbolSource::kSymtab,
-        {{.address = 0x1000, .size = 0x100, .name = "main"}, {.address = 0x1100, .size = 0x100, .name = "_Z4workv"}});
-  }
-
-  uint64_t SamplesTaken() const {
-    uint64_t count = 0;
-    for (const auto& request : sender_->taken) {
-      for (const auto& resource : request.resource_profiles()) {
-        for (const auto& profile : resource.scope_profiles(0).profiles()) {
-          for (const auto& sample : profile.samples())
-            count += static_cast<uint64_t>(sample.timestamps_unix_nano_size());
-        }
-      }
-    }
-    return count;
-  }
-  std::vector<std::string> FramesTaken() const {
-    const auto& request = sender_->taken.at(0);
-    const auto& d = request.dictionary();
-    std::vector<std::string> names;
-    const auto& sample = request.resource_profiles(0).scope_profiles(0).profiles(0).samples(0);
-    for (int location : d.stack_table(sample.stack_index()).location_indices()) {
-      const auto& lines = d.location_table(location).lines();
-      names.push_back(lines.empty() ? "-"
-                                    : d.string_table(d.function_table(lines[0].function_index()).name_strindex()));
-    }
-    return names;
-  }
-  uint64_t Counted(const std::string& name) { return metrics_.AddCounter(name, "", {{"exporter", "otlp"}}).value(); }
-  static otlp::SendResult Fails(absl::StatusCode code, bool may_retry, std::optional<int64_t> after = {}) {
-    return {.status = Error(code, "x"), .may_retry = may_retry, .retry_after_ns = after};
-  }
-  int64_t Cursor(uint32_t shard = 0) { return store_.Cursor("test", shard); }
-
-  store::FakeStore store_{2};
-  std::map<ExecutableId, std::shared_ptr<const SymbolTable>> symbols_;
-  FakeClock clock_;
-  Metrics metrics_;
-  const ExecutableId id_ = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "\x01\x02\x03");
-  NodeNo leaf_;
-  int64_t samples_added_ = 0;
-  FakeSender* sender_ = nullptr;
-  std::unique_ptr<ExportLoop> loop_;
-};
 
 TEST_F(ExportLoopTest, SendsCommittedSamplesOnceAndSavesTheCursor) {
   AddProcess();
@@ -181,130 +60,6 @@ TEST_F(ExportLoopTest, SendsTheSourceOfASample) {
   EXPECT_EQ(resource.attributes(2).value().string_value(), "node-1");
   EXPECT_EQ(sender_->taken[0].resource_profiles(0).scope_profiles(0).profiles(0).samples(0).attribute_indices_size(),
             5);
-}
-
-// The same with metadata, which a test reports.
-class JoinedExportTest : public ExportLoopTest {
- protected:
-  static constexpr char kContainer[] = "4c01db0b339c0d5a1fc8d5c8c4d4c4a8c2a4a3c9b7b6a5f4e3d2c1b0a9f8e7d6";
-
-  void SetUp() override {
-    Restart({.cursor_name = "test", .metric_label = "otlp", .joiner = &joiner_});
-    AddSymbols();
-    AddProcess(0, kContainer);
-  }
-  void ReportPod(const std::string& name, UnixNs from = {}) {
-    metadata_.Take({true, "cluster/c"},
-                   {.entities = {{.kind = EntityKind::kPod,
-                                  .id = "u-1",
-                                  .from = from,
-                                  .attributes = {{"k8s.namespace.name", "shop"}, {"k8s.pod.name", name}}},
-                                 {.kind = EntityKind::kContainer,
-                                  .id = kContainer,
-                                  .attributes = {{"k8s.container.name", "c"}, {"k8s.pod.uid", "u-1"}}}}});
-  }
-  std::string ExportedAttribute(int resource, std::string_view key) {
-    for (const auto& attribute : sender_->taken.at(0).resource_profiles(resource).resource().attributes()) {
-      if (attribute.key() == key) return attribute.value().string_value();
-    }
-    return "";
-  }
-
-  K8sNameRules rules_;
-  AttributeNames names_;
-  MetadataStore metadata_{MetadataStore::Options{}, rules_, names_, clock_, metrics_};
-  ResourceJoiner joiner_{metadata_, rules_, names_, {{"env", "prod"}}, metrics_};
-};
-
-TEST_F(JoinedExportTest, ResourcesHaveTheKnownMetadata) {
-  ReportPod("web-1");
-  AddSamples(2);
-  loop_->RunOnce();
-  ASSERT_EQ(sender_->taken.size(), 1u);
-  ASSERT_EQ(sender_->taken[0].resource_profiles_size(), 1);
-  EXPECT_EQ(ExportedAttribute(0, "container.id"), kContainer);
-  EXPECT_EQ(ExportedAttribute(0, "k8s.pod.name"), "web-1");
-  EXPECT_EQ(ExportedAttribute(0, "service.instance.id"), "shop.web-1.c");
-  EXPECT_EQ(ExportedAttribute(0, "host.name"), "host");
-  EXPECT_EQ(ExportedAttribute(0, "env"), "prod");
-}
-
-TEST_F(JoinedExportTest, WaitsForThePodOnce) {
-  metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true, .ends_snapshot = true});
-  AddSamples(1);
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 0u);
-  clock_.Advance(2 * kNsPerSecond);
-  ReportPod("web-1");
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 1u);
-  EXPECT_EQ(ExportedAttribute(0, "k8s.pod.name"), "web-1");
-}
-
-// A watcher lists pods faster than the objects that they belong to.
-TEST_F(JoinedExportTest, WaitsForTheEndOfASnapshot) {
-  const MetadataSender cluster = {true, "cluster/c"};
-  metadata_.Take(cluster, {.begins_snapshot = true});
-  ReportPod("web-1");
-  AddSamples(1);
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 0u);
-  metadata_.Take(cluster, {.entities = {{.kind = EntityKind::kCluster, .attributes = {{"k8s.cluster.uid", "c"}}}}});
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 0u);
-  metadata_.Take(cluster, {.ends_snapshot = true});
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 1u);
-  EXPECT_EQ(ExportedAttribute(0, "k8s.cluster.uid"), "c");
-}
-
-TEST_F(JoinedExportTest, StopsWaitingForASnapshotThatNeverEnds) {
-  metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true});
-  ReportPod("web-1");
-  AddSamples(1);
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 0u);
-  clock_.Advance(10 * kNsPerSecond);
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 1u);
-  AddSamples(1);  // does not wait again
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 2u);
-}
-
-TEST_F(JoinedExportTest, StopsWaitingForAPodThatNeverArrives) {
-  metadata_.Take({true, "cluster/c"}, {.begins_snapshot = true, .ends_snapshot = true});
-  AddSamples(1);
-  loop_->RunOnce();
-  clock_.Advance(10 * kNsPerSecond);
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 1u);
-  EXPECT_EQ(ExportedAttribute(0, "container.id"), kContainer);
-  AddSamples(1);  // does not wait again
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 2u);
-}
-
-TEST_F(JoinedExportTest, DoesNotWaitWithoutAMetadataSource) {
-  AddSamples(1);
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 1u);
-}
-
-TEST_F(JoinedExportTest, AChangeMakesTwoResources) {
-  clock_.Advance(kNsPerSecond);
-  ReportPod("old", kStart);
-  ReportPod("new", UnixNs{kStart.value + 2 * kNsPerMs});
-  AddSamples(5);  // a millisecond apart
-  loop_->RunOnce();
-  ASSERT_EQ(sender_->taken[0].resource_profiles_size(), 2);
-  EXPECT_EQ(ExportedAttribute(0, "k8s.pod.name"), "old");
-  EXPECT_EQ(ExportedAttribute(1, "k8s.pod.name"), "new");
-  const auto samples_of = [&](int i) {
-    return sender_->taken[0].resource_profiles(i).scope_profiles(0).profiles(0).samples(0).timestamps_unix_nano_size();
-  };
-  EXPECT_EQ(samples_of(0), 2);
-  EXPECT_EQ(samples_of(1), 3);
 }
 
 TEST_F(ExportLoopTest, SendsTheReasonOfAnIncompleteStack) {
@@ -444,70 +199,6 @@ TEST_F(ExportLoopTest, DoesNotHoldAFullScanBack) {
   EXPECT_EQ(SamplesTaken(), 8u);
 }
 
-TEST_F(ExportLoopTest, RetriesAFailedRequestNoSoonerThanAllowed) {
-  AddProcess();
-  AddSymbols();
-  AddSamples(3);
-  sender_->script = {Fails(absl::StatusCode::kUnavailable, true),
-                     Fails(absl::StatusCode::kResourceExhausted, true, 7 * kNsPerSecond)};
-  int64_t wait = loop_->RunOnce();
-  EXPECT_GE(wait, ExportLoop::kRetryMinNs / 2);
-  EXPECT_LE(wait, ExportLoop::kRetryMinNs);
-  EXPECT_EQ(loop_->RunOnce(), wait);  // too soon: no attempt
-  EXPECT_EQ(sender_->timeouts.size(), 1u);
-  EXPECT_EQ(Cursor(), 0);
-  clock_.Advance(wait);
-  EXPECT_EQ(loop_->RunOnce(), 7 * kNsPerSecond);
-  clock_.Advance(7 * kNsPerSecond);
-  AddSamples(2);  // not mixed into the request that is retried
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 3u);
-  EXPECT_EQ(Cursor(), 3);
-  EXPECT_EQ(Counted("tributary_export_failures_total"), 2u);
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 5u);
-}
-
-TEST_F(ExportLoopTest, NeverRetriesAFinalRefusal) {
-  AddProcess();
-  AddSymbols();
-  AddSamples(3);
-  sender_->script = {Fails(absl::StatusCode::kInvalidArgument, false)};
-  loop_->RunOnce();
-  EXPECT_EQ(Cursor(), 3);
-  EXPECT_EQ(Counted("tributary_export_refused_samples_total"), 3u);
-  EXPECT_EQ(Counted("tributary_export_samples_total"), 0u);
-  loop_->RunOnce();
-  EXPECT_EQ(sender_->timeouts.size(), 1u);
-}
-
-TEST_F(ExportLoopTest, NeverRetriesAPartialSuccess) {
-  AddProcess();
-  AddSymbols();
-  AddSamples(3);
-  sender_->script = {{.rejected_profiles = 2, .message = "too old"}};
-  loop_->RunOnce();
-  EXPECT_EQ(Cursor(), 3);
-  EXPECT_EQ(Counted("tributary_export_rejected_profiles_total"), 2u);
-  loop_->RunOnce();
-  EXPECT_EQ(sender_->timeouts.size(), 1u);
-}
-
-TEST_F(ExportLoopTest, SplitsALargeScanIntoRequests) {
-  Restart({.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}});
-  AddProcess();
-  AddSymbols();
-  AddSamples(1000);
-  sender_->script = {{}, Fails(absl::StatusCode::kUnavailable, true)};
-  int64_t wait = loop_->RunOnce();
-  EXPECT_EQ(Cursor(), static_cast<int64_t>(SamplesTaken())) << "the cursor is behind the first request";
-  clock_.Advance(wait);
-  loop_->RunOnce();
-  EXPECT_GT(sender_->taken.size(), 2u);
-  EXPECT_EQ(SamplesTaken(), 1000u);
-  EXPECT_EQ(Cursor(), 1000);
-}
-
 TEST_F(ExportLoopTest, AnUnreadableShardDoesNotBlockTheOthers) {
   AddProcess(1);
   AddSymbols();
@@ -553,39 +244,6 @@ TEST_F(ExportLoopTest, ACancelByTheReceiverIsAFailureButOurOwnIsNot) {
   EXPECT_EQ(Cursor(), 0);
 }
 
-// The process is killed while the second request is in doubt: the receiver may have got it, but the answer was lost.
-TEST_F(ExportLoopTest, RepeatsOnlyTheRequestInDoubtAfterAKill) {
-  const ExportLoop::Options options{.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}};
-  Restart(options);
-  AddProcess();
-  AddSymbols();
-  AddSamples(1000);
-  sender_->script = {{}, {}, Fails(absl::StatusCode::kDeadlineExceeded, true)};
-  loop_->RunOnce();
-  ASSERT_EQ(sender_->taken.size(), 2u);
-  const uint64_t sent = SamplesTaken();
-  EXPECT_EQ(Cursor(), static_cast<int64_t>(sent));
-  Restart(options);
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 1000u - sent);
-  EXPECT_EQ(Cursor(), 1000);
-}
-
-// Otherwise two requests would be sent again after a kill.
-TEST_F(ExportLoopTest, SendsNoOtherRequestUntilTheCursorIsSaved) {
-  Restart({.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}});
-  AddProcess();
-  AddSymbols();
-  AddSamples(1000);
-  store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
-  EXPECT_EQ(sender_->taken.size(), 1u);
-  store_.cursor_error.reset();
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 1000u) << "nothing is sent twice";
-  EXPECT_EQ(Cursor(), 1000);
-}
-
 // A receiver that answers within a second is never interrupted, so nothing is sent again after a stop.
 TEST_F(ExportLoopTest, BeginsNoRequestThatAStopWouldInterrupt) {
   AddProcess();
@@ -598,65 +256,6 @@ TEST_F(ExportLoopTest, BeginsNoRequestThatAStopWouldInterrupt) {
   loop_->RunOnce();
   EXPECT_EQ(sender_->timeouts, (std::vector<int64_t>{ExportLoop::kAnswerNs}));
   EXPECT_EQ(Counted("tributary_export_failures_total"), 0u);
-}
-
-TEST_F(ExportLoopTest, CountsSamplesThatExpireWhileTheReceiverIsAway) {
-  AddProcess();
-  AddSymbols();
-  AddSamples(1);
-  loop_->RunOnce();
-  AddSamples(2);
-  sender_->script.assign(20, Fails(absl::StatusCode::kUnavailable, true));
-  loop_->RunOnce();
-  AddSamples(5);
-  FakeShard& shard = store_.shards[0];
-  for (size_t i = 3; i < 8; ++i) shard.samples[i].count = 10;
-  shard.raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
-  samples_added_ += 60'000;
-  AddSamples(4);
-  for (int i = 0; i < 2; ++i) {
-    clock_.Advance(ExportLoop::kRetryMaxNs);
-    loop_->RunOnce();
-    EXPECT_EQ(Counted("tributary_export_expired_chunks_total"), 5u) << "counted once, at once";
-    EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 50u);
-  }
-  sender_->script.clear();
-  for (int i = 0; i < 3; ++i) {
-    clock_.Advance(ExportLoop::kRetryMaxNs);
-    loop_->RunOnce();
-  }
-  EXPECT_EQ(SamplesTaken(), 1u + 2 + 4) << "the samples that were read before are sent";
-  EXPECT_EQ(Cursor(), 12);
-  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 50u);
-}
-
-TEST_F(ExportLoopTest, CountsSamplesThatExpiredBeforeARestart) {
-  AddProcess();
-  AddSymbols();
-  AddSamples(1);
-  loop_->RunOnce();
-  AddSamples(5);
-  store_.shards[0].raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
-  Restart({.cursor_name = "test", .metric_label = "otlp"});
-  for (int i = 0; i < 2; ++i) loop_->RunOnce();
-  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 5u);
-  EXPECT_EQ(Cursor(), 6);
-  Restart({.cursor_name = "test", .metric_label = "otlp"});
-  loop_->RunOnce();
-  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 5u);
-}
-
-// The samples were never meant for this exporter.
-TEST_F(ExportLoopTest, ANewExporterDoesNotCountWhatExpiredBefore) {
-  AddProcess();
-  AddSymbols();
-  AddSamples(5);
-  store_.shards[0].raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
-  samples_added_ += 60'000;
-  AddSamples(1);
-  loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 1u);
-  EXPECT_EQ(Counted("tributary_export_expired_chunks_total"), 0u);
 }
 
 // A damaged store, or a store that is being cleaned up, costs detail but does not stop the exporter.
