@@ -145,6 +145,7 @@ void Pipeline::OpenMetadata(Stores stores) {
   rollouts_ = std::make_unique<RolloutLog>(
       RolloutLog::Options{.store = std::move(stores.rollouts), .keep_ns = options_.sum_age_ns}, *metadata_, clock_,
       metrics_);
+  metadata_worker_ = std::make_unique<ingest::MetadataWorker>(ingest::MetadataWorker::Options(), *rollouts_, metrics_);
   joiner_ =
       std::make_unique<ResourceJoiner>(*metadata_, options_.k8s_names, attribute_names_, options_.resource, metrics_);
   metadata_->Start([this] { MarkUsedMetadata(); });
@@ -279,7 +280,7 @@ absl::Status Pipeline::OpenShards() {
     ingest::Shard::Options options;
     options.number = number;
     options.server = IntakeOptions();
-    options.metadata = rollouts_.get();
+    options.metadata = metadata_worker_.get();
     shards_.push_back(
         std::make_unique<ingest::Shard>(std::move(options), *std::move(writer), *symbols_, clock_, metrics_));
   }

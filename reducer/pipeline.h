@@ -16,6 +16,7 @@
 #include "intake/server/acceptor.h"
 #include "intake/server/server_options.h"
 #include "reducer/export/exporter.h"
+#include "reducer/ingest/metadata_worker.h"
 #include "reducer/ingest/shard.h"
 #include "reducer/metadata/metadata_store.h"
 #include "reducer/metadata/resource_joiner.h"
@@ -104,7 +105,8 @@ class Pipeline : private StatusSource {
   std::unique_ptr<intake::SymbolParts> symbol_parts_;
   AttributeNames attribute_names_;
   std::unique_ptr<MetadataStore> metadata_;
-  std::unique_ptr<RolloutLog> rollouts_;  // receives metadata before metadata_ does
+  std::unique_ptr<RolloutLog> rollouts_;                     // receives metadata before metadata_ does
+  std::unique_ptr<ingest::MetadataWorker> metadata_worker_;  // passes the shards' metadata to rollouts_
   std::unique_ptr<ResourceJoiner> joiner_;
   std::unique_ptr<ServiceWatch> services_;
   std::unique_ptr<QueryEngine> engine_;

@@ -39,7 +39,7 @@ struct ServerSession::Impl : BatchReceiver::Session {
   void Pump();
   void Handle(Frame frame);
   void HandleSymbolChunk(const Frame& frame);
-  void HandleMetadata(const Frame& frame);
+  void HandleMetadata(Frame frame);
   void Process(Frame frame);
   void Charge(uint64_t work);
   void BeginTurn();
@@ -244,7 +244,7 @@ void ServerSession::Impl::Handle(Frame frame) {
     case MessageType::kSymbolChunk:
       return HandleSymbolChunk(frame);
     case MessageType::kMetadata:
-      return HandleMetadata(frame);
+      return HandleMetadata(std::move(frame));
     case MessageType::kHeartbeat:
       if (!DecodeHeartbeat(frame.payload).ok()) break;
       return Write(MessageType::kHeartbeat, frame.payload);
@@ -296,12 +296,12 @@ void ServerSession::Impl::NeedSymbols(const std::vector<ExecutableId>& ids) {
   send();
 }
 
-void ServerSession::Impl::HandleMetadata(const Frame& frame) {
+void ServerSession::Impl::HandleMetadata(Frame frame) {
   uint32_t unknown_values = 0;
   absl::StatusOr<MetadataUpdate> update = DecodeMetadata(frame.payload, &unknown_values);
   if (!update.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(update.status())});
+  if (!owner.OnMetadata(hello.session, *std::move(update))) return Stall(std::move(frame));
   metrics.unknown_values.Add(unknown_values);
-  owner.OnMetadata(hello.session, *std::move(update));
 }
 
 void ServerSession::Impl::SendNeedDictionary(uint32_t generation) {

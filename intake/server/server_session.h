@@ -44,7 +44,9 @@ class ServerSession {
   // rest.
   void NeedSymbols(const std::vector<ExecutableId>& ids);
   void NeedDictionary();  // call it if the store does not have this dictionary generation
-  void Resume();          // call it when the owner can accept batches again after ResourceExhausted
+  // Call it when the owner may accept a batch again after ResourceExhausted, or metadata after OnMetadata returned
+  // false.
+  void Resume();
   void Close(const Goodbye& goodbye);
 
   // Returns the decoder, which has the state of the dictionary, for the session's next connection. Afterwards this

@@ -42,7 +42,9 @@ class SessionOwner {
                          absl::StatusOr<std::string> encoded_table) = 0;
   // Called after a chunk of a symbol table was received.
   virtual void OnSymbolProgress(const SessionInfo&) {}
-  virtual void OnMetadata(const SessionInfo&, MetadataUpdate) {}
+  // Called for each metadata update, in order. Returns false if there is no space for the update. The session then
+  // stops reading, and calls OnMetadata again after its `Resume`.
+  virtual bool OnMetadata(const SessionInfo&, MetadataUpdate) { return true; }
   virtual void OnClosed(const SessionInfo& session, const absl::Status& why) = 0;
 };
 

@@ -82,7 +82,10 @@ struct FakeOwner : SessionOwner {
   void OnSymbols(const SessionInfo&, const ExecutableId& id, absl::StatusOr<std::string> table) override {
     symbols.emplace_back(id, std::move(table));
   }
-  void OnMetadata(const SessionInfo&, MetadataUpdate update) override { metadata.push_back(std::move(update)); }
+  bool OnMetadata(const SessionInfo&, MetadataUpdate update) override {
+    metadata.push_back(std::move(update));
+    return true;
+  }
   void OnClosed(const SessionInfo& session, const absl::Status& why) override {
     closed.push_back(why);
     if (on_closed) on_closed(session);

@@ -36,7 +36,7 @@ class Shard final {
     SymbolWorker::Options symbols;
     size_t sessions_remembered_max = 16'384;
     uint64_t tick_ms = 1'000;          // maintenance, symbol requests
-    MetadataSink* metadata = nullptr;  // must outlive the shard; null: metadata of hosts and pods is discarded
+    MetadataDesk* metadata = nullptr;  // must outlive the shard; null: metadata of hosts and pods is discarded
   };
 
   // All references must outlive the shard. The constructor starts the threads of the writer and of the symbol worker.

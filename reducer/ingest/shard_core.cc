@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint64_t kCloseMs = 1'500;  // time for collectors to read the last acknowledgements and Goodbye
 constexpr size_t kNodeIdBytesMax = 255;
+constexpr uint64_t kMetadataRetryMs = 20;
 
 }  // namespace
 
@@ -36,7 +37,8 @@ ShardCore::ShardCore(const Dependencies& dependencies, Options options, Callback
       tick_(alarms_.NewAlarm([this] { OnTick(); })),
       closing_(alarms_.NewAlarm([this] {
         if (callbacks_.closed) callbacks_.closed();
-      })) {}
+      })),
+      metadata_retry_(alarms_.NewAlarm([this] { RetryMetadata(); })) {}
 
 ShardCore::~ShardCore() = default;
 
@@ -117,7 +119,7 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
   }
   auto live = live_.find(hello.session.session_id);
   if (live != live_.end() && is_cluster) {
-    Register(live->second);
+    RETURN_IF_ERROR(Register(live->second));
     return Known{};
   }
   SessionMemory::Entry* known = memory_.Find(hello.session.session_id);
@@ -126,7 +128,7 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
   // generation of the earlier process would never be asked for, and a held dictionary could be taken for the new
   // process's.
   if (hello.dictionary_generation == 0) memory_.ForgetDictionary(*known);
-  Register(live->second);
+  RETURN_IF_ERROR(Register(live->second));
   Known answer;
   answer.durable_sequence = known->durable_sequence;
   answer.dictionary_kept = known->dictionary_held && known->generation == hello.dictionary_generation;
@@ -138,13 +140,16 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
   return answer;
 }
 
-void ShardCore::Register(Live& live) {
+absl::Status ShardCore::Register(Live& live) {
   const SessionInfo& info = *live.info;
+  if (options_.metadata != nullptr && !options_.metadata->TryConnect(live.sender)) {
+    return absl::ResourceExhaustedError("too many connections were opened at the same time");
+  }
   live.registered = true;
   if (!live.sender.is_cluster && callbacks_.connected) callbacks_.connected(info.node_id);
-  if (options_.metadata != nullptr) options_.metadata->Connected(live.sender);
   LogInfo("{} connected node={} host={} version={}", live.sender.is_cluster ? "cluster" : "node",
           EscapeForDisplay(info.node_id), EscapeForDisplay(info.host_name), EscapeForDisplay(info.agent_version));
+  return absl::OkStatus();
 }
 
 bool ShardCore::HasRoom(const SessionInfo& info) {
@@ -281,9 +286,19 @@ void ShardCore::OnSymbolProgress(const SessionInfo& info) {
   symbols_.Progress(it->second.asker);
 }
 
-void ShardCore::OnMetadata(const SessionInfo& info, MetadataUpdate update) {
+bool ShardCore::OnMetadata(const SessionInfo& info, MetadataUpdate update) {
   auto it = live_.find(info.session_id);
-  if (it != live_.end() && options_.metadata != nullptr) options_.metadata->Take(it->second.sender, std::move(update));
+  if (it == live_.end() || options_.metadata == nullptr) return true;
+  if (options_.metadata->TryTake(it->second.sender, std::move(update))) return true;
+  it->second.metadata_waits = true;
+  metadata_retry_->StartOnce(kMetadataRetryMs);
+  return false;
+}
+
+void ShardCore::RetryMetadata() {
+  for (auto& [id, live] : live_) {
+    if (std::exchange(live.metadata_waits, false)) live.session->Resume();
+  }
 }
 
 void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
@@ -319,7 +334,7 @@ void ShardCore::Disconnect(Live& live) {
   if (live.symbols.has_pending()) symbols_.Release(live.asker);
   if (!std::exchange(live.registered, false)) return;
   if (!live.sender.is_cluster && callbacks_.disconnected) callbacks_.disconnected(live.info->node_id);
-  if (options_.metadata != nullptr) options_.metadata->Disconnected(live.sender);
+  if (options_.metadata != nullptr) options_.metadata->Disconnect(live.sender);
 }
 
 void ShardCore::OnTick() {

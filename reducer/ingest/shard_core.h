@@ -18,6 +18,7 @@
 #include "intake/server/server_session.h"
 #include "reducer/ingest/batch_writer.h"
 #include "reducer/ingest/ended_sessions.h"
+#include "reducer/ingest/metadata_desk.h"
 #include "reducer/ingest/queue_share.h"
 #include "reducer/ingest/session_memory.h"
 #include "reducer/ingest/symbol_desk.h"
@@ -36,7 +37,7 @@ class ShardCore : private intake::SessionOwner {
     QueueShare::Options queue;     // of the writer
     size_t sessions_remembered_max = 16'384;
     uint64_t tick_ms = 1'000;          // maintenance, symbol requests
-    MetadataSink* metadata = nullptr;  // must outlive the core; null: metadata of hosts and pods is discarded
+    MetadataDesk* metadata = nullptr;  // must outlive the core; null: metadata of hosts and pods is discarded
   };
   // Callbacks must not destroy the core.
   struct Callbacks {
@@ -72,10 +73,11 @@ class ShardCore : private intake::SessionOwner {
     std::unique_ptr<intake::ServerSession> session;
     std::shared_ptr<const SessionInfo> info;
     uint64_t oldest_held = 1;
-    uint64_t counted_bytes = 0;  // part of bytes_received that batches already counted
-    size_t batch_bytes = 0;      // memory of its last batch; the next batch probably needs as much
-    bool held_back = false;      // true: its batch waits, because the queue is full
-    bool over_share = false;     // true: its batch waits, because its node has filled its share of the queue
+    uint64_t counted_bytes = 0;   // part of bytes_received that batches already counted
+    size_t batch_bytes = 0;       // memory of its last batch; the next batch probably needs as much
+    bool held_back = false;       // true: its batch waits, because the queue is full
+    bool over_share = false;      // true: its batch waits, because its node has filled its share of the queue
+    bool metadata_waits = false;  // true: its metadata wait, because the desk has no space for them
     MetadataSender sender;
     bool registered = false;  // the connection was reported to `callbacks_` and `options_.metadata`
     SymbolRequests symbols;
@@ -88,7 +90,7 @@ class ShardCore : private intake::SessionOwner {
   absl::Status OnBatch(const SessionInfo& info, intake::IncomingBatch batch) override;
   void OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
   void OnSymbolProgress(const SessionInfo& info) override;
-  void OnMetadata(const SessionInfo& info, MetadataUpdate update) override;
+  bool OnMetadata(const SessionInfo& info, MetadataUpdate update) override;
   void OnClosed(const SessionInfo& info, const absl::Status& why) override;
 
   void StartSession(Arrival arrival);
@@ -99,7 +101,8 @@ class ShardCore : private intake::SessionOwner {
   void WantReleased();
   void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);
   void OnTick();
-  void Register(Live& live);
+  absl::Status Register(Live& live);
+  void RetryMetadata();
   void Disconnect(Live& live);
 
   AlarmSource& alarms_;
@@ -119,7 +122,7 @@ class ShardCore : private intake::SessionOwner {
   QueueShare share_;
   uint64_t askers_ = 0;
   bool stopping_ = false, closing_all_ = false;
-  std::unique_ptr<Alarm> tick_, closing_;
+  std::unique_ptr<Alarm> tick_, closing_, metadata_retry_;
 };
 
 }  // namespace tributary::ingest

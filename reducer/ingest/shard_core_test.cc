@@ -77,15 +77,21 @@ class TestDesk final : public SymbolDesk {
   std::vector<ExecutableId> to_release;
 };
 
-class TestSink final : public MetadataSink {
+class TestMetadata final : public MetadataDesk {
  public:
-  void Connected(const MetadataSender& sender) override { lines.push_back("+" + sender.id); }
-  void Disconnected(const MetadataSender& sender) override { lines.push_back("-" + sender.id); }
-  void Take(const MetadataSender& sender, MetadataUpdate update) override {
+  bool TryConnect(const MetadataSender& sender) override {
+    if (!is_full) lines.push_back("+" + sender.id);
+    return !is_full;
+  }
+  void Disconnect(const MetadataSender& sender) override { lines.push_back("-" + sender.id); }
+  bool TryTake(const MetadataSender& sender, MetadataUpdate update) override {
+    if (is_full) return false;
     for (const Entity& entity : update.entities) {
       lines.push_back((sender.is_cluster ? "cluster " : "node ") + sender.id + " sends " + entity.id);
     }
+    return true;
   }
+  bool is_full = false;
   std::vector<std::string> lines;
 };
 
@@ -105,6 +111,13 @@ class ShardCoreTest : public testing::Test {
   void Commit(uint64_t sequence, bool need_dictionary = false) {
     const RowBatch& batch = writer_.submitted.back();
     core_.OnCommitted({Committed(batch, {sequence, need_dictionary})});
+  }
+  void RunUntil(const std::function<bool()>& done) {
+    auto poll = loop_.NewAlarm([&] {
+      if (done()) loop_.Stop();
+    });
+    poll->StartEvery(1);
+    loop_.Run();
   }
   // Returns the first frame of this type that the reducer wrote.
   static std::optional<intake::Frame> Find(const Wire& wire, intake::MessageType type) {
@@ -130,7 +143,7 @@ class ShardCoreTest : public testing::Test {
   Metrics metrics_;
   TestWriter writer_;
   TestDesk symbols_;
-  TestSink sink_;
+  TestMetadata sink_;
   ShardCore core_{{loop_, writer_, symbols_, clock_, metrics_}, {.tick_ms = 1, .metadata = &sink_}, {}};
 };
 
@@ -263,13 +276,6 @@ class ShardCoreSymbolsTest : public ShardCoreTest {
         .id = Id(), .offset = offset, .total_bytes = 100, .raw_bytes = 100, .bytes = "part"};
     return EncodeFrame(intake::MessageType::kSymbolChunk, intake::kChannelSymbols, 0, EncodeSymbolChunk(chunk));
   }
-  void RunUntil(const std::function<bool()>& done) {
-    auto poll = loop_.NewAlarm([&] {
-      if (done()) loop_.Stop();
-    });
-    poll->StartEvery(1);
-    loop_.Run();
-  }
 };
 
 // Tables that one node owed when its connection ended are asked of another node at once, not in its next round.
@@ -346,6 +352,38 @@ TEST_F(ShardCoreTest, ANodeSendsItsOwnMetadata) {
   core_.OnFound(hello.session.session_id, uint64_t{0});
   wire->callbacks.on_data(MetadataFrame("thing"));
   EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+node", "node node sends thing"}));
+}
+
+TEST_F(ShardCoreTest, MetadataWithoutSpaceWaitInTheSession) {
+  const intake::Hello hello = HelloOf(1);
+  auto wire = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  sink_.is_full = true;
+  wire->callbacks.on_data(MetadataFrame("first"));
+  wire->callbacks.on_data(MetadataFrame("second"));
+  intake::BatchGenerator generator(1);
+  for (const std::string& frame : intake::BatchEncoder(1).Encode(generator.Next(10))) wire->callbacks.on_data(frame);
+  EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+node"}));
+  EXPECT_TRUE(writer_.submitted.empty()) << "the data of a session keep their order";
+  sink_.is_full = false;
+  RunUntil([&] { return !writer_.submitted.empty(); });
+  EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+node", "node node sends first", "node node sends second"}));
+}
+
+TEST_F(ShardCoreTest, AConnectionThatCannotBeRecordedIsRefusedAndMayComeBack) {
+  const intake::Hello hello = HelloOf(1);
+  sink_.is_full = true;
+  auto wire = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  EXPECT_FALSE(WelcomeOn(*wire).has_value());
+  const std::optional<intake::Frame> goodbye = Find(*wire, intake::MessageType::kGoodbye);
+  ASSERT_TRUE(goodbye.has_value());
+  EXPECT_TRUE(intake::DecodeGoodbye(goodbye->payload)->retry);
+  sink_.is_full = false;
+  auto again = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  EXPECT_TRUE(WelcomeOn(*again).has_value());
+  EXPECT_EQ(sink_.lines, (std::vector<std::string>{"+node"})) << "no end without a beginning";
 }
 
 // Role 2 is reserved on the wire. Role 77 belongs to a later release.

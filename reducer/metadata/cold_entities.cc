@@ -12,36 +12,55 @@ ColdEntities::ColdEntities(const Options& options, EntityStore* db, Counter& fai
 FoundEntity ColdEntities::Find(const MetadataSender& sender, EntityKind kind, std::string_view id, UnixNs at,
                                const FoundEntity& live) {
   if (db_ == nullptr) return live;
-  Key key(sender, {kind, std::string(id)});
-  std::lock_guard lock(mutex_);
-  if (auto it = by_key_.find(key); it != by_key_.end()) {
-    entries_.splice(entries_.begin(), entries_, it->second);
-  } else if (!Read(std::move(key)).ok()) {
+  const auto in = [&](Entry& entry) {
+    if (entry.timeline.states().empty()) return live;
+    entry.used = true;
+    FoundEntity found = entry.timeline.Find(at);
+    if (live.entity != nullptr) found.until = std::min(found.until, live.until);
+    return found;
+  };
+  Entry entry{.key = {sender, {kind, std::string(id)}}, .bytes = sizeof(Entry)};
+  std::unique_lock lock(mutex_);
+  if (Entry* cached = FindCached(entry.key)) return in(*cached);
+  const uint64_t forgotten = forgotten_;
+  lock.unlock();
+  absl::StatusOr<EntityStore::Row> row = db_->Find(sender, kind, id);
+  if (!row.ok()) {
     failures_.Add();
     return live;
   }
-  Entry& entry = entries_.front();
-  if (entry.timeline.states().empty()) return live;
-  entry.used = true;
-  FoundEntity found = entry.timeline.Find(at);
-  if (live.entity != nullptr) found.until = std::min(found.until, live.until);
-  return found;
-}
-
-// Reads the entity from the database and puts it at the front of entries_.
-absl::Status ColdEntities::Read(Key key) {
-  ASSIGN_OR_RETURN(EntityStore::Row row, db_->Find(key.first, key.second.first, key.second.second));
-  Entry& entry = entries_.emplace_front();
-  entry.key = key;
-  entry.bytes = sizeof(Entry);
-  for (EntityTimeline::State& state : row.states) {
+  for (EntityTimeline::State& state : row->states) {
     entry.bytes += EntityBytes(*state.entity);
     entry.timeline.Restore(std::move(state));
   }
+  FoundEntity found = in(entry);
+  lock.lock();
+  // The entity may have changed in the database since. Then the next look-up reads it again, and only the use is kept.
+  if (forgotten == forgotten_) {
+    Cache(std::move(entry));
+  } else if (entry.used && uncached_uses_.size() < options_.entities_max) {
+    uncached_uses_.insert(std::move(entry.key));
+  }
+  return found;
+}
+
+ColdEntities::Entry* ColdEntities::FindCached(const Key& key) {
+  auto it = by_key_.find(key);
+  if (it == by_key_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, it->second);
+  return &entries_.front();
+}
+
+// Puts the entry at the front of entries_, unless another thread has cached the entity meanwhile.
+void ColdEntities::Cache(Entry entry) {
+  if (Entry* cached = FindCached(entry.key)) {
+    cached->used |= entry.used;
+    return;
+  }
   bytes_ += entry.bytes;
-  by_key_.emplace(std::move(key), entries_.begin());
+  entries_.push_front(std::move(entry));
+  by_key_.emplace(entries_.front().key, entries_.begin());
   DropOldest();
-  return absl::OkStatus();
 }
 
 void ColdEntities::DropOldest() {
@@ -54,6 +73,7 @@ void ColdEntities::DropOldest() {
 
 void ColdEntities::Forget(const MetadataSender& sender, const std::pair<EntityKind, std::string>& key) {
   std::lock_guard lock(mutex_);
+  ++forgotten_;
   auto it = by_key_.find(Key(sender, key));
   if (it == by_key_.end()) return;
   bytes_ -= it->second->bytes;
@@ -63,11 +83,14 @@ void ColdEntities::Forget(const MetadataSender& sender, const std::pair<EntityKi
 
 void ColdEntities::TakeUsed(std::vector<EntityStore::Row>* rows) {
   std::lock_guard lock(mutex_);
-  for (Entry& entry : entries_) {
-    if (!std::exchange(entry.used, false)) continue;
-    const auto& [sender, key] = entry.key;
+  const auto take = [rows](const Key& of) {
+    const auto& [sender, key] = of;
     rows->push_back({sender, key.first, key.second, true, false, {}});
+  };
+  for (Entry& entry : entries_) {
+    if (std::exchange(entry.used, false)) take(entry.key);
   }
+  for (const Key& key : std::exchange(uncached_uses_, {})) take(key);
 }
 
 }  // namespace tributary

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <mutex>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/metrics.h"
 #include "reducer/metadata/entity_store.h"
 #include "reducer/metadata/entity_timeline.h"
@@ -19,8 +21,8 @@ namespace tributary {
 // Finds entities and states that are in the database but no longer in memory. Caches the results of the latest
 // look-ups, also if the database does not have the entity.
 //
-// Thread-safe. If an entity is not cached, Find reads it from the database while it holds mutex_. So callers must not
-// hold a lock that an event loop may wait for.
+// Thread-safe. If an entity is not cached, Find reads it from the database, without a lock of this class. So look-ups
+// of cached entities do not wait for the disk.
 class ColdEntities {
  public:
   struct Options {
@@ -52,7 +54,8 @@ class ColdEntities {
   };
 
   // The caller of these functions must hold mutex_.
-  absl::Status Read(Key key);
+  Entry* FindCached(const Key& key);
+  void Cache(Entry entry);
   void DropOldest();
 
   const Options options_;
@@ -63,6 +66,8 @@ class ColdEntities {
   std::list<Entry> entries_;  // most recently looked up first
   absl::flat_hash_map<Key, std::list<Entry>::iterator> by_key_;
   size_t bytes_ = 0;
+  uint64_t forgotten_ = 0;                  // calls of Forget
+  absl::flat_hash_set<Key> uncached_uses_;  // joined with a sample, but changed while they were read
 };
 
 }  // namespace tributary

@@ -71,7 +71,7 @@ MetadataStore::MetadataStore(Options options, const K8sNameRules& rules, Attribu
   upkeep_ = std::make_unique<MetadataUpkeep>(MetadataUpkeep::Options{.keep_ns = options.keep_ns,
                                                                      .keep_used_ns = options.keep_used_ns,
                                                                      .gone_in_memory_ns = options.gone_in_memory_ns},
-                                             db_.get(), *live_, *cold_, clock_, failures_);
+                                             db_.get(), *live_, *cold_, clock_, metrics, failures_);
   upkeep_->Load(names_);
 }
 

@@ -1,9 +1,12 @@
 #include "reducer/metadata/metadata_store.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -331,6 +334,96 @@ TEST_F(MetadataStoreTest, KeepsEntitiesInMemoryWithoutADatabase) {
   clock_.Advance(31 * kNsPerMinute);
   store_->Maintain();
   EXPECT_EQ(PodName("u1"), "");
+}
+
+// A store that fails to write, or that waits in Find, as long as the test wants.
+struct TestEntityStore final : EntityStore {
+  struct State {
+    absl::Status result;
+    size_t saves = 0;
+    std::vector<std::string> saved;
+    std::promise<void> reading, release;
+    std::atomic<bool> waits{false};
+  };
+  explicit TestEntityStore(State& of) : state(of) {}
+  absl::Status Save(std::span<const Row> rows) override {
+    ++state.saves;
+    if (!state.result.ok()) return state.result;
+    for (const Row& row : rows) state.saved.push_back(row.id + (row.states.empty() ? " used" : ""));
+    return absl::OkStatus();
+  }
+  absl::Status Load(UnixNs, absl::FunctionRef<void(const Row&)>) override { return absl::OkStatus(); }
+  absl::StatusOr<Row> Find(const MetadataSender& sender, EntityKind kind, std::string_view id) override {
+    if (id == "slow" && state.waits.exchange(false)) {
+      state.reading.set_value();
+      state.release.get_future().wait();
+    }
+    Row row{sender, kind, std::string(id), false, false, {}};
+    row.states.push_back({kTimeBegin, kTimeEnd, std::make_shared<const Entity>(Pod(std::string(id), "stored"))});
+    return row;
+  }
+  absl::StatusOr<std::vector<MetadataSender>> Clusters() override { return std::vector<MetadataSender>(); }
+  absl::StatusOr<bool> Knows(const MetadataSender&) override { return false; }
+  absl::StatusOr<bool> Expire(UnixNs, UnixNs) override { return false; }
+  State& state;
+};
+
+TEST_F(MetadataStoreTest, ChangesWaitWhileTheDiskIsFull) {
+  TestEntityStore::State state;
+  options_.store = std::make_unique<TestEntityStore>(state);
+  store_ = std::make_unique<MetadataStore>(std::move(options_), rules_, names_, clock_, metrics_);
+  state.result = absl::ResourceExhaustedError("disk full");
+  Report(kCluster, {Pod("a", "a")});
+  store_->Flush();
+  store_->Flush();
+  EXPECT_EQ(state.saves, 1u) << "a pause";
+  Report(kCluster, {Pod("b", "b")});
+  clock_.Advance(kNsPerSecond);
+  store_->Flush();
+  clock_.Advance(kNsPerSecond);
+  store_->Flush();
+  EXPECT_EQ(state.saves, 2u) << "a longer pause";
+  EXPECT_EQ(metrics_.AddGauge("tributary_metadata_writes_failing", "", {{"data", "metadata"}}).value(), 1);
+  clock_.Advance(kNsPerSecond);
+  state.result = absl::OkStatus();
+  store_->Flush();
+  EXPECT_THAT(state.saved, testing::UnorderedElementsAre("a", "b"));
+  EXPECT_EQ(metrics_.AddGauge("tributary_metadata_writes_failing", "", {{"data", "metadata"}}).value(), 0);
+}
+
+TEST_F(MetadataStoreTest, UsesWaitWhileTheDiskIsFull) {
+  TestEntityStore::State state;
+  options_.store = std::make_unique<TestEntityStore>(state);
+  store_ = std::make_unique<MetadataStore>(std::move(options_), rules_, names_, clock_, metrics_);
+  Report(kCluster, {Pod("a", "a")});
+  store_->Flush();
+  EXPECT_EQ(PodName("a"), "a");
+  EXPECT_EQ(PodName("b"), "stored");
+  state.result = absl::ResourceExhaustedError("disk full");
+  store_->Maintain();
+  clock_.Advance(kNsPerSecond);
+  state.result = absl::OkStatus();
+  state.saved.clear();
+  store_->Maintain();
+  EXPECT_THAT(state.saved, testing::UnorderedElementsAre("a used", "b used"));
+}
+
+TEST_F(MetadataStoreTest, ALookUpInTheDatabaseDelaysNoOther) {
+  TestEntityStore::State state;
+  options_.store = std::make_unique<TestEntityStore>(state);
+  store_ = std::make_unique<MetadataStore>(std::move(options_), rules_, names_, clock_, metrics_);
+  state.waits = true;
+  std::thread query([this] { EXPECT_EQ(PodName("slow"), "stored"); });
+  state.reading.get_future().wait();
+  EXPECT_EQ(PodName("other"), "stored");  // a deadlock if it waited
+  EXPECT_EQ(PodName("slow"), "stored") << "two threads may read the same entity";
+  Report(kCluster, {Pod("a", "a")});
+  Upkeep();
+  state.release.set_value();
+  query.join();
+  state.saved.clear();
+  store_->Maintain();
+  EXPECT_THAT(state.saved, testing::Contains("slow used"));
 }
 
 TEST_F(MetadataStoreTest, KnowsWhetherASnapshotIsUnderWay) {

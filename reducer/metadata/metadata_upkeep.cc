@@ -18,12 +18,19 @@ constexpr size_t kSavedAtOnceMax = 4'096;
 }  // namespace
 
 MetadataUpkeep::MetadataUpkeep(Options options, EntityStore* db, LiveEntities& live, ColdEntities& cold,
-                               const Clock& clock, Counter& failures)
-    : options_(std::move(options)), db_(db), live_(live), cold_(cold), clock_(clock), failures_(failures) {}
+                               const Clock& clock, Metrics& metrics, Counter& failures)
+    : options_(std::move(options)),
+      db_(db),
+      live_(live),
+      cold_(cold),
+      clock_(clock),
+      failures_(failures),
+      retry_("metadata", clock, metrics, failures) {}
 
 MetadataUpkeep::~MetadataUpkeep() {
   Stop();
-  Flush();
+  std::lock_guard one(work_mutex_);
+  if (db_ != nullptr) SaveChanges();  // the last attempt, even during a pause
 }
 
 void MetadataUpkeep::Load(AttributeNames& names) {
@@ -85,12 +92,17 @@ void MetadataUpkeep::Flush() {
     live_.DiscardChanges();
     return;
   }
+  if (retry_.MayTry()) SaveChanges();
+}
+
+void MetadataUpkeep::SaveChanges() {
   std::vector<LiveEntities::Ref> taken;
   for (;;) {
     const std::vector<EntityStore::Row> rows = live_.TakeChanges(kSavedAtOnceMax, &taken);
     if (rows.empty()) break;
-    if (absl::Status saved = db_->Save(rows); !saved.ok()) {
-      LogFailure("write", saved);
+    const absl::Status saved = db_->Save(rows);
+    retry_.Record(saved);
+    if (!saved.ok()) {
       live_.GiveBack(std::move(taken));
       return;
     }
@@ -101,9 +113,9 @@ void MetadataUpkeep::Flush() {
 void MetadataUpkeep::Maintain() {
   std::lock_guard one(work_mutex_);
   const UnixNs now = clock_.Unix();
-  if (db_ != nullptr) {
+  if (db_ != nullptr && retry_.MayTry()) {
     SaveUsed();
-    Expire(now);
+    if (used_.empty()) Expire(now);  // a used entity is kept longer
   }
   ForgetAway(now);
   DropGone(now);
@@ -111,11 +123,14 @@ void MetadataUpkeep::Maintain() {
 
 // Saves which entities were joined with samples.
 void MetadataUpkeep::SaveUsed() {
-  std::vector<EntityStore::Row> used;
-  cold_.TakeUsed(&used);
-  live_.TakeUsed(&used);
-  if (used.empty()) return;
-  if (absl::Status saved = db_->Save(used); !saved.ok()) LogFailure("write", saved);
+  if (used_.empty()) {
+    cold_.TakeUsed(&used_);
+    live_.TakeUsed(&used_);
+  }
+  if (used_.empty()) return;
+  const absl::Status saved = db_->Save(used_);
+  retry_.Record(saved);
+  if (saved.ok()) used_.clear();
 }
 
 void MetadataUpkeep::Expire(UnixNs now) {

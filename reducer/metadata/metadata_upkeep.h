@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/clock.h"
@@ -16,13 +17,15 @@
 #include "reducer/metadata/cold_entities.h"
 #include "reducer/metadata/entity_store.h"
 #include "reducer/metadata/live_entities.h"
+#include "reducer/metadata/write_retry.h"
 
 namespace tributary {
 
 // Saves changed entities in the database, and removes old entities from memory and from the database. Its thread saves
 // the changes every second. Every ten seconds, the thread removes entities that ended too long ago, and senders that
 // are away. But a cluster's watcher that is away stays as long as the database has states from it. No other component
-// writes to the database.
+// writes to the database. If a write fails, mostly because the disk is full, the changes stay in memory, and are
+// written after a pause (WriteRetry). Meanwhile the limits of LiveEntities bound them.
 //
 // Thread-safe. Flush and Maintain hold work_mutex_ until they return. They also call LiveEntities and ColdEntities,
 // which lock their own mutexes, but never both at the same time. Neither of these two mutexes is locked while Flush or
@@ -39,7 +42,7 @@ class MetadataUpkeep {
   // `db` is nullptr without a database. All borrowed objects must outlive this object. `failures` counts failed reads
   // and writes of the database.
   MetadataUpkeep(Options options, EntityStore* db, LiveEntities& live, ColdEntities& cold, const Clock& clock,
-                 Counter& failures);
+                 Metrics& metrics, Counter& failures);
   ~MetadataUpkeep();  // ends the thread and flushes
 
   // Reads entities from the database into LiveEntities, and adds the names of their attributes to `names`.
@@ -52,13 +55,15 @@ class MetadataUpkeep {
   // Stops the thread, and returns when it has ended. `mark_used` is not called afterwards.
   void Stop();
 
-  // Saves the changed entities. If there is no database, only marks them as saved.
+  // Saves the changed entities, unless the pause after a failed write is not over. If there is no database, only marks
+  // them as saved.
   void Flush();
   // Removes entities that ended too long ago or exceed the database's size limit. Removes senders that are away.
   void Maintain();
 
  private:
   void Run();
+  void SaveChanges();
   void SaveUsed();
   void Expire(UnixNs now);
   void ForgetAway(UnixNs now);
@@ -72,8 +77,10 @@ class MetadataUpkeep {
   const Clock& clock_;
   Counter& failures_;
 
-  std::mutex work_mutex_;  // one Flush or Maintain at a time; guards db_'s writer and failure_log_
+  std::mutex work_mutex_;  // one Flush or Maintain at a time; guards db_'s writer and the next three members
   LogLimit failure_log_{60 * kNsPerSecond};
+  WriteRetry retry_;
+  std::vector<EntityStore::Row> used_;  // could not be saved; until they are, no further ones are taken
 
   std::function<void()> mark_used_;  // set before the thread starts
   std::thread thread_;

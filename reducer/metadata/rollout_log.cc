@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
 
@@ -31,6 +32,15 @@ bool ParseId(std::string_view id, Rollout* out) {
 
 std::string KeyOf(const std::string& cluster, const std::string& id) { return cluster + '\0' + id; }
 
+// The inverse of KeyOf. Returns a row with only these two members.
+RolloutStore::Row RowOf(const std::string& key) {
+  const size_t zero = key.find('\0');
+  return {.cluster = key.substr(0, zero), .id = key.substr(zero + 1)};
+}
+
+// Changes in one transaction: some milliseconds.
+constexpr size_t kWrittenAtOnceMax = 1'024;
+
 }  // namespace
 
 RolloutLog::RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics)
@@ -47,15 +57,23 @@ RolloutLog::RolloutLog(Options options, MetadataSink& rest, const Clock& clock, 
                              "Rollouts that were removed earlier than --retention says, because there were too many")),
       failures_(metrics.AddCounter(
           "tributary_metadata_rollouts_failures_total",
-          "Failures to open, read or write rollouts.db, the file of the stored rollouts and versions of services")) {
+          "Failures to open, read or write rollouts.db, the file of the stored rollouts and versions of services")),
+      retry_("rollouts", clock, metrics, failures_) {
   absl::Status opened = options.store.status();
   if (opened.ok()) {
     store_ = *std::move(options.store);
     opened = Load();
   }
   if (opened.ok()) return;
-  Fail("open", opened);
+  failures_.Add();
+  LogError("rollouts are kept in memory only, a restart loses them error=\"{}\"", Message(opened));
   store_.reset();
+}
+
+RolloutLog::~RolloutLog() {
+  // The last attempt, even during a pause. An error was logged.
+  const std::lock_guard one(store_mutex_);
+  (void)Write();
 }
 
 absl::Status RolloutLog::Load() {
@@ -63,6 +81,7 @@ absl::Status RolloutLog::Load() {
   RETURN_IF_ERROR(store_->Load([this](const RolloutStore::Row& row) {
     (void)Put(row.cluster, row.id, row.at, DecodeAttributes(row.attributes));
   }));
+  is_stored_ = true;
   DropOld();
   return absl::OkStatus();
 }
@@ -95,15 +114,11 @@ bool RolloutLog::Add(const std::string& cluster, Entity entity) {
   if (known_.contains(KeyOf(cluster, entity.id))) return false;
   // A cluster's clock may be ahead. A rollout in the future would never become old.
   const UnixNs at = std::min(entity.from, clock_.Unix());
-  const std::string attributes = EncodeAttributes(entity.attributes, kEntityBytesMax, nullptr);
   if (!Put(cluster, entity.id, at, std::move(entity.attributes))) {
     refused_.Add();
     return false;
   }
   taken_.Add();
-  if (store_ == nullptr) return true;
-  const absl::Status saved = store_->Add({cluster, entity.id, at, attributes});
-  if (!saved.ok()) Fail("write", saved);
   return true;
 }
 
@@ -113,6 +128,7 @@ bool RolloutLog::Put(const std::string& cluster, const std::string& id, UnixNs a
   std::string key = KeyOf(cluster, id);
   if (!known_.insert(key).second) return false;
   by_cluster_[cluster].emplace(at, key);
+  if (is_stored_) unsaved_.emplace(at, key);
   rollouts_.emplace(Key(at, std::move(key)), std::move(rollout));
   return true;
 }
@@ -135,16 +151,60 @@ std::map<RolloutLog::Key, Rollout>::iterator RolloutLog::OldestOfMost() {
 
 void RolloutLog::Forget(std::map<Key, Rollout>::iterator rollout) {
   const std::string& key = rollout->first.second;
-  if (store_ != nullptr) {
-    const std::string_view id = std::string_view(key).substr(key.find('\0') + 1);
-    const absl::Status removed = store_->Remove(rollout->second.cluster, id);
-    if (!removed.ok()) Fail("write", removed);
-  }
+  // A rollout that is being written now is in neither set: it is removed after that write.
+  if (is_stored_ && unsaved_.erase(rollout->first) == 0) unremoved_.insert(key);
   known_.erase(key);
   const auto of_cluster = by_cluster_.find(rollout->second.cluster);
   of_cluster->second.erase(rollout->first);
   if (of_cluster->second.empty()) by_cluster_.erase(of_cluster);
   rollouts_.erase(rollout);
+}
+
+absl::Status RolloutLog::Flush() {
+  const std::lock_guard one(store_mutex_);
+  if (!retry_.MayTry()) return absl::UnavailableError("an earlier write of rollouts failed");
+  return Write();
+}
+
+// The caller must hold store_mutex_.
+absl::Status RolloutLog::Write() {
+  for (;;) {
+    Changes changes = TakeChanges();
+    if (changes.empty() || store_ == nullptr) return absl::OkStatus();
+    const absl::Status saved = store_->Save(changes.added, changes.removed);
+    retry_.Record(saved);
+    if (saved.ok()) continue;
+    GiveBack(std::move(changes));
+    return saved;
+  }
+}
+
+RolloutLog::Changes RolloutLog::TakeChanges() {
+  const std::lock_guard lock(mutex_);
+  Changes taken;
+  while (!unremoved_.empty() && taken.removed.size() < kWrittenAtOnceMax) {
+    taken.removed.push_back(RowOf(*unremoved_.begin()));
+    unremoved_.erase(unremoved_.begin());
+  }
+  // All removals come first: a rollout may have been dropped and reported again.
+  if (!unremoved_.empty()) return taken;
+  while (!unsaved_.empty() && taken.added.size() < kWrittenAtOnceMax) {
+    Key key = std::move(unsaved_.extract(unsaved_.begin()).value());
+    RolloutStore::Row row = RowOf(key.second);
+    row.at = key.first;
+    row.attributes = EncodeAttributes(rollouts_.find(key)->second.attributes, kEntityBytesMax, nullptr);
+    taken.added.push_back(std::move(row));
+    taken.added_keys.push_back(std::move(key));
+  }
+  return taken;
+}
+
+void RolloutLog::GiveBack(Changes changes) {
+  const std::lock_guard lock(mutex_);
+  for (Key& key : changes.added_keys) {
+    if (rollouts_.contains(key)) unsaved_.insert(std::move(key));
+  }
+  for (const RolloutStore::Row& row : changes.removed) unremoved_.insert(KeyOf(row.cluster, row.id));
 }
 
 std::vector<Rollout> RolloutLog::List(store::TimeRange range, size_t limit,
@@ -158,14 +218,6 @@ std::vector<Rollout> RolloutLog::List(store::TimeRange range, size_t limit,
     if (accept(it->second)) out.push_back(it->second);
   }
   return out;
-}
-
-void RolloutLog::Fail(std::string_view operation, const absl::Status& status) {
-  failures_.Add();
-  uint64_t suppressed = 0;
-  if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
-  LogWarning("rollouts cannot be stored, a restart may lose them operation={} error=\"{}\" suppressed={}", operation,
-             Message(status), suppressed);
 }
 
 }  // namespace tributary

@@ -14,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/metrics.h"
 #include "reducer/metadata/metadata_sink.h"
 #include "reducer/metadata/rollout_store.h"
+#include "reducer/metadata/write_retry.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
@@ -37,7 +37,13 @@ constexpr std::string_view kServiceKind = "service";
 // are events, not states of entities. So Take removes them from an update before it passes the update to `rest`. All
 // rollouts are in memory, at most kRolloutsMax. Above this limit, the log drops the oldest rollout of the source (a
 // cluster, or this reducer) that has the most rollouts. So a source with many rollouts cannot evict those of a source
-// with few. If there is a store, the rollouts are also stored there, and survive a restart. Thread-safe.
+// with few.
+//
+// If there is a store, the rollouts survive a restart. Only Flush and the destructor write to the store; ServiceWatch's
+// thread calls Flush every second. The unwritten changes are in memory: at most the rollouts of the log, and those that
+// were dropped since the last write. If the disk is full, they wait there (WriteRetry), and none of them is lost.
+//
+// Thread-safe. No other method waits for the store.
 class RolloutLog final : public MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;
@@ -50,6 +56,7 @@ class RolloutLog final : public MetadataSink {
   };
   // `rest`, `clock` and `metrics` must outlive the log. If the store cannot be read, rollouts are only in memory.
   RolloutLog(Options options, MetadataSink& rest, const Clock& clock, Metrics& metrics);
+  ~RolloutLog();  // flushes
 
   void Connected(const MetadataSender& sender) override { rest_.Connected(sender); }
   void Disconnected(const MetadataSender& sender) override { rest_.Disconnected(sender); }
@@ -59,31 +66,52 @@ class RolloutLog final : public MetadataSink {
   // rollout is invalid or is already in the log.
   bool AddService(const std::string& id, UnixNs at, Attributes attributes);
 
+  // Writes the changes since the last call to the store. Returns the store's error; the changes then stay in memory.
+  // Unavailable: the pause after a failed write is not over.
+  absl::Status Flush();
+
   // Returns the rollouts within the range for which `accept` returns true, newest first, but at most `limit`.
   std::vector<Rollout> List(store::TimeRange range, size_t limit, absl::FunctionRef<bool(const Rollout&)> accept) const;
 
  private:
   using Key = std::pair<UnixNs, std::string>;  // time; cluster, zero byte, id
 
+  // Changes that Flush writes at once.
+  struct Changes {
+    std::vector<Key> added_keys;
+    std::vector<RolloutStore::Row> added, removed;
+    bool empty() const { return added.empty() && removed.empty(); }
+  };
+
   absl::Status Load();
+  absl::Status Write();
+  Changes TakeChanges();
+  void GiveBack(Changes changes);
   bool Add(const std::string& cluster, Entity entity);
   // Returns false if the rollout is invalid or known already.
   bool Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes);
   std::map<Key, Rollout>::iterator OldestOfMost();
   void Forget(std::map<Key, Rollout>::iterator rollout);
   void DropOld();
-  void Fail(std::string_view operation, const absl::Status& status);
 
   const int64_t keep_ns_;
   MetadataSink& rest_;
   const Clock& clock_;
-  mutable std::mutex mutex_;             // guards everything below
+  Counter &taken_, &refused_, &dropped_, &failures_;
+
+  // A thread that holds store_mutex_ may acquire mutex_, but not the other way round.
+  std::mutex store_mutex_;               // guards the next two members
   std::unique_ptr<RolloutStore> store_;  // nullptr: memory only
+  WriteRetry retry_;
+  bool is_stored_ = false;  // the stored rollouts were read; only the constructor changes it
+
+  mutable std::mutex mutex_;  // guards everything below
   std::map<Key, Rollout> rollouts_;
   absl::flat_hash_set<std::string> known_;  // second parts of the keys of rollouts_
   absl::flat_hash_map<std::string, std::set<Key>> by_cluster_;
-  LogLimit failure_log_{60 * kNsPerSecond};
-  Counter &taken_, &refused_, &dropped_, &failures_;
+  // Not in the store yet: rollouts to add, and second parts of the keys of rollouts to remove.
+  std::set<Key> unsaved_;
+  absl::flat_hash_set<std::string> unremoved_;
 };
 
 }  // namespace tributary

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "base/directory_testing.h"
 #include "reducer/sqlite/sqlite_rollout_store.h"
@@ -163,6 +166,101 @@ TEST_F(RolloutLogTest, OneSourceCannotEvictAnothersRollouts) {
   EXPECT_EQ(Listed(-1000, -600, SIZE_MAX).size(), 10u);
   EXPECT_EQ(Listed(-1000, 0, SIZE_MAX).size(), RolloutLog::kRolloutsMax);
   EXPECT_EQ(Count("tributary_metadata_rollouts_dropped_total"), 10u);
+}
+
+// A store whose writes wait until `release` is set, and then return `result`.
+struct TestStore final : RolloutStore {
+  struct State {
+    std::promise<void> writing, release;
+    std::atomic<bool> waits{false};
+    absl::Status result;
+    std::vector<std::string> lines;
+  };
+  explicit TestStore(State& of) : state(of) {}
+  absl::Status Load(absl::FunctionRef<void(const Row&)>) override { return absl::OkStatus(); }
+  absl::Status Save(std::span<const Row> added, std::span<const Row> removed) override {
+    if (state.waits.exchange(false)) {
+      state.writing.set_value();
+      state.release.get_future().wait();
+    }
+    for (const Row& row : removed) state.lines.push_back("-" + row.id);
+    for (const Row& row : added) state.lines.push_back("+" + row.id);
+    return state.result;
+  }
+  State& state;
+};
+
+class RolloutWriteTest : public RolloutLogTest {
+ protected:
+  RolloutWriteTest() {
+    log_.reset();
+    options_.store = std::make_unique<TestStore>(state_);
+    log_.emplace(std::move(options_), rest_, clock_, metrics_);
+  }
+  void Report(int number) {
+    log_->Take(kCluster, {.entities = {Of("deployment/shop/web/" + std::to_string(number), -50)}});
+  }
+  TestStore::State state_;
+};
+
+TEST_F(RolloutWriteTest, NeitherTakeNorListWaitForAWrite) {
+  Report(1);
+  state_.waits = true;
+  std::thread writer([this] { EXPECT_TRUE(log_->Flush().ok()); });
+  state_.writing.get_future().wait();
+  Report(2);  // a deadlock if it waited
+  EXPECT_EQ(Listed(-100, 0).size(), 2u);
+  EXPECT_THAT(state_.lines, IsEmpty());
+  state_.release.set_value();
+  writer.join();
+  EXPECT_TRUE(log_->Flush().ok());
+  EXPECT_THAT(state_.lines, ElementsAre("+deployment/shop/web/1", "+deployment/shop/web/2"));
+}
+
+TEST_F(RolloutWriteTest, ChangesWaitWhileTheDiskIsFull) {
+  Gauge& failing = metrics_.AddGauge("tributary_metadata_writes_failing", "", {{"data", "rollouts"}});
+  state_.result = absl::ResourceExhaustedError("disk full");
+  Report(1);
+  EXPECT_TRUE(absl::IsResourceExhausted(log_->Flush()));
+  EXPECT_EQ(failing.value(), 1);
+  Report(2);
+  EXPECT_TRUE(absl::IsUnavailable(log_->Flush())) << "during the pause";
+  EXPECT_EQ(state_.lines.size(), 1u);
+  clock_.Advance(kNsPerSecond);
+  EXPECT_TRUE(absl::IsResourceExhausted(log_->Flush()));
+  clock_.Advance(kNsPerSecond);
+  EXPECT_TRUE(absl::IsUnavailable(log_->Flush())) << "the pause is longer now";
+  EXPECT_EQ(Count("tributary_metadata_rollouts_failures_total"), 2u);
+  clock_.Advance(kNsPerSecond);
+  state_.result = absl::OkStatus();
+  state_.lines.clear();
+  EXPECT_TRUE(log_->Flush().ok());
+  EXPECT_THAT(state_.lines, ElementsAre("+deployment/shop/web/1", "+deployment/shop/web/2"));
+  EXPECT_EQ(failing.value(), 0);
+}
+
+TEST_F(RolloutWriteTest, ARolloutThatIsDroppedBeforeItsWriteIsNotWritten) {
+  Report(1);
+  EXPECT_TRUE(log_->Flush().ok());
+  Report(2);
+  clock_.Advance(2'000 * kNsPerSecond);
+  log_->Take(kCluster, {.entities = {}});
+  Report(1);
+  state_.lines.clear();
+  EXPECT_TRUE(log_->Flush().ok());
+  EXPECT_THAT(state_.lines, ElementsAre("-deployment/shop/web/1", "+deployment/shop/web/1"));
+}
+
+TEST_F(RolloutWriteTest, ADroppedRolloutIsRemovedAfterItsWrite) {
+  Report(1);
+  state_.waits = true;
+  std::thread writer([this] { EXPECT_TRUE(log_->Flush().ok()); });
+  state_.writing.get_future().wait();
+  clock_.Advance(2'000 * kNsPerSecond);
+  log_->Take(kCluster, {.entities = {}});
+  state_.release.set_value();
+  writer.join();
+  EXPECT_THAT(state_.lines, ElementsAre("+deployment/shop/web/1", "-deployment/shop/web/1"));
 }
 
 TEST_F(RolloutLogTest, ADamagedFileIsSetAside) {

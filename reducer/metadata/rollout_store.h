@@ -1,7 +1,7 @@
 #pragma once
 
+#include <span>
 #include <string>
-#include <string_view>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -22,8 +22,9 @@ class RolloutStore {
     std::string attributes;  // for DecodeAttributes
   };
   virtual absl::Status Load(absl::FunctionRef<void(const Row&)> visit) = 0;
-  virtual absl::Status Add(const Row& row) = 0;  // a row that exists already stays as it is
-  virtual absl::Status Remove(std::string_view cluster, std::string_view id) = 0;
+  // Removes the rows of `removed`, then adds those of `added`, in one transaction. A row that exists already stays as
+  // it is. Of the rows in `removed`, uses only `cluster` and `id`.
+  virtual absl::Status Save(std::span<const Row> added, std::span<const Row> removed) = 0;
 };
 
 }  // namespace tributary

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 
+#include "base/log.h"
 #include "base/status.h"
 
 namespace tributary {
@@ -74,7 +75,8 @@ ServiceWatch::ServiceWatch(Options options, store::Store& store, const ResourceJ
           "Version changes of services that were not counted as rollouts, because the service changes too often")),
       failures_(metrics.AddCounter(
           "tributary_metadata_rollouts_failures_total",
-          "Failures to open, read or write rollouts.db, the file of the stored rollouts and versions of services")) {
+          "Failures to open, read or write rollouts.db, the file of the stored rollouts and versions of services")),
+      retry_("service versions", clock, metrics, failures_) {
   absl::Status status = options.states.status();
   if (status.ok()) states_ = *std::move(options.states);
   if (states_ != nullptr) {
@@ -82,7 +84,8 @@ ServiceWatch::ServiceWatch(Options options, store::Store& store, const ResourceJ
         [this](const ServiceProgram& program, std::string_view state) { tracker_.Restore(program, state); });
   }
   if (status.ok()) return;
-  Fail("open", status);
+  failures_.Add();
+  LogError("versions of services are kept in memory only, a restart loses them error=\"{}\"", Message(status));
   states_.reset();
 }
 
@@ -100,13 +103,16 @@ void ServiceWatch::Stop() {
 }
 
 void ServiceWatch::Run() {
-  int64_t pause_ns = kPeriodNs;
+  int64_t next = clock_.Monotonic().value + kPeriodNs;
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, std::chrono::nanoseconds(pause_ns), [this] { return stopping_.load(); })) {
+  while (!changed_.wait_for(lock, std::chrono::nanoseconds(kFlushNs), [this] { return stopping_.load(); })) {
     lock.unlock();
-    const int64_t begun = clock_.Monotonic().value;
-    Look();
-    pause_ns = std::max(kPeriodNs, (clock_.Monotonic().value - begun) * kPauseFactor);
+    (void)log_.Flush();  // after an error, the log tries again later
+    if (const int64_t begun = clock_.Monotonic().value; begun >= next) {
+      Look();
+      const int64_t ended = clock_.Monotonic().value;
+      next = ended + std::max(kPeriodNs, (ended - begun) * kPauseFactor);
+    }
     lock.lock();
   }
 }
@@ -194,6 +200,8 @@ void ServiceWatch::Report(const ServiceTracker::Change& change) {
 }
 
 void ServiceWatch::Save(UnixNs now) {
+  // A stored version whose rollout is not stored would hide the rollout after a restart.
+  if (!log_.Flush().ok() || !retry_.MayTry()) return;
   std::vector<ServiceStateStore::Row> rows;
   for (ServiceProgram& program : tracker_.Forget(now, keep_ns_)) {
     rows.push_back({std::move(program), std::nullopt});
@@ -203,19 +211,11 @@ void ServiceWatch::Save(UnixNs now) {
   }
   if (states_ == nullptr || rows.empty()) return;
   const absl::Status saved = states_->Save(rows);
+  retry_.Record(saved);
   if (saved.ok()) return;
-  Fail("write", saved);
   for (const ServiceStateStore::Row& row : rows) {
     if (auto it = tracker_.programs().find(row.program); it != tracker_.programs().end()) it->second.is_dirty = true;
   }
-}
-
-void ServiceWatch::Fail(std::string_view operation, const absl::Status& status) {
-  failures_.Add();
-  uint64_t suppressed = 0;
-  if (!failure_log_.Allow(clock_.Monotonic(), &suppressed)) return;
-  LogWarning("versions of services cannot be stored, a restart may lose them operation={} error=\"{}\" suppressed={}",
-             operation, Message(status), suppressed);
 }
 
 }  // namespace tributary

@@ -12,12 +12,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/metrics.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/metadata/rollout_log.h"
 #include "reducer/metadata/service_state_store.h"
 #include "reducer/metadata/service_tracker.h"
+#include "reducer/metadata/write_retry.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
@@ -26,11 +26,12 @@ namespace tributary {
 // kPeriodNs, its thread reads the recently sampled processes of all shards, joins them with metadata, and passes them
 // to ServiceTracker. It adds the rollouts that ServiceTracker finds to the log. Incoming samples cause no work here. A
 // check takes 1 to 2 µs per process. After a slow check, the thread waits longer, so that checks use less than 2% of
-// one CPU.
+// one CPU. Every kFlushNs, the same thread writes the log's changes to its store.
 class ServiceWatch {
  public:
   static constexpr int64_t kPeriodNs = 20 * kNsPerSecond;
   static constexpr int64_t kPauseFactor = 50;
+  static constexpr int64_t kFlushNs = kNsPerSecond;
   static constexpr int64_t kLookBackNs = 2 * kNsPerMinute;
   // If only build-ids show that programs of a service have changed, all these changes within this time count as one
   // rollout.
@@ -63,7 +64,6 @@ class ServiceWatch {
   void Report(const ServiceTracker::Change& change);
   bool IsReported(const ServiceTracker::Change& change) const;
   void Save(UnixNs now);
-  void Fail(std::string_view operation, const absl::Status& status);
 
   const int64_t keep_ns_;
   store::Store& store_;
@@ -73,9 +73,9 @@ class ServiceWatch {
   ServiceTracker tracker_;
   std::vector<BuildIds> build_ids_;
   std::unique_ptr<ServiceStateStore> states_;  // nullptr: memory only
-  LogLimit failure_log_{60 * kNsPerSecond};
   Gauge& programs_;
   Counter &turned_away_, &muted_, &failures_;
+  WriteRetry retry_;  // of states_
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -187,6 +187,30 @@ TEST_F(ServiceWatchTest, ARestartReportsNothingTwiceAndMissesNothing) {
   EXPECT_THAT(Rollouts(), ElementsAre("service /web: 2 3", "service /web: 1 2"));
 }
 
+class FullRolloutStore final : public RolloutStore {
+ public:
+  absl::Status Load(absl::FunctionRef<void(const Row&)>) override { return absl::OkStatus(); }
+  absl::Status Save(std::span<const Row>, std::span<const Row>) override {
+    return absl::ResourceExhaustedError("disk full");
+  }
+};
+
+TEST_F(ServiceWatchTest, ARolloutThatWasNotWrittenIsFoundAgainAfterARestart) {
+  Run(0, "server", "service.name=web,service.version=1");
+  Pass(1);
+  watch_.reset();
+  log_.emplace(RolloutLog::Options{.store = std::make_unique<FullRolloutStore>()}, metadata_, clock_, metrics_);
+  watch_.emplace(ServiceWatch::Options{.states = SqliteServiceStateStore::Open(directory_.path())}, store_, joiner_,
+                 *log_, clock_, metrics_);
+  Run(0, "server", "service.name=web,service.version=2");
+  Pass(1);
+  EXPECT_THAT(Rollouts(), ElementsAre("service /web: 1 2"));
+  Open();
+  EXPECT_THAT(Rollouts(), IsEmpty());
+  Pass(1);
+  EXPECT_THAT(Rollouts(), ElementsAre("service /web: 1 2"));
+}
+
 TEST_F(ServiceWatchTest, AShardThatCannotBeReadPostponesAll) {
   Run(0, "server", "service.name=web,service.version=1");
   Pass(1);

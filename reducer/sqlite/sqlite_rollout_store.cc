@@ -26,12 +26,11 @@ absl::Status SqliteRolloutStore::Load(absl::FunctionRef<void(const Row&)> visit)
   }
 }
 
-absl::Status SqliteRolloutStore::Add(const Row& row) {
-  return insert_.Bind(row.cluster, row.id, row.at.value, row.attributes).Run();
-}
-
-absl::Status SqliteRolloutStore::Remove(std::string_view cluster, std::string_view id) {
-  return remove_.Bind(cluster, id).Run();
+absl::Status SqliteRolloutStore::Save(std::span<const Row> added, std::span<const Row> removed) {
+  ASSIGN_OR_RETURN(store::Transaction transaction, store::Transaction::Begin(database_));
+  for (const Row& row : removed) RETURN_IF_ERROR(remove_.Bind(row.cluster, row.id).Run());
+  for (const Row& row : added) RETURN_IF_ERROR(insert_.Bind(row.cluster, row.id, row.at.value, row.attributes).Run());
+  return transaction.Commit();
 }
 
 }  // namespace tributary

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
-#include <string_view>
 
 #include "reducer/metadata/rollout_store.h"
 #include "reducer/sqlite/sqlite.h"
@@ -15,8 +15,7 @@ class SqliteRolloutStore final : public RolloutStore {
   static absl::StatusOr<std::unique_ptr<RolloutStore>> Open(const std::string& directory);
 
   absl::Status Load(absl::FunctionRef<void(const Row&)> visit) override;
-  absl::Status Add(const Row& row) override;
-  absl::Status Remove(std::string_view cluster, std::string_view id) override;
+  absl::Status Save(std::span<const Row> added, std::span<const Row> removed) override;
 
  private:
   explicit SqliteRolloutStore(store::Database database) : database_(std::move(database)) {}
