@@ -15,12 +15,15 @@ using SessionId = std::array<uint8_t, 16>;
 // may connect in the same second.
 constexpr size_t kLookUpsMax = 4'096;
 
-// A batch that the store has committed. Only committed batches are acknowledged.
+// A batch that the store has committed or refused. Only committed batches are acknowledged.
 struct CommittedBatch {
   SessionId session{};
   std::string node_id;
   uint32_t generation = 0;
   store::ShardWriter::Outcome outcome;
+  // True: the store cannot commit this batch, now or later (group_commit.h). Nothing of it was stored.
+  bool refused = false;
+  uint64_t refused_sequence = 0;  // its number; 0: it has none
 };
 
 CommittedBatch Committed(const RowBatch& batch, const store::ShardWriter::Outcome& outcome);

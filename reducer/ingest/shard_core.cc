@@ -251,11 +251,20 @@ void ShardCore::OnCommitted(const std::vector<CommittedBatch>& all) {
     if (done.outcome.need_dictionary && done.generation > entry.refused_generation) {
       entry.refused_generation = std::max(done.generation, entry.generation);
       entry.dictionary_held = false;
-      if (live != live_.end()) live->second.session->NeedDictionary();
+      if (live != live_.end() && !done.refused) live->second.session->NeedDictionary();
     }
+    if (done.refused && live != live_.end()) RefuseBatch(done, live->second);
     if (live != live_.end()) live->second.session->Ack(entry.durable_sequence);
   }
   ResumeReading(nodes);
+}
+
+// The collector counts the batch's samples as lost{rejected}, and then sends an empty batch with this number. It connects
+// again only after its longest pause, because the next batch may be refused as well.
+void ShardCore::RefuseBatch(const CommittedBatch& done, Live& live) {
+  live.session->Close({.reason = "the reducer cannot store this batch: its file is damaged, see the reducer's log",
+                       .retry = false,
+                       .rejected_sequence = done.refused_sequence});
 }
 
 // A session over its node's share waits for a commit of that node's batches.

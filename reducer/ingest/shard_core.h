@@ -96,6 +96,7 @@ class ShardCore : private intake::SessionOwner {
   void StartSession(Arrival arrival);
   bool HasRoom(Live& live, size_t memory_bytes);
   void Remember(const SessionInfo& info, const RowBatch& batch);
+  void RefuseBatch(const CommittedBatch& done, Live& live);
   void CutOff(const SessionInfo& sender, const std::vector<ClosedSession>& ended);
   void AskForSymbols(const SessionId& id, Live& live);
   void WantReleased();

@@ -191,6 +191,36 @@ TEST_F(ShardCoreTest, GenerationsOfAnEarlierProcessDoNotAffectANewOne) {
   EXPECT_TRUE(AsksForDictionary(*next)) << "generation 1 was not refused, generation 7 was";
 }
 
+// Goodbye names the batch, so its collector counts the samples as lost and does not send them again. The writer has
+// undone the definitions of the batch.
+TEST_F(ShardCoreTest, ABatchThatCannotBeStoredIsRefusedByItsNumber) {
+  intake::Hello hello = HelloOf(1);
+  auto wire = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  intake::BatchGenerator generator(1);
+  intake::BatchEncoder encoder(1);
+  for (int i = 0; i < 2; ++i) {
+    for (const std::string& frame : encoder.Encode(generator.Next(10))) wire->callbacks.on_data(frame);
+  }
+  ASSERT_EQ(writer_.submitted.size(), 2u);
+  CommittedBatch refused = Committed(writer_.submitted[0], {0, /*need_dictionary=*/true});
+  refused.refused = true;
+  refused.refused_sequence = 1;
+  core_.OnCommitted({refused, Committed(writer_.submitted[1], {0, /*need_dictionary=*/true})});
+  EXPECT_FALSE(AsksForDictionary(*wire)) << "the collector connects again first";
+  const std::optional<intake::Frame> frame = Find(*wire, intake::MessageType::kGoodbye);
+  ASSERT_TRUE(frame.has_value());
+  const intake::Goodbye goodbye = *intake::DecodeGoodbye(frame->payload);
+  EXPECT_EQ(goodbye.rejected_sequence, 1u);
+  EXPECT_FALSE(goodbye.retry) << "the collector must not come back at once";
+
+  hello.dictionary_generation = 1;
+  auto again = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  ASSERT_TRUE(WelcomeOn(*again).has_value());
+  EXPECT_FALSE(WelcomeOn(*again)->dictionary_kept);
+}
+
 TEST_F(ShardCoreTest, ADictionaryOfAnEarlierProcessIsNotKept) {
   intake::Hello hello = HelloOf(1);
   auto killed = Connect(hello);

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <optional>
 
-#include "base/backoff.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "reducer/ingest/queue_share.h"
@@ -19,9 +18,8 @@ WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter>
       clock_(clock),
       depth_(metrics.AddGauge("tributary_reducer_queue_batches",
                               "Batches of all shards that wait to be committed to the store, or are being committed")),
-      failures_(metrics.AddCounter(
-          "tributary_reducer_commit_failures_total",
-          "Commits to the store that failed and are tried again; if the number grows, the disk is full or broken")),
+      commits_(name_, *writer_, {.retry_min_ms = options.retry_min_ms, .retry_max_ms = options.retry_max_ms},
+               [this](int64_t ms) { return Pause(ms); }, clock, metrics),
       // Look-ups and maintenance have space even if batches have taken all of theirs.
       queue_(options.queue_batches_max + kLookUpsMax + 1),
       thread_([this] { Run(); }) {}
@@ -94,39 +92,11 @@ void WriterThread::Run() {
 }
 
 void WriterThread::CommitGroup(std::vector<RowBatch> group, size_t bytes) {
-  absl::StatusOr<std::vector<store::ShardWriter::Outcome>> outcomes = CommitUntilDurable(group);
+  std::optional<std::vector<CommittedBatch>> done = commits_.Commit(group);
   // This comes before the callback, because the callback resumes the sessions that were held back.
   queued_bytes_.fetch_sub(bytes);
   depth_.Add(-static_cast<int64_t>(group.size()));
-  if (!outcomes.ok()) return;
-  std::vector<CommittedBatch> done;
-  done.reserve(group.size());
-  for (size_t i = 0; i < group.size(); ++i) {
-    done.push_back(Committed(group[i], (*outcomes)[i]));
-  }
-  callbacks_.committed(std::move(done));
-}
-
-absl::StatusOr<std::vector<store::ShardWriter::Outcome>> WriterThread::CommitUntilDurable(
-    const std::vector<RowBatch>& group) {
-  Backoff pause_ms({.min = options_.retry_min_ms, .max = options_.retry_max_ms});
-  for (bool failed = false;; failed = true) {
-    absl::StatusOr<std::vector<store::ShardWriter::Outcome>> outcomes = writer_->Commit(group);
-    if (outcomes.ok()) {
-      if (failed) LogInfo("{}: writing works again, the reducer lost no samples", name_);
-      return outcomes;
-    }
-    failures_.Add();
-    if (!failed) {
-      LogError("{}: cannot write: {}. Meanwhile, samples wait in the collectors' memory and spools{}", name_,
-               Message(store::AdviseOnDamage(outcomes.status())),
-               absl::IsResourceExhausted(outcomes.status())
-                   ? "; free disk space before you restart the reducer: it does not start on a full disk"
-               : absl::IsDataLoss(outcomes.status()) ? ""
-                                                     : "; check the data directory");
-    }
-    if (!Pause(pause_ms.Next())) return outcomes;
-  }
+  if (done) callbacks_.committed(*std::move(done));
 }
 
 void WriterThread::Find(const SessionId& id) {

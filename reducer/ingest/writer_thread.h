@@ -14,13 +14,15 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "reducer/ingest/batch_writer.h"
+#include "reducer/ingest/group_commit.h"
 #include "reducer/store/store.h"
 
 namespace tributary::ingest {
 
 // The store-writer thread of a shard. It commits the waiting batches in groups, and reports the results. If a commit
-// fails (mostly because of a full disk), the thread retries the commit with growing pauses, until it succeeds or Stop
-// is called. Until then nothing is acknowledged, and when the queue is full, the sessions stop reading.
+// fails because of a condition that may pass (mostly a full disk), the thread retries the commit with growing pauses,
+// until it succeeds or Stop is called. Until then nothing is acknowledged, and when the queue is full, the sessions stop
+// reading. A batch that can never be committed is refused (group_commit.h).
 class WriterThread final : public BatchWriter {
  public:
   struct Options {
@@ -59,7 +61,6 @@ class WriterThread final : public BatchWriter {
 
   void Run();
   void CommitGroup(std::vector<RowBatch> group, size_t bytes);
-  absl::StatusOr<std::vector<store::ShardWriter::Outcome>> CommitUntilDurable(const std::vector<RowBatch>& group);
   void Find(const SessionId& id);
   void RunMaintenance();
   bool Pause(int64_t ms);  // returns false if stopping
@@ -70,7 +71,7 @@ class WriterThread final : public BatchWriter {
   const Callbacks callbacks_;
   const Clock& clock_;
   Gauge& depth_;
-  Counter& failures_;
+  GroupCommit commits_;
   BoundedQueue<Job> queue_;
   std::atomic<size_t> queued_batches_{0};  // without the batches that are being committed
   std::atomic<size_t> queued_bytes_{0};    // with the batches that are being committed

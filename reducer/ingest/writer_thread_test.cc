@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <future>
+#include <set>
 
 namespace tributary::ingest {
 namespace {
@@ -20,6 +22,9 @@ class ScriptedWriter : public store::ShardWriter {
     if (failures > 0) {
       --failures;
       return absl::ResourceExhaustedError("disk is full");
+    }
+    for (const RowBatch& pending : group) {
+      if (poisoned.contains(pending.sequence)) return poison;
     }
     std::vector<Outcome> outcomes;
     for (const RowBatch& pending : group) outcomes.push_back({pending.sequence, false});
@@ -40,6 +45,8 @@ class ScriptedWriter : public store::ShardWriter {
   std::mutex mutex;
   std::condition_variable changed;
   bool blocked = false;
+  std::set<uint64_t> poisoned;  // a group with one of these batches fails
+  absl::Status poison = absl::DataLossError("a damaged page");
   int failures = 0, attempts = 0, maintained = 0;
   std::vector<size_t> groups;
 };
@@ -54,7 +61,10 @@ class WriterThreadTest : public ::testing::Test {
         WriterThread::Callbacks{.committed =
                                     [this](std::vector<CommittedBatch> done) {
                                       std::lock_guard lock(mutex_);
-                                      for (auto& one : done) done_.push_back(one.outcome.sequence);
+                                      for (auto& one : done) {
+                                        done_.push_back(one.outcome.sequence);
+                                        if (one.refused) refused_.push_back(one.refused_sequence);
+                                      }
                                       changed_.notify_all();
                                     },
                                 .found =
@@ -73,7 +83,8 @@ class WriterThreadTest : public ::testing::Test {
   }
   void WaitForDone(size_t count) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return done_.size() >= count; });
+    ASSERT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return done_.size() >= count; }))
+        << done_.size() << " of " << count << " batches are done";
   }
   void Block(bool blocked) {
     std::lock_guard lock(script_->mutex);
@@ -96,7 +107,7 @@ class WriterThreadTest : public ::testing::Test {
   Metrics metrics_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<uint64_t> done_;
+  std::vector<uint64_t> done_, refused_;
   std::vector<std::tuple<int, uint64_t, size_t>> found_;
   ScriptedWriter* script_ = nullptr;
   std::unique_ptr<WriterThread> thread_;
@@ -121,6 +132,37 @@ TEST_F(WriterThreadTest, TriesAgainUntilItIsDurable) {
   WaitForDone(1);
   EXPECT_EQ(script_->attempts, 6);
   EXPECT_EQ(script_->groups, std::vector<size_t>{1});
+}
+
+// Without the refusal, the commits of the shard would end here for ever.
+TEST_F(WriterThreadTest, RefusesOnlyTheBatchThatCannotBeCommitted) {
+  StartBusy({.group_batches_max = 4, .retry_min_ms = 1, .retry_max_ms = 2});
+  {
+    std::lock_guard lock(script_->mutex);
+    script_->poisoned = {3};
+  }
+  for (uint64_t i = 2; i <= 5; ++i) ASSERT_TRUE(thread_->TrySubmit(Batch(i)));
+  Block(false);
+  WaitForDone(5);
+  EXPECT_EQ(done_, (std::vector<uint64_t>{1, 2, 0, 4, 5})) << "the mark of a refused batch is unknown";
+  EXPECT_EQ(refused_, std::vector<uint64_t>{3});
+  EXPECT_EQ(script_->groups, (std::vector<size_t>{1, 1, 1, 1}));
+  EXPECT_EQ(metrics_.AddCounter("tributary_reducer_poisoned_batches_total", "").value(), 1u);
+  EXPECT_EQ(metrics_.AddCounter("tributary_reducer_commit_failures_total", "").value(), 2u);
+}
+
+TEST_F(WriterThreadTest, RetriesAnIoErrorForAWhileAndThenRefusesTheBatch) {
+  Start({.retry_min_ms = 1, .retry_max_ms = 2});
+  {
+    std::lock_guard lock(script_->mutex);
+    script_->poisoned = {1};
+    script_->poison = absl::AbortedError("a broken sector");
+  }
+  ASSERT_TRUE(thread_->TrySubmit(Batch(1)));
+  ASSERT_TRUE(thread_->TrySubmit(Batch(2)));
+  WaitForDone(2);
+  EXPECT_EQ(refused_, std::vector<uint64_t>{1});
+  EXPECT_GE(script_->attempts, 13) << "12 in a group, and one alone";
 }
 
 TEST_F(WriterThreadTest, RefusesMoreThanItsCaps) {

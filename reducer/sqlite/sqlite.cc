@@ -31,7 +31,8 @@ absl::Status SqliteStatus(sqlite3* database, int result, std::string_view operat
       code = absl::StatusCode::kResourceExhausted;
       break;
     case SQLITE_IOERR:
-      if (system_error == ENOSPC || system_error == EDQUOT) code = absl::StatusCode::kResourceExhausted;
+      code = system_error == ENOSPC || system_error == EDQUOT ? absl::StatusCode::kResourceExhausted
+                                                              : absl::StatusCode::kAborted;
       break;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -201,7 +202,8 @@ absl::Status Database::QuickCheck() {
 absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view contents,
                                          absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open) {
   absl::StatusOr<Database> opened = open(path);
-  if (!absl::IsDataLoss(opened.status()) && !absl::IsInternal(opened.status())) return opened;
+  const absl::Status& status = opened.status();
+  if (!absl::IsDataLoss(status) && !absl::IsInternal(status) && !absl::IsAborted(status)) return opened;
   const std::string aside = path + ".broken";
   LogError("{} cannot be read, an empty database is used instead path={} kept_as={} error=\"{}\"", contents, path,
            aside, Message(opened.status()));

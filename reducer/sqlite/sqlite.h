@@ -17,8 +17,8 @@ struct sqlite3_stmt;
 // Owned SQLite connections. A connection and its statements belong to one thread at a time.
 //
 // Errors: ResourceExhausted (disk full, or no memory), PermissionDenied (the file cannot be opened or written),
-// Unavailable (another connection holds the lock), DataLoss (the file is not a database, or is corrupt), Internal (any
-// other error). Messages contain the name of the file.
+// Unavailable (another connection holds the lock), Aborted (an I/O error of the disk), DataLoss (the file is not a
+// database, or is corrupt), Internal (any other error). Messages contain the name of the file.
 
 namespace tributary::store {
 
@@ -122,7 +122,7 @@ class Database {
 };
 
 // Opens a database, or replaces it by an empty one if it is damaged. Use it only for contents that may be lost. If
-// `open` returns DataLoss or Internal, renames the file to FILE.broken, logs an error that names `contents`, and
+// `open` returns DataLoss, Aborted or Internal, renames the file to FILE.broken, logs an error that names `contents`, and
 // creates a new file.
 absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view contents,
                                          absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open);

@@ -11,4 +11,8 @@ absl::Status AdviseOnDamage(const absl::Status& status) {
                                   "reducer then creates an empty file");
 }
 
+bool MayPass(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) || absl::IsPermissionDenied(status);
+}
+
 }  // namespace tributary::store

@@ -8,4 +8,10 @@ namespace tributary::store {
 // message already names. Returns every other status unchanged.
 absl::Status AdviseOnDamage(const absl::Status& status);
 
+// Returns true if an operation that failed with this status may work later although the data stay as they are: the disk
+// is full or there is no memory (ResourceExhausted), another connection holds the lock (Unavailable), or the file
+// cannot be opened or written (PermissionDenied: a mount that became read-only). I/O errors (Aborted) are not among
+// them: a broken sector stays broken, a cable does not.
+bool MayPass(const absl::Status& status);
+
 }  // namespace tributary::store
