@@ -77,6 +77,7 @@ struct SymbolTableAnswer {
   std::string source, origin;
   uint64_t functions = 0, bytes = 0;
   bool contested = false;
+  std::vector<std::string> nodes;  // that have this table, if it came from nodes
 };
 
 struct SymbolsAnswer {

@@ -22,6 +22,7 @@ absl::StatusOr<int> RunSymbols(const SymbolsOptions& options);
 absl::StatusOr<int> RunLines(const LinesOptions& options);
 absl::StatusOr<int> RunRollouts(const RolloutsOptions& options);
 absl::StatusOr<int> RunEvents(const EventsOptions& options);
+absl::StatusOr<int> RunRemoveSymbols(const RemoveSymbolsOptions& options);
 absl::StatusOr<int> RunPush(const PushOptions& options);
 
 // The following functions format the output of the commands. They are declared here for tests.
@@ -33,5 +34,8 @@ std::string WriteRollouts(const RolloutsAnswer& rollouts);
 std::string WriteEvents(const EventsAnswer& events);
 std::string WriteEventPrograms(const EventProgramsAnswer& programs);
 std::string WriteSymbols(const SymbolsAnswer& symbols);
+// Returns the full build-id of the one symbol table whose build-id is `text` or begins with it. NotFound: there is no
+// such table. InvalidArgument: there are several.
+absl::StatusOr<std::string> FindTable(const SymbolsAnswer& symbols, std::string_view text);
 
 }  // namespace tributary::cli

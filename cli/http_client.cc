@@ -143,6 +143,13 @@ absl::StatusOr<std::string> HttpClient::Get(std::string_view path, const Paramet
   return exchange.Perform(server_, path);
 }
 
+absl::StatusOr<std::string> HttpClient::Delete(std::string_view path, const Parameters& parameters) const {
+  Exchange exchange(UrlOf(path, parameters));
+  exchange.Set(CURLOPT_TIMEOUT_MS, kTimeoutMs);
+  exchange.Set(CURLOPT_CUSTOMREQUEST, "DELETE");
+  return exchange.Perform(server_, path);
+}
+
 absl::StatusOr<std::string> HttpClient::PutFrom(std::string_view path, const Parameters& parameters,
                                                 const std::function<size_t(uint64_t, char*, size_t)>& read,
                                                 uint64_t bytes) const {

@@ -29,6 +29,9 @@ class HttpClient {
   absl::StatusOr<std::string> Put(std::string_view path, const Parameters& parameters, std::string_view content) const;
   absl::StatusOr<std::string> PutFile(std::string_view path, const Parameters& parameters, int file) const;
 
+  // Returns the body of the answer to `DELETE path?parameters`. Returns the same errors as Get.
+  absl::StatusOr<std::string> Delete(std::string_view path, const Parameters& parameters) const;
+
   // Sets a function that Get calls from time to time, at least once per second while it waits. If the function returns
   // true, Get ends soon with Cancelled.
   void CancelIf(std::function<bool()> is_cancelled) { is_cancelled_ = std::move(is_cancelled); }

@@ -82,13 +82,15 @@ absl::Status CheckTree(const FlameGraph& graph) {
 int32_t Index(int64_t value) { return value < -1 || value > INT32_MAX ? INT32_MAX : static_cast<int32_t>(value); }
 
 SymbolTableAnswer GetTable(const object& table) {
+  absl::StatusOr<std::vector<std::string>> nodes = GetStrings(table, "nodes");  // earlier releases send none
   bool contested = false;
   if (table.at_key("contested").get(contested) != simdjson::SUCCESS) contested = false;
   return {.source = GetString(table, "source"),
           .origin = GetString(table, "origin"),
           .functions = GetNumber(table, "functions"),
           .bytes = GetNumber(table, "bytes"),
-          .contested = contested};
+          .contested = contested,
+          .nodes = nodes.ok() ? *std::move(nodes) : std::vector<std::string>()};
 }
 
 }  // namespace

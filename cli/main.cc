@@ -36,6 +36,9 @@ int main(int argc, char** argv) {
     case Command::kSymbols:
       exit_code = cli::RunSymbols(line.symbols);
       break;
+    case Command::kRemoveSymbols:
+      exit_code = cli::RunRemoveSymbols(line.remove_symbols);
+      break;
     case Command::kLines:
       exit_code = cli::RunLines(line.lines);
       break;

@@ -333,6 +333,17 @@ CLI::App* AddPush(CLI::App& symbols, PushOptions* options) {
   return push;
 }
 
+CLI::App* AddRemoveSymbols(CLI::App& symbols, RemoveSymbolsOptions* options) {
+  CLI::App* remove = symbols.add_subcommand(
+      "rm", "Delete symbol tables in the reducer, for example tables with wrong names; nodes may then be asked again");
+  remove
+      ->add_option("BUILD-ID", options->build_ids,
+                   "build-ids of the executables, as tributary symbols prints them; the first letters are enough")
+      ->required();
+  AddServer(remove, &options->server);
+  return remove;
+}
+
 CLI::App* AddResolve(CLI::App& symbols, ResolveOptions* options) {
   CLI::App* resolve = symbols.add_subcommand(
       "resolve",
@@ -354,7 +365,7 @@ struct Commands {
   CLI::App app{"Queries a Tributary reducer, profiles one command, or reads recordings of kernel-collector.",
                "tributary"};
   CLI::App *status, *top, *lines, *rollouts, *events, *flame_graph, *record, *inspect, *replay, *symbols, *push,
-      *resolve;
+      *remove, *resolve;
   std::string print_docs;  // only for --help: ParseCommandLine checks for this option before all others
 };
 
@@ -381,6 +392,7 @@ Commands::Commands(CommandLine& line) {
   replay = AddReplay(app, &line.replay);
   symbols = AddSymbols(app, &line.symbols);
   push = AddPush(*symbols, &line.push);
+  remove = AddRemoveSymbols(*symbols, &line.remove_symbols);
   resolve = AddResolve(*symbols, &line.resolve);
 }
 
@@ -396,6 +408,7 @@ CommandLine::Command ChosenCommand(const Commands& commands) {
          : commands.rollouts->parsed()    ? Command::kRollouts
          : commands.events->parsed()      ? Command::kEvents
          : commands.push->parsed()        ? Command::kPush
+         : commands.remove->parsed()      ? Command::kRemoveSymbols
          : commands.symbols->parsed()     ? Command::kSymbols
                                           : Command::kRecord;
 }

@@ -97,6 +97,11 @@ struct PushOptions {
   bool whole = false;              // send the file instead of the table made from it
 };
 
+struct RemoveSymbolsOptions {
+  std::string server = "http://127.0.0.1:4040";
+  std::vector<std::string> build_ids;
+};
+
 struct CommandLine {
   enum class Command {
     kNone,
@@ -109,6 +114,7 @@ struct CommandLine {
     kResolve,
     kSymbols,
     kPush,
+    kRemoveSymbols,
     kLines,
     kRollouts,
     kEvents
@@ -124,6 +130,7 @@ struct CommandLine {
   ResolveOptions resolve;
   SymbolsOptions symbols;
   PushOptions push;
+  RemoveSymbolsOptions remove_symbols;
   LinesOptions lines;
   RolloutsOptions rollouts;
   EventsOptions events;

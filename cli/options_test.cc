@@ -147,6 +147,8 @@ TEST(CommandLine, SwitchesCanBeTurnedOff) {
   EXPECT_TRUE(Parse({"top", "--no-json", "--json"}).top.json);
   EXPECT_FALSE(Parse({"replay", "f", "--tls", "--tls=off"}).replay.tls);
   EXPECT_TRUE(Parse({"symbols", "push", "--whole=yes", "x"}).push.whole);
+  EXPECT_EQ(Parse({"symbols", "rm", "aabbccdd", "00112233"}).remove_symbols.build_ids,
+            (std::vector<std::string>{"aabbccdd", "00112233"}));
   const auto error = [](std::vector<const char*> arguments) {
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(Parse(std::move(arguments)).exit_code, kExitUsage);

@@ -143,7 +143,8 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
        .check = CheckBytes},
       &texts.memory_max, "4GiB");
   table.Add({.name = "symbol-uploads",
-             .help = "whether files with symbols may be uploaded; on: by everyone who can reach --http-listen; off: "
+             .help = "whether files with symbols may be uploaded, and symbol tables deleted; on: by everyone who can "
+                     "reach --http-listen; off: "
                      "uploads are refused",
              .value_name = "WHETHER",
              .values = {"on", "off"}},

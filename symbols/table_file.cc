@@ -32,6 +32,26 @@ struct Header {
 };
 static_assert(sizeof(Header) == kTableFileHeaderBytes);
 
+// zstd ignores frames with this magic number (RFC 8878, section 3.1.2).
+constexpr uint32_t kNotesMagic = 0x184D2A5E;
+
+struct NotesHeader {
+  uint32_t magic;
+  uint32_t bytes;
+};
+static_assert(kTableFileBeginBytes == sizeof(Header) + sizeof(NotesHeader) + kTableFileNotesMax);
+
+// Returns the notes of a file, or "" if it has none.
+std::string_view NotesOf(std::string_view bytes) {
+  NotesHeader header;
+  if (bytes.size() < sizeof(Header) + sizeof(header)) return {};
+  bytes.remove_prefix(sizeof(Header));
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  bytes.remove_prefix(sizeof(header));
+  if (header.magic != kNotesMagic || header.bytes > kTableFileNotesMax || header.bytes > bytes.size()) return {};
+  return bytes.substr(0, header.bytes);
+}
+
 absl::Status Bad(std::string_view why) {
   return Error(absl::StatusCode::kDataLoss, std::string("file of a symbol table: ").append(why));
 }
@@ -59,7 +79,12 @@ std::string TableFileHeader(const TableFile& file) {
                 .stored_at = file.stored_at.value};
   std::memcpy(header.magic, kTableFileMagic.data(), sizeof(header.magic));
   std::memcpy(header.id, file.id.bytes().data(), file.id.bytes().size());
-  return {reinterpret_cast<const char*>(&header), sizeof(header)};
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
+  if (file.notes.empty()) return bytes;
+  TRIBUTARY_CHECK(file.notes.size() <= kTableFileNotesMax);
+  const NotesHeader notes{.magic = kNotesMagic, .bytes = static_cast<uint32_t>(file.notes.size())};
+  bytes.append(reinterpret_cast<const char*>(&notes), sizeof(notes));
+  return bytes + file.notes;
 }
 
 absl::StatusOr<TableFile> ParseTableFileHeader(std::string_view bytes) {
@@ -77,7 +102,8 @@ absl::StatusOr<TableFile> ParseTableFileHeader(std::string_view bytes) {
                    .functions = header.functions,
                    .raw_bytes = header.raw_bytes,
                    .checksum = header.checksum,
-                   .stored_at = UnixNs{header.stored_at}};
+                   .stored_at = UnixNs{header.stored_at},
+                   .notes = std::string(NotesOf(bytes))};
 }
 
 absl::StatusOr<std::string> ReadTableFile(std::string_view bytes) {
@@ -89,6 +115,12 @@ absl::StatusOr<std::string> ReadTableFile(std::string_view bytes) {
   if (!encoded.ok()) return Bad(Message(encoded.status()));
   if (XXH3_64bits(encoded->data(), encoded->size()) != file.checksum) return Bad("wrong checksum");
   return encoded;
+}
+
+std::string_view TableFileBody(std::string_view bytes) {
+  const std::string_view notes = NotesOf(bytes);
+  return bytes.substr(
+      std::min(bytes.size(), sizeof(Header) + (notes.empty() ? 0 : sizeof(NotesHeader) + notes.size())));
 }
 
 std::string PackTableFile(const TableFile& file, std::string_view encoded, int zstd_level) {

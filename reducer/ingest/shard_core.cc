@@ -279,10 +279,14 @@ void ShardCore::ResumeReading(const absl::flat_hash_set<std::string>& committed_
   }
 }
 
+SymbolNode ShardCore::NodeOf(const Live& live) {
+  return {.connection = live.asker, .node_id = live.info->node_id, .version = live.info->agent_version};
+}
+
 void ShardCore::OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
   auto it = live_.find(info.session_id);
   if (it == live_.end()) return;
-  symbols_.Take(it->second.asker, id, std::move(encoded_table));
+  symbols_.Take(NodeOf(it->second), id, std::move(encoded_table));
   it->second.symbols.Answered(id);
   OnSymbolProgress(info);
   AskForSymbols(info.session_id, it->second);
@@ -321,7 +325,7 @@ void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
     AskForSymbols(id, it->second);
   };
   // The queue is full: all of them stay candidates.
-  if (!symbols_.TryChoose(live.asker, std::move(candidates), live.symbols.ask_max(), std::move(reply))) {
+  if (!symbols_.TryChoose(NodeOf(live), std::move(candidates), live.symbols.ask_max(), std::move(reply))) {
     live.symbols.Chosen({}, 0, clock_.Monotonic());
   }
 }

@@ -98,6 +98,7 @@ class ShardCore : private intake::SessionOwner {
   void Remember(const SessionInfo& info, const RowBatch& batch);
   void RefuseBatch(const CommittedBatch& done, Live& live);
   void CutOff(const SessionInfo& sender, const std::vector<ClosedSession>& ended);
+  static SymbolNode NodeOf(const Live& live);
   void AskForSymbols(const SessionId& id, Live& live);
   void WantReleased();
   void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);

@@ -63,11 +63,13 @@ class TestDesk final : public SymbolDesk {
     std::vector<ExecutableId> candidates;
     Reply reply;
   };
-  bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t, Reply reply) override {
-    questions.push_back({asker, std::move(candidates), std::move(reply)});
+  bool TryChoose(const SymbolNode& node, std::vector<ExecutableId> candidates, size_t, Reply reply) override {
+    questions.push_back({node.connection, std::move(candidates), std::move(reply)});
     return true;
   }
-  void Take(uint64_t asker, const ExecutableId&, absl::StatusOr<std::string>) override { taken.push_back(asker); }
+  void Take(const SymbolNode& node, const ExecutableId&, absl::StatusOr<std::string>) override {
+    taken.push_back(node.connection);
+  }
   void Progress(uint64_t asker) override { progress.push_back(asker); }
   void Release(uint64_t asker) override { released.push_back(asker); }
   std::vector<ExecutableId> TakeReleased() override { return std::exchange(to_release, {}); }

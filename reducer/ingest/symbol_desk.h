@@ -11,18 +11,25 @@
 
 namespace tributary::ingest {
 
-// Decides which symbol tables a shard requests from its nodes, and stores the tables that they send. `asker` is the
-// number of a connection to a node. Use the desk on the shard's loop.
+// A node that may be asked for symbol tables.
+struct SymbolNode {
+  uint64_t connection = 0;  // the number of a connection to the node
+  std::string node_id;
+  std::string version;  // of its collector
+};
+
+// Decides which symbol tables a shard requests from its nodes, and stores the tables that they send. `asker` is
+// SymbolNode::connection. Use the desk on the shard's loop.
 class SymbolDesk {
  public:
   // Chooses at most `ask_max` of `candidates`; the caller then requests their symbol tables from the node. Calls
   // `reply` later, on the shard's loop, with the chosen executables and with the number of candidates that were
   // checked, counted from the first. Returns false if too many calls wait for their reply; then `reply` is not called.
   using Reply = std::function<void(std::vector<ExecutableId> ask, size_t considered)>;
-  virtual bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) = 0;
+  virtual bool TryChoose(const SymbolNode& node, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) = 0;
   // Stores a node's symbol table, or the error that the node sent instead. If too many tables wait to be stored, drops
   // this one and counts it in a metric. The table is requested again later.
-  virtual void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
+  virtual void Take(const SymbolNode& node, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) = 0;
   virtual void Progress(uint64_t asker) = 0;  // the node is sending a table
   virtual void Release(uint64_t asker) = 0;   // the connection ended: its tables may be requested from other nodes
   // Returns the executables whose requested tables did not arrive, because the connection ended or the table was

@@ -30,9 +30,10 @@ void SymbolWorker::Run() {
 
 SymbolAsker SymbolWorker::AskerOf(uint64_t asker) const { return SymbolAsker{uint64_t{options_.shard} << 48 | asker}; }
 
-bool SymbolWorker::TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) {
+bool SymbolWorker::TryChoose(const SymbolNode& node, std::vector<ExecutableId> candidates, size_t ask_max,
+                             Reply reply) {
   return queue_.TryPush(
-      [this, asker = AskerOf(asker), candidates = std::move(candidates), ask_max, reply = std::move(reply)] {
+      [this, asker = AskerOf(node.connection), candidates = std::move(candidates), ask_max, reply = std::move(reply)] {
         std::vector<ExecutableId> ask;
         size_t considered = 0;
         while (considered < candidates.size() && ask.size() < ask_max) {
@@ -43,7 +44,7 @@ bool SymbolWorker::TryChoose(uint64_t asker, std::vector<ExecutableId> candidate
       });
 }
 
-void SymbolWorker::Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
+void SymbolWorker::Take(const SymbolNode& node, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
   const size_t bytes = encoded_table.ok() ? encoded_table->size() : 0;
   // One table is always accepted, however large.
   if (queued_bytes_.load() > 0 && queued_bytes_.load() + bytes > options_.queue_bytes_max) {
@@ -52,8 +53,8 @@ void SymbolWorker::Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<s
   queued_bytes_.fetch_add(bytes);
   // std::function copies its captures.
   auto table = std::make_shared<absl::StatusOr<std::string>>(std::move(encoded_table));
-  if (!queue_.TryPush([this, asker = AskerOf(asker), id, table, bytes] {
-        Put(asker, id, *table);
+  if (!queue_.TryPush([this, node, id, table, bytes] {
+        Put(node, id, *table);
         queued_bytes_.fetch_sub(bytes);
       })) {
     queued_bytes_.fetch_sub(bytes);
@@ -74,19 +75,21 @@ void SymbolWorker::Release(uint64_t asker) {
 
 std::vector<ExecutableId> SymbolWorker::TakeReleased() { return symbols_.demand().ReleasedSince(released_seen_); }
 
-void SymbolWorker::Put(SymbolAsker asker, const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table) {
+void SymbolWorker::Put(const SymbolNode& node, const ExecutableId& id,
+                       const absl::StatusOr<std::string>& encoded_table) {
   if (encoded_table.status().code() == absl::StatusCode::kDataLoss) {
     LogInfo("symbol table is requested again executable={} cause=\"{}\"", id.ToString(),
             EscapeForDisplay(Message(encoded_table.status())));
-    return symbols_.demand().Release(id, asker);
+    return symbols_.demand().Release(id, AskerOf(node.connection));
   }
   if (!encoded_table.ok()) {
     symbols_.PutUnavailable(id, Message(encoded_table.status()));
     return;
   }
-  const auto kept = symbols_.Put(id, *encoded_table, SymbolOrigin::kNode);
+  const auto kept = symbols_.Put(id, *encoded_table, SymbolOrigin::kNode, {node.node_id, node.version});
   if (kept.ok()) return;
-  LogDebug("a symbol table was refused executable={} cause=\"{}\"", id.ToString(), Message(kept.status()));
+  LogDebug("a symbol table was refused executable={} node={} cause=\"{}\"", id.ToString(),
+           EscapeForDisplay(node.node_id), Message(kept.status()));
   symbols_.demand().Defer(id);
 }
 

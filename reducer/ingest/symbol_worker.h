@@ -30,8 +30,8 @@ class SymbolWorker final : public SymbolDesk {
   SymbolWorker(Loop& loop, SymbolStore& symbols, Options options, Metrics& metrics);
   ~SymbolWorker();  // Stop
 
-  bool TryChoose(uint64_t asker, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) override;
-  void Take(uint64_t asker, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
+  bool TryChoose(const SymbolNode& node, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) override;
+  void Take(const SymbolNode& node, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
   void Progress(uint64_t asker) override;
   // Runs after the queued work of the same connection. If the queue is full, nothing is released now, and the time-out
   // of SymbolDemand applies.
@@ -43,7 +43,7 @@ class SymbolWorker final : public SymbolDesk {
  private:
   SymbolAsker AskerOf(uint64_t asker) const;
   void Run();
-  void Put(SymbolAsker asker, const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table);
+  void Put(const SymbolNode& node, const ExecutableId& id, const absl::StatusOr<std::string>& encoded_table);
   void Drop(const ExecutableId& id);
 
   Loop& loop_;

@@ -120,12 +120,17 @@ void DebugFileFinder::LookFor(const store::ExecutableRow& executable, Tried& tri
   const bool servers = now >= tried.servers_at && servers_.enabled();
   if (!directories && !servers) return;
   const auto known = symbols_.Find(executable.id);
-  const bool has_debug_information =
-      known.ok() && SymbolSourceRank(known->header.source) >= SymbolSourceRank(SymbolSource::kDwarf);
+  // Does not look for a table that would not be kept: one of a less trusted origin, or one that is no better.
+  auto is_useful = [&](SymbolOrigin origin) {
+    if (!known.ok()) return true;
+    const SymbolSource source = known->header.source;
+    const int rank = SymbolOriginRank(origin, SymbolSource::kDwarf);
+    const int known_rank = SymbolOriginRank(known->origin(), source);
+    return rank > known_rank || (rank == known_rank && source != SymbolSource::kDwarf);
+  };
   tried.directories_at.value = now.value + options_.directory_retry_ns;
-  if (has_debug_information) return;
-  if (directories && TryDirectories(executable)) return;
-  if (servers) TryServers(executable.id, tried);
+  if (directories && is_useful(SymbolOrigin::kDebugDirectory) && TryDirectories(executable)) return;
+  if (servers && is_useful(SymbolOrigin::kDebuginfod)) TryServers(executable.id, tried);
 }
 
 bool DebugFileFinder::TryDirectories(const store::ExecutableRow& executable) {

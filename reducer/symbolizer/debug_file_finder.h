@@ -19,7 +19,8 @@
 
 namespace tributary {
 
-// Looks for debug files of sampled executables whose symbol tables were not made from debug information. First it
+// Looks for debug files of sampled executables whose symbol tables were not made from debug information, or came from
+// nodes. First it
 // searches directories for the paths that distributions use (DIR/.build-id/ab/cdef.debug, DIR/path/of/program.debug),
 // and for files with the program's name (DIR/program.debug, DIR/program). Then it sends requests to debuginfod servers.
 // It uses a file only if the file's build-id is that of the executable. A program's path comes from a node, so a path

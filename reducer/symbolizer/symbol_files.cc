@@ -54,7 +54,7 @@ bool IsAbandoned(const std::string& path, UnixNs now) {
 absl::StatusOr<SymbolFiles::Row> ReadRow(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info{};
-  char header_bytes[kTableFileHeaderBytes];
+  char header_bytes[kTableFileBeginBytes];
   if (!file.valid() || fstat(file.get(), &info) != 0) return ErrnoStatus("open", path, errno);
   const ssize_t n = read(file.get(), header_bytes, sizeof(header_bytes));
   if (n < 0) return ErrnoStatus("read", path, errno);
@@ -75,8 +75,26 @@ std::string_view SymbolOriginName(SymbolOrigin origin) {
       return "directory";
     case SymbolOrigin::kDebuginfod:
       return "debuginfod";
+    case SymbolOrigin::kNodes:
+      return "nodes";
   }
   return "unknown";
+}
+
+int SymbolOriginRank(SymbolOrigin origin, SymbolSource source) {
+  switch (origin) {
+    case SymbolOrigin::kUpload:
+      return 5;
+    case SymbolOrigin::kDebugDirectory:
+      return source == SymbolSource::kDwarf ? 4 : 3;
+    case SymbolOrigin::kDebuginfod:
+      return 3;
+    case SymbolOrigin::kNodes:
+      return 2;
+    case SymbolOrigin::kNode:
+      break;
+  }
+  return 1;
 }
 
 absl::StatusOr<SymbolFiles> SymbolFiles::Open(std::string directory) {
@@ -151,13 +169,19 @@ absl::Status SymbolFiles::Put(const TableFile& header, const SymbolTable& table,
   return absl::OkStatus();
 }
 
-absl::Status SymbolFiles::SetContested(const Row& row) const {
+absl::Status SymbolFiles::Annotate(Row& row) const {
   ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(PathOf(row.header.id)));
   ASSIGN_OR_RETURN(TableFile header, ParseTableFileHeader(file.bytes()));
-  header.contested = true;
+  if (header.checksum != row.header.checksum) {
+    return Error(absl::StatusCode::kAborted, "another reducer has just replaced the symbol table");
+  }
+  header.origin = row.header.origin;
+  header.contested = row.header.contested;
+  header.notes = row.header.notes;
   const std::string header_bytes = TableFileHeader(header);
-  const std::string_view parts[] = {header_bytes, file.bytes().substr(header_bytes.size())};
+  const std::string_view parts[] = {header_bytes, TableFileBody(file.bytes())};
   RETURN_IF_ERROR(WriteWholeFile(PathOf(row.header.id), parts, /*durable=*/true));
+  row.stored_bytes = header_bytes.size() + parts[1].size();
   Touch(row, row.last_used);
   return absl::OkStatus();
 }

@@ -9,14 +9,25 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/types.h"
+#include "reducer/symbolizer/table_notes.h"
 #include "symbols/symbol_table.h"
 #include "symbols/table_file.h"
 
 namespace tributary {
 
 // Where a table came from. The values are stored on disk: do not change them, only add new ones.
-enum class SymbolOrigin : uint8_t { kNode = 1, kUpload = 2, kDebugDirectory = 3, kDebuginfod = 4 };
+enum class SymbolOrigin : uint8_t {
+  kNode = 1,  // one node: nothing confirms its table
+  kUpload = 2,
+  kDebugDirectory = 3,
+  kDebuginfod = 4,
+  kNodes = 5,  // two nodes have the same table
+};
 std::string_view SymbolOriginName(SymbolOrigin origin);
+// How much a table of this origin is trusted: it replaces a table with a lower rank. Unknown origins, which a later
+// release has stored, have the rank of one node. A directory often has stripped programs, too: without debug
+// information, its tables have the rank of debuginfod, whose servers the operator has also chosen.
+int SymbolOriginRank(SymbolOrigin origin, SymbolSource source);
 
 // The directory of symbol tables, one per executable:
 //   ab/ID.tsym           the table as a file of symbols/table_file.h; ab: the first byte of the executable's id, in hex
@@ -34,6 +45,7 @@ class SymbolFiles {
     UnixNs last_used;
 
     SymbolOrigin origin() const { return static_cast<SymbolOrigin>(header.origin); }
+    TableNotes notes() const { return ParseTableNotes(header.notes); }
   };
   struct Flat {
     std::string path;
@@ -58,7 +70,8 @@ class SymbolFiles {
   // Writes the .tsym file and the .flat file.
   absl::Status Put(const TableFile& header, const SymbolTable& table, std::string_view encoded, UnixNs now,
                    Row* row) const;
-  absl::Status SetContested(const Row& row) const;
+  // Writes the table file of `row` again, with the origin, the notes and the contested mark of row.header.
+  absl::Status Annotate(Row& row) const;
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const Row& row) const;
   void Touch(const Row& row, UnixNs time) const;  // sets the time of last use of both files
   void Delete(const ExecutableId& id) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -44,7 +45,15 @@ bool AreOfTheSameCode(const SymbolTable& a, const SymbolTable& b) {
 
 uint64_t DiskBytes(const SymbolFiles::Row& row) { return row.stored_bytes + kFileOverheadBytes; }
 
-auto Worth(const TableFile& header) { return std::pair(SymbolSourceRank(header.source), header.functions); }
+// Names that cannot be trusted are of no use, however many there are. So the origin comes first.
+bool Replaces(const TableFile& fresh, const TableFile& known) {
+  auto worth = [](const TableFile& table) {
+    return std::tuple(SymbolOriginRank(static_cast<SymbolOrigin>(table.origin), table.source),
+                      SymbolSourceRank(table.source), table.functions);
+  };
+  if (worth(fresh) != worth(known)) return worth(fresh) > worth(known);
+  return fresh.origin == static_cast<uint8_t>(SymbolOrigin::kUpload) && fresh.checksum != known.checksum;
+}
 
 }  // namespace
 
@@ -96,6 +105,10 @@ struct SymbolStore::Impl {
 
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const SymbolFiles::Row& row);
   void Forget(const SymbolFiles::Row& row, const absl::Status& why);
+  void Unmap(const ExecutableId& id);
+  bool Contest(const SymbolFiles::Row& before, const SymbolTable& existing, const SymbolTable& table, bool replaces);
+  static bool Confirm(SymbolFiles::Row& row, const SymbolSender& by);
+  absl::Status Annotate(SymbolFiles::Row& row);
   absl::StatusOr<SymbolFiles::Contents> Scan();
   absl::Status Rescan();
   absl::Status MakeRoom(const ExecutableId& for_id);
@@ -164,6 +177,14 @@ void SymbolStore::Impl::Forget(const SymbolFiles::Row& row, const absl::Status& 
   files.Delete(row.header.id);
   std::lock_guard lock(mutex);
   scanned.value = -1;
+}
+
+void SymbolStore::Impl::Unmap(const ExecutableId& id) {
+  std::lock_guard lock(mutex);
+  auto it = mapped.find(id);
+  if (it == mapped.end()) return;
+  recent.erase(it->second);
+  mapped.erase(it);
 }
 
 void SymbolStore::Impl::ShowSizes() {
@@ -237,6 +258,40 @@ absl::Status SymbolStore::Impl::Replace(const SymbolFiles::Row& row, uint64_t fl
   return absl::OkStatus();
 }
 
+// Returns true if the two tables are of different files. Counts and logs this.
+bool SymbolStore::Impl::Contest(const SymbolFiles::Row& before, const SymbolTable& existing, const SymbolTable& table,
+                                bool replaces) {
+  if (AreOfTheSameCode(existing, table)) return false;
+  uploads_contested.Add();
+  LogWarning("two different files have the same build-id, one symbol table is kept executable={} kept={} other={}",
+             table.id().ToString(), SymbolSourceName(replaces ? table.source() : before.header.source),
+             SymbolSourceName(replaces ? before.header.source : table.source()));
+  return true;
+}
+
+// Adds a node that has the same table to the notes of `row`. Returns true if `row` has changed.
+bool SymbolStore::Impl::Confirm(SymbolFiles::Row& row, const SymbolSender& by) {
+  TableNotes notes = row.notes();
+  if (row.origin() != SymbolOrigin::kNode || by.node_id.empty() || std::ranges::count(notes.nodes, by.node_id) > 0) {
+    return false;
+  }
+  notes.nodes.push_back(by.node_id);
+  if (notes.version.empty()) notes.version = by.version;
+  if (notes.nodes.size() >= 2) row.header.origin = static_cast<uint8_t>(SymbolOrigin::kNodes);
+  row.header.notes = EncodeTableNotes(notes);
+  return true;
+}
+
+// Writes the changed notes of `row`. The caller must hold write_mutex.
+absl::Status SymbolStore::Impl::Annotate(SymbolFiles::Row& row) {
+  RETURN_IF_ERROR(files.Annotate(row));
+  std::lock_guard lock(mutex);
+  for (SymbolFiles::Row& listed : rows) {
+    if (listed.header.id == row.header.id) listed = row;
+  }
+  return absl::OkStatus();
+}
+
 SymbolStore::SymbolStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SymbolStore::~SymbolStore() = default;
 
@@ -261,7 +316,7 @@ bool SymbolStore::ShouldRequest(const ExecutableId& id, SymbolAsker asker) {
 SymbolDemand& SymbolStore::demand() { return impl_->demand; }
 
 absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::string_view encoded,
-                                                   SymbolOrigin origin) {
+                                                   SymbolOrigin origin, const SymbolSender& sender) {
   auto refuse = [this, &id](std::string_view why) {
     impl_->uploads_refused.Add();
     return Error(absl::StatusCode::kInvalidArgument, fmt::format("symbol table of {}: {}", id.ToString(), why));
@@ -274,33 +329,31 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
   TableFile header = DescribeTable(**table, encoded);
   header.origin = static_cast<uint8_t>(origin);
   header.stored_at = impl_->clock.Unix();
+  if (!sender.node_id.empty()) {
+    header.notes = EncodeTableNotes({.nodes = {sender.node_id}, .disputed_by = {}, .version = sender.version});
+  }
 
   std::lock_guard write_lock(impl_->write_mutex);
   Kept kept;
   if (const absl::StatusOr<SymbolFiles::Row> before = impl_->files.Find(id); before.ok()) {
     const auto existing = impl_->Load(*before);
-    const bool replaces = !existing.ok() || Worth(header) > Worth(before->header);
-    kept.contested = existing.ok() && !AreOfTheSameCode(**existing, **table);
+    const bool replaces = !existing.ok() || Replaces(header, before->header);
+    kept.contested = existing.ok() && impl_->Contest(*before, **existing, **table, replaces);
     header.contested = before->header.contested || kept.contested;
-    if (kept.contested) {
-      impl_->uploads_contested.Add();
-      LogWarning(
-          "two different files have the same build-id, the better symbol table is kept executable={} kept={} other={}",
-          id.ToString(), SymbolSourceName(replaces ? header.source : before->header.source),
-          SymbolSourceName(replaces ? before->header.source : header.source));
-    }
     if (!replaces) {
       impl_->demand.Answered(id);
       impl_->uploads_kept_better.Add();
       kept.row = *before;
-      if (kept.contested && !before->header.contested) {
-        RETURN_IF_ERROR(impl_->files.SetContested(*before));
-        kept.row.header.contested = true;
-        RETURN_IF_ERROR(impl_->Rescan());
+      kept.row.header.contested = header.contested;
+      bool changed = kept.contested && !before->header.contested;
+      if (origin == SymbolOrigin::kNode && (*existing)->bytes() == (*table)->bytes()) {
+        changed = impl_->Confirm(kept.row, sender) || changed;
       }
+      if (changed) RETURN_IF_ERROR(impl_->Annotate(kept.row));
       return kept;
     }
     impl_->files.DeleteFlat(*before);
+    impl_->Unmap(id);
   }
   absl::Status written = impl_->files.Put(header, **table, encoded, impl_->clock.Unix(), &kept.row);
   if (written.ok() && DiskBytes(kept.row) > impl_->options.disk_bytes_max / 2) {
@@ -318,6 +371,18 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
   RETURN_IF_ERROR(impl_->Replace(kept.row, (*table)->bytes().size()));
   kept.stored = true;
   return kept;
+}
+
+absl::Status SymbolStore::Remove(const ExecutableId& id) {
+  std::lock_guard write_lock(impl_->write_mutex);
+  if (const auto row = impl_->files.Find(id); absl::IsNotFound(row.status())) {
+    return Error(absl::StatusCode::kNotFound, "the reducer has no symbol table of " + id.ToString());
+  }
+  impl_->files.Delete(id);
+  impl_->Unmap(id);
+  impl_->demand.Answered(id);
+  LogInfo("deleted a symbol table executable={}", id.ToString());
+  return impl_->Rescan();
 }
 
 void SymbolStore::PutUnavailable(const ExecutableId& id, std::string_view why) {

@@ -18,10 +18,18 @@
 
 namespace tributary {
 
+// The node that sent a symbol table.
+struct SymbolSender {
+  std::string node_id;  // "": unknown, or the table did not come from a node
+  std::string version;  // of its collector
+};
+
 // Stores the symbol tables of all executables of the fleet, as files in a directory (symbol_files.h) that several
-// reducers may share. Tables in use are mapped into memory. If a second table for an executable arrives, only the
-// better one is kept. A reducer has one SymbolStore. Any thread may call any method; methods read or write files. A
-// SymbolDemand remembers which tables were requested, so that only one node uploads the table of an executable.
+// reducers may share. Tables in use are mapped into memory. If a second table for an executable arrives, only one is
+// kept: the table from the more trusted origin (SymbolOriginRank), then the better source, then more functions. Of two
+// uploads that are equal in these, the newer one is kept. A reducer has one SymbolStore. Any thread may call any
+// method; methods read or write files. A SymbolDemand remembers which tables were requested, so that only one node
+// uploads the table of an executable.
 class SymbolStore {
  public:
   struct Options {
@@ -40,14 +48,19 @@ class SymbolStore {
   SymbolDemand& demand();
 
   struct Kept {
-    bool stored = false;     // false: the existing table is equal or better
+    bool stored = false;     // false: the existing table is the same, more trusted, or better
     bool contested = false;  // the new table describes other code than the existing table
     SymbolFiles::Row row;    // describes the table that is stored now
   };
   // `encoded` is the output of EncodeSymbolTable for `id`. InvalidArgument: `encoded` is not a valid table of `id`.
   // ResourceExhausted: the table is larger than half of `disk_bytes_max`, or the disk is full.
-  absl::StatusOr<Kept> Put(const ExecutableId& id, std::string_view encoded, SymbolOrigin origin);
+  // If a second node sends the stored table of another node, its origin becomes kNodes.
+  absl::StatusOr<Kept> Put(const ExecutableId& id, std::string_view encoded, SymbolOrigin origin,
+                           const SymbolSender& sender = {});
   void PutUnavailable(const ExecutableId& id, std::string_view why);
+
+  // Deletes the table. Nodes may be asked for it again at once. NotFound: no table is stored.
+  absl::Status Remove(const ExecutableId& id);
 
   // Returns the table, or nullptr if no table is stored so far or the table cannot be read.
   std::shared_ptr<const SymbolTable> Get(const ExecutableId& id);

@@ -128,7 +128,8 @@ const std::string* TextOf(const FunctionLines::Line& line, const std::vector<Sou
   return nullptr;
 }
 
-// Rank: higher is better. Of two tables, the better table is kept.
+// Ranks: higher is better. Of two tables, the one with the higher origin_rank is kept, then the one with the higher
+// rank.
 void TableObject(JsonWriter& json, const SymbolFiles::Row& row) {
   json.BeginObject();
   json.Field("source", SymbolSourceName(row.header.source));
@@ -138,6 +139,10 @@ void TableObject(JsonWriter& json, const SymbolFiles::Row& row) {
   json.Field("bytes", row.stored_bytes);
   json.Field("stored_at", row.header.stored_at.value / kNsPerMs);
   json.Field("contested", row.header.contested);
+  json.Field("origin_rank", static_cast<uint64_t>(SymbolOriginRank(row.origin(), row.header.source)));
+  const TableNotes notes = row.notes();
+  StringColumn(json, "nodes", notes.nodes);
+  StringColumn(json, "disputed_by", notes.disputed_by);
   json.EndObject();
 }
 
@@ -378,6 +383,15 @@ std::string UploadJson(const SymbolImporter::Imported& imported) {
   json.BeginArray();
   for (const std::string& remark : imported.remarks) json.String(remark);
   json.EndArray();
+  json.EndObject();
+  return std::move(json).Take();
+}
+
+std::string RemovedTableJson(const ExecutableId& id) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("build_id", id.ToString());
+  json.Field("deleted", true);
   json.EndObject();
   return std::move(json).Take();
 }

@@ -29,6 +29,7 @@ std::string SymbolsJson(const SampleTypeInfo& type, const ExecutableList& execut
 std::string LinesJson(const SampleTypeInfo& type, const FunctionLinesRequest& function, const FunctionLines& lines,
                       const SourceTexts& sources);
 std::string UploadJson(const SymbolImporter::Imported& imported);
+std::string RemovedTableJson(const ExecutableId& id);
 std::string StackHealthJson(const SampleTypeInfo& type, const StackHealth& health);
 
 }  // namespace tributary

@@ -77,6 +77,20 @@ WebResponse UploadError(const absl::Status& status) {
       .status = UploadStatus(status.code()), .content_type = std::string(kJson), .body = ErrorJson(Message(status))};
 }
 
+WebResponse UploadsAreOff() {
+  WebResponse response =
+      UploadError(Error(absl::StatusCode::kInvalidArgument,
+                        "this reducer accepts neither uploads of symbols nor their deletion (--symbol-uploads off)"));
+  response.status = 403;
+  return response;
+}
+
+absl::StatusOr<ExecutableId> ParseBuildId(const std::string& text) {
+  const auto id = ExecutableId::FromString(text);
+  if (id && id->known()) return *id;
+  return Error(absl::StatusCode::kInvalidArgument, "build-id must be hexadecimal, as file(1) shows it");
+}
+
 WebResponse Text(int status, std::string body) {
   return WebResponse{.status = status, .content_type = std::string(kText), .body = std::move(body)};
 }
@@ -218,9 +232,11 @@ WebResponse Api::Route(const WebRequest& request) {
     return response;
   }
   if (request.body != nullptr) return TakeUpload(request);
+  if (request.method == "DELETE" && request.path == kUploadPath) return RemoveTable(request);
   if (request.method != "GET" && request.method != "HEAD") {
     refused_method_.Add();
-    WebResponse response = Json(ErrorJson("only GET and HEAD are allowed, and PUT of symbols to /api/v1/symbols"));
+    WebResponse response =
+        Json(ErrorJson("only GET and HEAD are allowed, and PUT and DELETE of symbols at /api/v1/symbols"));
     response.status = 405;
     response.headers.emplace_back("Allow", "GET, HEAD");
     return response;
@@ -363,19 +379,11 @@ Api::Answer Api::ProcessEventProgramsAnswer(const Params& params, QueryRequest r
 }
 
 WebResponse Api::TakeUpload(const WebRequest& request) {
-  if (context_.importer == nullptr) {
-    WebResponse response = UploadError(
-        Error(absl::StatusCode::kInvalidArgument, "this reducer accepts no uploads (--symbol-uploads off)"));
-    response.status = 403;
-    return response;
-  }
+  if (context_.importer == nullptr) return UploadsAreOff();
   SymbolImporter::File file = {.name = "an upload"};
   if (auto id = request.params.find("build-id"); id != request.params.end()) {
-    const auto claimed = ExecutableId::FromString(id->second);
-    if (!claimed || !claimed->known()) {
-      return UploadError(
-          Error(absl::StatusCode::kInvalidArgument, "build-id must be hexadecimal, as file(1) shows it"));
-    }
+    const absl::StatusOr<ExecutableId> claimed = ParseBuildId(id->second);
+    if (!claimed.ok()) return UploadError(claimed.status());
     file.claimed = *claimed;
   }
   if (!upload_slots_.try_acquire() || stopping_) {
@@ -396,6 +404,16 @@ WebResponse Api::TakeUpload(const WebRequest& request) {
   WebResponse response = Json(UploadJson(*imported));
   response.status = imported->kept.stored ? 201 : 200;
   return response;
+}
+
+// Browsers send a DELETE to another site only if that site allows it (CORS). This server allows it to no other site.
+WebResponse Api::RemoveTable(const WebRequest& request) {
+  if (context_.importer == nullptr) return UploadsAreOff();
+  const auto given = request.params.find("build-id");
+  const absl::StatusOr<ExecutableId> id = ParseBuildId(given == request.params.end() ? "" : given->second);
+  if (!id.ok()) return Json(id.status());
+  if (absl::Status removed = context_.symbols.Remove(*id); !removed.ok()) return Json(removed);
+  return Json(RemovedTableJson(*id));
 }
 
 Api::Answer Api::StatusAnswer() {

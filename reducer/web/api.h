@@ -25,7 +25,7 @@ struct PageFile {
   std::string_view bytes;
 };
 
-// The path for uploads (PUT) of files with symbols.
+// The path for uploads (PUT) of files with symbols, and for the deletion (DELETE) of symbol tables.
 constexpr std::string_view kUploadPath = "/api/v1/symbols";
 
 // Answers the HTTP requests for the paths in docs/api.md and for the web page. It does not use sockets: HttpServer
@@ -70,6 +70,7 @@ class Api {
   Answer ProcessEventMarksAnswer(const Params& params, QueryRequest request);
   Answer ProcessEventProgramsAnswer(const Params& params, QueryRequest request);
   WebResponse TakeUpload(const WebRequest& request);
+  WebResponse RemoveTable(const WebRequest& request);
   Answer StatusAnswer();
   WebResponse Page(std::string_view path) const;
   Counter& Refusals(std::string_view reason);

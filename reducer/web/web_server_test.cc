@@ -570,6 +570,26 @@ TEST_F(WebServerTest, RefusesAndListsInvalidUploads) {
       403);
 }
 
+TEST_F(WebServerTest, DeletesASymbolTable) {
+  Start();
+  ASSERT_EQ(Client().Put("/api/v1/symbols", TruthTable(), "application/octet-stream")->status, 201);
+  EXPECT_THAT(Get("/api/v1/symbols?from=-10s").body,
+              HasSubstr(R"("contested":false,"origin_rank":5,"nodes":[],"disputed_by":[]})"));
+  EXPECT_EQ(Client().Delete("/api/v1/symbols")->status, 400);
+  EXPECT_EQ(Client().Delete("/api/v1/symbols?build-id=nonsense")->status, 400);
+  EXPECT_EQ(Client().Delete("/api/v1/symbols?build-id=0123")->status, 404);
+  EXPECT_EQ(Client().Delete("/api/v1/top?build-id=abcd")->status, 405);
+  // A page from elsewhere must not be able to delete anything.
+  EXPECT_EQ(Client().Delete("/api/v1/symbols?build-id=abcd", {{"Host", "evil.example"}})->status, 403);
+  EXPECT_EQ(Client().Options("/api/v1/symbols")->status, 405) << "the question of a browser before a DELETE";
+  EXPECT_NE(symbols_->Get(*ExecutableId::FromString("abcd")), nullptr);
+  const httplib::Result deleted = Client().Delete("/api/v1/symbols?build-id=abcd");
+  EXPECT_EQ(deleted->status, 200);
+  EXPECT_EQ(deleted->body, R"({"build_id":"abcd","deleted":true})");
+  EXPECT_THAT(Get("/api/v1/symbols?from=-10s").body, HasSubstr(R"("symbols":null)"));
+  EXPECT_EQ(Client().Delete("/api/v1/symbols?build-id=abcd")->status, 404);
+}
+
 TEST_F(WebServerTest, ABrokenUploadEndsOnlyItself) {
   Start();
   EXPECT_THAT(Raw("PUT /api/v1/symbols HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello"),

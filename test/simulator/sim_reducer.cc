@@ -12,8 +12,8 @@ constexpr uint64_t kHelloTimeoutMs = 10'000;
 // Requests no symbols: uploads do not affect the law.
 class NoSymbols final : public ingest::SymbolDesk {
  public:
-  bool TryChoose(uint64_t, std::vector<ExecutableId>, size_t, Reply) override { return false; }
-  void Take(uint64_t, const ExecutableId&, absl::StatusOr<std::string>) override {}
+  bool TryChoose(const ingest::SymbolNode&, std::vector<ExecutableId>, size_t, Reply) override { return false; }
+  void Take(const ingest::SymbolNode&, const ExecutableId&, absl::StatusOr<std::string>) override {}
   void Progress(uint64_t) override {}
   void Release(uint64_t) override {}
   std::vector<ExecutableId> TakeReleased() override { return {}; }

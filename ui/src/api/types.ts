@@ -171,6 +171,8 @@ export interface SymbolTable {
   bytes: number;
   stored_at: number;
   contested: boolean;
+  nodes?: string[]; // that have this table; undefined: a reducer of an earlier release
+  disputed_by?: string[]; // nodes whose file with this build-id has another table
 }
 
 export interface SymbolExecutable {

@@ -2,6 +2,7 @@
 import type {SeriesProcess, SymbolExecutable, SymbolsAnswer, SymbolTable} from '../api/types.ts';
 import {formatBytes, formatCount, formatPercent, formatSamples, printable} from '../model/format.ts';
 import {
+  nodesOf,
   originOf,
   programMatcher,
   shortBuildId,
@@ -46,8 +47,8 @@ function Contested() {
     <span
       class="contested"
       title={
-        'Different files with this build-id were sent. The better symbol table is kept, and may be wrong for some of ' +
-        'these files.'
+        'Different files have this build-id. The symbol table from the most trusted origin is kept, and may be wrong ' +
+        'for some of these files.'
       }
     >
       <Icon name="warning" />
@@ -75,7 +76,9 @@ function TableCells({table}: {table: SymbolTable | null}) {
         {table.contested && <Contested />}
         <span class="narrow-only">{`from ${printable(originOf(table.origin))}`}</span>
       </td>
-      <td class="wide-only">{printable(originOf(table.origin))}</td>
+      <td class="wide-only" title={printable(nodesOf(table))}>
+        {printable(originOf(table.origin))}
+      </td>
       <td class="wide-only number" title={formatBytes(table.bytes)}>
         {functions}
       </td>

@@ -28,7 +28,8 @@ export function sourceOf(source: string): SymbolSource {
 }
 
 const origins: Record<string, string> = {
-  node: 'its node',
+  node: 'one node',
+  nodes: 'two nodes',
   upload: 'an upload',
   directory: 'a directory',
   debuginfod: 'debuginfod',
@@ -36,6 +37,13 @@ const origins: Record<string, string> = {
 
 export function originOf(origin: string): string {
   return origins[origin] ?? origin.replaceAll('_', ' ');
+}
+
+// The nodes that have a table, and the nodes whose file with this build-id has another table.
+export function nodesOf({nodes, disputed_by}: {nodes?: string[]; disputed_by?: string[]}): string {
+  const has = nodes?.length ? `Sent by ${nodes.join(', ')}.` : '';
+  const disputes = disputed_by?.length ? `Another table: ${disputed_by.join(', ')}.` : '';
+  return [has, disputes].filter(Boolean).join(' ');
 }
 
 const idDigits = 12;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import type {SeriesProcess, SymbolExecutable} from '../api/types.ts';
 import {
+  nodesOf,
   originOf,
   programMatcher,
   shortBuildId,
@@ -30,14 +31,21 @@ test('every source and origin that the reducer reports has its own words', () =>
   assert.deepEqual(Object.keys(symbolSources).sort(), ['dwarf', 'dynsym', 'functions', 'kallsyms', 'pclntab', 'symtab']);
   assert.equal(new Set(Object.values(symbolSources).map((source) => source.words)).size, 6);
   for (const {words, meaning} of Object.values(symbolSources)) assert.ok(words && meaning);
-  assert.deepEqual(['node', 'upload', 'directory', 'debuginfod'].map(originOf), [
-    'its node',
+  assert.deepEqual(['node', 'nodes', 'upload', 'directory', 'debuginfod'].map(originOf), [
+    'one node',
+    'two nodes',
     'an upload',
     'a directory',
     'debuginfod',
   ]);
   assert.equal(sourceOf('perf_map').words, 'perf map');
   assert.equal(originOf('object_store'), 'object store');
+});
+
+test('names the nodes that have a table, and those that have another one', () => {
+  assert.equal(nodesOf({nodes: ['a', 'b'], disputed_by: ['c']}), 'Sent by a, b. Another table: c.');
+  assert.equal(nodesOf({nodes: [], disputed_by: []}), '');
+  assert.equal(nodesOf({}), '', 'a reducer of an earlier release');
 });
 
 test('cuts the digits of a build-id, not its prefix', () => {

@@ -1,0 +1,53 @@
+#include "reducer/symbolizer/table_notes.h"
+
+#include <algorithm>
+
+namespace tributary {
+namespace {
+
+// The values are stored on disk: do not change them, only add new ones.
+enum Kind : uint8_t { kNode = 1, kDisputer = 2, kVersion = 3 };
+
+void Append(Kind kind, std::string_view text, std::string& to) {
+  text = text.substr(0, TableNotes::kTextBytesMax);
+  to += static_cast<char>(kind);
+  to += static_cast<char>(text.size());
+  to += text;
+}
+
+// Each fact takes two bytes more than its text.
+static_assert((TableNotes::kNodesMax + TableNotes::kDisputersMax + 1) * (TableNotes::kTextBytesMax + 2) <=
+              kTableFileNotesMax);
+
+}  // namespace
+
+std::string EncodeTableNotes(const TableNotes& notes) {
+  std::string bytes;
+  for (size_t i = 0; i < std::min(notes.nodes.size(), TableNotes::kNodesMax); ++i) {
+    Append(kNode, notes.nodes[i], bytes);
+  }
+  for (size_t i = 0; i < std::min(notes.disputed_by.size(), TableNotes::kDisputersMax); ++i) {
+    Append(kDisputer, notes.disputed_by[i], bytes);
+  }
+  if (!notes.version.empty()) Append(kVersion, notes.version, bytes);
+  return bytes;
+}
+
+TableNotes ParseTableNotes(std::string_view bytes) {
+  TableNotes notes;
+  while (bytes.size() >= 2) {
+    const auto kind = static_cast<uint8_t>(bytes[0]);
+    const size_t size = static_cast<uint8_t>(bytes[1]);
+    if (bytes.size() - 2 < size) break;
+    const std::string_view text = bytes.substr(2, size);
+    if (kind == kNode && notes.nodes.size() < TableNotes::kNodesMax) notes.nodes.emplace_back(text);
+    if (kind == kDisputer && notes.disputed_by.size() < TableNotes::kDisputersMax) {
+      notes.disputed_by.emplace_back(text);
+    }
+    if (kind == kVersion) notes.version.assign(text);
+    bytes.remove_prefix(2 + size);
+  }
+  return notes;
+}
+
+}  // namespace tributary
