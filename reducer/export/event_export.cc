@@ -22,7 +22,13 @@ absl::Status EventExport::Read(Feed& feed, uint32_t shard) {
     events.emplace_back(event);
     return absl::OkStatus();
   };
-  ASSIGN_OR_RETURN(feed.next_cursor, reader->ScanCommittedEvents(feed.cursor, kEventsMax, add));
+  ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedEvents(feed.cursor, kEventsMax, add));
+  if (next < feed.cursor) {
+    // The shard's file was replaced, so the scan has started over. The next run must not continue at the old position.
+    feed.next_cursor = 0;
+    RETURN_IF_ERROR(Save(feed, shard));
+  }
+  feed.next_cursor = next;
   feed.events = std::move(events);
   return absl::OkStatus();
 }
@@ -35,14 +41,22 @@ absl::Status EventExport::Save(Feed& feed, uint32_t shard) {
   return absl::OkStatus();
 }
 
+absl::Status EventExport::SaveAll() {
+  for (size_t shard = 0; shard < feeds_.size(); ++shard) {
+    if (feeds_[shard].events.empty()) RETURN_IF_ERROR(Save(feeds_[shard], static_cast<uint32_t>(shard)));
+  }
+  return absl::OkStatus();
+}
+
 EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
   if (feeds_.size() <= shard) feeds_.resize(size_t{shard} + 1);
   Feed& feed = feeds_[shard];
   if (feed.events.empty()) {
     // If the cursor of the last request could not be saved, reading would return the same events again.
-    absl::Status status = Save(feed, shard);
-    if (status.ok()) status = Read(feed, shard);
-    if (!status.ok()) {
+    if (absl::Status status = Save(feed, shard); !status.ok()) {
+      return {.progress = Progress::kUnsaved, .status = std::move(status)};
+    }
+    if (absl::Status status = Read(feed, shard); !status.ok()) {
       return {.progress = Progress::kUnreadable, .status = std::move(status)};
     }
     if (feed.events.empty() && feed.next_cursor == feed.cursor) return {};
@@ -61,7 +75,7 @@ EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
     feed.events.clear();
   }
   if (absl::Status status = Save(feed, shard); !status.ok()) {
-    step.progress = Progress::kUnreadable;
+    step.progress = Progress::kUnsaved;
     step.status = std::move(status);
   }
   return step;

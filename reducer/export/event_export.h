@@ -27,6 +27,7 @@ class EventExport {
     kIdle,        // all events that were committed when the step began are sent
     kMore,        // more events are left
     kUnreadable,  // `status` is an error of the store
+    kUnsaved,     // `status` is an error of the store: it could not save the position
     kUnsent       // `result` is an error of the receiver that may be retried
   };
   struct Step {
@@ -37,6 +38,8 @@ class EventExport {
   };
   // Sends at most one request with events of the shard.
   Step Advance(uint32_t shard, int64_t timeout_ns);
+  // Saves the positions that could not be saved before.
+  absl::Status SaveAll();
   // If the last request could not be sent, returns its shard. Then the next request to the receiver must be the same
   // one, because the receiver may have got a part of it.
   std::optional<uint32_t> interrupted() const { return interrupted_; }

@@ -133,7 +133,36 @@ TEST_F(EventExportTest, StoreErrorsAreTriedAgain) {
   EXPECT_THAT(sender_->taken, ElementsAre(1));
 }
 
+// The shard's file was replaced by an empty one. If this run is killed, the next one must not continue at the old
+// position.
+TEST_F(EventExportTest, SavesANewStartBeforeTheFirstRequest) {
+  ASSERT_TRUE(store_.cursors().SaveCursor("test.events", 0, {.chunk = 100}).ok());
+  Add(1);
+  sender_->script = {Fails(true)};
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->taken, IsEmpty());
+  EXPECT_EQ(Cursor(), 0);
+  clock_.Advance(2 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->taken, ElementsAre(1));
+  EXPECT_EQ(Cursor(), 1);
+}
+
+TEST_F(EventExportTest, SendsNoRequestOfAnotherShardUntilTheCursorIsSaved) {
+  loop_->RunOnce();
+  Add(1, 0);
+  Add(2, 1);
+  store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
+  for (int i = 0; i < 3; ++i) loop_->RunOnce();
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_THAT(sender_->taken, ElementsAre(1));
+  store_.cursor_error.reset();
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->taken, ElementsAre(1, 2));
+}
+
 TEST_F(EventExportTest, SendsNothingTwiceIfTheCursorCannotBeSaved) {
+  loop_->RunOnce();
   Add(1);
   store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
   for (int i = 0; i < 3; ++i) loop_->RunOnce();

@@ -97,10 +97,12 @@ TEST_F(ExportCursorTest, SendsNoOtherRequestUntilTheCursorIsSaved) {
   Restart({.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}});
   AddProcess();
   AddSymbols();
-  AddSamples(1000);
+  AddSamples(1);
+  loop_->RunOnce();
+  AddSamples(999);
   store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
-  EXPECT_EQ(sender_->taken.size(), 1u);
+  EXPECT_EQ(sender_->taken.size(), 2u);
   store_.cursor_error.reset();
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 1000u) << "nothing is sent twice";
@@ -164,6 +166,87 @@ TEST_F(ExportCursorTest, ANewExporterDoesNotCountWhatExpiredBefore) {
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 1u);
   EXPECT_EQ(Counted("tributary_export_expired_chunks_total"), 0u);
+}
+
+// Otherwise the next run would be new again, and would not count the samples that expired meanwhile.
+TEST_F(ExportCursorTest, SavesTheStartOfANewExporterBeforeItsFirstRequest) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(3);
+  store_.shards[0].raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
+  samples_added_ += 60'000;
+  AddSamples(2);
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  loop_->RunOnce();
+  EXPECT_TRUE(sender_->taken.empty());
+  EXPECT_EQ(Cursor(), 3) << "behind the samples that expired before";
+  Restart({.cursor_name = "test", .metric_label = "otlp"});
+  store_.shards[0].raw_expired_until = UnixNs{kStart.value + 2 * kNsPerMinute};
+  loop_->RunOnce();
+  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 2u);
+}
+
+TEST_F(ExportCursorTest, SavesThePositionBehindExpiredSamplesWhileTheReceiverIsAway) {
+  AddProcess(0);
+  AddProcess(1);
+  AddSymbols();
+  AddSamples(1, 1);
+  loop_->RunOnce();
+  AddSamples(1, 0);
+  sender_->script.assign(5, Fails(absl::StatusCode::kUnavailable, true));
+  loop_->RunOnce();
+  AddSamples(4, 1);
+  store_.shards[1].raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
+  clock_.Advance(ExportLoop::kRetryMaxNs);
+  loop_->RunOnce();
+  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 4u);
+  EXPECT_EQ(Cursor(1), 5);
+}
+
+// A shard's file was replaced by an older copy. The exporter has seen the samples that expired in the copy.
+TEST_F(ExportCursorTest, CountsNoSamplesOfARestoredCopyAsExpired) {
+  ASSERT_TRUE(store_.cursors().SaveCursor("test", 0, {.chunk = 100, .samples = 100}).ok());
+  AddProcess();
+  AddSymbols();
+  AddSamples(3);
+  samples_added_ += 60'000;
+  AddSamples(1);
+  samples_added_ -= 60'004;
+  AddSamples(2);  // late samples: they expire first, although they were committed last
+  samples_added_ += 60'004;
+  AddSamples(1);
+  store_.shards[0].raw_expired_until = UnixNs{kStart.value + kNsPerMinute};
+  Restart({.cursor_name = "test", .metric_label = "otlp", .scan_rows_max = 1});
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  loop_->RunOnce();
+  EXPECT_EQ(Cursor(), 3) << "the old position is gone before the first request";
+  for (int i = 0; i < 5; ++i) {
+    clock_.Advance(ExportLoop::kRetryMaxNs);
+    loop_->RunOnce();
+  }
+  EXPECT_EQ(SamplesTaken(), 2u);
+  EXPECT_EQ(Cursor(), 7);
+  EXPECT_EQ(Counted("tributary_export_expired_chunks_total"), 0u);
+  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 0u);
+}
+
+// All cursors are in one file. Otherwise one request of each shard would be sent again after a kill.
+TEST_F(ExportCursorTest, SendsNoRequestOfAnotherShardUntilTheCursorIsSaved) {
+  AddProcess(0);
+  AddProcess(1);
+  AddSymbols();
+  AddSamples(1, 0);
+  AddSamples(1, 1);
+  loop_->RunOnce();
+  AddSamples(1, 0);
+  AddSamples(2, 1);
+  store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_EQ(SamplesTaken(), 2u + 1);
+  store_.cursor_error.reset();
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 2u + 3);
 }
 
 }  // namespace

@@ -67,27 +67,46 @@ int64_t ExportLoop::RunOnce() {
   int64_t wait = not_before_.value - clock_.Monotonic().value;
   if (wait > 0) return wait;
   AddFeeds();
+  if (!SaveAll()) return kPollNs;
   // The receiver may have got a part of this request, so nothing else may be sent before it.
-  if (events_ && events_->interrupted() && AdvanceEvents(false) == Progress::kUnsent) return WaitForRetry();
+  if (events_ && events_->interrupted()) {
+    const Progress progress = AdvanceEvents(false);
+    if (progress == Progress::kUnsent) return WaitForRetry();
+    if (progress == Progress::kUnsaved) return kPollNs;
+  }
   bool more = false;
   for (Feed& feed : feeds_) {
     Progress progress = Advance(feed, false);
     // There is one receiver: if it does not take data of one shard now, it does not take data of another.
     if (progress == Progress::kUnsent) return WaitForRetry();
+    if (progress == Progress::kUnsaved) return kPollNs;
     more |= progress == Progress::kMore;
   }
   if (events_) {
     const Progress progress = AdvanceEvents(false);
     if (progress == Progress::kUnsent) return WaitForRetry();
+    if (progress == Progress::kUnsaved) return kPollNs;
     more |= progress == Progress::kMore;
   }
   return more ? 0 : kPollNs;
+}
+
+// Saves the positions that could not be saved before.
+bool ExportLoop::SaveAll() {
+  for (Feed& feed : feeds_) {
+    if (!SaveCursor(feed)) return false;
+  }
+  if (!events_) return true;
+  const absl::Status saved = events_->SaveAll();
+  if (!saved.ok()) LogFailure("save its position in the store", saved);
+  return saved.ok();
 }
 
 // Reports samples that expire while the receiver takes none, and returns the time until the next attempt.
 int64_t ExportLoop::WaitForRetry() {
   for (Feed& feed : feeds_) {
     if (absl::Status status = FindExpired(feed); !status.ok()) LogFailure("read", status);
+    if (!SaveCursor(feed)) break;
   }
   return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, 0);
 }
@@ -95,12 +114,14 @@ int64_t ExportLoop::WaitForRetry() {
 bool ExportLoop::Flush(MonotonicNs deadline) {
   EndBy(deadline);
   AddFeeds();
-  if (events_ && events_->interrupted() && AdvanceEvents(true) == Progress::kUnsent) return false;
+  if (!SaveAll()) return false;
+  const auto ends = [](Progress progress) { return progress == Progress::kUnsent || progress == Progress::kUnsaved; };
+  if (events_ && events_->interrupted() && ends(AdvanceEvents(true))) return false;
   bool all = true;
   for (Feed& feed : feeds_) {
     Progress progress = Progress::kMore;
     while (progress == Progress::kMore) progress = Advance(feed, true);
-    if (progress == Progress::kUnsent) return false;
+    if (ends(progress)) return false;
     all &= progress == Progress::kIdle;
   }
   return (!events_ || AdvanceEvents(true) == Progress::kIdle) && all;
@@ -129,8 +150,12 @@ ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush) {
       return Progress::kUnsent;
     }
     if (step.sent_request) backoff_ns_.Reset();
+    if (step.progress == EventExport::Progress::kUnsaved) {
+      LogFailure("save its position in the store", step.status);
+      return Progress::kUnsaved;
+    }
     if (step.progress == EventExport::Progress::kUnreadable) {
-      LogFailure("read process events, or save its position in the store", step.status);
+      LogFailure("read process events", step.status);
       progress = Progress::kUnreadable;
     } else if (step.progress == EventExport::Progress::kMore && progress == Progress::kIdle) {
       progress = Progress::kMore;
@@ -146,6 +171,7 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush) {
       LogFailure("read", status);
       return Progress::kUnreadable;
     }
+    if (!SaveCursor(feed)) return Progress::kUnsaved;
     if (feed.scan == nullptr) return Progress::kIdle;
   }
   bool full = feed.scan->row_count() >= options_.scan_rows_max || feed.scan->is_cut();
@@ -156,7 +182,6 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush) {
       if (AwaitsMetadata(feed) || awaits_names) return Progress::kWaiting;
     }
     feed.maker = std::make_unique<RequestMaker>(*feed.scan, symbols_, options_.joiner, options_.builder);
-    if (feed.scan->row_count() == 0) feed.unsaved = feed.scan->committed().next;
   }
   if (const Progress progress = SendScan(feed); progress != Progress::kIdle) return progress;
   feed.maker.reset();
@@ -167,10 +192,7 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush) {
 // Returns kIdle if all samples of the scan were sent and the cursor is saved.
 ExportLoop::Progress ExportLoop::SendScan(Feed& feed) {
   for (;;) {
-    if (absl::Status status = SaveCursor(feed); !status.ok()) {
-      LogFailure("save its position in the store", status);
-      return Progress::kUnreadable;
-    }
+    if (!SaveCursor(feed)) return Progress::kUnsaved;
     if (feed.made.request == nullptr) feed.made = feed.maker->Next();
     if (feed.made.request == nullptr) return Progress::kIdle;
     const int64_t timeout_ns = SendTimeout();
@@ -180,18 +202,24 @@ ExportLoop::Progress ExportLoop::SendScan(Feed& feed) {
   }
 }
 
-absl::Status ExportLoop::SaveCursor(Feed& feed) {
-  if (!feed.unsaved) return absl::OkStatus();
-  RETURN_IF_ERROR(store_.cursors().SaveCursor(options_.cursor_name, feed.shard, *feed.unsaved));
-  feed.saved = *std::exchange(feed.unsaved, std::nullopt);
-  return absl::OkStatus();
+// Returns false if a position must be saved before the next request, and cannot be saved.
+bool ExportLoop::SaveCursor(Feed& feed) {
+  if (!feed.unsaved) return true;
+  const absl::Status saved = store_.cursors().SaveCursor(options_.cursor_name, feed.shard, *feed.unsaved);
+  if (!saved.ok()) {
+    LogFailure("save its position in the store", saved);
+    return false;
+  }
+  feed.saved = std::exchange(feed.unsaved, std::nullopt);
+  return true;
 }
 
 absl::Status ExportLoop::LoadCursor(Feed& feed) {
   if (feed.has_cursor) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::optional<store::Cursor> cursor,
                    store_.cursors().LoadCursor(options_.cursor_name, feed.shard));
-  feed.read_to = feed.saved = cursor.value_or(store::Cursor{});
+  feed.saved = cursor;
+  feed.read_to = cursor.value_or(store::Cursor{});
   feed.is_new = !cursor;
   feed.has_cursor = true;
   return absl::OkStatus();
@@ -202,7 +230,8 @@ absl::Status ExportLoop::ReadNext(Feed& feed) {
   ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(feed.shard));
   ASSIGN_OR_RETURN(std::unique_ptr<ShardScan> scan, ShardScan::Read(*reader, feed.read_to, options_.scan_rows_max));
   CountExpired(feed, scan->committed());
-  if (scan->row_count() == 0 && scan->committed().next == feed.saved) return absl::OkStatus();
+  StartAt(feed, scan->begin());
+  if (scan->row_count() == 0) return absl::OkStatus();
   feed.scan = std::move(scan);
   feed.held_since = clock_.Monotonic();
   return absl::OkStatus();
@@ -214,12 +243,24 @@ absl::Status ExportLoop::FindExpired(Feed& feed) {
   const auto none = [](const store::SampleColumns&, const store::Cursor&) { return absl::OkStatus(); };
   ASSIGN_OR_RETURN(const store::CommittedScan scan, reader->ScanCommitted(feed.read_to, 0, none));
   CountExpired(feed, scan);
+  // Otherwise the samples of a scan must be sent first.
+  if (feed.scan == nullptr) StartAt(feed, scan.next);
   return absl::OkStatus();
 }
 
+// Sets the position that must be saved before the samples behind it are sent. A new exporter saves its position even if
+// it is the shard's first one: samples that expire from now on count, also if the process is killed. As long as the
+// shard has had no samples, its file may be unreadable for a moment, so that other samples have expired before.
+void ExportLoop::StartAt(Feed& feed, const store::Cursor& begin) {
+  if (feed.saved ? begin != *feed.saved : !feed.is_new) feed.unsaved = begin;
+}
+
 void ExportLoop::CountExpired(Feed& feed, const store::CommittedScan& scan) {
+  const bool starts_over =
+      std::pair(scan.next.chunk, scan.next.rows) < std::pair(feed.read_to.chunk, feed.read_to.rows);
+  if (starts_over) feed.seen_to = scan.newest;
+  const bool counts = !feed.is_new && !starts_over && feed.read_to.chunk >= feed.seen_to;
   feed.read_to = scan.next;
-  const bool counts = !feed.is_new;
   if (scan.newest > 0) feed.is_new = false;
   if (scan.expired_chunks == 0 || !counts) return;
   expired_chunks_.Add(scan.expired_chunks);

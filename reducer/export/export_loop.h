@@ -22,8 +22,8 @@ namespace tributary {
 
 // Does the work of an exporter, in passes over all shards. For each shard, a pass reads the new samples, holds them
 // back while symbols and metadata may arrive, makes requests and sends them. It saves the cursor after each request,
-// before it makes the next one. So if the process is killed, at most one request is sent again. Then the pass sends the
-// new process events, if the receiver takes them.
+// before it makes the next one, and also the position at which it begins. So if the process is killed, at most one
+// request is sent again. Then the pass sends the new process events, if the receiver takes them.
 //
 // The store may remove samples before they are read, because they are too old or because the disk is full. A pass
 // counts these samples. If the receiver takes no requests, a pass only looks for such samples.
@@ -76,15 +76,21 @@ class ExportLoop {
     bool has_cursor = false;
     // The exporter is new, and has seen no sample of the shard. Samples that expired before do not count.
     bool is_new = false;
-    store::Cursor read_to;  // all samples before it were read, or counted as expired
-    store::Cursor saved;
+    store::Cursor read_to;               // all samples before it were read, or counted as expired
+    std::optional<store::Cursor> saved;  // unset: the store has no cursor
+    // The shard's file was replaced by an older copy. The exporter has seen the chunks up to this one, so they do not
+    // count if they have expired.
+    int64_t seen_to = 0;
     MonotonicNs held_since;
     std::unique_ptr<ShardScan> scan;  // the samples that are being sent
     std::unique_ptr<RequestMaker> maker;
-    RequestMaker::Made made;               // the request that is being sent
-    std::optional<store::Cursor> unsaved;  // of samples that were sent: must be saved before the next request
+    RequestMaker::Made made;  // the request that is being sent
+    // Of samples that were sent or have expired, or of a new start: must be saved before the next request of any shard.
+    std::optional<store::Cursor> unsaved;
   };
-  enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent };
+  // kUnsaved: a position could not be saved. Then the pass ends. If other shards went on, each could have a request
+  // that is sent again after a kill.
+  enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent, kUnsaved };
 
   Progress AdvanceEvents(bool flush);
   Progress Advance(Feed& feed, bool flush);
@@ -94,12 +100,14 @@ class ExportLoop {
   int64_t WaitForRetry();
   absl::Status FindExpired(Feed& feed);
   void CountExpired(Feed& feed, const store::CommittedScan& scan);
+  void StartAt(Feed& feed, const store::Cursor& begin);
   bool AwaitsNames(const Feed& feed);
   bool AwaitsMetadata(const Feed& feed);
   int64_t SendTimeout() const;
   bool Send(Feed& feed, int64_t timeout_ns);
   void Delay(const otlp::SendResult& failure);
-  absl::Status SaveCursor(Feed& feed);
+  bool SaveCursor(Feed& feed);
+  bool SaveAll();
   void AddFeeds();
   void LogFailure(std::string_view operation, const absl::Status& status);
 

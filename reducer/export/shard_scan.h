@@ -35,6 +35,7 @@ class ShardScan {
   const absl::flat_hash_map<store::ProcessNo, store::ProcessRow>& processes() const { return processes_; }
   store::TimeRange range() const { return range_; }  // of the samples
   const store::CommittedScan& committed() const { return committed_; }
+  store::Cursor begin() const { return CursorAt(0, 0); }  // of the first row, or behind the scan if it has no rows
   size_t row_count() const { return row_count_; }
   bool is_cut() const { return is_cut_; }  // fewer samples were read, because their own attributes are large
   // The executables that occur in the samples' stacks, each once.
