@@ -161,12 +161,12 @@ bool ShardCore::HasRoom(const SessionInfo& info) {
 // changed that.
 bool ShardCore::HasRoom(Live& live, size_t memory_bytes) {
   if (!writer_.HasRoom()) {
-    live.held_back = true;
+    waiting_.AddForQueue(live.info->session_id);
     held_back_.Add();
     return false;
   }
   if (!share_.Allows(live.info->node_id, memory_bytes)) {
-    live.over_share = true;
+    waiting_.AddForShare(live.info->node_id, live.info->session_id);
     over_share_.Add();
     return false;
   }
@@ -267,15 +267,9 @@ void ShardCore::RefuseBatch(const CommittedBatch& done, Live& live) {
                        .rejected_sequence = done.refused_sequence});
 }
 
-// A session over its node's share waits for a commit of that node's batches.
 void ShardCore::ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes) {
-  for (auto& [id, live] : live_) {
-    bool resume = std::exchange(live.held_back, false);
-    if (live.over_share && committed_nodes.contains(live.info->node_id)) {
-      live.over_share = false;
-      resume = true;
-    }
-    if (resume) live.session->Resume();
+  for (const SessionId& id : waiting_.Take(committed_nodes)) {
+    if (const auto it = live_.find(id); it != live_.end()) it->second.session->Resume();
   }
 }
 

@@ -23,6 +23,7 @@
 #include "reducer/ingest/session_memory.h"
 #include "reducer/ingest/symbol_desk.h"
 #include "reducer/ingest/symbol_requests.h"
+#include "reducer/ingest/waiting_sessions.h"
 #include "reducer/metadata/metadata_sink.h"
 
 namespace tributary::ingest {
@@ -75,8 +76,6 @@ class ShardCore : private intake::SessionOwner {
     uint64_t oldest_held = 1;
     uint64_t counted_bytes = 0;   // part of bytes_received that batches already counted
     size_t batch_bytes = 0;       // memory of its last batch; the next batch probably needs as much
-    bool held_back = false;       // true: its batch waits, because the queue is full
-    bool over_share = false;      // true: its batch waits, because its node has filled its share of the queue
     bool metadata_waits = false;  // true: its metadata wait, because the desk has no space for them
     MetadataSender sender;
     bool registered = false;  // the connection was reported to `callbacks_` and `options_.metadata`
@@ -122,6 +121,7 @@ class ShardCore : private intake::SessionOwner {
   EndedSessions ended_;
   SessionMemory memory_;
   QueueShare share_;
+  WaitingSessions waiting_;
   uint64_t askers_ = 0;
   bool stopping_ = false, closing_all_ = false;
   std::unique_ptr<Alarm> tick_, closing_, metadata_retry_;
