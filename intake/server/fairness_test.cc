@@ -7,6 +7,7 @@
 #include "base/varint.h"
 #include "intake/codec/columns.h"
 #include "intake/codec/decode_work.h"
+#include "intake/testing/mend_checksums_testing.h"
 #include "intake/testing/raw_client_testing.h"
 #include "intake/testing/reducer_testing.h"
 #include "intake/wire/frame.h"
@@ -116,6 +117,31 @@ TEST_F(FairnessTest, NodeWaitsWhenItsWorkIsOverTheRate) {
   EXPECT_LT(Count("tributary_intake_work_total"), 3u * (kNodesMax + WorkOfPayload(kPayloadBytesMax)));
   clock.Advance(60 * kNsPerSecond);
   RunUntil([&] { return handled() > 1; }, "more frames after the debt was paid");
+  server_.reset();
+}
+
+// A frame of 2 kB whose payload has another length than its header says. The reducer may decompress 4 MiB before it
+// knows.
+TEST_F(FairnessTest, NodeWaitsWhenItSendsPayloadsThatCannotBeDecompressed) {
+  std::string frame = EncodeFrame(MessageType::kHeartbeat, kChannelSamples, 0, std::string(kPayloadBytesMax, 'a'));
+  const uint32_t fewer = kPayloadBytesMax - 1;
+  frame.replace(16, sizeof(fewer), reinterpret_cast<const char*>(&fewer), sizeof(fewer));
+  MendChecksums(frame);
+  FakeClock clock;
+  Limits limits({.node_work_per_second = 100'000}, clock);
+  server_options_.limits = &limits;
+  Listen();
+  const auto refused = [&] {
+    return metrics_.AddCounter("tributary_intake_refusals_total", "", {{"reason", "bad_payload"}}).value();
+  };
+  for (int i = 0; i < 10; ++i) {
+    auto hostile = Connect(HelloFrame("hostile") + frame);
+    const uint64_t before = refused(), paused = Throttled("work");
+    RunUntil([&] { return refused() > before || Throttled("work") > paused; }, "refused or paused");
+  }
+  EXPECT_LE(refused(), 4u) << "200,000 units at once, and one frame may exceed them";
+  EXPECT_GE(Throttled("work"), 6u);
+  ExpectOtherNodeIsServed();
   server_.reset();
 }
 

@@ -227,7 +227,13 @@ void ServerSession::Impl::Pump() {
   while (state == State::kOpen && !waiting()) {
     Frame frame;
     absl::StatusOr<bool> got = frames.Next(&frame);
-    if (!got.ok()) return Refuse(RefusalOf(frames.fault()), {.reason = Message(got.status())});
+    if (!got.ok()) {
+      const FrameFault fault = frames.fault();
+      Refuse(RefusalOf(fault), {.reason = Message(got.status())});
+      // The decoder does not say how many bytes it has decompressed, so the frame counts as one of the largest.
+      if (fault == FrameFault::kBadPayload) Charge(WorkOfPayload(kPayloadBytesMax));
+      return;
+    }
     if (!*got) break;
     watch.FrameDone();
     Process(std::move(frame));
