@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <cerrno>
@@ -16,6 +17,11 @@ constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 Fd Refuse(int error) {
   errno = error;
   return Fd();
+}
+
+bool IsLink(int directory, const std::string& name) {
+  struct stat info{};
+  return fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(info.st_mode);
 }
 
 }  // namespace
@@ -42,7 +48,7 @@ Fd OpenWithoutLinks(int directory, const std::string& path) {
     rest.remove_prefix(name.size() + 1);
     if (name.empty()) continue;  // a double slash
     Fd next(openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!next.valid()) return next;
+    if (!next.valid()) return errno == ENOTDIR && IsLink(parent, name) ? Refuse(ELOOP) : std::move(next);
     folder = std::move(next);
   }
 }

@@ -15,6 +15,7 @@ namespace tributary {
 Fd OpenBeneath(int directory, const std::string& path);
 
 // Does the same with older system calls. It opens fewer paths: no part of the path may be `..` or a symbolic link.
+// errno is ELOOP if a part is a link.
 Fd OpenWithoutLinks(int directory, const std::string& path);
 
 }  // namespace tributary

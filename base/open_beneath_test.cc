@@ -79,9 +79,13 @@ TEST_F(OpenBeneathTest, WithoutLinksOpensPlainPaths) {
     EXPECT_FALSE(OpenWithoutLinks(tree_.get(), path).valid()) << path;
     EXPECT_EQ(errno, ENOENT) << path;
   }
-  for (const char* path : {"usr/bin/link", "folder/program", "usr/../folder/link"}) {
+  EXPECT_FALSE(OpenWithoutLinks(tree_.get(), "usr/../folder/link").valid());
+  for (const char* path : {"usr/bin/link", "folder/program", "absolute"}) {
     EXPECT_FALSE(OpenWithoutLinks(tree_.get(), path).valid()) << path;
+    EXPECT_EQ(errno, ELOOP) << path;
   }
+  EXPECT_FALSE(OpenWithoutLinks(tree_.get(), "usr/bin/program/x").valid());
+  EXPECT_EQ(errno, ENOTDIR);
 }
 
 TEST_F(OpenBeneathTest, WithoutLinksOpensNothingOutside) {

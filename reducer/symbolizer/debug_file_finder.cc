@@ -151,7 +151,14 @@ bool DebugFileFinder::TryFile(const std::string& directory, const std::string& p
   const std::string name = fmt::format("{}/{}", directory, path);
   if (!file.valid()) {
     if (errno == EXDEV) {
-      notices_.Add(id, fmt::format("open {}: the path leads out of --debug-dir", name));
+      notices_.Add(id,
+                   fmt::format("open {}: the path leads out of --debug-dir. An absolute symbolic link does so, even "
+                               "if its target is in the directory: make the link relative",
+                               name));
+    } else if (errno == ELOOP) {
+      notices_.Add(id, fmt::format("open {}: the path has a symbolic link. Before Linux 5.6, or under a seccomp filter "
+                                   "without openat2, files of --debug-dir are not opened through links",
+                                   name));
     } else if (errno != ENOENT && errno != ENOTDIR) {
       notices_.Add(id, Message(ErrnoStatus("open", name, errno)));
     }

@@ -97,6 +97,16 @@ TEST_F(DebugFileFinderTest, OpensNoFileOutsideOfTheDirectory) {
   EXPECT_THAT(notices_.List()[0].text, HasSubstr("leads out of --debug-dir"));
 }
 
+TEST_F(DebugFileFinderTest, SaysHowToMendAnAbsoluteLink) {
+  const std::string debug = Directory("debug");
+  fs::copy_file("/proc/self/exe", debug + "/real.debug");
+  fs::create_symlink(debug + "/real.debug", debug + "/program.debug");
+  Open({debug}).LookForAll();
+  EXPECT_TRUE(absl::IsNotFound(store_->Find(SelfId()).status()));
+  ASSERT_FALSE(notices_.List().empty());
+  EXPECT_THAT(notices_.List().back().text, HasSubstr("make the link relative"));
+}
+
 TEST_F(DebugFileFinderTest, FollowsLinksInsideTheDirectoryAndLinksOfBuildIds) {
   const std::string debug = Directory("debug"), outside = Directory("outside");
   fs::copy_file("/proc/self/exe", debug + "/real.debug");
