@@ -218,6 +218,8 @@ void SymbolFiles::Delete(const ExecutableId& id) const {
 
 void SymbolFiles::DeleteFlat(const Row& row) const { unlink(FlatPathOf(row).c_str()); }
 void SymbolFiles::DeleteFlat(const Flat& flat) const { unlink(flat.path.c_str()); }
-void SymbolFiles::DeleteAbandoned(const std::string& path) const { unlink(path.c_str()); }
+absl::Status SymbolFiles::DeleteAbandoned(const std::string& path) const {
+  return unlink(path.c_str()) == 0 ? absl::OkStatus() : ErrnoStatus("delete", path, errno);
+}
 
 }  // namespace tributary

@@ -77,7 +77,7 @@ class SymbolFiles {
   void Delete(const ExecutableId& id) const;
   void DeleteFlat(const Row& row) const;
   void DeleteFlat(const Flat& flat) const;
-  void DeleteAbandoned(const std::string& path) const;
+  absl::Status DeleteAbandoned(const std::string& path) const;
 
   const std::string& directory() const { return directory_; }
 

@@ -109,6 +109,7 @@ struct SymbolStore::Impl {
   bool Contest(const SymbolFiles::Row& before, const SymbolTable& existing, const SymbolTable& table, bool replaces);
   static bool Confirm(SymbolFiles::Row& row, const SymbolSender& by);
   absl::Status Annotate(SymbolFiles::Row& row);
+  void DeleteAbandoned(const std::vector<std::string>& paths);
   absl::StatusOr<SymbolFiles::Contents> Scan();
   absl::Status Rescan();
   absl::Status MakeRoom(const ExecutableId& for_id);
@@ -125,6 +126,7 @@ struct SymbolStore::Impl {
 
   std::mutex write_mutex;
   uint64_t tables_on_disk = 0, flats_on_disk = 0;  // as of the last scan, with later additions
+  LogLimit undeleted_log{600 * kNsPerSecond};
 
   std::mutex mutex;
   std::list<Mapped> recent;  // most recently used first
@@ -192,15 +194,25 @@ void SymbolStore::Impl::ShowSizes() {
   flat_bytes.Set(static_cast<int64_t>(flats_on_disk));
 }
 
+void SymbolStore::Impl::DeleteAbandoned(const std::vector<std::string>& paths) {
+  size_t deleted = 0;
+  for (const std::string& path : paths) {
+    const absl::Status status = files.DeleteAbandoned(path);
+    deleted += status.ok() ? 1 : 0;
+    if (uint64_t suppressed; !status.ok() && undeleted_log.Allow(clock.Monotonic(), &suppressed)) {
+      LogWarning("cannot delete an unfinished symbol file of a killed reducer: {} suppressed={}", Message(status),
+                 suppressed);
+    }
+  }
+  if (deleted == 0) return;
+  LogInfo("deleted unfinished symbol files of a killed reducer directory={} files={}", files.directory(), deleted);
+}
+
 // Lists the whole directory, remembers its contents, and deletes the unfinished files of killed reducers. The caller
 // must hold write_mutex.
 absl::StatusOr<SymbolFiles::Contents> SymbolStore::Impl::Scan() {
   ASSIGN_OR_RETURN(SymbolFiles::Contents contents, files.List(clock.Unix()));
-  for (const std::string& path : contents.abandoned) files.DeleteAbandoned(path);
-  if (!contents.abandoned.empty()) {
-    LogInfo("deleted unfinished symbol files of a killed reducer directory={} files={}", files.directory(),
-            contents.abandoned.size());
-  }
+  DeleteAbandoned(contents.abandoned);
   tables_on_disk = flats_on_disk = 0;
   for (const SymbolFiles::Row& row : contents.rows) tables_on_disk += DiskBytes(row);
   for (const SymbolFiles::Flat& file : contents.flats) flats_on_disk += file.bytes;

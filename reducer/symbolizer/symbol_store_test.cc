@@ -472,6 +472,13 @@ TEST_F(SymbolStoreTest, RemovesUnfinishedFilesAfterAnHour) {
   EXPECT_FALSE(exists("1-01aacc.tsym.4712-3.new")) << "without a restart, too";
 }
 
+TEST_F(SymbolStoreTest, SaysWhyAnUnfinishedFileWasNotRemoved) {
+  const SymbolFiles files = SymbolFiles::Open(directory_.path() + "/symbols").value();
+  std::filesystem::create_directories(directory_.path() + "/symbols/01/x.tsym.1-1.new");
+  const absl::Status status = files.DeleteAbandoned(directory_.path() + "/symbols/01/x.tsym.1-1.new");
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("01/x.tsym.1-1.new"));
+}
+
 TEST_F(SymbolStoreTest, RemovesABoundedNumberOfUnfinishedFilesAtATime) {
   Open();
   std::filesystem::create_directories(directory_.path() + "/symbols/01");
