@@ -152,7 +152,7 @@ constexpr std::array<ColumnPacking, kEventColumnNames.size()> kEventPackings = {
 constexpr size_t kDefinitionColumnsAlways = 16, kSampleColumnsAlways = 9, kEventColumnsAlways = 21;
 
 // Returns the limit for the size of `packed` bytes after unpacking. Without this limit, a few hostile bytes could make
-// a reader unpack millions of bytes, at up to 0.2 µs per byte. Only very uniform columns exceed the limit. The sender
+// a reader unpack millions of bytes, at up to 0.12 µs per byte. Only very uniform columns exceed the limit. The sender
 // sends them unpacked.
 constexpr size_t UnpackedBytesMax(size_t packed) { return (16u << 10) + 64 * packed; }
 
