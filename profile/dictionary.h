@@ -33,6 +33,8 @@ struct DictionaryLimits {
   uint32_t executables_max = 16'384;
   uint32_t processes_max = 32'768;
   uint32_t threads_max = 65'536;
+  // Nodes of one stack. A Dictionary does not check it: Batcher cuts deeper stacks, and BatchDecoder refuses them.
+  uint32_t stack_depth_max = 1024;
 
   DictionaryCounts max() const {
     return {.strings = strings_max,

@@ -215,6 +215,10 @@ absl::Status DefinitionReader::ReadNodes() {
     if (!lengths.Read(&length) || length == 0) return Truncated("chainLengths");
     if (distance == 0 || distance > after_.nodes) return BadReference("parent node at distance", distance);
     auto parent = static_cast<uint32_t>(after_.nodes - distance);
+    // A chain costs its sender about a byte, however long it is: each node may repeat the frame of its parent.
+    if (length > limits_.stack_depth_max || nodes_.DepthOf(parent) + length > limits_.stack_depth_max) {
+      return Malformed(fmt::format("a stack has more than {} frames", limits_.stack_depth_max));
+    }
     for (uint64_t i = 0; i < length; ++i) {
       ASSIGN_OR_RETURN(const FrameRef frame, ReadFrameUnder(parent, i + 1 == length));
       RETURN_IF_ERROR(Count("nodes", limits_.nodes_max, &after_.nodes));

@@ -41,6 +41,7 @@ void Followers::Learn(FrameRef parent, FrameRef frame) {
 void HeldNodes::Append(Node node) {
   followers_.Learn(nodes_[node.parent.value].frame, node.frame);
   hash_ = Dictionary::RollHash(hash_, node);
+  depths_.push_back(static_cast<uint16_t>(std::min<uint32_t>(DepthOf(node.parent.value) + 1, UINT16_MAX)));
   nodes_.push_back(node);
 }
 
@@ -50,6 +51,7 @@ bool HeldNodes::Evict(const Eviction& eviction) {
   if (nodes.size() != nodes_.size() || frames.size() != places_.size()) return false;
   auto after = std::make_unique<HeldNodes>();
   after->nodes_.reserve(eviction.nodes.after());
+  after->depths_.reserve(eviction.nodes.after());
   after->places_.reserve(eviction.frames.after());
   for (uint32_t i = 1; i < frames.size(); ++i) {
     if (frames[i] == 0) continue;

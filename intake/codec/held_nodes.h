@@ -48,7 +48,7 @@ struct FramePlace {
 };
 
 // The nodes and frames of one generation. The decoder needs them to find the parent of a chain, to predict frames, and
-// to compute the hash over all nodes. Uses 8 bytes per node and 12 bytes per frame, plus the memory of Followers. The
+// to compute the hash over all nodes. Uses 10 bytes per node and 12 bytes per frame, plus the memory of Followers. The
 // changes made for one message can be undone.
 class HeldNodes {
  public:
@@ -56,11 +56,14 @@ class HeldNodes {
   uint32_t frame_count() const { return static_cast<uint32_t>(places_.size()); }
   uint64_t hash() const { return hash_; }  // Dictionary::rolling_hash of the same nodes
   size_t memory_bytes() const {
-    return nodes_.capacity() * sizeof(Node) + places_.capacity() * sizeof(FramePlace) + followers_.memory_bytes() +
+    return nodes_.capacity() * sizeof(Node) + depths_.capacity() * sizeof(uint16_t) +
+           places_.capacity() * sizeof(FramePlace) + followers_.memory_bytes() +
            (before_eviction_ != nullptr ? before_eviction_->memory_bytes() : 0);
   }
 
   FrameRef FrameOf(uint32_t node) const { return nodes_[node].frame; }
+  // Returns the number of nodes from the root to this node, without the root. At most 65,535.
+  uint32_t DepthOf(uint32_t node) const { return depths_[node]; }
   const Followers& followers() const { return followers_; }
   const FramePlace& PlaceOf(FrameRef frame) const { return places_[frame.value]; }
 
@@ -79,6 +82,7 @@ class HeldNodes {
 
  private:
   std::vector<Node> nodes_{Node{}};
+  std::vector<uint16_t> depths_{0};  // by node
   std::vector<FramePlace> places_{FramePlace{}};
   Followers followers_;
   uint64_t hash_ = 0;

@@ -1,6 +1,7 @@
 #include "kernel-collector/uplink/batcher.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/status.h"
 #include "base/utf8.h"
@@ -95,8 +96,11 @@ void Batcher::Redefine(ProcessRun& run) {
 }
 
 void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedStack& stack) {
+  // Receivers refuse deeper stacks. Only a runtime that adds many frames per address can exceed the limit.
+  const std::span<const ResolvedFrame> frames(stack.frames);
+  const size_t depth = std::min<size_t>(frames.size(), limits_.stack_depth_max);
   frames_.clear();
-  for (const ResolvedFrame& frame : stack.frames) frames_.push_back(Intern(frame));
+  for (const ResolvedFrame& frame : frames.last(depth)) frames_.push_back(Intern(frame));
   Sample out;
   out.time = sample.time;
   out.thread =
@@ -104,7 +108,7 @@ void Batcher::Append(const NamedSample& sample, ProcessRun& run, const ResolvedS
   out.node = dictionary_->InternStack(frames_);
   dictionary_->Use(out.node);
   dictionary_->Use(out.thread);
-  out.ending = stack.ending;
+  out.ending = depth == frames.size() ? stack.ending : Ending::kTruncatedDepth;
   out.cpu = sample.cpu;
   out.type = sample.type;
   out.value = sample.value;

@@ -88,6 +88,23 @@ TEST_F(BatcherTest, NumbersBatchesAndKeepsTheDictionary) {
   EXPECT_EQ(batcher.samples_sent(), 2u);
 }
 
+// Receivers refuse deeper stacks.
+TEST_F(BatcherTest, KeepsTheInnermostFramesOfAStackThatIsTooDeep) {
+  Batcher batcher(sink, clock, {.stack_depth_max = 3});
+  Add(batcher, 1, {1, 2, 3});
+  Add(batcher, 2, {1, 2, 3, 4, 5});
+  batcher.Flush(accounting);
+  const Batch& batch = sink.batches.at(0);
+  const Dictionary& dictionary = *batch.dictionary;
+  EXPECT_EQ(batch.samples.at(0).ending, Ending::kUnknown) << "the ending of the walk";
+  EXPECT_EQ(batch.samples.at(1).ending, Ending::kTruncatedDepth);
+  std::vector<uint64_t> addresses;
+  for (NodeRef n = batch.samples[1].node; n.value != 0; n = dictionary.node(n).parent) {
+    addresses.push_back(dictionary.frame(dictionary.node(n).frame).address);
+  }
+  EXPECT_EQ(addresses, (std::vector<uint64_t>{5, 4, 3}));
+}
+
 TEST_F(BatcherTest, StartsANewDictionaryBeforeAStackWouldBeCut) {
   Batcher batcher(sink, clock, {.nodes_max = 100});
   for (uint64_t i = 0; i < 50; ++i) Add(batcher, static_cast<int64_t>(i), {i * 10 + 1, i * 10 + 2, i * 10 + 3});
