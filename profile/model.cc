@@ -26,6 +26,8 @@ std::string_view EndingName(Ending ending) {
       return "no_progress";
     case Ending::kStaleMapping:
       return "stale_mapping";
+    case Ending::kCutByQuota:
+      return "cut_by_quota";
   }
   return "unknown";
 }

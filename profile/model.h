@@ -126,8 +126,9 @@ enum class Ending : uint8_t {
   kFramePointerLost = 8,  // no unwind information, and the chain of frame pointers ends before a start function
   kNoProgress = 9,        // the caller's frame would not lie above its callee's
   kStaleMapping = 10,     // a frame is in a mapping that was replaced before the sample; its callers are left out
+  kCutByQuota = 11,       // the store had no room for the innermost frames; only the store sets it
 };
-constexpr uint8_t kEndingCount = 11;
+constexpr uint8_t kEndingCount = 12;
 std::string_view EndingName(Ending ending);
 
 struct Sample {

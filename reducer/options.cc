@@ -111,6 +111,21 @@ absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {
   return absl::OkStatus();
 }
 
+// Options of the trees of stacks (docs/store.md).
+void AddTrie(Options& table, ReducerOptions& out) {
+  table.Add({.name = "trie-nodes-per-day",
+             .help = "largest number of nodes in a day's tree of stacks, in each shard; each takes about 24 bytes of "
+                     "memory; if the tree is full, new stacks are cut",
+             .value_name = "N"},
+            &out.trie_nodes_per_day, ReducerOptions().trie_nodes_per_day, 1000, 1'000'000'000);
+  table.Add(
+      {.name = "node-trie-nodes-per-day",
+       .help = "number of nodes that each machine may add to a day's tree of stacks, unless the tree is full; if a "
+               "quarter of the free nodes is more, a machine may add that many",
+       .value_name = "N"},
+      &out.node_trie_nodes_per_day, ReducerOptions().node_trie_nodes_per_day, 100, 1'000'000'000);
+}
+
 // Options of the sources of names, in addition to nodes (docs/symbols.md).
 struct SymbolTexts {
   std::string bytes_max, file_bytes_max, memory_max, uploads, debuginfod_urls;
@@ -320,6 +335,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .value_name = "BYTES",
              .check = CheckBytes},
             &bytes_max, "10GiB");
+  AddTrie(table, out);
   table.Add({.name = "ports-file",
              .help = "file to which the reducer writes its port numbers as {\"intake\":N,\"http\":N} as soon as both "
                      "ports are open; useful with port 0, for which the system chooses a free port",

@@ -7,6 +7,7 @@
 
 #include "base/directory_testing.h"
 #include "base/types.h"
+#include "reducer/store/store.h"
 
 namespace tributary {
 namespace {
@@ -30,6 +31,8 @@ TEST(ReducerOptions, DefaultsAreLoopback) {
   EXPECT_EQ(options->sum_age_ns, 7 * kNsPerDay);
   EXPECT_EQ(options->event_age_ns, 7 * kNsPerDay);
   EXPECT_EQ(options->store_bytes_max, 10ull << 30);
+  EXPECT_EQ(options->trie_nodes_per_day, store::StoreOptions().nodes_per_day_max);
+  EXPECT_EQ(options->node_trie_nodes_per_day, store::StoreOptions().machine_nodes_per_day_min);
 }
 
 TEST(ReducerOptions, TakesTheGivenValues) {

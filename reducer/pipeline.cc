@@ -119,6 +119,8 @@ absl::Status Pipeline::OpenStores() {
   options.sum_age_ns = options_.sum_age_ns;
   options.event_age_ns = options_.event_age_ns;
   options.bytes_max = options_.store_bytes_max;
+  options.nodes_per_day_max = static_cast<uint32_t>(options_.trie_nodes_per_day);
+  options.machine_nodes_per_day_min = static_cast<uint32_t>(options_.node_trie_nodes_per_day);
   options.refusals = &refusals_;
   absl::StatusOr<Stores> stores = tributary::OpenStores(options_.store, options, clock_, metrics_);
   RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(stores.status()), StoreFlag()));

@@ -28,7 +28,10 @@ constexpr size_t kCulpritsMax = 1'000'000;
 // Used in place of an ExecutableNo.
 constexpr uint32_t kNoUserFrameNo = UINT32_MAX;
 
-bool IsCutShort(Ending ending) { return ending != Ending::kComplete && ending != Ending::kKernelOnly; }
+// Returns true if the walk ended in an executable that caused it. The reducer cuts the innermost frames by itself.
+bool HasCulprit(Ending ending) {
+  return ending != Ending::kComplete && ending != Ending::kKernelOnly && ending != Ending::kCutByQuota;
+}
 
 // Finds the executable of each path's outermost frame. This frame is user code if the path has any, because the kernel
 // frames of a stack come after its user frames. Holds one day's trie at a time, because samples come in order of their
@@ -92,7 +95,7 @@ class HealthBuilder {
         if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
         const Ending ending = columns.endings[i];
         total_.Add(ending, columns.values[i], columns.counts[i]);
-        if (!IsCutShort(ending)) continue;
+        if (!HasCulprit(ending)) continue;
         ASSIGN_OR_RETURN(uint32_t executable, outermost.ExecutableOf(columns.day, columns.nodes[i]));
         culprits[{executable, columns.processes[i]}].Add(ending, columns.values[i], columns.counts[i]);
       }

@@ -21,7 +21,7 @@ struct StackHealth {
     void Add(const Weights& other);
   };
   // An executable in which stacks ended early: it contains the outermost user frame (the last frame walked) of stacks
-  // that are neither complete nor kernel_only.
+  // that are neither complete nor kernel_only nor cut_by_quota.
   struct Executable {
     std::string name;                   // base name, or the id if no path is known; or kUnmapped or kNoUserFrame
     std::string build_id;               // "": none

@@ -95,12 +95,13 @@ TEST_F(StackHealthTest, EveryEndingIsWeighed) {
     EXPECT_EQ(health.total.ending_counts[i], i + 1u);
     EXPECT_EQ(health.total.ending_values[i], 10u);
   }
-  // All endings except complete and kernel_only have a culprit.
+  // All endings except complete, kernel_only and cut_by_quota have a culprit.
   ASSERT_THAT(Names(health), ElementsAre("server"));
   EXPECT_EQ(health.executables[0].build_id, "0101");
-  EXPECT_EQ(health.executables[0].weights.count, samples - 2 - 3);
+  EXPECT_EQ(health.executables[0].weights.count, samples - 2 - 3 - 12);
   EXPECT_EQ(Count(health.executables[0].weights, Ending::kComplete), 0u);
   EXPECT_EQ(Count(health.executables[0].weights, Ending::kKernelOnly), 0u);
+  EXPECT_EQ(Count(health.executables[0].weights, Ending::kCutByQuota), 0u);
   EXPECT_EQ(Count(health.executables[0].weights, Ending::kStaleMapping), 11u);
 }
 

@@ -2,9 +2,10 @@
 
 namespace tributary::store {
 
-DayTrie::DayTrie(Day day, uint32_t nodes_max)
+DayTrie::DayTrie(Day day, TrieLimits limits)
     : day_(day),
-      nodes_max_(nodes_max),
+      limits_(limits),
+      shares_(limits),
       node_ids_(0, NodeHash{this}, NodeEqual{this}),
       frame_ids_(0, FrameHash{this}, FrameEqual{this}) {
   frame_ids_.insert(0u);
@@ -19,18 +20,19 @@ absl::Status DayTrie::AppendCommitted(std::string_view piece) {
   return absl::OkStatus();
 }
 
-uint32_t DayTrie::InternFrame(const FrameRow& row) {
+uint32_t DayTrie::InternFrame(const FrameRow& row, int64_t machine) {
   if (auto it = frame_ids_.find(row); it != frame_ids_.end()) return *it;
-  if (trie_.parents.size() >= nodes_max_) return 0;  // no new node could use it
+  if (!shares_.HasRoom(machine, node_count())) return 0;  // no new node could use it
   auto id = static_cast<uint32_t>(trie_.frame_rows.size());
   trie_.frame_rows.push_back(row);
   frame_ids_.insert(id);
   return id;
 }
 
-uint32_t DayTrie::InternNode(uint32_t parent, uint32_t frame) {
+uint32_t DayTrie::InternNode(uint32_t parent, uint32_t frame, int64_t machine) {
   if (auto it = node_ids_.find(NodeKey(parent, frame)); it != node_ids_.end()) return *it;
-  if (trie_.parents.size() >= nodes_max_) return 0;
+  if (!shares_.HasRoom(machine, node_count())) return 0;
+  shares_.Add(machine);
   auto id = static_cast<uint32_t>(trie_.parents.size());
   trie_.parents.push_back(NodeNo{parent});
   trie_.frames.push_back(frame);
@@ -47,6 +49,7 @@ std::string DayTrie::EncodeNew() const { return EncodeTriePiece(trie_, committed
 void DayTrie::MarkCommitted() {
   committed_nodes_ = trie_.parents.size();
   committed_frames_ = trie_.frame_rows.size();
+  shares_.MarkCommitted();
 }
 
 void DayTrie::Rollback() {
@@ -55,6 +58,7 @@ void DayTrie::Rollback() {
   trie_.parents.resize(committed_nodes_);
   trie_.frames.resize(committed_nodes_);
   trie_.frame_rows.resize(committed_frames_);
+  shares_.Rollback();
 }
 
 }  // namespace tributary::store

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/trie_shares.h"
 #include "reducer/store/store.h"
 
 namespace tributary::store {
@@ -15,7 +16,7 @@ namespace tributary::store {
 // slot. Use it on the writer's thread.
 class DayTrie {
  public:
-  DayTrie(Day day, uint32_t nodes_max);
+  DayTrie(Day day, TrieLimits limits);
   DayTrie(const DayTrie&) = delete;
   DayTrie& operator=(const DayTrie&) = delete;
 
@@ -26,9 +27,10 @@ class DayTrie {
   absl::Status AppendCommitted(std::string_view piece);
 
   // Return the id of the equal frame or node if the trie has it. Otherwise add the frame or node and return its new id.
-  // Return 0 if the trie is full: the caller must then cut the stack at `parent`.
-  uint32_t InternFrame(const FrameRow& row);
-  uint32_t InternNode(uint32_t parent, uint32_t frame);
+  // Return 0 if the trie is full, or if the machine has used up its share: the caller must then cut the stack at
+  // `parent`. `machine`: the machine that sends the stack. A node counts for the machine that adds it.
+  uint32_t InternFrame(const FrameRow& row, int64_t machine);
+  uint32_t InternNode(uint32_t parent, uint32_t frame, int64_t machine);
 
   bool has_new() const;
   std::string EncodeNew() const;
@@ -36,6 +38,8 @@ class DayTrie {
   void Rollback();  // to the last MarkCommitted
 
   size_t node_count() const { return trie_.parents.size(); }
+  bool full() const { return node_count() >= limits_.nodes_max; }
+  TrieShares& shares() { return shares_; }
 
  private:
   static uint64_t NodeKey(uint32_t parent, uint32_t frame) { return uint64_t{parent} << 32 | frame; }
@@ -76,7 +80,8 @@ class DayTrie {
   };
 
   Day day_;
-  uint32_t nodes_max_;
+  TrieLimits limits_;
+  TrieShares shares_;
   Trie trie_ = EmptyTrie();
   size_t committed_nodes_ = 1, committed_frames_ = 1;
   absl::flat_hash_set<uint32_t, NodeHash, NodeEqual> node_ids_;

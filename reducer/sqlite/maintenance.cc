@@ -59,6 +59,7 @@ absl::Status Maintenance::PrepareStatements() {
       {&day_has_raw_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ? AND minute < ?"},
       {&day_has_sums_, "SELECT min(minute) FROM minute_sum WHERE minute >= ? AND minute < ?"},
       {&delete_day_, "DELETE FROM trie_chunk WHERE day = ?"},
+      {&delete_shares_, "DELETE FROM trie_share WHERE day = ?"},
   };
   for (const auto& [statement, sql] : wanted) {
     ASSIGN_OR_RETURN(*statement, database_.Prepare(sql));
@@ -231,6 +232,7 @@ absl::Status Maintenance::RemoveEmptyDays(Removed* removed) {
     ASSIGN_OR_RETURN(int64_t raw, QueryOr(day_has_raw_.Bind(first, end), kNever));
     ASSIGN_OR_RETURN(int64_t sums, QueryOr(day_has_sums_.Bind(first, end), kNever));
     if (raw != kNever || sums != kNever) return absl::OkStatus();
+    RETURN_IF_ERROR(delete_shares_.Bind(day).Run());
     RETURN_IF_ERROR(delete_day_.Bind(day).Run());
     removed->days.push_back(Day{static_cast<int32_t>(day)});
     removed->definitions = true;

@@ -64,6 +64,7 @@ class MaintenanceTest : public ::testing::Test {
 };
 
 TEST_F(MaintenanceTest, RemovesADayWithItsTrieAndUnusedDefinitions) {
+  options_.machine_nodes_per_day_min = 64;  // so each added node is counted in the file
   options_.raw_age_ns = 12 * 60 * kNsPerMinute;
   options_.sum_age_ns = 2 * kNsPerDay;
   Open();
@@ -83,6 +84,7 @@ TEST_F(MaintenanceTest, RemovesADayWithItsTrieAndUnusedDefinitions) {
   EXPECT_EQ(Count("string WHERE text = CAST('short-lived' AS BLOB)"), 0);
   EXPECT_EQ(Count("string WHERE text = CAST('long-lived' AS BLOB)"), 1);
   EXPECT_LE(Count("trie_chunk"), 3);
+  EXPECT_EQ(Count("trie_share WHERE day NOT IN (SELECT day FROM trie_chunk)"), 0);
 }
 
 TEST_F(MaintenanceTest, AddsAndRemovesRowsOfMinutesAndMachines) {

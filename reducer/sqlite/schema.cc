@@ -13,7 +13,8 @@
 #include "embedded/sql_shard_0008.h"
 #include "embedded/sql_shard_0009.h"
 #include "embedded/sql_shard_0010.h"
-#include "embedded/sql_shard_0013.h"
+#include "embedded/sql_shard_0011.h"
+#include "embedded/sql_shard_0012.h"
 #include "embedded/sql_store_0001.h"
 #include "embedded/sql_store_0002.h"
 #include "reducer/sqlite/process_writer.h"
@@ -53,7 +54,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0008()},
                                {embedded::sql_shard_0009()},
                                {embedded::sql_shard_0010()},
-                               {embedded::sql_shard_0013()}});
+                               {embedded::sql_shard_0011()},
+                               {embedded::sql_shard_0012()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

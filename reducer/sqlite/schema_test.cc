@@ -19,7 +19,8 @@ class SchemaTest : public testing::Test {
 
   // Removes what the later schemas added.
   static constexpr char kToSchemaNine[] =
-      "ALTER TABLE sample_chunk DROP COLUMN samples_end; DELETE FROM watermark WHERE name = 'samples_end'; DROP "
+      "DROP TABLE trie_share; ALTER TABLE sample_chunk DROP COLUMN samples_end; DELETE FROM watermark WHERE name = "
+      "'samples_end'; DROP "
       "INDEX process_chunk_long;";
 
   const TestDirectory directory_;

@@ -21,7 +21,7 @@ constexpr size_t kTriesKept = 3;            // yesterday's, today's, and one tha
 }  // namespace
 
 SqliteShardWriter::SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics)
-    : options_(std::move(options)), clock_(clock), counters_(metrics) {}
+    : options_(std::move(options)), clock_(clock), counters_(metrics, options_.refusals) {}
 
 absl::StatusOr<std::unique_ptr<SqliteShardWriter>> SqliteShardWriter::Open(ShardWriterOptions options,
                                                                            const Clock& clock, Metrics& metrics) {
@@ -39,6 +39,8 @@ absl::Status SqliteShardWriter::Prepare() {
   types_ = std::make_unique<SampleTypeTable>(std::move(types));
   ASSIGN_OR_RETURN(EventWriter events, EventWriter::Prepare(*database_));
   events_ = std::make_unique<EventWriter>(std::move(events));
+  ASSIGN_OR_RETURN(TrieShareTable trie_shares, TrieShareTable::Prepare(*database_));
+  trie_shares_ = std::make_unique<TrieShareTable>(std::move(trie_shares));
   ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, options_.sessions));
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, options_.maintenance));
@@ -213,6 +215,7 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     uint64_t stored = 0, unnamed = 0;
   };
   std::vector<Type> types;
+  std::array<uint64_t, 3> cut{};        // samples, by TrieCut
   std::array<uint16_t, 256> type_of{};  // by the source's number: 0, or the index of the type plus 1
   for (const Sample& sample : batch.samples) {
     bool clamped = false;
@@ -235,7 +238,12 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     session.totals.endings[ending] += row.sample.count;
     tally_.endings[ending] += row.sample.count;
     tally_.samples += row.sample.count;
+    cut[static_cast<size_t>(row.cut)] += row.sample.count;
     rows.push_back(row);
+  }
+  for (const TrieCut cause : {TrieCut::kShare, TrieCut::kFull}) {
+    tally_.cut_stacks += cut[static_cast<size_t>(cause)];
+    tally_.Refuse(batch.node->node_id, ReasonOf(cause), cut[static_cast<size_t>(cause)]);
   }
   std::optional<BoundedTypes> names;
   for (const Type& type : types) {
@@ -312,7 +320,9 @@ absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session
                                         SlotOf(UnixNs{time_ns})));
   row.sample.thread = thread.no;
   row.sample.process = thread.process;
-  ASSIGN_OR_RETURN(row.sample.node, MapNode(session, sample.node, day));
+  ASSIGN_OR_RETURN(const MappedNode node, MapNode(session, sample.node, day));
+  row.sample.node = node.node.value;
+  row.cut = node.cut;
   row.sample.count = sample.count;
   row.sample.value = sample.value;
   row.sample.cpu = sample.cpu;
@@ -323,13 +333,15 @@ absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session
   }
   // This release cannot name the ending of a newer collector.
   row.sample.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
+  if (row.cut != TrieCut::kNone) row.sample.ending = Ending::kCutByQuota;
   return row;
 }
 
-absl::StatusOr<uint32_t> SqliteShardWriter::MapNode(Session& session, NodeRef ref, Day day) {
+// If the trie has no room for a new node, returns the stack's deepest node that the trie already contains.
+absl::StatusOr<MappedNode> SqliteShardWriter::MapNode(Session& session, NodeRef ref, Day day) {
   SessionDictionary& dictionary = *session.dictionary;
   SessionDictionary::DayIds& ids = dictionary.IdsOfDay(day);
-  if (ref.value == 0 || ids.nodes[ref.value] != 0) return ids.nodes[ref.value];
+  if (ref.value == 0 || ids.nodes[ref.value] != 0) return MappedNode{NodeNo{ids.nodes[ref.value]}};
   ASSIGN_OR_RETURN(DayTrie * trie, TrieOf(day));
   std::vector<NodeRef> unmapped;
   for (NodeRef at = ref; at.value != 0 && ids.nodes[at.value] == 0; at = dictionary.node(at).parent) {
@@ -346,16 +358,15 @@ absl::StatusOr<uint32_t> SqliteShardWriter::MapNode(Session& session, NodeRef re
       if (raw.name.value != 0) {
         ASSIGN_OR_RETURN(row.name.value, definitions_->String(dictionary, raw.name, day));
       }
-      frame = trie->InternFrame(row);
+      frame = trie->InternFrame(row, session.machine);
     }
-    const uint32_t node = trie->InternNode(parent, frame);
-    if (node == 0) {
-      ++tally_.cut_stacks;
-      return parent;
-    }
+    // No node has a frame that the trie does not contain. Number 0 would stand for a node without a frame.
+    const bool has_frame = frame != 0 || frame_ref.value == 0;
+    const uint32_t node = has_frame ? trie->InternNode(parent, frame, session.machine) : 0;
+    if (node == 0) return MappedNode{NodeNo{parent}, trie->full() ? TrieCut::kFull : TrieCut::kShare};
     ids.nodes[it->value] = parent = node;
   }
-  return parent;
+  return MappedNode{NodeNo{parent}};
 }
 
 absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<const Typed> samples) {
@@ -389,7 +400,7 @@ absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<co
 absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
   auto it = std::find_if(tries_.begin(), tries_.end(), [&](const DayTrie& trie) { return trie.day() == day; });
   if (it == tries_.end()) {
-    tries_.emplace_front(day, options_.nodes_per_day_max);
+    tries_.emplace_front(day, options_.trie);
     absl::Cleanup drop = [&] { tries_.pop_front(); };
     find_trie_.Bind(day.value);
     absl::Cleanup reset = [&] { find_trie_.Reset(); };
@@ -399,6 +410,7 @@ absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
       const absl::StatusOr<std::string> piece = UnpackColumns(find_trie_.Bytes(1), find_trie_.Int(0));
       RETURN_IF_ERROR(find_trie_.InFile(piece.ok() ? tries_.front().AppendCommitted(*piece) : piece.status()));
     }
+    RETURN_IF_ERROR(trie_shares_->Load(day, &tries_.front().shares()));
     std::move(drop).Cancel();
     return &tries_.front();
   }
@@ -407,7 +419,9 @@ absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
 }
 
 absl::Status SqliteShardWriter::WriteTries() {
+  size_t place = 0;
   for (DayTrie& trie : tries_) {
+    RETURN_IF_ERROR(trie_shares_->Write(trie.day(), /*all=*/++place > kTriesKept, &trie.shares()));
     if (!trie.has_new()) continue;
     const PackedColumns packed = PackColumns(trie.EncodeNew());
     RETURN_IF_ERROR(put_trie_.Bind(trie.day().value, packed.raw_bytes, packed.bytes).Run());

@@ -19,6 +19,7 @@
 #include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/session_table.h"
 #include "reducer/sqlite/sqlite.h"
+#include "reducer/sqlite/trie_shares.h"
 #include "reducer/store/commit_counters.h"
 #include "reducer/store/store.h"
 
@@ -27,7 +28,7 @@ namespace tributary::store {
 struct ShardWriterOptions {
   std::string path;
   SessionTable::Limits sessions;
-  uint32_t nodes_per_day_max = 8u << 20;  // about 200 MB of memory; beyond, stacks are cut at their deepest known node
+  TrieLimits trie;  // with the default limit, a day's trie takes about 200 MB of memory
   MaintenanceOptions maintenance;
   Refusals* refusals = nullptr;  // as in StoreOptions
 };
@@ -54,6 +55,7 @@ class SqliteShardWriter : public ShardWriter {
   struct Typed {
     TypeNo type;
     StoredSample sample;
+    TrieCut cut = TrieCut::kNone;
   };
 
   SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics);
@@ -69,7 +71,7 @@ class SqliteShardWriter : public ShardWriter {
   absl::Status StoreEvents(Session& session, const RowBatch& batch);
   void CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples);
   absl::StatusOr<Typed> Map(Session& session, const Sample& sample, TypeNo type, int64_t time_ns);
-  absl::StatusOr<uint32_t> MapNode(Session& session, NodeRef ref, Day day);
+  absl::StatusOr<MappedNode> MapNode(Session& session, NodeRef ref, Day day);
   absl::Status WriteChunks(const Session& session, std::span<const Typed> samples);
   absl::StatusOr<DayTrie*> TrieOf(Day day);
   absl::Status WriteTries();
@@ -81,6 +83,7 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<DefinitionTables> definitions_;
   std::unique_ptr<SampleTypeTable> types_;
   std::unique_ptr<EventWriter> events_;
+  std::unique_ptr<TrieShareTable> trie_shares_;
   std::unique_ptr<SessionTable> sessions_;
   std::unique_ptr<Maintenance> maintenance_;
   Statement put_samples_, put_sums_, put_trie_, find_trie_;

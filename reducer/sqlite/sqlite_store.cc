@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> SqliteStore::OpenWriter(uint32_t sh
   ShardWriterOptions options;
   options.path = ShardPath(shard);
   options.sessions = {options_.sessions_max, options_.dictionary_bytes_max};
-  options.nodes_per_day_max = options_.nodes_per_day_max;
+  options.trie = {options_.nodes_per_day_max, options_.machine_nodes_per_day_min};
   options.refusals = options_.refusals;
   options.maintenance = {.raw_age_ns = options_.raw_age_ns,
                          .sum_age_ns = options_.sum_age_ns,

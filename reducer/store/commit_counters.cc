@@ -4,8 +4,9 @@
 
 namespace tributary::store {
 
-CommitCounters::CommitCounters(Metrics& metrics)
-    : samples_(metrics.AddCounter("tributary_reducer_committed_samples_total", "Samples that were stored durably")),
+CommitCounters::CommitCounters(Metrics& metrics, Refusals* refusals)
+    : refusals_(refusals),
+      samples_(metrics.AddCounter("tributary_reducer_committed_samples_total", "Samples that were stored durably")),
       events_(metrics.AddCounter("tributary_reducer_committed_events_total",
                                  "Process events that were stored durably; a sum of events counts as all its events")),
       batches_(metrics.AddCounter("tributary_reducer_committed_batches_total", "Batches that were stored durably")),
@@ -22,7 +23,7 @@ CommitCounters::CommitCounters(Metrics& metrics)
       cut_stacks_(
           metrics.AddCounter("tributary_reducer_cut_stacks_total",
                              "Samples whose stack was cut, because the shard's tree of stacks for the sample's day was "
-                             "full")),
+                             "full, or because the node had used up its share of this tree")),
       commit_ns_(metrics.AddDurationCounter("tributary_reducer_commit_seconds_total",
                                             "Time spent in commits to the store, including failed commits")),
       closed_sessions_(metrics.AddCounter("tributary_reducer_closed_sessions_total",
@@ -62,6 +63,10 @@ void CommitCounters::Add(const CommitTally& tally) {
   refused_types_.Add(tally.refused_types);
   refused_attributes_.Add(tally.refused_attributes);
   for (size_t i = 0; i < kEndingCount; ++i) endings_[i]->Add(tally.endings[i]);
+  if (refusals_ == nullptr) return;
+  for (const auto& [node_and_reason, amount] : tally.refused) {
+    refusals_->Add(node_and_reason.first, node_and_reason.second, amount);
+  }
 }
 
 }  // namespace tributary::store

@@ -71,6 +71,7 @@ struct MemoryShard {
   std::map<TypeNo, std::string> type_machines;  // the machine that sent the type first
   std::vector<std::string> texts = {""};        // index: StringId
   std::map<Day, Trie> tries;
+  std::map<std::pair<Day, std::string>, uint32_t> trie_shares;  // nodes that a machine (node id) has added to a trie
   std::vector<Sample> samples;
   std::vector<Event> events;
   int64_t last_sample = 0, last_event = 0;  // the last numbers given

@@ -24,7 +24,7 @@ UnixNs OldestOf(const Rows& rows) {
 
 MemoryWriter::MemoryWriter(MemoryShard& shard, std::mutex& mutex, const StoreOptions& options, const Clock& clock,
                            Metrics& metrics)
-    : shard_(shard), mutex_(mutex), options_(options), clock_(clock), counters_(metrics) {
+    : shard_(shard), mutex_(mutex), options_(options), clock_(clock), counters_(metrics, options.refusals) {
   const std::lock_guard lock(mutex_);
   for (uint32_t i = 1; i < shard_.executables.size(); ++i) executables_.emplace(shard_.executables[i].id, i);
   for (uint32_t i = 1; i < shard_.texts.size(); ++i) strings_.emplace(shard_.texts[i], i);
@@ -200,12 +200,18 @@ void MemoryWriter::StoreSample(Session& session, SessionDictionary& dictionary, 
   const SessionDictionary::StoreThread thread = MapThread(session, dictionary, sample.thread, SlotOf(row.time));
   row.thread = ThreadNo{thread.no};
   row.process = ProcessNo{thread.process};
-  row.node = MapNode(dictionary, sample.node, DayOf(row.time));
+  const MappedNode mapped = MapNode(session, dictionary, sample.node, DayOf(row.time));
+  row.node = mapped.node;
   row.value = sample.value;
   row.count = sample.count;
   row.node_id = session.node_id;
   row.cpu = sample.cpu;
   row.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
+  if (mapped.cut != TrieCut::kNone) {
+    row.ending = Ending::kCutByQuota;
+    tally_.cut_stacks += sample.count;
+    tally_.Refuse(session.node_id, ReasonOf(mapped.cut), sample.count);
+  }
   if (!FitsSample(dictionary.string(sample.attributes))) {
     ++tally_.refused_attributes;
   } else if (sample.attributes.value != 0) {
@@ -272,7 +278,7 @@ TypeNo MemoryWriter::FindType(const SampleTypeInfo& info, const std::string& nod
   return no;
 }
 
-NodeNo MemoryWriter::MapNode(SessionDictionary& dictionary, NodeRef ref, Day day) {
+MappedNode MemoryWriter::MapNode(const Session& session, SessionDictionary& dictionary, NodeRef ref, Day day) {
   std::vector<FrameRef> frames;
   for (NodeRef at = ref; at.value != 0; at = dictionary.node(at).parent) frames.push_back(dictionary.node(at).frame);
   NodeNo node;
@@ -286,15 +292,17 @@ NodeNo MemoryWriter::MapNode(SessionDictionary& dictionary, NodeRef ref, Day day
     const NodeKey key{day, node, row.kind, row.is_caller, row.executable, row.address, row.position, row.name};
     auto found = nodes_.find(key);
     if (found == nodes_.end()) {
-      if (shard_.TrieOf(day).parents.size() >= options_.nodes_per_day_max) {
-        ++tally_.cut_stacks;
-        return node;
-      }
+      const size_t used = shard_.TrieOf(day).parents.size();
+      uint32_t& added = shard_.trie_shares[{day, session.node_id}];
+      const TrieLimits limits{options_.nodes_per_day_max, options_.machine_nodes_per_day_min};
+      if (used >= limits.nodes_max) return {node, TrieCut::kFull};
+      if (added >= TrieShare(limits, used)) return {node, TrieCut::kShare};
+      ++added;
       found = nodes_.emplace(key, shard_.AddNode(day, node, row)).first;
     }
     node = found->second;
   }
-  return node;
+  return {node};
 }
 
 ExecutableNo MemoryWriter::MapExecutable(SessionDictionary& dictionary, ExecutableRef ref) {
@@ -416,6 +424,7 @@ void MemoryWriter::ForgetUnused() {
     processes.insert(sample.process);
   }
   std::erase_if(shard_.tries, [&](const auto& trie) { return !days.contains(trie.first); });
+  std::erase_if(shard_.trie_shares, [&](const auto& share) { return !days.contains(share.first.first); });
   absl::erase_if(nodes_, [&](const auto& node) { return !days.contains(std::get<Day>(node.first)); });
   std::erase_if(shard_.types, [&](const auto& type) { return !types.contains(type.first); });
   std::erase_if(shard_.processes, [&](const ProcessRow& row) { return !processes.contains(row.no); });

@@ -14,6 +14,7 @@
 #include "reducer/store/memory_shard.h"
 #include "reducer/store/session_dictionary.h"
 #include "reducer/store/store.h"
+#include "reducer/store/trie_share.h"
 
 namespace tributary::store {
 
@@ -49,7 +50,7 @@ class MemoryWriter : public ShardWriter {
   void StoreSample(Session& session, SessionDictionary& dictionary, const Sample& sample, MemoryShard::Sample row);
   void StoreEvents(Session& session, const SessionDictionary& dictionary, const RowBatch& batch);
   TypeNo FindType(const SampleTypeInfo& info, const std::string& node_id);
-  NodeNo MapNode(SessionDictionary& dictionary, NodeRef ref, Day day);
+  MappedNode MapNode(const Session& session, SessionDictionary& dictionary, NodeRef ref, Day day);
   ExecutableNo MapExecutable(SessionDictionary& dictionary, ExecutableRef ref);
   StringId MapString(std::string_view text);
   SessionDictionary::StoreThread MapThread(const Session& session, SessionDictionary& dictionary, ThreadRef ref,

@@ -135,15 +135,20 @@ TEST_P(ShardConformance, AFullTrieCutsStacksAndDropsNoSample) {
   collector.Add(At(0), thread, collector.Stack({1, 2, 4, 5}));
   CommitOne(collector.Take(At(0)));
   std::vector<NodeNo> nodes;
+  std::vector<Ending> endings;
   ASSERT_TRUE(Reader()
                   ->ScanSamples(kAlways,
                                 [&](const SampleColumns& columns) {
                                   nodes = columns.nodes;
+                                  endings = columns.endings;
                                   return absl::OkStatus();
                                 })
                   .ok());
   auto trie = Reader()->LoadTrie(DayOf(kNow)).value();
   ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(endings, (std::vector<Ending>{Ending::kComplete, Ending::kCutByQuota}));
+  EXPECT_EQ(Count("tributary_reducer_cut_stacks_total"), 1u);
+  EXPECT_EQ(refusals_.Of("node-a"), (std::map<std::string_view, uint64_t>{{"trie_full", 1}}));
   EXPECT_EQ(trie->parents.size(), 4u);
   EXPECT_EQ(trie->parents[nodes[0].value], nodes[1]) << "the second sample gets the deepest node that the stacks share";
 }

@@ -289,7 +289,9 @@ struct StoreOptions {
   uint64_t bytes_max = 10ull << 30;      // limit of all shards' data: the oldest data are removed first
   size_t sessions_max = 16'384;          // sessions with a dictionary in memory, per shard
   size_t dictionary_bytes_max = 1u << 30;
-  uint32_t nodes_per_day_max = 8u << 20;
+  uint32_t nodes_per_day_max = 8u << 20;  // of a day's trie, in each shard
+  // Each machine may add so many nodes to a day's trie that is not full (trie_share.h).
+  uint32_t machine_nodes_per_day_min = 64u << 10;
   Refusals* refusals = nullptr;  // must outlive the store; null: refusals are not counted by node
 };
 constexpr uint32_t kShardsMax = 1024;

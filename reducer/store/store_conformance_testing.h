@@ -82,7 +82,8 @@ class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
 
   FakeClock clock_{MonotonicNs{kNsPerSecond}, kNow};
   Metrics metrics_;
-  StoreOptions options_;
+  Refusals refusals_{clock_, metrics_};
+  StoreOptions options_{.refusals = &refusals_};
   std::unique_ptr<StoreBackend> backend_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<ShardWriter> writer_;
@@ -130,19 +131,45 @@ class EventConformance : public StoreConformanceTest {
 };
 class ProcessConformance : public StoreConformanceTest {};
 class TrieConformance : public StoreConformanceTest {};
+class TrieShareConformance : public StoreConformanceTest {
+ protected:
+  // Opens the store again with these limits of a day's trie.
+  void Limit(uint32_t nodes_max, uint32_t guaranteed) {
+    options_.nodes_per_day_max = nodes_max;
+    options_.machine_nodes_per_day_min = guaranteed;
+    Reopen();
+  }
+  // Adds a sample. Its stack has `depth` frames that no other stack has. CommitStack also commits it.
+  void AddStack(TestCollector& collector, uint32_t depth, UnixNs time = At(0));
+  void CommitStack(TestCollector& collector, uint32_t depth, UnixNs time = At(0)) {
+    AddStack(collector, depth, time);
+    Commit(collector.Take(time));
+  }
+  struct Stacks {
+    std::map<Ending, uint64_t> endings;
+    std::map<size_t, uint64_t> depths;
+  };
+  Stacks StacksOf(std::string_view node_id);  // how the stored stacks of a machine end, and how deep they are
+  size_t Nodes(UnixNs time = At(0));          // of the day's trie, without the root
+  uint64_t CutStacks() { return Count("tributary_reducer_cut_stacks_total"); }
+
+ private:
+  uint64_t next_address_ = 0;
+};
 class ScanConformance : public StoreConformanceTest {};
 class ShardConformance : public StoreConformanceTest {};
 
-#define INSTANTIATE_STORE_CONFORMANCE(name, make)                                                                   \
-  INSTANTIATE_TEST_SUITE_P(name, SampleConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));   \
-  INSTANTIATE_TEST_SUITE_P(name, RowBatchConformance, testing::Values(::tributary::store::MakeStoreBackend(make))); \
-  INSTANTIATE_TEST_SUITE_P(name, ClosedSessionConformance,                                                          \
-                           testing::Values(::tributary::store::MakeStoreBackend(make)));                            \
-  INSTANTIATE_TEST_SUITE_P(name, GaugeConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
-  INSTANTIATE_TEST_SUITE_P(name, EventConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
-  INSTANTIATE_TEST_SUITE_P(name, ProcessConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));  \
-  INSTANTIATE_TEST_SUITE_P(name, TrieConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
-  INSTANTIATE_TEST_SUITE_P(name, ScanConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
+#define INSTANTIATE_STORE_CONFORMANCE(name, make)                                                                    \
+  INSTANTIATE_TEST_SUITE_P(name, SampleConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
+  INSTANTIATE_TEST_SUITE_P(name, RowBatchConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));  \
+  INSTANTIATE_TEST_SUITE_P(name, ClosedSessionConformance,                                                           \
+                           testing::Values(::tributary::store::MakeStoreBackend(make)));                             \
+  INSTANTIATE_TEST_SUITE_P(name, GaugeConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
+  INSTANTIATE_TEST_SUITE_P(name, EventConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
+  INSTANTIATE_TEST_SUITE_P(name, ProcessConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));   \
+  INSTANTIATE_TEST_SUITE_P(name, TrieConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));      \
+  INSTANTIATE_TEST_SUITE_P(name, TrieShareConformance, testing::Values(::tributary::store::MakeStoreBackend(make))); \
+  INSTANTIATE_TEST_SUITE_P(name, ScanConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));      \
   INSTANTIATE_TEST_SUITE_P(name, ShardConformance, testing::Values(::tributary::store::MakeStoreBackend(make)))
 
 }  // namespace tributary::store

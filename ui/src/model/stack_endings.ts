@@ -85,6 +85,17 @@ export const stackEndings: Record<string, StackEnding> = {
     meaning: 'A file was unmapped or replaced during the walk. The stack ends at this file, to avoid wrong names.',
     advice: 'Normal around exec, dlopen and dlclose.',
   },
+  cut_by_quota: {
+    words: 'cut by the reducer',
+    level: 'poor',
+    meaning:
+      'The reducer had no room for more different stacks of this day. The innermost frames are missing: the stack ' +
+      'counts for a function that called them.',
+    advice:
+      'The status shows whether the machine used up its own share (trie_quota) or all machines together filled the ' +
+      'shard (trie_full). If the machine is in order, raise --node-trie-nodes-per-day or --trie-nodes-per-day on the ' +
+      'reducer.',
+  },
 };
 
 export function endingOf(name: string): StackEnding {

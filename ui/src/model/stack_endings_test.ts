@@ -17,6 +17,7 @@ test('every ending that the reducer reports has words, a meaning, and advice unl
     'frame_pointer_lost',
     'no_progress',
     'stale_mapping',
+    'cut_by_quota',
   ];
   assert.deepEqual(Object.keys(stackEndings).sort(), [...reported].sort());
   for (const {words, level, meaning, advice} of Object.values(stackEndings)) {
