@@ -20,7 +20,7 @@ constexpr int kLongWaitMs = 1000;
 absl::StatusOr<std::unique_ptr<WriteAheadLog>> WriteAheadLog::Prepare(Database& database, uint64_t shard_bytes_max) {
   ASSIGN_OR_RETURN(const int64_t page_bytes, database.QueryInt("PRAGMA page_size"));
   const auto page = static_cast<uint64_t>(page_bytes);
-  const uint64_t pages = std::clamp(shard_bytes_max / 8 / page, kPagesMin, kPagesMax);
+  const uint64_t pages = std::clamp(shard_bytes_max / 32 / page, kPagesMin, kPagesMax);
   const uint64_t bytes = kLogHeaderBytes + pages * (page + kFrameHeaderBytes);
   // journal_size_limit: when SQLite begins the log again, it cuts the file to this size.
   RETURN_IF_ERROR(

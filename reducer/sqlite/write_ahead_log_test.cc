@@ -15,7 +15,7 @@ namespace {
 
 constexpr UnixNs kStart{1'700'000'040 * kNsPerSecond};  // a whole minute
 constexpr uint64_t kBytesMax = 16u << 20;
-constexpr uint64_t kRegularBytes = 32 + 256 * (8192 + 24);  // of the log of a shard with this limit
+constexpr uint64_t kRegularBytes = 32 + 64 * (8192 + 24);  // of the log of a shard with this limit
 constexpr TimeRange kAlways{UnixNs{0}, UnixNs{4'000'000'000 * kNsPerSecond}};
 
 class WriteAheadLogTest : public ::testing::Test {
@@ -85,8 +85,7 @@ TEST_F(WriteAheadLogTest, DependsOnTheLimitOfTheShard) {
   struct {
     uint64_t shard_bytes_max;
     int64_t pages;
-  } const cases[] = {{0, 8},           {512u << 10, 8},    {2u << 20, 32},
-                     {16u << 20, 256}, {160u << 20, 2560}, {10ull << 30, 4096}};
+  } const cases[] = {{0, 8}, {2u << 20, 8}, {8u << 20, 32}, {16u << 20, 64}, {160u << 20, 640}, {10ull << 30, 4096}};
   for (const auto& [shard_bytes_max, pages] : cases) {
     auto log = WriteAheadLog::Prepare(database, shard_bytes_max);
     ASSERT_TRUE(log.ok()) << log.status();
@@ -143,7 +142,7 @@ TEST_F(WriteAheadLogTest, CountsAsSizeOfTheShard) {
   }
   clock_.Advance(10 * kNsPerMinute);
   Maintain(20);
-  constexpr uint64_t kRoom = 200'000;
+  constexpr uint64_t kRoom = 60'000;
   const uint64_t bytes_max = UsedBytes() + kRoom;
   Open(bytes_max);
   Maintain(3);
@@ -161,7 +160,7 @@ TEST_F(WriteAheadLogTest, CountsAsSizeOfTheShard) {
 // The query keeps the log long. If retention removed data because of this, it would make the log even longer.
 TEST_F(WriteAheadLogTest, ALongQueryDoesNotCauseRemoval) {
   Open(kBytesMax);
-  while (UsedBytes() < kBytesMax / 2) Commit(10'000);
+  while (UsedBytes() < kBytesMax / 8 * 7) Commit(10'000);
   auto query = store_->OpenReader(0).value();
   while (LogBytes() < 6 * kRegularBytes) Commit(1);
   clock_.Advance(10 * kNsPerMinute);
