@@ -273,7 +273,7 @@ std::string DefaultDataDirectory(bool is_root, const Options::Environment& envir
 absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* argv,
                                                    const Options::Environment& environment) {
   ReducerOptions out;
-  std::string intake, http, raw_age, sum_age, event_age, bytes_max;
+  std::string intake, http, raw_age, sum_age, event_age, bytes_max, definition_bytes;
   int64_t shards = 1;
   Options table(
       "reducer",
@@ -331,11 +331,18 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
             &event_age, "7d");
   table.Add({.name = "store-bytes-max",
              .help = "largest size of the stored samples and process events on disk, without symbol tables; when this "
-                     "size is reached, the oldest samples and events are removed",
+                     "size is reached, the oldest samples and events are removed, first those of nodes that use more "
+                     "than their share",
              .value_name = "BYTES",
              .check = CheckBytes},
             &bytes_max, "10GiB");
   AddTrie(table, out);
+  table.Add({.name = "node-definition-bytes-per-day",
+             .help = "disk space that the new names, processes and stacks of one node may take per day, in addition to "
+                     "twice the bytes that the node sends; further names and processes are not stored",
+             .value_name = "BYTES",
+             .check = CheckRate},
+            &definition_bytes, "32MiB");
   table.Add({.name = "ports-file",
              .help = "file to which the reducer writes its port numbers as {\"intake\":N,\"http\":N} as soon as both "
                      "ports are open; useful with port 0, for which the system chooses a free port",
@@ -359,12 +366,14 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(sum_age));
   ASSIGN_OR_RETURN(out.event_age_ns, ParseDurationNs(event_age));
   ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(bytes_max));
+  ASSIGN_OR_RETURN(const int64_t node_definition_bytes, ParseBytes(definition_bytes));
   RETURN_IF_ERROR(TakeSecurity(security, out));
   RETURN_IF_ERROR(TakeSymbols(symbols, out));
   RETURN_IF_ERROR(TakeMetadata(metadata, out));
   // Sums outlive the samples that they are made of.
   out.raw_age_ns = std::min(out.raw_age_ns, out.sum_age_ns);
   out.store_bytes_max = static_cast<uint64_t>(bytes);
+  out.node_definition_bytes_per_day = static_cast<uint64_t>(node_definition_bytes);
   out.shards = static_cast<uint32_t>(shards);
   out.log = table.log_setup();
   out.values = table.values();

@@ -24,6 +24,7 @@ struct ReducerOptions {
   int64_t raw_age_ns = 0, sum_age_ns = 0, event_age_ns = 0;
   uint64_t store_bytes_max = 0;
   int64_t trie_nodes_per_day = 8 << 20, node_trie_nodes_per_day = 64 << 10;
+  uint64_t node_definition_bytes_per_day = 32u << 20;
   std::string tls_cert, tls_key, tls_ca;  // of the intake; no tls_cert: plain TCP; no tls_ca: no client certificates
   std::string intake_token_file;          // "": no token is required
   bool certificate_names_node = true;     // if tls_ca is set: a certificate must name the node id

@@ -30,6 +30,7 @@ TEST(ReducerOptions, DefaultsAreLoopback) {
   EXPECT_EQ(options->raw_age_ns, kNsPerDay);
   EXPECT_EQ(options->sum_age_ns, 7 * kNsPerDay);
   EXPECT_EQ(options->event_age_ns, 7 * kNsPerDay);
+  EXPECT_EQ(options->node_definition_bytes_per_day, 32u << 20);
   EXPECT_EQ(options->store_bytes_max, 10ull << 30);
   EXPECT_EQ(options->trie_nodes_per_day, store::StoreOptions().nodes_per_day_max);
   EXPECT_EQ(options->node_trie_nodes_per_day, store::StoreOptions().machine_nodes_per_day_min);
@@ -109,15 +110,17 @@ TEST(ReducerOptions, Metadata) {
 }
 
 TEST(ReducerOptions, AWrongValueNamesItsOption) {
-  for (auto [flag, value] : std::initializer_list<std::pair<const char*, const char*>>{{"--retention", "1s"},
-                                                                                       {"--retention-raw", "x"},
-                                                                                       {"--retention-events", "1s"},
-                                                                                       {"--store-bytes-max", "1KiB"},
-                                                                                       {"--intake-listen", "nowhere"},
-                                                                                       {"--http-listen", "::1:80"},
-                                                                                       {"--store", "postgres:x"},
-                                                                                       {"--store", "sqlite:"},
-                                                                                       {"--shards", "0"}}) {
+  for (auto [flag, value] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"--retention", "1s"},
+                                                                  {"--retention-raw", "x"},
+                                                                  {"--retention-events", "1s"},
+                                                                  {"--store-bytes-max", "1KiB"},
+                                                                  {"--node-definition-bytes-per-day", "x"},
+                                                                  {"--intake-listen", "nowhere"},
+                                                                  {"--http-listen", "::1:80"},
+                                                                  {"--store", "postgres:x"},
+                                                                  {"--store", "sqlite:"},
+                                                                  {"--shards", "0"}}) {
     absl::Status status = Parse({flag, value}).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << flag;
     EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(flag).substr(2)));

@@ -122,6 +122,7 @@ absl::Status Pipeline::OpenStores() {
   options.nodes_per_day_max = static_cast<uint32_t>(options_.trie_nodes_per_day);
   options.machine_nodes_per_day_min = static_cast<uint32_t>(options_.node_trie_nodes_per_day);
   options.refusals = &refusals_;
+  options.node_definition_bytes_per_day = options_.node_definition_bytes_per_day;
   absl::StatusOr<Stores> stores = tributary::OpenStores(options_.store, options, clock_, metrics_);
   RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(stores.status()), StoreFlag()));
   store_ = std::move(stores->samples);

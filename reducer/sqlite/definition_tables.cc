@@ -11,11 +11,13 @@ bool IsCurrent(const SessionDictionary::StoreId& id, Day day) { return id.no != 
 
 constexpr size_t kTextsMax = 1u << 16;      // 64 MiB if all have the maximum length
 constexpr size_t kTextBytesMax = 1u << 10;  // longer texts seldom repeat
+constexpr size_t kMachinesMax = 4096;       // over their quota at the same time
 
 }  // namespace
 
-absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database) {
+absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database, NodeLedger& ledger) {
   DefinitionTables tables;
+  tables.ledger_ = &ledger;
   ASSIGN_OR_RETURN(tables.put_machine_,
                    database.Prepare("INSERT INTO machine (node_id, host_name, agent_version, kernel_release, "
                                     "architecture, cpu_count, sample_rate_hz) VALUES (?, ?, ?, ?, ?, ?, ?) "
@@ -23,19 +25,17 @@ absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database) {
                                     "agent_version = excluded.agent_version, kernel_release = excluded.kernel_release, "
                                     "architecture = excluded.architecture, cpu_count = excluded.cpu_count, "
                                     "sample_rate_hz = excluded.sample_rate_hz RETURNING id"));
-  ASSIGN_OR_RETURN(tables.put_string_,
-                   database.Prepare("INSERT INTO string (text, last_day) VALUES (?, ?) ON CONFLICT (text) DO UPDATE "
-                                    "SET last_day = max(last_day, excluded.last_day) RETURNING id"));
-  ASSIGN_OR_RETURN(tables.use_string_,
-                   database.Prepare("UPDATE string SET last_day = ?2 WHERE id = ?1 AND last_day < ?2"));
   ASSIGN_OR_RETURN(tables.find_executable_,
                    database.Prepare("SELECT id, path FROM executable WHERE kind = ? AND bytes = ?"));
   ASSIGN_OR_RETURN(tables.put_executable_,
-                   database.Prepare("INSERT INTO executable (kind, bytes, path, last_day) VALUES (?, ?, ?, ?) "
-                                    "RETURNING id"));
+                   database.Prepare("INSERT INTO executable (kind, bytes, path, last_day, machine) VALUES (?, ?, ?, ?, "
+                                    "?) RETURNING id"));
   ASSIGN_OR_RETURN(tables.use_executable_,
-                   database.Prepare("UPDATE executable SET last_day = ?2 WHERE id = ?1 AND last_day < ?2"));
-  ASSIGN_OR_RETURN(ProcessWriter processes, ProcessWriter::Prepare(database));
+                   database.Prepare("UPDATE executable SET last_day = max(last_day, ?2), machine = iif(machine = ?3, "
+                                    "machine, 0) WHERE id = ?1 AND (last_day < ?2 OR machine NOT IN (0, ?3))"));
+  ASSIGN_OR_RETURN(StringTable strings, StringTable::Prepare(database, ledger));
+  tables.strings_ = std::make_unique<StringTable>(std::move(strings));
+  ASSIGN_OR_RETURN(ProcessWriter processes, ProcessWriter::Prepare(database, ledger));
   tables.processes_ = std::make_unique<ProcessWriter>(std::move(processes));
   return tables;
 }
@@ -48,22 +48,37 @@ absl::StatusOr<int64_t> DefinitionTables::Machine(const NodeInfo& info) {
 
 absl::StatusOr<uint32_t> DefinitionTables::String(SessionDictionary::StoreId& known, std::string_view text, Day day) {
   if (IsCurrent(known, day)) return known.no;
-  if (auto it = texts_.find(ToAbsl(text)); it != texts_.end() && IsCurrent(it->second, day)) {
-    known = it->second;
-    return known.no;
+  if (auto it = texts_.find(ToAbsl(text)); it != texts_.end() && IsCurrent(it->second.id, day)) {
+    // If another machine is the only user of the text so far, the row must be changed.
+    if (it->second.machine == 0 || it->second.machine == machine_) {
+      known = it->second.id;
+      return known.no;
+    }
   }
-  put_string_.Bind(text, day.value);
-  ASSIGN_OR_RETURN(const int64_t no, put_string_.RunReturning());
-  known = {static_cast<uint32_t>(no), day.value};
+  ASSIGN_OR_RETURN(const StringTable::Row row, strings_->Put(text, machine_, day));
+  if (row.no == 0) {
+    ++reduced_.texts;
+    ASSIGN_OR_RETURN(const uint32_t no, TextOverQuota(day));
+    known = {no, day.value};
+    return no;
+  }
+  known = {row.no, day.value};
   if (text.size() <= kTextBytesMax) {
     if (texts_.size() == kTextsMax) texts_.clear();
-    texts_.insert_or_assign(std::string(text), known);
+    texts_.insert_or_assign(std::string(text), KnownText{known, row.machine});
   }
   return known.no;
 }
 
 absl::StatusOr<uint32_t> DefinitionTables::String(SessionDictionary& dictionary, StringRef ref, Day day) {
   return String(dictionary.string_ids[ref.value], dictionary.string(ref), day);
+}
+
+absl::StatusOr<uint32_t> DefinitionTables::TextOverQuota(Day day) {
+  if (IsCurrent(text_over_quota_, day)) return text_over_quota_.no;
+  ASSIGN_OR_RETURN(const StringTable::Row row, strings_->Put(kTextOverQuota, /*machine=*/0, day));
+  text_over_quota_ = {row.no, day.value};
+  return row.no;
 }
 
 absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& dictionary, ExecutableRef ref, Day day) {
@@ -78,12 +93,19 @@ absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& diction
     no = find_executable_.Int(0);
     const int64_t path = find_executable_.Int(1);
     find_executable_.Reset();
-    RETURN_IF_ERROR(use_executable_.Bind(no, day.value).Run());
-    RETURN_IF_ERROR(use_string_.Bind(path, day.value).Run());
+    RETURN_IF_ERROR(use_executable_.Bind(no, day.value, machine_).Run());
+    RETURN_IF_ERROR(strings_->Use(path, machine_, day));
   } else {
+    const uint64_t bytes = 2 * executable.id.view().size() + NodeLedger::kRowBytes;  // the index has the id, too
+    ASSIGN_OR_RETURN(const bool has_room, ledger_->HasRoom(machine_, bytes));
+    if (!has_room) {
+      ++reduced_.texts;
+      return 0u;
+    }
     ASSIGN_OR_RETURN(uint32_t path, String(dictionary, executable.path, day));
-    put_executable_.Bind(kind, executable.id.view(), path, day.value);
+    put_executable_.Bind(kind, executable.id.view(), path, day.value, machine_);
     ASSIGN_OR_RETURN(no, put_executable_.RunReturning());
+    ledger_->AddDefinitions(machine_, bytes);
   }
   known = {static_cast<uint32_t>(no), day.value};
   return known.no;
@@ -116,10 +138,24 @@ absl::StatusOr<uint32_t> DefinitionTables::Process(SessionDictionary& dictionary
   return row.no;
 }
 
+absl::StatusOr<uint32_t> DefinitionTables::ProcessOverQuota(int64_t machine, Slot slot) {
+  if (processes_over_quota_.size() >= kMachinesMax) processes_over_quota_.clear();
+  KnownProcess& known = processes_over_quota_[machine];
+  if (known.slot == slot) return known.no;
+  if (known.no == 0) known.no = processes_->NewProcess();
+  StoredProcess row{.no = known.no, .machine = machine};
+  ASSIGN_OR_RETURN(row.comm, TextOverQuota(DayOf(slot)));
+  processes_->Add(slot, row);
+  known.slot = slot;
+  return known.no;
+}
+
 absl::Status DefinitionTables::Redescribe(SessionDictionary& dictionary, ProcessRef first, const Source& source) {
   for (ProcessRef ref = first; ref.value < dictionary.process_ids.size(); ++ref.value) {
     const Slot slot = dictionary.process_ids[ref.value].described_slot;
     if (slot == kNoSlot) continue;
+    ASSIGN_OR_RETURN(const bool has_room, ledger_->HasRoom(source.machine));
+    if (!has_room) return absl::OkStatus();  // the earlier descriptions stay valid
     RETURN_IF_ERROR(Process(dictionary, ref, source, slot).status());
   }
   return absl::OkStatus();
@@ -130,19 +166,26 @@ absl::StatusOr<SessionDictionary::StoreThread> DefinitionTables::Thread(SessionD
   SessionDictionary::StoreThread& known = dictionary.thread_ids[ref.value];
   if (ref.value == 0 || known.slot == slot) return known;
   const tributary::Thread& thread = dictionary.thread(ref);
+  ASSIGN_OR_RETURN(const bool has_room, ledger_->HasRoom(source.machine));
+  if (!has_room) {
+    ++reduced_.samples;
+    ASSIGN_OR_RETURN(const uint32_t process, ProcessOverQuota(source.machine, slot));
+    return SessionDictionary::StoreThread{.process = process, .slot = slot};
+  }
   StoredThread row;
   ASSIGN_OR_RETURN(row.process, Process(dictionary, thread.process, source, slot));
   ASSIGN_OR_RETURN(row.name, String(dictionary, thread.name, DayOf(slot)));
   row.no = known.no != 0 ? known.no : processes_->NewThread();
   row.tid = thread.tid.value;
-  processes_->Add(slot, row);
+  processes_->Add(slot, source.machine, row);
   known = {row.no, row.process, slot};
   return known;
 }
 
 void DefinitionTables::Rollback() {
   processes_->Forget();
-  texts_.clear();
+  reduced_ = {};
+  ForgetStoreIds();
 }
 
 }  // namespace tributary::store

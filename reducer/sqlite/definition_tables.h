@@ -4,12 +4,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "profile/batch.h"
+#include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/process_writer.h"
 #include "reducer/sqlite/sqlite.h"
+#include "reducer/sqlite/string_table.h"
 #include "reducer/store/session_dictionary.h"
 
 namespace tributary::store {
@@ -19,12 +22,26 @@ namespace tributary::store {
 // look-up takes 1–5 µs, or less for a string that other sessions use too. Marks the row of a string or executable with
 // the latest day on which it is used. Writes each process and thread once per session and slot of ten minutes. Use it
 // inside the writer's transaction, on the writer's thread.
+//
+// Each new definition is charged to the machine that sent it. If NodeLedger has no room for the machine's definitions,
+// its new texts become kTextOverQuota, new executables have id 0, and samples of processes without a description get
+// one common process of the machine.
 class DefinitionTables {
  public:
-  // `database` must outlive the object.
-  static absl::StatusOr<DefinitionTables> Prepare(Database& database);
+  // `database` and `ledger` must outlive the object.
+  static absl::StatusOr<DefinitionTables> Prepare(Database& database, NodeLedger& ledger);
 
   absl::StatusOr<int64_t> Machine(const NodeInfo& info);
+  // Sets the machine that the following definitions come from.
+  void SetMachine(int64_t machine) { machine_ = machine; }
+
+  // What was stored in a reduced form, because the machine has sent too many definitions today.
+  struct Reduced {
+    uint64_t texts = 0;    // and executables
+    uint64_t samples = 0;  // without their process
+  };
+  // Returns the amounts since the last call.
+  Reduced TakeReduced() { return std::exchange(reduced_, {}); }
 
   // The machine and boot that the session's processes belong to.
   struct Source {
@@ -48,18 +65,44 @@ class DefinitionTables {
   // session of the transaction.
   void Rollback();
   // Removes the cached store ids of texts. Call it after retention has deleted rows.
-  void ForgetStoreIds() { texts_.clear(); }
+  void ForgetStoreIds() {
+    texts_.clear();
+    text_over_quota_ = {};
+    processes_over_quota_.clear();
+  }
+  // Does the same for texts that only one machine has used.
+  void ForgetStoreIdsOf(int64_t machine) {
+    absl::erase_if(texts_, [machine](const auto& text) { return text.second.machine == machine; });
+  }
 
  private:
   DefinitionTables() = default;
   // Looks up `known` before texts_: names repeat within a session far more than between sessions.
   absl::StatusOr<uint32_t> String(SessionDictionary::StoreId& known, std::string_view text, Day day);
   absl::StatusOr<uint32_t> Process(SessionDictionary& dictionary, ProcessRef ref, const Source& source, Slot slot);
+  absl::StatusOr<uint32_t> TextOverQuota(Day day);
+  // Returns the process that stands for all further processes of the machine in the slot.
+  absl::StatusOr<uint32_t> ProcessOverQuota(int64_t machine, Slot slot);
 
-  Statement put_machine_, put_string_, use_string_, find_executable_, put_executable_, use_executable_;
+  struct KnownText {
+    SessionDictionary::StoreId id;
+    int64_t machine = 0;  // as in StringTable::Row
+  };
+  struct KnownProcess {
+    uint32_t no = 0;
+    Slot slot = kNoSlot;
+  };
+
+  NodeLedger* ledger_ = nullptr;
+  int64_t machine_ = 0;
+  Reduced reduced_;
+  Statement put_machine_, find_executable_, put_executable_, use_executable_;
+  std::unique_ptr<StringTable> strings_;
   std::unique_ptr<ProcessWriter> processes_;
   // The store ids of short texts, for all sessions: the nodes of a fleet run the same programs.
-  absl::flat_hash_map<std::string, SessionDictionary::StoreId> texts_;
+  absl::flat_hash_map<std::string, KnownText> texts_;
+  SessionDictionary::StoreId text_over_quota_;
+  absl::flat_hash_map<int64_t, KnownProcess> processes_over_quota_;  // by machine
 };
 
 }  // namespace tributary::store

@@ -8,8 +8,8 @@
 
 namespace tributary::store {
 
-absl::StatusOr<std::unique_ptr<EventMerger>> EventMerger::Prepare(Database& database) {
-  std::unique_ptr<EventMerger> merger(new EventMerger(database));
+absl::StatusOr<std::unique_ptr<EventMerger>> EventMerger::Prepare(Database& database, NodeLedger& ledger) {
+  std::unique_ptr<EventMerger> merger(new EventMerger(database, ledger));
   ASSIGN_OR_RETURN(merger->next_,
                    database.Prepare("SELECT slot, machine FROM event_chunk WHERE (slot, machine) > (?, ?) AND slot < ? "
                                     "GROUP BY slot, machine HAVING count(*) > 1 ORDER BY slot, machine LIMIT 1"));
@@ -72,6 +72,7 @@ absl::StatusOr<bool> EventMerger::NextPair(int64_t before) {
 absl::Status EventMerger::Join(std::span<const Chunk> parts) {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   joined_.clear();
+  int64_t freed = 0;
   for (const Chunk& chunk : parts) {
     ASSIGN_OR_RETURN(const bool row, read_.Bind(chunk.id).Step());
     if (!row) return absl::OkStatus();  // it has expired, and the other parts will soon
@@ -79,6 +80,7 @@ absl::Status EventMerger::Join(std::span<const Chunk> parts) {
     absl::Status decoded = raw.ok() ? DecodeEvents(*raw, &part_) : raw.status();
     if (decoded.ok() && static_cast<int64_t>(part_.size()) != chunk.events) decoded = CorruptColumns("process events");
     decoded = read_.InFile(decoded);
+    freed += NodeLedger::BytesOf(read_.Bytes(1).size());
     read_.Reset();
     RETURN_IF_ERROR(decoded);
     joined_.insert(joined_.end(), part_.begin(), part_.end());
@@ -88,7 +90,9 @@ absl::Status EventMerger::Join(std::span<const Chunk> parts) {
   const PackedColumns packed = PackColumns(EncodeEvents(joined_));
   RETURN_IF_ERROR(update_.Bind(parts.back().id, joined_.size(), packed.raw_bytes, packed.bytes).Run());
   for (const Chunk& chunk : parts.first(parts.size() - 1)) RETURN_IF_ERROR(delete_.Bind(chunk.id).Run());
-  return transaction.Commit();
+  const Day day = DayOf(Slot{static_cast<int32_t>(slot_)});
+  ledger_.AddData(day, machine_, NodeLedger::BytesOf(packed.bytes.size()) - freed);
+  return ledger_.Commit(transaction);
 }
 
 }  // namespace tributary::store

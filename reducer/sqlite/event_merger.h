@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "reducer/sqlite/event_columns.h"
+#include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/store/store_times.h"
 
@@ -27,8 +28,8 @@ class EventMerger {
   // Limits of one call of Run, which blocks commits. A node that sends nonsense may write 100 million events in a slot.
   static constexpr int64_t kChunksPerRun = 4000, kEventsPerRun = 500'000;
 
-  // `database` must outlive the object.
-  static absl::StatusOr<std::unique_ptr<EventMerger>> Prepare(Database& database);
+  // `database` and `ledger` must outlive the object.
+  static absl::StatusOr<std::unique_ptr<EventMerger>> Prepare(Database& database, NodeLedger& ledger);
 
   // Joins chunks until about kChunksPerRun chunks or kEventsPerRun events were read. Each joined chunk has its own
   // transaction. Skips a machine and slot with a damaged chunk, and returns DataLoss.
@@ -39,12 +40,13 @@ class EventMerger {
     int64_t id = 0, events = 0;
   };
 
-  explicit EventMerger(Database& database) : database_(database) {}
+  EventMerger(Database& database, NodeLedger& ledger) : database_(database), ledger_(ledger) {}
   // Finds the next pair of a machine and a slot before `before` with several chunks. Returns false if there is none.
   absl::StatusOr<bool> NextPair(int64_t before);
   absl::Status Join(std::span<const Chunk> parts);
 
   Database& database_;
+  NodeLedger& ledger_;
   Statement next_, list_, read_, update_, delete_;
   // All earlier pairs have been looked at. Events that arrive later for such a pair stay in chunks of their own, until
   // the program starts again.

@@ -8,8 +8,8 @@
 
 namespace tributary::store {
 
-absl::StatusOr<EventWriter> EventWriter::Prepare(Database& database) {
-  EventWriter writer;
+absl::StatusOr<EventWriter> EventWriter::Prepare(Database& database, NodeLedger& ledger) {
+  EventWriter writer(ledger);
   ASSIGN_OR_RETURN(writer.put_, database.Prepare("INSERT INTO event_chunk (slot, machine, events, raw_bytes, columns) "
                                                  "VALUES (?, ?, ?, ?, ?)"));
   return writer;
@@ -25,6 +25,7 @@ absl::Status EventWriter::Write() {
       rest = rest.subspan(chunk.size());
       const PackedColumns packed = PackColumns(EncodeEvents(chunk));
       RETURN_IF_ERROR(put_.Bind(slot.value, machine, chunk.size(), packed.raw_bytes, packed.bytes).Run());
+      ledger_->AddData(DayOf(slot), machine, NodeLedger::BytesOf(packed.bytes.size()));
     }
   }
   pending_.clear();

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "reducer/sqlite/event_columns.h"
+#include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/store/store_times.h"
 
@@ -17,8 +18,8 @@ namespace tributary::store {
 // there are more than kEventsPerChunkMax events. Use it on the writer's thread.
 class EventWriter {
  public:
-  // `database` must outlive the object.
-  static absl::StatusOr<EventWriter> Prepare(Database& database);
+  // `database` and `ledger` must outlive the object.
+  static absl::StatusOr<EventWriter> Prepare(Database& database, NodeLedger& ledger);
 
   void Add(int64_t machine, const StoredEvent& event) {
     pending_[{SlotOf(UnixNs{event.time_ns}), machine}].push_back(event);
@@ -29,8 +30,9 @@ class EventWriter {
   void Forget() { pending_.clear(); }
 
  private:
-  EventWriter() = default;
+  explicit EventWriter(NodeLedger& ledger) : ledger_(&ledger) {}
 
+  NodeLedger* ledger_;
   Statement put_;
   std::map<std::pair<Slot, int64_t>, std::vector<StoredEvent>> pending_;
 };

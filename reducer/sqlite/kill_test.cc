@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "reducer/sqlite/shard_writer.h"
 #include "reducer/sqlite/sqlite_store.h"
 #include "reducer/store/store_testing.h"
 
@@ -136,6 +137,16 @@ TEST(StoreKilled, KeepsEveryBatchOnceAcrossKills) {
     EXPECT_EQ(pids.size(), events) << "each event is stored once";
     const std::vector<NodeStatus> nodes = reader->Nodes().value();
     EXPECT_EQ(nodes.empty() ? 0 : nodes[0].stored.events(), events);
+    EXPECT_EQ(
+        static_cast<SqliteShardWriter*>(writer.get())
+            ->database()
+            .QueryInt(
+                "SELECT (SELECT coalesce(sum(data_bytes), 0) FROM node_day) - (SELECT coalesce(sum(length(columns) "
+                "+ 56), 0) FROM (SELECT columns FROM sample_chunk UNION ALL SELECT columns FROM minute_sum UNION "
+                "ALL SELECT columns FROM event_chunk))")
+            .value(),
+        0)
+        << "the bytes of the node are those of its rows";
     EXPECT_EQ(nodes.empty() ? 0 : nodes[0].accounting.captured.events(), events);
   }
 }

@@ -17,15 +17,17 @@ constexpr int64_t kSizeStepMinutes = 60;
 constexpr int64_t kSessionsEveryNs = 10 * kNsPerMinute;
 
 Day DayOfSlot(int64_t slot) { return DayOf(Slot{static_cast<int32_t>(slot)}); }
+Day DayOfMinuteNo(int64_t minute) { return DayOfMinute(minute); }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& database,
+absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& database, NodeLedger& ledger,
                                                                   const MaintenanceOptions& options) {
-  std::unique_ptr<Maintenance> maintenance(new Maintenance(database, options));
+  std::unique_ptr<Maintenance> maintenance(new Maintenance(database, ledger, options));
   RETURN_IF_ERROR(maintenance->PrepareStatements());
-  ASSIGN_OR_RETURN(maintenance->events_, EventMerger::Prepare(database));
   ASSIGN_OR_RETURN(maintenance->tries_, TrieMerger::Prepare(database));
+  ASSIGN_OR_RETURN(maintenance->events_, EventMerger::Prepare(database, ledger));
+  ASSIGN_OR_RETURN(maintenance->nodes_, NodeExpiry::Prepare(database, ledger));
   ASSIGN_OR_RETURN(maintenance->log_, WriteAheadLog::Prepare(database, options.bytes_max));
   ASSIGN_OR_RETURN(maintenance->closed_before_,
                    database.QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
@@ -49,17 +51,21 @@ absl::Status Maintenance::PrepareStatements() {
       {&oldest_sum_, "SELECT min(minute) FROM minute_sum"},
       {&oldest_events_, "SELECT min(slot) FROM event_chunk"},
       {&delete_raw_,
-       "DELETE FROM sample_chunk WHERE id IN (SELECT id FROM sample_chunk WHERE minute < ? ORDER BY minute LIMIT ?)"},
+       "DELETE FROM sample_chunk WHERE id IN (SELECT id FROM sample_chunk WHERE minute < ? ORDER BY minute LIMIT ?) "
+       "RETURNING machine, minute, length(columns)"},
       {&delete_sums_,
-       "DELETE FROM minute_sum WHERE id IN (SELECT id FROM minute_sum WHERE minute < ? ORDER BY minute LIMIT ?)"},
+       "DELETE FROM minute_sum WHERE id IN (SELECT id FROM minute_sum WHERE minute < ? ORDER BY minute LIMIT ?) "
+       "RETURNING machine, minute, length(columns)"},
       {&delete_events_,
-       "DELETE FROM event_chunk WHERE id IN (SELECT id FROM event_chunk WHERE slot < ? ORDER BY slot LIMIT ?)"},
+       "DELETE FROM event_chunk WHERE id IN (SELECT id FROM event_chunk WHERE slot < ? ORDER BY slot LIMIT ?) "
+       "RETURNING machine, slot, length(columns)"},
       {&delete_sessions_, "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE last_seen < ? LIMIT ?)"},
       {&oldest_day_, "SELECT min(day) FROM trie_chunk"},
       {&day_has_raw_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ? AND minute < ?"},
       {&day_has_sums_, "SELECT min(minute) FROM minute_sum WHERE minute >= ? AND minute < ?"},
       {&delete_day_, "DELETE FROM trie_chunk WHERE day = ?"},
       {&delete_shares_, "DELETE FROM trie_share WHERE day = ?"},
+      {&delete_ledger_, "DELETE FROM node_day WHERE day < ?"},
   };
   for (const auto& [statement, sql] : wanted) {
     ASSIGN_OR_RETURN(*statement, database_.Prepare(sql));
@@ -80,6 +86,7 @@ absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
   // The log must stay short even if a damaged chunk makes another task fail, and the other way round.
   const absl::Status shortened = log_->Shorten(now);
   absl::Status status = RunTasks(now, removed);
+  if (!status.ok()) ledger_.Rollback();
   status.Update(shortened);
   return status;
 }
@@ -87,7 +94,7 @@ absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
 absl::Status Maintenance::RunTasks(UnixNs now, Removed* removed) {
   RETURN_IF_ERROR(CloseMinutes(MinuteOf(UnixNs{now.value - kMinuteOpenNs})));
   RETURN_IF_ERROR(ExpireByAge(now, removed));
-  RETURN_IF_ERROR(ExpireBySize());
+  RETURN_IF_ERROR(ExpireBySize(now, removed));
   RETURN_IF_ERROR(RemoveEmptyDays(removed));
   RETURN_IF_ERROR(RemoveUnusedDefinitions(removed));
   RETURN_IF_ERROR(GiveBackPages());
@@ -111,7 +118,7 @@ absl::Status Maintenance::CloseMinutes(int64_t before) {
     ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
     RETURN_IF_ERROR(CloseMinute(minute, &samples));
     RETURN_IF_ERROR(SetWatermark("closed_before", minute + 1));
-    RETURN_IF_ERROR(transaction.Commit());
+    RETURN_IF_ERROR(ledger_.Commit(transaction));
     closed_before_ = minute + 1;
   }
   return absl::OkStatus();
@@ -127,10 +134,11 @@ absl::Status Maintenance::CloseMinute(int64_t minute, int64_t* samples) {
     const MinuteKey next =
         row ? MinuteKey{minute, raw_of_minute_.Int(0), static_cast<int>(raw_of_minute_.Int(1))} : key;
     if (!sums.empty() && (!row || next != key)) {
-      absl::Status inserted = InsertMinuteSum(put_sum_, key, sums.Sorted());
+      absl::StatusOr<size_t> inserted = InsertMinuteSum(put_sum_, key, sums.Sorted());
       sums.Start(Aggregation::kSum);
       if (!inserted.ok()) raw_of_minute_.Reset();
-      RETURN_IF_ERROR(inserted);
+      RETURN_IF_ERROR(inserted.status());
+      ledger_.AddData(DayOfMinute(minute), key.machine, NodeLedger::BytesOf(*inserted));
     }
     if (!row) return absl::OkStatus();
     if (sums.empty()) sums.Start(ReadAggregation(raw_of_minute_.IsNull(4) ? 0 : raw_of_minute_.Int(4)));
@@ -182,8 +190,8 @@ absl::Status Maintenance::RemoveRaw(int64_t before) {
   // The newest chunk may be among those that are deleted.
   ASSIGN_OR_RETURN(const int64_t samples_end, database_.QueryInt(kSamplesEnd));
   RETURN_IF_ERROR(SetWatermark("samples_end", samples_end));
-  RETURN_IF_ERROR(delete_raw_.Bind(before, kRowsPerRun).Run());
-  RETURN_IF_ERROR(transaction.Commit());
+  RETURN_IF_ERROR(Delete(delete_raw_.Bind(before, kRowsPerRun), DayOfMinuteNo));
+  RETURN_IF_ERROR(ledger_.Commit(transaction));
   raw_from_ = raw_from;
   return absl::OkStatus();
 }
@@ -191,34 +199,75 @@ absl::Status Maintenance::RemoveRaw(int64_t before) {
 absl::Status Maintenance::RemoveSums(int64_t before) {
   ASSIGN_OR_RETURN(int64_t oldest, QueryOr(oldest_sum_, kNever));
   if (oldest >= before) return absl::OkStatus();
-  return delete_sums_.Bind(before, kRowsPerRun).Run();
+  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  RETURN_IF_ERROR(Delete(delete_sums_.Bind(before, kRowsPerRun), DayOfMinuteNo));
+  return ledger_.Commit(transaction);
 }
 
 absl::Status Maintenance::RemoveEvents(Slot before) {
   ASSIGN_OR_RETURN(const int64_t oldest, QueryOr(oldest_events_, kNever));
   if (oldest >= before.value) return absl::OkStatus();
-  RETURN_IF_ERROR(delete_events_.Bind(before.value, kRowsPerRun).Run());
+  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  RETURN_IF_ERROR(Delete(delete_events_.Bind(before.value, kRowsPerRun), DayOfSlot));
+  RETURN_IF_ERROR(ledger_.Commit(transaction));
   ASSIGN_OR_RETURN(const int64_t left, QueryOr(oldest_events_, before.value));
   if (DayOfSlot(oldest) < DayOfSlot(left)) days_removed_ = true;
   return absl::OkStatus();
 }
 
-absl::Status Maintenance::ExpireBySize() {
+absl::Status Maintenance::Delete(Statement& statement, Day (*day_of)(int64_t)) {
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return absl::OkStatus();
+    const auto bytes = static_cast<uint64_t>(statement.Int(2));
+    ledger_.AddData(day_of(statement.Int(1)), statement.Int(0), -NodeLedger::BytesOf(bytes));
+  }
+}
+
+absl::StatusOr<uint64_t> Maintenance::UsedBytes() {
   ASSIGN_OR_RETURN(int64_t pages, database_.QueryInt("PRAGMA page_count"));
   ASSIGN_OR_RETURN(int64_t free_pages, database_.QueryInt("PRAGMA freelist_count"));
   ASSIGN_OR_RETURN(int64_t page_bytes, database_.QueryInt("PRAGMA page_size"));
-  const auto used = static_cast<uint64_t>((pages - free_pages) * page_bytes);
-  if (used + log_->charged_bytes() <= options_.bytes_max) return absl::OkStatus();
+  return static_cast<uint64_t>((pages - free_pages) * page_bytes);
+}
+
+// First removes data of nodes over their share, so that a node that fills the store loses its own data.
+absl::Status Maintenance::ExpireBySize(UnixNs now, Removed* removed) {
+  ASSIGN_OR_RETURN(const uint64_t file_bytes, UsedBytes());
+  const uint64_t used = file_bytes + log_->charged_bytes();
+  if (used <= options_.bytes_max) {
+    stalled_at_bytes_ = 0;
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(int64_t oldest_raw, QueryOr(oldest_raw_, kNever));
   ASSIGN_OR_RETURN(int64_t oldest_sum, QueryOr(oldest_sum_, kNever));
   ASSIGN_OR_RETURN(const int64_t oldest_slot, QueryOr(oldest_events_, kNever));
   const int64_t oldest_events = oldest_slot == kNever ? kNever : oldest_slot * kSlotMinutes;
-  const int64_t oldest = std::min({oldest_raw, oldest_sum, oldest_events});
+  const int64_t oldest = std::min({oldest_raw, oldest_sum, oldest_events, closed_before_});
+  const NodeExpiry::Target target{.now = now,
+                                  .bytes_max = options_.bytes_max,
+                                  .bytes_over = used - options_.bytes_max,
+                                  .oldest_minute = oldest,
+                                  .closed_before = closed_before_};
+  RETURN_IF_ERROR(nodes_->Run(target, &removed->over_share));
+  return removed->over_share.rows != 0 ? absl::OkStatus() : RemoveHour(oldest, file_bytes, removed);
+}
+
+absl::Status Maintenance::RemoveHour(int64_t oldest, uint64_t used, Removed* removed) {
+  // Samples may always use half of the limit, whatever the definitions need that cannot be removed with them.
+  const uint64_t kept_max = std::max(options_.bytes_max, nodes_->kept_definition_bytes() + options_.bytes_max / 2);
+  if (used + log_->charged_bytes() <= kept_max || used == stalled_at_bytes_) {
+    removed->size_stalled = true;
+    return absl::OkStatus();
+  }
   if (oldest >= closed_before_) return absl::OkStatus();  // the remaining data are still being written
   const int64_t before = std::min(oldest + kSizeStepMinutes, closed_before_);
   RETURN_IF_ERROR(RemoveRaw(before));
   RETURN_IF_ERROR(RemoveSums(before));
-  return RemoveEvents(SlotOf(UnixNs{before * kNsPerMinute}));
+  RETURN_IF_ERROR(RemoveEvents(SlotOf(UnixNs{before * kNsPerMinute})));
+  ASSIGN_OR_RETURN(const uint64_t left, UsedBytes());
+  stalled_at_bytes_ = left < used ? 0 : left;
+  return absl::OkStatus();
 }
 
 // Removes a day's trie with the last of its data. The oldest data are removed first, so this looks only at the oldest
@@ -267,6 +316,7 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
     days_removed_ = true;
   }
   if (days_removed_) return absl::OkStatus();
+  RETURN_IF_ERROR(delete_ledger_.Bind(strings_before).Run());
   // Sessions stay longer than their samples.
   return database_.Execute("DELETE FROM machine WHERE id NOT IN (SELECT machine FROM session)");
 }

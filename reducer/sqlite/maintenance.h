@@ -8,6 +8,8 @@
 #include "absl/status/statusor.h"
 #include "reducer/sqlite/event_merger.h"
 #include "reducer/sqlite/minute_sums.h"
+#include "reducer/sqlite/node_expiry.h"
+#include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/trie_merger.h"
 #include "reducer/sqlite/write_ahead_log.h"
@@ -26,7 +28,8 @@ struct MaintenanceOptions {
   int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed
   // Older process events are removed. Sessions are removed a day after their sums and events.
   int64_t event_age_ns = 7 * kNsPerDay;
-  // Limit of this shard's file and of its write-ahead log together: beyond it, the oldest data are removed.
+  // Limit of this shard's file and of its write-ahead log together. Beyond it, Maintenance removes the oldest data of
+  // nodes over their share, and then the oldest data of all nodes.
   uint64_t bytes_max = 10ull << 30;
 };
 
@@ -41,8 +44,9 @@ class Maintenance {
   static constexpr int kRowsPerRun = 4000;
   static constexpr int kPagesPerRun = 512;
 
-  // `database` must outlive the object.
-  static absl::StatusOr<std::unique_ptr<Maintenance>> Prepare(Database& database, const MaintenanceOptions& options);
+  // `database` and `ledger` must outlive the object.
+  static absl::StatusOr<std::unique_ptr<Maintenance>> Prepare(Database& database, NodeLedger& ledger,
+                                                              const MaintenanceOptions& options);
 
   // Says which data Run has deleted. The writer must then delete its copies of these data in memory. Valid even if Run
   // returns an error, because Run may have deleted some data before the error.
@@ -51,13 +55,17 @@ class Maintenance {
     bool sessions = false;
     int64_t sessions_before_ns = 0;
     std::vector<Day> days;
+    NodeExpiry::Removed over_share;  // of nodes that had more than their share of the shard
+    // True if the shard is above its limit, but removing further samples would not help.
+    bool size_stalled = false;
   };
   absl::Status Run(UnixNs now, Removed* removed);
 
   int64_t closed_before() const { return closed_before_; }  // minutes before this one have their sums
 
  private:
-  Maintenance(Database& database, const MaintenanceOptions& options) : database_(database), options_(options) {}
+  Maintenance(Database& database, NodeLedger& ledger, const MaintenanceOptions& options)
+      : database_(database), ledger_(ledger), options_(options) {}
   absl::Status PrepareStatements();
 
   absl::Status RunTasks(UnixNs now, Removed* removed);
@@ -66,7 +74,13 @@ class Maintenance {
   absl::Status SetWatermark(std::string_view name, int64_t value);
   absl::Status ExpireByAge(UnixNs now, Removed* removed);
   absl::Status RemoveSessions(UnixNs now, Removed* removed);
-  absl::Status ExpireBySize();
+  absl::Status ExpireBySize(UnixNs now, Removed* removed);
+  absl::StatusOr<uint64_t> UsedBytes();  // of the file
+  // Removes the oldest hour of all nodes, unless that frees nothing. `oldest`: the first minute with data. `used`:
+  // bytes of the file, without the log.
+  absl::Status RemoveHour(int64_t oldest, uint64_t used, Removed* removed);
+  // Runs a DELETE that returns machine, time and bytes of each removed row. `day_of` converts the time.
+  absl::Status Delete(Statement& statement, Day (*day_of)(int64_t));
   absl::Status RemoveRaw(int64_t before);
   absl::Status RemoveSums(int64_t before);
   absl::Status RemoveEvents(Slot before);
@@ -76,16 +90,19 @@ class Maintenance {
   absl::StatusOr<int64_t> QueryOr(Statement& statement, int64_t otherwise);
 
   Database& database_;
+  NodeLedger& ledger_;
   const MaintenanceOptions options_;
   int64_t closed_before_ = 0, raw_from_ = 0;
   int64_t sessions_looked_at_ns_ = 0;  // the last time when nothing was left to remove
   bool days_removed_ = false;          // so definitions may be unused
+  uint64_t stalled_at_bytes_ = 0;      // size of the file after a removal that freed nothing; 0: none
+  std::unique_ptr<NodeExpiry> nodes_;
   std::unique_ptr<EventMerger> events_;
   std::unique_ptr<TrieMerger> tries_;
   std::unique_ptr<WriteAheadLog> log_;
   Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, oldest_events_,
       delete_raw_, delete_sums_, delete_events_, delete_sessions_, oldest_day_, day_has_raw_, day_has_sums_,
-      delete_day_, delete_shares_;
+      delete_day_, delete_shares_, delete_ledger_;
 };
 
 }  // namespace tributary::store

@@ -192,7 +192,8 @@ class MaintenanceWorkTest : public MaintenanceTest {
     insert("event_chunk (slot, machine, events, raw_bytes, columns)",
            fmt::format("minute / 10, {} + i, 1, 0, x'00'", rows));  // each machine has one chunk
     insert("process_chunk (first_slot, last_slot, raw_bytes, columns)", "minute / 10, minute / 10, 0, x'00'");
-    insert("string (text, last_day)", "CAST('text ' || i AS BLOB), minute / 1440");
+    insert("string (hash, last_day, machine, text)", "i, minute / 1440, 0, CAST('text ' || i AS BLOB)");
+    insert("node_day", "minute / 1440, i, 1, 1, 1, 1");
     const absl::Status status =
         Shard().Execute(fmt::format("UPDATE watermark SET value = {} WHERE name = 'closed_before'", closed));
     ASSERT_TRUE(status.ok()) << status;

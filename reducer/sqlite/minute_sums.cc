@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/status.h"
+
 namespace tributary::store {
 
 void SumTable::Add(int64_t time_ns, uint32_t node, uint32_t process, uint64_t value, uint64_t count) {
@@ -45,9 +47,10 @@ std::vector<StoredSum> SumTable::Sorted() const {
   return rows;
 }
 
-absl::Status InsertMinuteSum(Statement& insert, const MinuteKey& key, const std::vector<StoredSum>& sums) {
+absl::StatusOr<size_t> InsertMinuteSum(Statement& insert, const MinuteKey& key, const std::vector<StoredSum>& sums) {
   const PackedColumns packed = PackColumns(EncodeSums(sums));
-  return insert.Bind(key.minute, key.machine, key.type, sums.size(), packed.raw_bytes, packed.bytes).Run();
+  RETURN_IF_ERROR(insert.Bind(key.minute, key.machine, key.type, sums.size(), packed.raw_bytes, packed.bytes).Run());
+  return packed.bytes.size();
 }
 
 }  // namespace tributary::store

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/store/store.h"
@@ -46,6 +46,7 @@ struct MinuteKey {
 };
 inline constexpr std::string_view kInsertMinuteSum =
     "INSERT INTO minute_sum (minute, machine, type, pairs, raw_bytes, columns) VALUES (?, ?, ?, ?, ?, ?)";
-absl::Status InsertMinuteSum(Statement& insert, const MinuteKey& key, const std::vector<StoredSum>& sums);
+// Returns the size of the columns.
+absl::StatusOr<size_t> InsertMinuteSum(Statement& insert, const MinuteKey& key, const std::vector<StoredSum>& sums);
 
 }  // namespace tributary::store

@@ -11,6 +11,14 @@ namespace {
 constexpr std::string_view kSetWatermark = "UPDATE watermark SET value = ?2 WHERE name = CAST(?1 AS TEXT)";
 constexpr size_t kRowsPerPiece = 4096;  // of a conversion
 
+// For conversions. Inserts a piece for [first, last] into process_chunk of schema 3.
+constexpr std::string_view kInsertProcesses =
+    "INSERT INTO process_chunk (first_slot, last_slot, raw_bytes, columns) VALUES (?, ?, ?, ?)";
+absl::Status InsertProcesses(Statement& insert, Slot first, Slot last, const StoredProcesses& rows) {
+  const PackedColumns packed = PackColumns(EncodeProcesses(rows));
+  return insert.Bind(first.value, last.value, packed.raw_bytes, packed.bytes).Run();
+}
+
 absl::Status ConvertProcesses(Database& database, Statement& put) {
   ASSIGN_OR_RETURN(Statement from, database.Prepare("SELECT id, machine, boot, pid, parent, start_time_ns, "
                                                     "exec_sequence, comm, executable_path, container_id, cgroup_path, "
@@ -67,14 +75,11 @@ absl::Status ConvertThreads(Database& database, Statement& put) {
 
 }  // namespace
 
-absl::Status InsertProcesses(Statement& insert, Slot first, Slot last, const StoredProcesses& rows) {
-  const PackedColumns packed = PackColumns(EncodeProcesses(rows));
-  return insert.Bind(first.value, last.value, packed.raw_bytes, packed.bytes).Run();
-}
-
-absl::StatusOr<ProcessWriter> ProcessWriter::Prepare(Database& database) {
-  ProcessWriter writer;
-  ASSIGN_OR_RETURN(writer.put_, database.Prepare(kInsertProcesses));
+absl::StatusOr<ProcessWriter> ProcessWriter::Prepare(Database& database, NodeLedger& ledger) {
+  ProcessWriter writer(ledger);
+  ASSIGN_OR_RETURN(writer.put_,
+                   database.Prepare("INSERT INTO process_chunk (first_slot, last_slot, raw_bytes, columns, "
+                                    "machine) VALUES (?1, ?1, ?2, ?3, ?4)"));
   ASSIGN_OR_RETURN(writer.set_watermark_, database.Prepare(kSetWatermark));
   ASSIGN_OR_RETURN(int64_t process, database.QueryInt("SELECT value FROM watermark WHERE name = 'next_process'"));
   ASSIGN_OR_RETURN(int64_t thread, database.QueryInt("SELECT value FROM watermark WHERE name = 'next_thread'"));
@@ -85,7 +90,12 @@ absl::StatusOr<ProcessWriter> ProcessWriter::Prepare(Database& database) {
 
 absl::Status ProcessWriter::Write() {
   if (pending_.empty()) return absl::OkStatus();
-  for (const auto& [slot, rows] : pending_) RETURN_IF_ERROR(InsertProcesses(put_, slot, slot, rows));
+  for (const auto& [key, rows] : pending_) {
+    const auto& [slot, machine] = key;
+    const PackedColumns packed = PackColumns(EncodeProcesses(rows));
+    RETURN_IF_ERROR(put_.Bind(slot.value, packed.raw_bytes, packed.bytes, machine).Run());
+    ledger_->AddDefinitions(machine, packed.bytes.size() + NodeLedger::kRowBytes);
+  }
   RETURN_IF_ERROR(set_watermark_.Bind(std::string_view("next_process"), next_process_).Run());
   RETURN_IF_ERROR(set_watermark_.Bind(std::string_view("next_thread"), next_thread_).Run());
   pending_.clear();

@@ -15,9 +15,11 @@
 #include "embedded/sql_shard_0010.h"
 #include "embedded/sql_shard_0011.h"
 #include "embedded/sql_shard_0012.h"
+#include "embedded/sql_shard_0013.h"
 #include "embedded/sql_store_0001.h"
 #include "embedded/sql_store_0002.h"
 #include "reducer/sqlite/process_writer.h"
+#include "reducer/sqlite/string_table.h"
 
 namespace tributary::store {
 namespace {
@@ -55,7 +57,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0009()},
                                {embedded::sql_shard_0010()},
                                {embedded::sql_shard_0011()},
-                               {embedded::sql_shard_0012()}});
+                               {embedded::sql_shard_0012()},
+                               {embedded::sql_shard_0013(), ConvertStrings}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "base/status.h"
 #include "reducer/sqlite/shard_reader.h"
 #include "reducer/sqlite/sqlite_store.h"
 #include "reducer/store/store_testing.h"
@@ -17,11 +18,28 @@ class SchemaTest : public testing::Test {
  protected:
   static UnixNs At(int64_t minutes) { return UnixNs{(1'760'000'400 + minutes * 60) * kNsPerSecond}; }
 
-  // Removes what the later schemas added.
+  // Removes what schemas 11 to 13 added.
+  static constexpr char kToSchemaTen[] =
+      "DROP INDEX process_chunk_long; DROP TABLE trie_share; DROP TABLE node_day; DELETE FROM watermark WHERE name "
+      "LIKE 'string_key%';"
+      "CREATE TABLE old_string (id INTEGER PRIMARY KEY, text BLOB NOT NULL UNIQUE, last_day INTEGER NOT NULL);"
+      "INSERT INTO old_string SELECT id, text, last_day FROM string;"
+      "DROP TABLE string; ALTER TABLE old_string RENAME TO string;"
+      "CREATE INDEX string_last_day ON string (last_day);"
+      "CREATE TABLE old_executable (id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, bytes BLOB NOT NULL, "
+      "path INTEGER NOT NULL, last_day INTEGER NOT NULL, UNIQUE (kind, bytes));"
+      "INSERT INTO old_executable SELECT id, kind, bytes, path, last_day FROM executable;"
+      "DROP TABLE executable; ALTER TABLE old_executable RENAME TO executable;"
+      "DROP INDEX process_chunk_slots; ALTER TABLE process_chunk DROP COLUMN machine;"
+      "CREATE INDEX process_chunk_slots ON process_chunk (last_slot, first_slot);"
+      "PRAGMA user_version = 10;";
+  static absl::Status ToSchemaNine(Database& database) {
+    RETURN_IF_ERROR(database.Execute(kToSchemaTen));
+    return database.Execute(kToSchemaNine);
+  }
+  // Removes what schema 10 added.
   static constexpr char kToSchemaNine[] =
-      "DROP TABLE trie_share; ALTER TABLE sample_chunk DROP COLUMN samples_end; DELETE FROM watermark WHERE name = "
-      "'samples_end'; DROP "
-      "INDEX process_chunk_long;";
+      "ALTER TABLE sample_chunk DROP COLUMN samples_end; DELETE FROM watermark WHERE name = 'samples_end';";
 
   const TestDirectory directory_;
 };
@@ -31,7 +49,7 @@ TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
   const std::string path = directory_.path() + "/old.db";
   {
     Database old = OpenShardForWriting(path).value();
-    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
+    ASSERT_TRUE(ToSchemaNine(old).ok());
     ASSERT_TRUE(old.Execute(R"sql(
       DROP TABLE process_chunk;
       DROP TABLE event_chunk;
@@ -100,7 +118,7 @@ TEST_F(SchemaTest, TypesOfSchemaFourAreFound) {
   }
   {
     Database old = OpenShardForWriting(path).value();
-    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
+    ASSERT_TRUE(ToSchemaNine(old).ok());
     ASSERT_TRUE(
         old.Execute("DROP TABLE event_chunk; DROP TABLE sample_type; ALTER TABLE session DROP COLUMN types; PRAGMA "
                     "user_version = 4;")
@@ -133,7 +151,7 @@ TEST_F(SchemaTest, ASumAndAGaugeOfOneNameFitIntoAFileOfSchemaSeven) {
   }
   {
     Database old = OpenShardForWriting(path).value();
-    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
+    ASSERT_TRUE(ToSchemaNine(old).ok());
     ASSERT_TRUE(
         old.Execute("DROP TABLE event_chunk; CREATE TABLE old (id INTEGER PRIMARY KEY, name BLOB, unit BLOB, machine "
                     "INTEGER, last_day "
@@ -167,7 +185,7 @@ TEST_F(SchemaTest, EventsFitIntoAFileOfSchemaEight) {
   }
   {
     Database old = OpenShardForWriting(path).value();
-    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
+    ASSERT_TRUE(ToSchemaNine(old).ok());
     ASSERT_TRUE(old.Execute("DROP TABLE event_chunk; PRAGMA user_version = 8;").ok());
   }
   auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
@@ -199,7 +217,7 @@ TEST_F(SchemaTest, ExportersContinueInFilesOfSchemaNine) {
   {
     auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
     Database old = OpenShardForWriting(store->ShardPath(0)).value();
-    ASSERT_TRUE(old.Execute(kToSchemaNine).ok());
+    ASSERT_TRUE(ToSchemaNine(old).ok());
     ASSERT_TRUE(old.Execute("DELETE FROM sample_chunk WHERE id = 2; PRAGMA user_version = 9;").ok());
   }
   {
@@ -225,6 +243,50 @@ TEST_F(SchemaTest, ExportersContinueInFilesOfSchemaNine) {
   EXPECT_EQ(scan.expired_chunks, 1u);
   EXPECT_EQ(scan.expired_samples, 0u) << "the number is not known";
   EXPECT_EQ(scan.next, (Cursor{.chunk = 4, .samples = 1}));
+}
+
+// In schema 10, each text was stored twice: in a row and in an index.
+TEST_F(SchemaTest, TextsOfSchemaTenAreKeptOnce) {
+  FakeClock clock(MonotonicNs{kNsPerSecond}, At(0));
+  Metrics metrics;
+  const std::string name = "worker with a name that does not occur in any other place";
+  auto commit = [&](SqliteStore& store, uint8_t session) {
+    TestCollector collector("node-a", session);
+    collector.Add(At(0), collector.Thread(1, name), collector.Stack({1}));
+    const RowBatch batch = collector.Take(At(0));
+    auto writer = store.OpenWriter(0).value();
+    ASSERT_TRUE(writer->Commit({&batch, 1}).ok());
+  };
+  std::string path;
+  {
+    auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+    path = store->ShardPath(0);
+    commit(*store, 1);
+  }
+  int64_t strings = 0;
+  {
+    Database old = OpenShardForWriting(path).value();
+    ASSERT_TRUE(old.Execute(kToSchemaTen).ok());
+    strings = old.QueryInt("SELECT count(*) FROM string").value();
+  }
+  {
+    Database upgraded = OpenShardForWriting(path).value();
+    EXPECT_EQ(upgraded.QueryInt("SELECT count(*) FROM string").value(), strings);
+    EXPECT_EQ(upgraded.QueryInt("SELECT count(*) FROM pragma_index_list('string') WHERE origin = 'u'").value(), 0);
+    EXPECT_GT(upgraded.QueryInt("SELECT definition_bytes FROM node_day WHERE machine = 0").value(), 0);
+    EXPECT_EQ(upgraded.QueryInt("SELECT seq = (SELECT max(id) FROM string) FROM sqlite_sequence WHERE name = 'string'")
+                  .value(),
+              1)
+        << "new texts must not get ids that were used";
+  }
+  auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
+  commit(*store, 2);
+  Database upgraded = OpenShardForWriting(path).value();
+  EXPECT_EQ(upgraded.QueryInt("SELECT count(*) FROM string").value(), strings) << "equal texts are found by their hash";
+  const auto processes = store->OpenReader(0).value()->Processes({At(0), At(1)}, nullptr).value();
+  ASSERT_EQ(processes.size(), 2u);
+  EXPECT_EQ(processes[0].comm, name);
+  EXPECT_EQ(processes[1].comm, name);
 }
 
 }  // namespace

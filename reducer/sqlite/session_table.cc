@@ -234,6 +234,12 @@ void SessionTable::ForgetStoreIds() {
   }
 }
 
+void SessionTable::ForgetStoreIdsOf(int64_t machine) {
+  for (Session& session : sessions_) {
+    if (session.machine == machine && session.dictionary != nullptr) session.dictionary->ForgetStoreIds();
+  }
+}
+
 void SessionTable::ForgetBefore(int64_t last_seen_ns) {
   for (auto it = sessions_.begin(); it != sessions_.end();) {
     auto next = std::next(it);

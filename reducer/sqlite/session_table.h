@@ -94,6 +94,8 @@ class SessionTable {
   // Call these after retention has deleted rows. ForgetStoreIds makes sessions look up their store ids again.
   // ForgetBefore removes the sessions that were last seen before `last_seen_ns` from memory.
   void ForgetStoreIds();
+  // Does the same for the sessions of one machine.
+  void ForgetStoreIdsOf(int64_t machine);
   void ForgetBefore(int64_t last_seen_ns);
 
   size_t size() const { return sessions_.size(); }

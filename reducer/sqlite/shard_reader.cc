@@ -225,7 +225,7 @@ absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {
   std::vector<ExecutableRow> executables(1);
   if (database_ == nullptr) return executables;
   ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT e.id, e.kind, e.bytes, path.text FROM executable e "
-                                                           "JOIN string path ON path.id = e.path ORDER BY e.id"));
+                                                           "LEFT JOIN string path ON path.id = e.path ORDER BY e.id"));
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return executables;

@@ -33,17 +33,18 @@ absl::StatusOr<std::unique_ptr<SqliteShardWriter>> SqliteShardWriter::Open(Shard
 absl::Status SqliteShardWriter::Prepare() {
   ASSIGN_OR_RETURN(Database database, OpenShardForWriting(options_.path));
   database_ = std::make_unique<Database>(std::move(database));
-  ASSIGN_OR_RETURN(DefinitionTables definitions, DefinitionTables::Prepare(*database_));
+  ASSIGN_OR_RETURN(ledger_, NodeLedger::Prepare(*database_, options_.node_definition_bytes_per_day));
+  ASSIGN_OR_RETURN(DefinitionTables definitions, DefinitionTables::Prepare(*database_, *ledger_));
   definitions_ = std::make_unique<DefinitionTables>(std::move(definitions));
   ASSIGN_OR_RETURN(SampleTypeTable types, SampleTypeTable::Prepare(*database_));
   types_ = std::make_unique<SampleTypeTable>(std::move(types));
-  ASSIGN_OR_RETURN(EventWriter events, EventWriter::Prepare(*database_));
+  ASSIGN_OR_RETURN(EventWriter events, EventWriter::Prepare(*database_, *ledger_));
   events_ = std::make_unique<EventWriter>(std::move(events));
   ASSIGN_OR_RETURN(TrieShareTable trie_shares, TrieShareTable::Prepare(*database_));
   trie_shares_ = std::make_unique<TrieShareTable>(std::move(trie_shares));
   ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, options_.sessions));
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
-  ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, options_.maintenance));
+  ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, *ledger_, options_.maintenance));
   ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
                                                     "raw_bytes, columns, samples_end) VALUES (?, ?, ?, ?, ?, ?, ?)"));
   ASSIGN_OR_RETURN(put_sums_, database_->Prepare(kInsertMinuteSum));
@@ -57,15 +58,21 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
   if (group.empty()) return std::vector<Outcome>();
   const MonotonicNs start = clock_.Monotonic();
   tally_ = {};
+  reduced_by_node_.clear();
   const std::optional<uint64_t> samples_end = samples_end_;
   absl::StatusOr<std::vector<Outcome>> outcomes = TryCommit(group);
   if (outcomes.ok()) {
     sessions_->Settle();
+    ledger_->MarkCommitted();
     for (DayTrie& trie : tries_) trie.MarkCommitted();
     while (tries_.size() > kTriesKept) tries_.pop_back();
     counters_.Add(tally_);
+    for (const auto& [node, amount] : reduced_by_node_) {
+      if (options_.refusals != nullptr) options_.refusals->Add(node, "history_quota", amount);
+    }
   } else {
     sessions_->Undo();
+    ledger_->Rollback();
     definitions_->Rollback();
     types_->Forget();
     events_->Forget();
@@ -79,6 +86,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
 
 absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(std::span<const RowBatch> group) {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+  ledger_->SetToday(DayOf(clock_.Unix()));
   std::vector<Outcome> outcomes;
   outcomes.reserve(group.size());
   for (const RowBatch& pending : group) {
@@ -89,6 +97,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(s
   RETURN_IF_ERROR(definitions_->WriteProcesses());
   RETURN_IF_ERROR(events_->Write());
   RETURN_IF_ERROR(sessions_->WriteTouched(clock_.Unix().value));
+  RETURN_IF_ERROR(ledger_->Write());
   RETURN_IF_ERROR(transaction.Commit());
   return outcomes;
 }
@@ -105,6 +114,8 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const RowBatch& ba
     ASSIGN_OR_RETURN(session->machine, definitions_->Machine(*batch.node));
     session->boot_id = batch.node->boot_id;
   }
+  definitions_->SetMachine(session->machine);
+  ledger_->AddReceived(session->machine, batch.wire_bytes);
   session->totals.wire_bytes += batch.wire_bytes;
   if (batch.sequence != 0 && batch.sequence <= session->totals.durable_sequence) {
     ++tally_.duplicates;
@@ -123,6 +134,7 @@ absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
   if (batch.sequence != 0 || !batch.samples.empty() || !batch.events.empty()) {
     RETURN_IF_ERROR(StoreSamples(session, batch));
     RETURN_IF_ERROR(StoreEvents(session, batch));
+    CountReduced(batch);
     ++tally_.batches;
   }
   totals.Account(batch);
@@ -296,6 +308,14 @@ absl::Status SqliteShardWriter::StoreEvents(Session& session, const RowBatch& ba
   return absl::OkStatus();
 }
 
+void SqliteShardWriter::CountReduced(const RowBatch& batch) {
+  const DefinitionTables::Reduced reduced = definitions_->TakeReduced();
+  if (reduced.texts == 0 && reduced.samples == 0) return;
+  tally_.reduced_definitions += reduced.texts;
+  tally_.reduced_samples += reduced.samples;
+  reduced_by_node_[batch.node->node_id] += reduced.texts + reduced.samples;
+}
+
 void SqliteShardWriter::CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples) {
   if (type == kUndefinedType) {
     tally_.nameless_types += samples;
@@ -347,6 +367,8 @@ absl::StatusOr<MappedNode> SqliteShardWriter::MapNode(Session& session, NodeRef 
   for (NodeRef at = ref; at.value != 0 && ids.nodes[at.value] == 0; at = dictionary.node(at).parent) {
     unmapped.push_back(at);
   }
+  const size_t nodes_before = trie->node_count();
+  const absl::Cleanup charge = [&] { ledger_->AddTrieNodes(day, session.machine, trie->node_count() - nodes_before); };
   uint32_t parent = ids.nodes[dictionary.node(unmapped.back()).parent.value];
   for (auto it = unmapped.rbegin(); it != unmapped.rend(); ++it) {
     const FrameRef frame_ref = dictionary.node(*it).frame;
@@ -387,11 +409,13 @@ absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<co
     const PackedColumns packed = PackColumns(EncodeSamples(chunk));
     put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes, *samples_end_);
     RETURN_IF_ERROR(put_samples_.Run());
+    ledger_->AddData(DayOfMinute(minute), session.machine, NodeLedger::BytesOf(packed.bytes.size()));
     if (minute < maintenance_->closed_before()) {
       SumTable sums(types_->AggregationOf(type));
       for (const StoredSample& sample : chunk) sums.Add(sample);
-      RETURN_IF_ERROR(
-          InsertMinuteSum(put_sums_, {minute, session.machine, static_cast<int>(type.value)}, sums.Sorted()));
+      const MinuteKey key{minute, session.machine, static_cast<int>(type.value)};
+      ASSIGN_OR_RETURN(const size_t bytes, InsertMinuteSum(put_sums_, key, sums.Sorted()));
+      ledger_->AddData(DayOfMinute(minute), session.machine, NodeLedger::BytesOf(bytes));
     }
   }
   return absl::OkStatus();
@@ -425,6 +449,7 @@ absl::Status SqliteShardWriter::WriteTries() {
     if (!trie.has_new()) continue;
     const PackedColumns packed = PackColumns(trie.EncodeNew());
     RETURN_IF_ERROR(put_trie_.Bind(trie.day().value, packed.raw_bytes, packed.bytes).Run());
+    ledger_->AddTriePiece(trie.day(), packed.bytes.size() + NodeLedger::kRowBytes);
   }
   return absl::OkStatus();
 }
@@ -438,10 +463,21 @@ absl::StatusOr<ShardWriter::SessionState> SqliteShardWriter::FindSession(std::sp
 absl::Status SqliteShardWriter::Maintain(UnixNs now) {
   Maintenance::Removed removed;
   absl::Status status = maintenance_->Run(now, &removed);
+  counters_.AddExpiry(static_cast<uint64_t>(removed.over_share.rows), removed.size_stalled);
+  if (uint64_t suppressed; removed.size_stalled && size_stalled_.Allow(clock_.Monotonic(), &suppressed)) {
+    LogWarning(
+        "the store is above its size limit, but removing samples would not make it smaller file={} limit={} "
+        "suppressed={}",
+        options_.path, options_.maintenance.bytes_max, suppressed);
+  }
   if (removed.definitions) {
     sessions_->ForgetStoreIds();
     definitions_->ForgetStoreIds();
     types_->Forget();
+  }
+  for (const int64_t machine : removed.over_share.machines) {
+    sessions_->ForgetStoreIdsOf(machine);
+    definitions_->ForgetStoreIdsOf(machine);
   }
   if (removed.sessions) sessions_->ForgetBefore(removed.sessions_before_ns);
   for (Day day : removed.days) {

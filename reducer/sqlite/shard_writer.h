@@ -1,6 +1,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +17,7 @@
 #include "reducer/sqlite/definition_tables.h"
 #include "reducer/sqlite/event_writer.h"
 #include "reducer/sqlite/maintenance.h"
+#include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/session_table.h"
 #include "reducer/sqlite/sqlite.h"
@@ -30,7 +32,8 @@ struct ShardWriterOptions {
   SessionTable::Limits sessions;
   TrieLimits trie;  // with the default limit, a day's trie takes about 200 MB of memory
   MaintenanceOptions maintenance;
-  Refusals* refusals = nullptr;  // as in StoreOptions
+  Refusals* refusals = nullptr;                        // as in StoreOptions
+  uint64_t node_definition_bytes_per_day = 32u << 20;  // see NodeLedger
 };
 
 // Writes one shard's file. Replaces the ids in batches, which are ids of a session's dictionary, with ids of the store.
@@ -69,6 +72,7 @@ class SqliteShardWriter : public ShardWriter {
   bool TakeDefinitions(Session& session, const RowBatch& batch);
   absl::Status StoreSamples(Session& session, const RowBatch& batch);
   absl::Status StoreEvents(Session& session, const RowBatch& batch);
+  void CountReduced(const RowBatch& batch);
   void CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples);
   absl::StatusOr<Typed> Map(Session& session, const Sample& sample, TypeNo type, int64_t time_ns);
   absl::StatusOr<MappedNode> MapNode(Session& session, NodeRef ref, Day day);
@@ -80,6 +84,7 @@ class SqliteShardWriter : public ShardWriter {
   const Clock& clock_;
   CommitCounters counters_;
   std::unique_ptr<Database> database_;  // on the heap: statements and tables borrow it
+  std::unique_ptr<NodeLedger> ledger_;
   std::unique_ptr<DefinitionTables> definitions_;
   std::unique_ptr<SampleTypeTable> types_;
   std::unique_ptr<EventWriter> events_;
@@ -91,7 +96,8 @@ class SqliteShardWriter : public ShardWriter {
   std::optional<uint64_t> samples_end_;
   std::list<DayTrie> tries_;  // most recently used first
   CommitTally tally_;
-  LogLimit refused_types_{kNsPerMinute};
+  std::map<std::string, uint64_t> reduced_by_node_;  // by node id: what this transaction stored in a reduced form
+  LogLimit refused_types_{kNsPerMinute}, size_stalled_{kNsPerMinute};
 };
 
 }  // namespace tributary::store

@@ -41,7 +41,19 @@ CommitCounters::CommitCounters(Metrics& metrics, Refusals* refusals)
                                         "can add at most 64 of them")),
       refused_attributes_(metrics.AddCounter("tributary_reducer_refused_attributes_total",
                                              "Samples stored without their own attributes, because they had more than "
-                                             "32 attributes or more than 1 KiB in all")) {
+                                             "32 attributes or more than 1 KiB in all")),
+      reduced_definitions_(metrics.AddCounter("tributary_reducer_history_quota_definitions_total",
+                                              "Names and executables that were not stored, because their node had sent "
+                                              "more definitions than --node-definition-bytes-per-day allows")),
+      reduced_samples_(metrics.AddCounter("tributary_reducer_history_quota_samples_total",
+                                          "Samples stored without their process, because their node had sent more "
+                                          "definitions than --node-definition-bytes-per-day allows")),
+      expired_over_share_(metrics.AddCounter("tributary_reducer_expired_over_share_rows_total",
+                                             "Rows of nodes with more than their share of the store that were removed, "
+                                             "because the store was above --store-bytes-max")),
+      expiry_stalls_(metrics.AddCounter("tributary_reducer_expiry_stalls_total",
+                                        "Runs of maintenance that found a shard above its size limit, and could not "
+                                        "make it smaller by removing samples")) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
     endings_[i] = &metrics.AddCounter("tributary_reducer_samples_by_ending_total",
                                       "Samples that were stored durably, by the ending of their stack walk",
@@ -62,6 +74,8 @@ void CommitCounters::Add(const CommitTally& tally) {
   nameless_types_.Add(tally.nameless_types);
   refused_types_.Add(tally.refused_types);
   refused_attributes_.Add(tally.refused_attributes);
+  reduced_definitions_.Add(tally.reduced_definitions);
+  reduced_samples_.Add(tally.reduced_samples);
   for (size_t i = 0; i < kEndingCount; ++i) endings_[i]->Add(tally.endings[i]);
   if (refusals_ == nullptr) return;
   for (const auto& [node_and_reason, amount] : tally.refused) {

@@ -16,6 +16,7 @@ namespace tributary::store {
 struct CommitTally {
   uint64_t samples = 0, events = 0, batches = 0, duplicates = 0, need_dictionary = 0, clamped_times = 0, cut_stacks = 0;
   uint64_t closed_sessions = 0, closings_refused = 0, nameless_types = 0, refused_types = 0, refused_attributes = 0;
+  uint64_t reduced_definitions = 0, reduced_samples = 0;
   uint64_t endings[kEndingCount] = {};
   // For Refusals. Key: the node's id, and the reason, which must be a constant.
   std::map<std::pair<std::string, std::string_view>, uint64_t> refused;
@@ -32,12 +33,18 @@ class CommitCounters {
   CommitCounters(Metrics& metrics, Refusals* refusals);
 
   void Add(const CommitTally& tally);
+  // Of a run of maintenance: removed rows of nodes over their share; whether no further removal would help.
+  void AddExpiry(uint64_t rows_over_share, bool stalled) {
+    expired_over_share_.Add(rows_over_share);
+    expiry_stalls_.Add(stalled ? 1 : 0);
+  }
   void AddTime(int64_t ns) { commit_ns_.Add(static_cast<uint64_t>(ns)); }  // of a commit, even of a failed one
 
  private:
   Refusals* const refusals_;
   Counter &samples_, &events_, &batches_, &duplicates_, &need_dictionary_, &clamped_times_, &cut_stacks_, &commit_ns_;
   Counter &closed_sessions_, &closings_refused_, &nameless_types_, &refused_types_, &refused_attributes_;
+  Counter &reduced_definitions_, &reduced_samples_, &expired_over_share_, &expiry_stalls_;
   Counter* endings_[kEndingCount];
 };
 

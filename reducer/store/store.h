@@ -286,8 +286,10 @@ struct StoreOptions {
   int64_t raw_age_ns = kNsPerDay;        // maximum age of single samples, each with its time stamp
   int64_t sum_age_ns = 7 * kNsPerDay;    // maximum age of minute sums
   int64_t event_age_ns = 7 * kNsPerDay;  // maximum age of process events
-  uint64_t bytes_max = 10ull << 30;      // limit of all shards' data: the oldest data are removed first
-  size_t sessions_max = 16'384;          // sessions with a dictionary in memory, per shard
+  // Limit of all shards' data. Beyond it, the oldest data are removed, first those of nodes over their share.
+  uint64_t bytes_max = 10ull << 30;
+  uint64_t node_definition_bytes_per_day = 32u << 20;  // names, processes and stacks that one node may add in a day
+  size_t sessions_max = 16'384;                        // sessions with a dictionary in memory, per shard
   size_t dictionary_bytes_max = 1u << 30;
   uint32_t nodes_per_day_max = 8u << 20;  // of a day's trie, in each shard
   // Each machine may add so many nodes to a day's trie that is not full (trie_share.h).
