@@ -32,6 +32,8 @@ std::string_view LossReasonName(LossReason reason) {
       return "event_overflow";
     case LossReason::kMissed:
       return "missed";
+    case LossReason::kTooOld:
+      return "too_old";
   }
   return "unknown";
 }

@@ -26,8 +26,9 @@ enum class LossReason : uint8_t {
   kNotTaken = 11,        // a reducer of an earlier release cannot store this kind of record
   kEventOverflow = 12,   // more process events than the event budget allows, and they could not be summed up
   kMissed = 13,          // the kernel did not run the BPF program that reports the process event
+  kTooOld = 14,          // older than the reducer's retention when it arrived; only the reducer counts this
 };
-constexpr uint8_t kLossReasonCount = 14;
+constexpr uint8_t kLossReasonCount = 15;
 constexpr size_t kLossReasonsMax = 64;               // limit in all formats, so that later releases can add reasons
 std::string_view LossReasonName(LossReason reason);  // "ring_full", …
 

@@ -262,7 +262,7 @@ void ExportLoop::CountExpired(Feed& feed, const store::CommittedScan& scan) {
   const bool counts = !feed.is_new && !starts_over && feed.read_to.chunk >= feed.seen_to;
   feed.read_to = scan.next;
   if (scan.newest > 0) feed.is_new = false;
-  if (scan.expired_chunks == 0 || !counts) return;
+  if ((scan.expired_chunks == 0 && scan.expired_samples == 0) || !counts) return;
   expired_chunks_.Add(scan.expired_chunks);
   expired_samples_.Add(scan.expired_samples);
   uint64_t held = 0;

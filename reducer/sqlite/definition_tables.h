@@ -64,13 +64,14 @@ class DefinitionTables {
   // Call it after the transaction was rolled back. The caller must also call SessionDictionary::Truncate for each
   // session of the transaction.
   void Rollback();
-  // Removes the cached store ids of texts. Call it after retention has deleted rows.
-  void ForgetStoreIds() {
-    texts_.clear();
-    text_over_quota_ = {};
+  // Removes the cached store ids of texts that were last used before this day. Call it after retention has deleted
+  // their rows.
+  void ForgetDays(Day strings_before) {
+    absl::erase_if(texts_, [&](const auto& text) { return text.second.id.day < strings_before.value; });
+    if (text_over_quota_.day < strings_before.value) text_over_quota_ = {};
     processes_over_quota_.clear();
   }
-  // Does the same for texts that only one machine has used.
+  // Removes the cached store ids of texts that only one machine has used.
   void ForgetStoreIdsOf(int64_t machine) {
     absl::erase_if(texts_, [machine](const auto& text) { return text.second.machine == machine; });
   }

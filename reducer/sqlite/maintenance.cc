@@ -31,7 +31,6 @@ absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& data
   ASSIGN_OR_RETURN(maintenance->log_, WriteAheadLog::Prepare(database, options.bytes_max));
   ASSIGN_OR_RETURN(maintenance->closed_before_,
                    database.QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
-  ASSIGN_OR_RETURN(maintenance->raw_from_, database.QueryInt("SELECT value FROM watermark WHERE name = 'raw_from'"));
   return maintenance;
 }
 
@@ -47,6 +46,7 @@ absl::Status Maintenance::PrepareStatements() {
        "sample_chunk WHERE minute = ? ORDER BY machine, type"},
       {&put_sum_, kInsertMinuteSum},
       {&set_watermark_, "UPDATE watermark SET value = ?2 WHERE name = CAST(?1 AS TEXT)"},
+      {&raise_watermark_, "UPDATE watermark SET value = max(value, ?2) WHERE name = CAST(?1 AS TEXT)"},
       {&oldest_raw_, "SELECT min(minute) FROM sample_chunk"},
       {&oldest_sum_, "SELECT min(minute) FROM minute_sum"},
       {&oldest_events_, "SELECT min(slot) FROM event_chunk"},
@@ -156,6 +156,10 @@ absl::Status Maintenance::SetWatermark(std::string_view name, int64_t value) {
   return set_watermark_.Bind(name, value).Run();
 }
 
+absl::Status Maintenance::RaiseWatermark(std::string_view name, int64_t value) {
+  return raise_watermark_.Bind(name, value).Run();
+}
+
 absl::Status Maintenance::ExpireByAge(UnixNs now, Removed* removed) {
   RETURN_IF_ERROR(RemoveRaw(MinuteOf(UnixNs{now.value - options_.raw_age_ns})));
   RETURN_IF_ERROR(RemoveSums(MinuteOf(UnixNs{now.value - options_.sum_age_ns})));
@@ -167,7 +171,7 @@ absl::Status Maintenance::ExpireByAge(UnixNs now, Removed* removed) {
 absl::Status Maintenance::RemoveSessions(UnixNs now, Removed* removed) {
   const int64_t since = now.value - sessions_looked_at_ns_;
   if (since >= 0 && since < kSessionsEveryNs) return absl::OkStatus();
-  // Sessions are removed a day later than the data: chunks may be an hour ahead of their session's last batch.
+  // Sessions are removed a day later than the data: chunks may be ten minutes ahead of their session's last batch.
   const int64_t unseen_since = now.value - std::max(options_.sum_age_ns, options_.event_age_ns) - kNsPerDay;
   RETURN_IF_ERROR(delete_sessions_.Bind(unseen_since, kRowsPerRun).Run());
   if (database_.changes() == 0) {
@@ -185,15 +189,12 @@ absl::Status Maintenance::RemoveRaw(int64_t before) {
   ASSIGN_OR_RETURN(int64_t oldest, QueryOr(oldest_raw_, kNever));
   if (oldest >= before) return absl::OkStatus();
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-  const int64_t raw_from = std::max(raw_from_, before);
-  RETURN_IF_ERROR(SetWatermark("raw_from", raw_from));
+  RETURN_IF_ERROR(RaiseWatermark("raw_from", before));
   // The newest chunk may be among those that are deleted.
   ASSIGN_OR_RETURN(const int64_t samples_end, database_.QueryInt(kSamplesEnd));
   RETURN_IF_ERROR(SetWatermark("samples_end", samples_end));
   RETURN_IF_ERROR(Delete(delete_raw_.Bind(before, kRowsPerRun), DayOfMinuteNo));
-  RETURN_IF_ERROR(ledger_.Commit(transaction));
-  raw_from_ = raw_from;
-  return absl::OkStatus();
+  return ledger_.Commit(transaction);
 }
 
 absl::Status Maintenance::RemoveSums(int64_t before) {
@@ -285,6 +286,7 @@ absl::Status Maintenance::RemoveEmptyDays(Removed* removed) {
     RETURN_IF_ERROR(delete_day_.Bind(day).Run());
     removed->days.push_back(Day{static_cast<int32_t>(day)});
     removed->definitions = true;
+    removed->before = Day{static_cast<int32_t>(day) + 1};
     days_removed_ = true;
   }
 }
@@ -308,6 +310,8 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
       {"DELETE FROM sample_type WHERE id IN (SELECT id FROM sample_type WHERE last_day < ? LIMIT ?)", day},
   };
   days_removed_ = false;
+  removed->before = std::max(removed->before, Day{static_cast<int32_t>(day)});
+  removed->strings_before = Day{static_cast<int32_t>(strings_before)};
   for (const auto& [sql, before] : unused) {
     ASSIGN_OR_RETURN(Statement statement, database_.Prepare(sql));
     RETURN_IF_ERROR(statement.Bind(before, kRowsPerRun).Run());

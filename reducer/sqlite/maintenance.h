@@ -33,11 +33,12 @@ struct MaintenanceOptions {
   uint64_t bytes_max = 10ull << 30;
 };
 
-// Turns closed minutes into sums, joins chunks of events and pieces of tries, removes data that are too old or over the size limit, and
-// limits the write-ahead log. The work per call is limited. A call sums up at most kMinutesPerRun minutes, and returns
-// at most kPagesPerRun pages to the file system. It deletes at most kRowsPerRun rows of each large table because of
-// age, and as many because of size (but a day's trie as a whole). A call without such work looks only at the ends of
-// indexes, so its cost does not grow with the tables. Call it outside of transactions, on the writer's thread.
+// Turns closed minutes into sums, joins chunks of events and pieces of tries, removes data that are too old or over the
+// size limit, and limits the write-ahead log. The work per call is limited. A call sums up at most kMinutesPerRun
+// minutes, and returns at most kPagesPerRun pages to the file system. It deletes at most kRowsPerRun rows of each large
+// table because of age, and as many because of size (but a day's trie as a whole). A call without such work looks only
+// at the ends of indexes, so its cost does not grow with the tables. Call it outside of transactions, on the writer's
+// thread.
 class Maintenance {
  public:
   static constexpr int kMinutesPerRun = 8;
@@ -51,7 +52,10 @@ class Maintenance {
   // Says which data Run has deleted. The writer must then delete its copies of these data in memory. Valid even if Run
   // returns an error, because Run may have deleted some data before the error.
   struct Removed {
+    // Rows of definitions that were last used before these days. `strings_before` is for strings, and `before` for
+    // all others, and for tries.
     bool definitions = false;
+    Day before{INT32_MIN}, strings_before{INT32_MIN};
     bool sessions = false;
     int64_t sessions_before_ns = 0;
     std::vector<Day> days;
@@ -60,6 +64,8 @@ class Maintenance {
     bool size_stalled = false;
   };
   absl::Status Run(UnixNs now, Removed* removed);
+  // Sets a row of the table `watermark`, unless it has a larger value. The writer calls it in its own transactions.
+  absl::Status RaiseWatermark(std::string_view name, int64_t value);
 
   int64_t closed_before() const { return closed_before_; }  // minutes before this one have their sums
 
@@ -92,7 +98,7 @@ class Maintenance {
   Database& database_;
   NodeLedger& ledger_;
   const MaintenanceOptions options_;
-  int64_t closed_before_ = 0, raw_from_ = 0;
+  int64_t closed_before_ = 0;
   int64_t sessions_looked_at_ns_ = 0;  // the last time when nothing was left to remove
   bool days_removed_ = false;          // so definitions may be unused
   uint64_t stalled_at_bytes_ = 0;      // size of the file after a removal that freed nothing; 0: none
@@ -100,9 +106,9 @@ class Maintenance {
   std::unique_ptr<EventMerger> events_;
   std::unique_ptr<TrieMerger> tries_;
   std::unique_ptr<WriteAheadLog> log_;
-  Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, oldest_raw_, oldest_sum_, oldest_events_,
-      delete_raw_, delete_sums_, delete_events_, delete_sessions_, oldest_day_, day_has_raw_, day_has_sums_,
-      delete_day_, delete_shares_, delete_ledger_;
+  Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, raise_watermark_, oldest_raw_, oldest_sum_,
+      oldest_events_, delete_raw_, delete_sums_, delete_events_, delete_sessions_, oldest_day_, day_has_raw_,
+      day_has_sums_, delete_day_, delete_shares_, delete_ledger_;
 };
 
 }  // namespace tributary::store

@@ -142,6 +142,75 @@ TEST_F(MaintenanceTest, ATextComesBackAfterItsRemoval) {
   }
 }
 
+// A session that still uses its definitions need not describe them again.
+TEST_F(MaintenanceTest, RemovingADayKeepsTheIdsOfOtherDays) {
+  options_.sum_age_ns = 2 * kNsPerDay;
+  Open();
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  const auto commit = [&] {
+    collector.Add(clock_.Unix(), thread, collector.Stack({1, 2}));
+    Commit(collector.Take(clock_.Unix()));
+  };
+  commit();
+  clock_.Advance(2 * kNsPerDay + 2 * kNsPerMinute);
+  commit();
+  ASSERT_EQ(Count("process_chunk"), 2);
+  Maintain();
+  ASSERT_EQ(Count("trie_chunk"), 1) << "the first day was removed";
+  ASSERT_EQ(Count("process_chunk"), 1);
+  clock_.Advance(kNsPerSecond);
+  commit();
+  EXPECT_EQ(Count("process_chunk"), 1) << "the process was described in this slot already";
+}
+
+// Its samples used to open a day in each commit, and the next maintenance removed this day again.
+TEST_F(MaintenanceTest, ANodeThatIsAMonthBehindCostsNothing) {
+  Open();
+  TestCollector right("node-a", 1), behind("node-b", 2);
+  for (int i = 0; i < 10; ++i) {
+    clock_.Advance(kNsPerSecond);
+    const UnixNs now = clock_.Unix(), month_ago{now.value - 30 * kNsPerDay};
+    right.Add(now, right.Thread(1, "a"), right.Stack({1, 2}));
+    Commit(right.Take(now));
+    behind.Add(month_ago, behind.Thread(2, "b"), behind.Stack({1, 3}));
+    Commit(behind.Take(month_ago));
+    Maintain(1);
+  }
+  EXPECT_EQ(Count("process_chunk"), 1);
+  EXPECT_EQ(Count("trie_chunk"), 1);
+  EXPECT_EQ(Count("sample_chunk"), 10);
+  EXPECT_EQ(TotalsOf(*Reader()).lost, 10u);
+}
+
+// The size limit may remove a day that is still within retention. Late data of this day need new rows.
+TEST_F(MaintenanceTest, ARemovedDayCanComeBack) {
+  options_.bytes_max = 1;
+  options_.raw_age_ns = options_.sum_age_ns;
+  Open();
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "worker");
+  const NodeRef stack = collector.Stack({1, 2});
+  const UnixNs yesterday{kStart.value - kNsPerDay};
+  for (int i = 0; i < 2; ++i) {
+    collector.Add(yesterday, thread, stack);
+    collector.Add(yesterday, collector.Event(ProcessEventKind::kStart, 7, "started"));
+    Commit(collector.Take(yesterday));
+    auto reader = Reader();
+    EXPECT_EQ(reader->Processes(kAlways, nullptr).value().at(0).comm, "worker");
+    EXPECT_EQ(reader->Threads(kAlways, {reader->Processes(kAlways, nullptr).value().at(0).no}).value().size(), 1u);
+    EXPECT_EQ(reader->LoadTrie(DayOf(yesterday)).value()->parents.size(), 3u);
+    EXPECT_EQ(reader->Executables().value().back().path, "/lib/libc.so");
+    EXPECT_EQ(Count("string WHERE text = CAST('started' AS BLOB)"), 1);
+    reader.reset();
+    Maintain();
+    EXPECT_EQ(Count("trie_chunk"), 0);
+    EXPECT_EQ(Count("process_chunk"), 0);
+    EXPECT_EQ(Count("string"), 0);
+    EXPECT_EQ(Count("executable"), 0);
+  }
+}
+
 TEST_F(MaintenanceTest, RemovesTheOldestDataAboveTheSizeLimit) {
   options_.bytes_max = 2u << 20;
   Open();

@@ -228,9 +228,9 @@ void SessionTable::Erase(List::iterator it) {
   sessions_.erase(it);
 }
 
-void SessionTable::ForgetStoreIds() {
+void SessionTable::ForgetDays(Day before, Day strings_before) {
   for (Session& session : sessions_) {
-    if (session.dictionary != nullptr) session.dictionary->ForgetStoreIds();
+    if (session.dictionary != nullptr) session.dictionary->ForgetDays(before, strings_before);
   }
 }
 

@@ -91,10 +91,10 @@ class SessionTable {
   void Settle();  // committed
   void Undo();    // rolled back
 
-  // Call these after retention has deleted rows. ForgetStoreIds makes sessions look up their store ids again.
-  // ForgetBefore removes the sessions that were last seen before `last_seen_ns` from memory.
-  void ForgetStoreIds();
-  // Does the same for the sessions of one machine.
+  // Call these after retention has deleted rows. ForgetDays makes sessions look up the store ids of these rows again
+  // (SessionDictionary::ForgetDays), and ForgetStoreIdsOf all store ids of the sessions of one machine. ForgetBefore
+  // removes the sessions that were last seen before `last_seen_ns` from memory.
+  void ForgetDays(Day before, Day strings_before);
   void ForgetStoreIdsOf(int64_t machine);
   void ForgetBefore(int64_t last_seen_ns);
 

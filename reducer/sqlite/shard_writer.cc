@@ -132,9 +132,12 @@ absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
   const bool has_boot = batch.sequence != 0 && batch.source.kind == SourceKind::kSession;
   if (session.boot_ns == 0 && has_boot) RETURN_IF_ERROR(NoteBoot(session, batch.clock));
   if (batch.sequence != 0 || !batch.samples.empty() || !batch.events.empty()) {
+    const uint64_t too_old = tally_.too_old(), clamped = tally_.clamped_times;
     RETURN_IF_ERROR(StoreSamples(session, batch));
     RETURN_IF_ERROR(StoreEvents(session, batch));
     CountReduced(batch);
+    tally_.Refuse(batch.node->node_id, "too_old", tally_.too_old() - too_old);
+    tally_.Refuse(batch.node->node_id, "clamped_times", tally_.clamped_times - clamped);
     ++tally_.batches;
   }
   totals.Account(batch);
@@ -218,13 +221,14 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
   RETURN_IF_ERROR(definitions_->Redescribe(*session.dictionary, ProcessRef{batch.before.processes},
                                            {session.machine, session.boot_id}));
   const SampleTimes times(batch.clock, clock_.Unix().value);
+  const AgeRules rules = Rules();
   std::vector<Typed> rows;
   rows.reserve(batch.samples.size());
   struct Type {
     SampleType number{};
     TypeNo no;
     Day day{INT32_MIN};  // the latest day that the type was looked up for
-    uint64_t stored = 0, unnamed = 0;
+    uint64_t stored = 0, unnamed = 0, too_old = 0;
   };
   std::vector<Type> types;
   std::array<uint64_t, 3> cut{};        // samples, by TrieCut
@@ -239,6 +243,10 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
       place = static_cast<uint16_t>(types.size());
     }
     Type& type = types[place - 1];
+    if (rules.PlaceOf(UnixNs{time_ns}) == SamplePlace::kTooOld) {
+      type.too_old += sample.count;
+      continue;
+    }
     if (const Day day = DayOf(UnixNs{time_ns}); type.day < day) {
       ASSIGN_OR_RETURN(type.no, types_->Find(NameOf(batch, sample.type), session.machine, day));
       type.day = day;
@@ -258,14 +266,18 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     tally_.Refuse(batch.node->node_id, ReasonOf(cause), cut[static_cast<size_t>(cause)]);
   }
   std::optional<BoundedTypes> names;
+  NamedSampleCounts& too_old = session.totals.accounting.LostFor(LossReason::kTooOld);
   for (const Type& type : types) {
+    tally_.too_old_samples += type.too_old;
     if (type.number == SampleType::kCpu) {
       session.totals.stored += type.stored;
+      too_old += type.too_old;
       continue;
     }
     const SampleTypeInfo name = NameOf(batch, type.number);
     if (!names) names.emplace(session.totals.Types());
     session.totals.stored.Add(names->Bound(name), type.stored);
+    too_old.Add(names->Bound(name), type.too_old);
     if (type.unnamed != 0) CountUnnamed(batch, name, type.unnamed);
   }
   // Sorts by type, then by time: each minute of each type is then one run. Most batches have one type and come in
@@ -274,12 +286,13 @@ absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& b
     return std::pair(a.type, a.sample.time_ns) < std::pair(b.type, b.sample.time_ns);
   };
   if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
-  return WriteChunks(session, rows);
+  return WriteChunks(session, rows, rules);
 }
 
 // Only processes with samples get a row, so an event contains the description of its process.
 absl::Status SqliteShardWriter::StoreEvents(Session& session, const RowBatch& batch) {
   const SampleTimes times(batch.clock, clock_.Unix().value);
+  const AgeRules rules = Rules();
   for (const ProcessEvent& event : batch.events) {
     bool clamped = false;
     StoredEvent row{.time_ns = times.ToUnixNs(event.time, &clamped),
@@ -291,6 +304,12 @@ absl::Status SqliteShardWriter::StoreEvents(Session& session, const RowBatch& ba
                     .events = event.events,
                     .processes = event.processes,
                     .end = event.has_end() ? event.end : ProcessEnd{}};
+    if (clamped) ++tally_.clamped_times;
+    if (!rules.TakesEvent(UnixNs{row.time_ns})) {
+      session.totals.accounting.LostFor(LossReason::kTooOld).AddEvents(event.events);
+      tally_.too_old_events += event.events;
+      continue;
+    }
     const Day day = DayOf(UnixNs{row.time_ns});
     const std::pair<StringRef, uint32_t*> texts[] = {{event.name, &row.name},
                                                      {event.executable_path, &row.executable_path},
@@ -301,7 +320,6 @@ absl::Status SqliteShardWriter::StoreEvents(Session& session, const RowBatch& ba
       ASSIGN_OR_RETURN(*id, definitions_->String(*session.dictionary, ref, day));
     }
     events_->Add(session.machine, row);
-    if (clamped) ++tally_.clamped_times;
     session.totals.stored.AddEvents(event.events);
     tally_.events += event.events;
   }
@@ -391,12 +409,20 @@ absl::StatusOr<MappedNode> SqliteShardWriter::MapNode(Session& session, NodeRef 
   return MappedNode{NodeNo{parent}};
 }
 
-absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<const Typed> samples) {
+AgeRules SqliteShardWriter::Rules() const {
+  const MaintenanceOptions& ages = options_.maintenance;
+  return AgeRules({.raw_ns = ages.raw_age_ns, .sum_ns = ages.sum_age_ns, .event_ns = ages.event_age_ns}, clock_.Unix(),
+                  maintenance_->closed_before());
+}
+
+absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<const Typed> samples,
+                                            const AgeRules& rules) {
   if (!samples_end_) {
     ASSIGN_OR_RETURN(const int64_t stored, database_->QueryInt(kSamplesEnd));
     samples_end_ = static_cast<uint64_t>(stored);
   }
   std::vector<StoredSample> chunk;
+  int64_t raw_from = 0;  // earlier minutes have samples that are only in sums
   for (size_t i = 0; i < samples.size();) {
     const TypeNo type = samples[i].type;
     const int64_t minute = MinuteOf(UnixNs{samples[i].sample.time_ns});
@@ -406,10 +432,16 @@ absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<co
       chunk.push_back(samples[i].sample);
       *samples_end_ += samples[i].sample.count;
     }
-    const PackedColumns packed = PackColumns(EncodeSamples(chunk));
-    put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes, *samples_end_);
-    RETURN_IF_ERROR(put_samples_.Run());
-    ledger_->AddData(DayOfMinute(minute), session.machine, NodeLedger::BytesOf(packed.bytes.size()));
+    if (rules.PlaceOfMinute(minute) == SamplePlace::kSumsOnly) {
+      for (const StoredSample& sample : chunk) tally_.sums_only += sample.count;
+      raw_from = std::max(raw_from, minute + 1);
+    } else {
+      const PackedColumns packed = PackColumns(EncodeSamples(chunk));
+      put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes,
+                        *samples_end_);
+      RETURN_IF_ERROR(put_samples_.Run());
+      ledger_->AddData(DayOfMinute(minute), session.machine, NodeLedger::BytesOf(packed.bytes.size()));
+    }
     if (minute < maintenance_->closed_before()) {
       SumTable sums(types_->AggregationOf(type));
       for (const StoredSample& sample : chunk) sums.Add(sample);
@@ -418,7 +450,10 @@ absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<co
       ledger_->AddData(DayOfMinute(minute), session.machine, NodeLedger::BytesOf(bytes));
     }
   }
-  return absl::OkStatus();
+  if (raw_from == 0) return absl::OkStatus();
+  // Readers must not look for these samples in chunks, and exporters must count them although no chunk does.
+  RETURN_IF_ERROR(maintenance_->RaiseWatermark("raw_from", raw_from));
+  return maintenance_->RaiseWatermark("samples_end", static_cast<int64_t>(*samples_end_));
 }
 
 absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
@@ -471,8 +506,8 @@ absl::Status SqliteShardWriter::Maintain(UnixNs now) {
         options_.path, options_.maintenance.bytes_max, suppressed);
   }
   if (removed.definitions) {
-    sessions_->ForgetStoreIds();
-    definitions_->ForgetStoreIds();
+    sessions_->ForgetDays(removed.before, removed.strings_before);
+    definitions_->ForgetDays(removed.strings_before);
     types_->Forget();
   }
   for (const int64_t machine : removed.over_share.machines) {

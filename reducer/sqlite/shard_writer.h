@@ -22,6 +22,7 @@
 #include "reducer/sqlite/session_table.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/trie_shares.h"
+#include "reducer/store/age_rules.h"
 #include "reducer/store/commit_counters.h"
 #include "reducer/store/store.h"
 
@@ -76,7 +77,8 @@ class SqliteShardWriter : public ShardWriter {
   void CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples);
   absl::StatusOr<Typed> Map(Session& session, const Sample& sample, TypeNo type, int64_t time_ns);
   absl::StatusOr<MappedNode> MapNode(Session& session, NodeRef ref, Day day);
-  absl::Status WriteChunks(const Session& session, std::span<const Typed> samples);
+  absl::Status WriteChunks(const Session& session, std::span<const Typed> samples, const AgeRules& rules);
+  AgeRules Rules() const;
   absl::StatusOr<DayTrie*> TrieOf(Day day);
   absl::Status WriteTries();
 

@@ -18,14 +18,25 @@ CommitCounters::CommitCounters(Metrics& metrics, Refusals* refusals)
                                           "missing; collectors send them again")),
       clamped_times_(
           metrics.AddCounter("tributary_reducer_clamped_times_total",
-                             "Samples and process events with an impossible time; they were stored with the time of "
-                             "their batch")),
+                             "Samples and process events with an impossible time; they got the time of their batch, "
+                             "or the reducer's time if the time of the whole batch was impossible")),
       cut_stacks_(
           metrics.AddCounter("tributary_reducer_cut_stacks_total",
                              "Samples whose stack was cut, because the shard's tree of stacks for the sample's day was "
                              "full, or because the node had used up its share of this tree")),
       commit_ns_(metrics.AddDurationCounter("tributary_reducer_commit_seconds_total",
                                             "Time spent in commits to the store, including failed commits")),
+      too_old_samples_(metrics.AddCounter(
+          "tributary_reducer_too_old_samples_total",
+          "Samples that were older than --retention when they arrived; they were not stored and count as lost")),
+      too_old_events_(metrics.AddCounter(
+          "tributary_reducer_too_old_events_total",
+          "Process events that were older than --retention-events when they arrived; they were not stored and count as "
+          "lost; a sum of events counts as all its events")),
+      sums_only_(metrics.AddCounter("tributary_reducer_sums_only_samples_total",
+                                    "Samples that were older than --retention-raw when they arrived; they are stored "
+                                    "only in sums per minute, and "
+                                    "exporters do not get them")),
       closed_sessions_(metrics.AddCounter("tributary_reducer_closed_sessions_total",
                                           "Reports of nodes that the session of an earlier collector has ended")),
       closings_refused_(
@@ -69,6 +80,9 @@ void CommitCounters::Add(const CommitTally& tally) {
   need_dictionary_.Add(tally.need_dictionary);
   clamped_times_.Add(tally.clamped_times);
   cut_stacks_.Add(tally.cut_stacks);
+  too_old_samples_.Add(tally.too_old_samples);
+  too_old_events_.Add(tally.too_old_events);
+  sums_only_.Add(tally.sums_only);
   closed_sessions_.Add(tally.closed_sessions);
   closings_refused_.Add(tally.closings_refused);
   nameless_types_.Add(tally.nameless_types);

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "profile/attributes.h"
+#include "reducer/store/age_rules.h"
 
 namespace tributary::store {
 namespace {
@@ -106,8 +107,11 @@ void MemoryWriter::Store(Session& session, Live& live, const RowBatch& batch) {
   const bool has_boot = batch.sequence != 0 && batch.source.kind == SourceKind::kSession;
   if (session.boot_ns == 0 && has_boot) NoteBoot(session, batch.clock);
   if (batch.sequence != 0 || !batch.samples.empty() || !batch.events.empty()) {
+    const uint64_t too_old = tally_.too_old(), clamped = tally_.clamped_times;
     StoreSamples(session, *live.dictionary, batch);
     StoreEvents(session, *live.dictionary, batch);
+    tally_.Refuse(batch.node->node_id, "too_old", tally_.too_old() - too_old);
+    tally_.Refuse(batch.node->node_id, "clamped_times", tally_.clamped_times - clamped);
     ++tally_.batches;
   }
   session.totals.Account(batch);
@@ -174,6 +178,8 @@ void MemoryWriter::StoreSamples(Session& session, SessionDictionary& dictionary,
     if (slot != kNoSlot) MapProcess(session, dictionary, ref, slot);
   }
   const SampleTimes times(batch.clock, clock_.Unix().value);
+  const AgeRules rules(AgesOf(options_), clock_.Unix(), MinuteOf(shard_.closed_until));
+  BoundedTypes names = session.totals.Types();
   std::vector<std::pair<const Sample*, MemoryShard::Sample>> rows;
   for (const Sample& sample : batch.samples) {
     MemoryShard::Sample row;
@@ -181,6 +187,16 @@ void MemoryWriter::StoreSamples(Session& session, SessionDictionary& dictionary,
     row.time = UnixNs{times.ToUnixNs(sample.time, &clamped)};
     if (clamped) ++tally_.clamped_times;
     const SampleTypeInfo type = NameOf(batch, sample.type);
+    const SamplePlace place = rules.PlaceOf(row.time);
+    if (place == SamplePlace::kTooOld) {
+      session.totals.accounting.LostFor(LossReason::kTooOld).Add(names.Bound(type), sample.count);
+      tally_.too_old_samples += sample.count;
+      continue;
+    }
+    if (place == SamplePlace::kSumsOnly) {
+      tally_.sums_only += sample.count;
+      shard_.raw_expired_until = std::max(shard_.raw_expired_until, StartOfMinute(MinuteOf(row.time) + 1));
+    }
     row.type = FindType(type, batch.node->node_id);
     if (row.type.value == 0) (type == kUndefinedType ? tally_.nameless_types : tally_.refused_types) += sample.count;
     rows.emplace_back(&sample, std::move(row));
@@ -188,7 +204,6 @@ void MemoryWriter::StoreSamples(Session& session, SessionDictionary& dictionary,
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return std::pair(a.second.type, a.second.time) < std::pair(b.second.type, b.second.time);
   });
-  BoundedTypes names = session.totals.Types();
   for (auto& [sample, row] : rows) {
     session.totals.stored.Add(names.Bound(NameOf(batch, sample->type)), sample->count);
     StoreSample(session, dictionary, *sample, std::move(row));
@@ -227,12 +242,20 @@ void MemoryWriter::StoreSample(Session& session, SessionDictionary& dictionary, 
 
 void MemoryWriter::StoreEvents(Session& session, const SessionDictionary& dictionary, const RowBatch& batch) {
   const SampleTimes times(batch.clock, clock_.Unix().value);
+  const AgeRules rules(AgesOf(options_), clock_.Unix(), MinuteOf(shard_.closed_until));
   auto text = [&](StringRef string) { return std::string(dictionary.string(string)); };
   const auto first = static_cast<ptrdiff_t>(shard_.events.size());
   for (const ProcessEvent& event : batch.events) {
     bool clamped = false;
+    const UnixNs time{times.ToUnixNs(event.time, &clamped)};
+    if (clamped) ++tally_.clamped_times;
+    if (!rules.TakesEvent(time)) {
+      session.totals.accounting.LostFor(LossReason::kTooOld).AddEvents(event.events);
+      tally_.too_old_events += event.events;
+      continue;
+    }
     shard_.events.push_back({.kind = event.kind,
-                             .time = UnixNs{times.ToUnixNs(event.time, &clamped)},
+                             .time = time,
                              .node_id = session.node_id,
                              .host_name = shard_.machines[session.node_id].host_name,
                              .pid = event.pid,
@@ -246,7 +269,6 @@ void MemoryWriter::StoreEvents(Session& session, const SessionDictionary& dictio
                              .events = event.events,
                              .processes = event.processes,
                              .end = event.has_end() ? event.end : ProcessEnd{}});
-    if (clamped) ++tally_.clamped_times;
     session.totals.stored.AddEvents(event.events);
     tally_.events += event.events;
   }
@@ -403,7 +425,7 @@ absl::Status MemoryWriter::Maintain(UnixNs now) {
   if (std::erase_if(shard_.samples, [&](const MemoryShard::Sample& sample) { return sample.time < before; }) > 0) {
     ForgetUnused();
   }
-  // Sessions stay a day longer than the data: samples may be an hour ahead of their session's last batch.
+  // Sessions stay a day longer than the data: samples may be ten minutes ahead of their session's last batch.
   const UnixNs unseen_since{now.value - std::max(options_.sum_age_ns, options_.event_age_ns) - kNsPerDay};
   std::erase_if(shard_.sessions, [&](const auto& session) {
     if (session.second.last_seen >= unseen_since) return false;

@@ -205,6 +205,8 @@ TEST_P(RowBatchConformance, ATypeIsRemovedWithItsLastData) {
   CommitOne(later);
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(writer_->Maintain(clock_.Unix()).ok());
   EXPECT_EQ(Reader()->SampleTypes().value(), (std::map<TypeNo, SampleTypeInfo>{{TypeNo{1}, {"cpu", "nanoseconds"}}}));
+  batch.clock = later.clock;
+  batch.samples[0].time = later.samples[0].time;
   CommitOne(batch);
   EXPECT_EQ(Reader()->SampleTypes().value().size(), 2u) << "a removed type is stored again";
 }

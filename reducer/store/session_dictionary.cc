@@ -151,6 +151,25 @@ void SessionDictionary::ForgetStoreIds() {
   days_.clear();
 }
 
+// The day in a StoreId may be earlier than the day in its row, but never later. So no id of a deleted row stays.
+void SessionDictionary::ForgetDays(Day before, Day strings_before) {
+  const auto forget_id = [](StoreId& id, Day first_kept) {
+    if (id.day < first_kept.value) id = {};
+  };
+  const auto forget_slot = [before](Slot& slot) {
+    if (slot != kNoSlot && DayOf(slot) < before) slot = kNoSlot;
+  };
+  forget_id(boot_id, strings_before);
+  for (StoreId& id : string_ids) forget_id(id, strings_before);
+  for (StoreId& id : executable_ids) forget_id(id, before);
+  for (StoreProcess& id : process_ids) {
+    forget_slot(id.slot);
+    forget_slot(id.described_slot);
+  }
+  for (StoreThread& id : thread_ids) forget_slot(id.slot);
+  days_.remove_if([before](const DayIds& ids) { return ids.day < before; });
+}
+
 ProcessRef SessionDictionary::NewestProcess(ProcessRef ref) {
   for (uint32_t newer; (newer = newer_process_[ref.value]) != 0; ref.value = newer) {
     // Halves the path for the next call: a node may describe a process thousands of times.

@@ -39,6 +39,9 @@ class SessionDictionary {
   void Truncate(const DictionaryCounts& counts);
   // Removes all store ids, except the numbers of processes and threads.
   void ForgetStoreIds();
+  // Removes the store ids of rows that retention may have deleted: rows that were last used before the day `before`, or
+  // for strings before `strings_before`. A row that was used later still has its id.
+  void ForgetDays(Day before, Day strings_before);
 
   std::string_view string(StringRef ref) const { return tables_.strings[ref.value]; }
   const Executable& executable(ExecutableRef ref) const { return tables_.executables[ref.value]; }

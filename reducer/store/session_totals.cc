@@ -18,11 +18,13 @@ NamedAccounting SessionTotals::WithClosing() const {
 
 void SessionTotals::Account(const RowBatch& batch) {
   NamedAccounting reported = NamedAccountingOf(batch);
+  reported.LostFor(LossReason::kTooOld) = {};  // a collector does not know the store's retention
   if (reported.HasParts()) reported = Types().Bound(reported);
   if (batch.sequence == 0) {
     accounting += reported;
   } else {
     durable_sequence = batch.sequence;
+    reported.LostFor(LossReason::kTooOld) = std::move(accounting.LostFor(LossReason::kTooOld));
     accounting = std::move(reported);
   }
 }

@@ -12,7 +12,9 @@ namespace tributary::store {
 // batch a source may use a number for another type.
 struct SessionTotals {
   uint64_t durable_sequence = 0;
-  NamedAccounting accounting;  // of batch durable_sequence; if batches have no numbers: the sum over all batches
+  // As reported with batch durable_sequence. If batches have no numbers: the sum over all batches. But only the store
+  // counts the losses for kTooOld.
+  NamedAccounting accounting;
   NamedSampleCounts stored;
   uint64_t wire_bytes = 0;
   uint64_t endings[kEndingCount] = {};
@@ -24,7 +26,7 @@ struct SessionTotals {
   static constexpr int64_t kOpen = -1;
   // Returns the samples that were stored or reported lost.
   NamedSampleCounts known() const { return stored + accounting.TotalLost(); }
-  // Applies the sequence and the accounting of a new batch.
+  // Applies the sequence and the accounting of a new batch. Keeps the store's own losses.
   void Account(const RowBatch& batch);
   // Returns the accounting. If the session is closed, samples that were neither stored nor reported lost count as lost
   // for the closing reason. Samples that still arrive afterwards reduce that loss.

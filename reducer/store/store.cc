@@ -14,9 +14,10 @@ uint32_t ShardOf(std::string_view node_id, uint32_t shards) {
 }
 
 void CommittedScan::MoveTo(int64_t chunk, std::optional<uint64_t> samples) {
+  // Also counts samples that got no chunk, because they were too old for one when they arrived.
+  if (samples && next.samples && *samples > *next.samples) expired_samples += *samples - *next.samples;
   if (chunk > next.chunk + 1) {
     expired_chunks += static_cast<uint64_t>(chunk - next.chunk - 1);
-    if (samples && next.samples && *samples > *next.samples) expired_samples += *samples - *next.samples;
     next = {.chunk = chunk - 1};
   }
   next.samples = samples;

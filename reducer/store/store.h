@@ -188,13 +188,16 @@ struct Cursor {
 
 // The result of StoreReader::ScanCommitted.
 struct CommittedScan {
-  Cursor next;                   // where the next scan continues
-  int64_t newest = 0;            // the highest number that a chunk ever had; 0: nothing was committed
-  uint64_t expired_chunks = 0;   // chunks that the store had removed before the scan came to them
-  uint64_t expired_samples = 0;  // their samples, except those of chunks that an earlier release wrote
+  Cursor next;                  // where the next scan continues
+  int64_t newest = 0;           // the highest number that a chunk ever had; 0: nothing was committed
+  uint64_t expired_chunks = 0;  // chunks that the store had removed before the scan came to them
+  // The samples of these chunks, except those of chunks that an earlier release wrote. Also counts samples that were
+  // already too old for a chunk when they arrived.
+  uint64_t expired_samples = 0;
 
   // Moves `next` to the start of `chunk`, and counts the chunks before it as expired. `samples`: those before `chunk`,
-  // or before its first row that is not sent yet. For implementations of ScanCommitted.
+  // or before its first row that is not sent yet. Samples between `next` and `samples` count as expired. For
+  // implementations of ScanCommitted.
   void MoveTo(int64_t chunk, std::optional<uint64_t> samples);
 };
 

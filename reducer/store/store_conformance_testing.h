@@ -112,6 +112,16 @@ class ClosedSessionConformance : public StoreConformanceTest {
   void ExpectExact(uint64_t captured);
   uint64_t Refused() { return Count("tributary_reducer_closings_refused_total"); }
 };
+// Samples and events that are old when they arrive, and impossible times.
+class AgeConformance : public StoreConformanceTest {
+ protected:
+  static constexpr int64_t kDay = 86'400;  // in seconds, for At
+
+  NodeStatus Status() { return Reader()->Nodes()->at(0); }
+  std::vector<UnixNs> EventTimes();
+  // Expects that each captured sample and event was stored or counts as lost.
+  void ExpectExact();
+};
 class GaugeConformance : public StoreConformanceTest {
  protected:
   // Returns a copy of the batch in which all samples are of a gauge type.
@@ -160,6 +170,7 @@ class ScanConformance : public StoreConformanceTest {};
 class ShardConformance : public StoreConformanceTest {};
 
 #define INSTANTIATE_STORE_CONFORMANCE(name, make)                                                                    \
+  INSTANTIATE_TEST_SUITE_P(name, AgeConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));       \
   INSTANTIATE_TEST_SUITE_P(name, SampleConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
   INSTANTIATE_TEST_SUITE_P(name, RowBatchConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));  \
   INSTANTIATE_TEST_SUITE_P(name, ClosedSessionConformance,                                                           \

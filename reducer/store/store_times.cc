@@ -6,13 +6,14 @@ namespace tributary::store {
 namespace {
 
 constexpr int64_t kEarliestNs = 1'577'836'800 * kNsPerSecond;  // 2020-01-01
-constexpr int64_t kFutureMaxNs = 60 * kNsPerMinute;
+constexpr int64_t kFutureMaxNs = 10 * kNsPerMinute;
 
 }  // namespace
 
-SampleTimes::SampleTimes(const ClockPair& clock, int64_t now_ns) : monotonic_(clock.monotonic) {
-  const bool sane = clock.unix.value >= kEarliestNs && clock.unix.value <= now_ns + kFutureMaxNs;
-  batch_ns_ = sane ? clock.unix.value : now_ns;
+SampleTimes::SampleTimes(const ClockPair& clock, int64_t now_ns)
+    : monotonic_(clock.monotonic),
+      is_sane_(clock.unix.value >= kEarliestNs && clock.unix.value <= now_ns + kFutureMaxNs) {
+  batch_ns_ = is_sane_ ? clock.unix.value : now_ns;
   min_ns_ = std::max(kEarliestNs, batch_ns_ - kNsPerDay);
   max_ns_ = now_ns + kFutureMaxNs;
 }
@@ -20,8 +21,9 @@ SampleTimes::SampleTimes(const ClockPair& clock, int64_t now_ns) : monotonic_(cl
 int64_t SampleTimes::ToUnixNs(MonotonicNs time, bool* clamped) const {
   // Computes in 128 bits, because both readings come from outside.
   const __int128 unix_ns = static_cast<__int128>(batch_ns_) + time.value - monotonic_.value;
-  *clamped = unix_ns < min_ns_ || unix_ns > max_ns_;
-  return *clamped ? batch_ns_ : static_cast<int64_t>(unix_ns);
+  const bool possible = unix_ns >= min_ns_ && unix_ns <= max_ns_;
+  *clamped = !possible || !is_sane_;
+  return possible ? static_cast<int64_t>(unix_ns) : batch_ns_;
 }
 
 int64_t SampleTimes::BootNs() const {

@@ -40,15 +40,18 @@ constexpr UnixNs StartOf(Slot slot) { return UnixNs{slot.value * kSlotMinutes * 
 constexpr int64_t kMinuteOpenNs = 2 * kNsPerMinute;
 
 // Converts the times of a batch's samples to unix ns, with the batch's clock pair. ToUnixNs returns the batch's own
-// time if the result is impossible: before 2020, more than an hour after `now_ns`, or more than a day before the batch.
-// If the batch's own time is before 2020 or more than an hour after `now_ns`, `now_ns` counts as the batch's time.
+// time if the result is impossible: before 2020, more than ten minutes after `now_ns`, or more than a day before the
+// batch. If the batch's own time is before 2020 or more than ten minutes after `now_ns`, `now_ns` counts as the batch's
+// time. Sets `*clamped` to true if the result is not the time that the node sent.
 struct SampleTimes {
   SampleTimes(const ClockPair& clock, int64_t now_ns);
   int64_t ToUnixNs(MonotonicNs time, bool* clamped) const;
+  UnixNs batch_time() const { return UnixNs{batch_ns_}; }
   int64_t BootNs() const;  // unix time when CLOCK_MONOTONIC was 0; 0: unknown
 
  private:
   MonotonicNs monotonic_;
+  bool is_sane_;  // the batch's own time is possible
   int64_t batch_ns_, min_ns_, max_ns_;
 };
 
