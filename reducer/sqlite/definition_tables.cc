@@ -185,7 +185,9 @@ absl::StatusOr<SessionDictionary::StoreThread> DefinitionTables::Thread(SessionD
 void DefinitionTables::Rollback() {
   processes_->Forget();
   reduced_ = {};
-  ForgetStoreIds();
+  texts_.clear();
+  text_over_quota_ = {};
+  processes_over_quota_.clear();
 }
 
 }  // namespace tributary::store

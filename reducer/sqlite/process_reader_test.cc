@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "base/directory_testing.h"
-#include "reducer/sqlite/process_writer.h"
+#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/process_columns.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/sqlite_steps_testing.h"
 
@@ -18,12 +19,15 @@ constexpr int kSlots = 200, kPiecesPerSlot = 100;
 class ProcessReaderTest : public ::testing::Test {
  protected:
   ProcessReaderTest() : database_(OpenShardForWriting(directory_.path() + "/shard.db").value()) {
-    put_ = database_.Prepare(kInsertProcesses).value();
+    put_ =
+        database_.Prepare("INSERT INTO process_chunk (first_slot, last_slot, raw_bytes, columns) VALUES (?, ?, ?, ?)")
+            .value();
   }
   void Add(Slot first, Slot last, uint32_t no) {
     StoredProcesses rows;
     rows.processes.push_back({.no = no});
-    ASSERT_TRUE(InsertProcesses(put_, first, last, rows).ok());
+    const PackedColumns packed = PackColumns(EncodeProcesses(rows));
+    ASSERT_TRUE(put_.Bind(first.value, last.value, packed.raw_bytes, packed.bytes).Run().ok());
   }
   std::vector<uint32_t> Visited(Slot first, Slot last) {
     std::vector<uint32_t> visited;

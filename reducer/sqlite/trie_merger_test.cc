@@ -20,6 +20,7 @@ namespace {
 constexpr UnixNs kNow{1'700'000'040 * kNsPerSecond};
 const Day kToday = DayOf(kNow), kYesterday{kToday.value - 1};
 constexpr int kNodesPerPiece = 3;
+constexpr int64_t kMachine = 1;
 constexpr int kPieces = 3 * TrieMerger::kPassPieces + TrieMerger::kKeptPieces;
 
 class TrieMergerTest : public ::testing::Test {
@@ -28,16 +29,17 @@ class TrieMergerTest : public ::testing::Test {
 
   // Adds pieces as the writer's commits do: each with some new nodes, and with a frame of an earlier piece.
   void AddPieces(Day day, int pieces) {
-    DayTrie& trie = tries_.try_emplace(day, day, 1u << 20).first->second;
+    DayTrie& trie =
+        tries_.try_emplace(day, day, TrieLimits{.nodes_max = 1u << 20, .machine_nodes_min = 1u << 20}).first->second;
     Transaction transaction = Transaction::Begin(database_).value();
     Statement put = database_.Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns) VALUES (?, ?, ?)").value();
     for (int piece = 0; piece < pieces; ++piece) {
       uint32_t parent = 0;
       for (int i = 0; i < kNodesPerPiece; ++i) {
         const uint64_t address = i == 0 ? 1 : 1000 + ++address_;
-        parent = trie.InternNode(parent, trie.InternFrame({.kind = FrameKind::kNative,
-                                                           .executable = ExecutableNo{1 + address_ % 3},
-                                                           .address = address}));
+        const FrameRow frame{
+            .kind = FrameKind::kNative, .executable = ExecutableNo{1 + address_ % 3}, .address = address};
+        parent = trie.InternNode(parent, trie.InternFrame(frame, kMachine), kMachine);
       }
       const PackedColumns packed = PackColumns(trie.EncodeNew());
       ASSERT_TRUE(put.Bind(day.value, packed.raw_bytes, packed.bytes).Run().ok());

@@ -113,7 +113,7 @@ TEST_F(WriteAheadLogTest, WaitsForOneLongQueryOnlyOnceIn30Seconds) {
   auto log = WriteAheadLog::Prepare(own, 0).value();
   Database query = OpenShardForReading(directory_.path() + "/own.db").value();
   ASSERT_TRUE(query.Execute("BEGIN; SELECT count(*) FROM string").ok());
-  ASSERT_TRUE(own.Execute("INSERT INTO string (text, last_day) VALUES (zeroblob(2000000), 0)").ok());
+  ASSERT_TRUE(own.Execute("CREATE TABLE filler (bytes); INSERT INTO filler VALUES (zeroblob(2000000))").ok());
   for (int second = 0; second < 40; second += 5) {
     ASSERT_TRUE(log->Shorten(UnixNs{kStart.value + second * kNsPerSecond}).ok());
     EXPECT_EQ(log->waits_in_vain(), second < 30 ? 1 : 2);
@@ -130,7 +130,7 @@ TEST_F(WriteAheadLogTest, StaysShortWithoutQueries) {
     Commit(10'000);
     longest = std::max(longest, LogBytes());
   }
-  EXPECT_LT(longest, kRegularBytes + (512u << 10)) << "with one commit above it";
+  EXPECT_LT(longest, kRegularBytes + (640u << 10)) << "with one commit above it";
 }
 
 TEST_F(WriteAheadLogTest, CountsAsSizeOfTheShard) {
