@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/health_check.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   using namespace tributary;
   signal(SIGPIPE, SIG_IGN);
   signal(SIGHUP, SIG_IGN);  // until the process can reload its options
+  LimitHeap(Pipeline::kHeapLimits);
   if (argc > 1 && std::string_view(argv[1]) == kExtractorArgument) return RunSymbolExtractor(argc - 2, argv + 2);
   absl::StatusOr<ReducerOptions> options = ParseReducerOptions(argc, argv, Options::ProcessEnvironment());
   if (!options.ok()) {
@@ -45,11 +47,14 @@ int main(int argc, char** argv) {
   };
   service.ReloadOnHangup(
       {.metric = "tributary_reducer_reloads_total", .in_force = options->values, .reload = std::move(reload)}, metrics);
+  Timer trim(loop, [&] { (*pipeline)->TrimHeap(); });
+  trim.StartEvery(Pipeline::kTrimMs);
   for (auto& [name, watched] : (*pipeline)->loops()) service.Watch(name, *watched);
   service.SetStatus(
       fmt::format("intake on port {}, web page on port {}", (*pipeline)->intake_port(), (*pipeline)->http_port()));
   service.Ready();
   loop.Run();
+  trim.Stop();
   LogInfo("reducer stops");
   service.Stopping();
   pipeline->reset();

@@ -273,7 +273,7 @@ std::string DefaultDataDirectory(bool is_root, const Options::Environment& envir
 absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* argv,
                                                    const Options::Environment& environment) {
   ReducerOptions out;
-  std::string intake, http, raw_age, sum_age, event_age, bytes_max, definition_bytes;
+  std::string intake, http, raw_age, sum_age, event_age, bytes_max, definition_bytes, session_memory;
   int64_t shards = 1;
   Options table(
       "reducer",
@@ -343,6 +343,13 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
              .value_name = "BYTES",
              .check = CheckRate},
             &definition_bytes, "32MiB");
+  table.Add({.name = "session-memory-bytes-max",
+             .help = "largest amount of memory for the dictionaries of all collectors' sessions, divided among the "
+                     "shards; when it is reached, the largest idle sessions are removed from memory, and their "
+                     "collectors send their dictionaries again",
+             .value_name = "BYTES",
+             .check = CheckBytes},
+            &session_memory, "2GiB");
   table.Add({.name = "ports-file",
              .help = "file to which the reducer writes its port numbers as {\"intake\":N,\"http\":N} as soon as both "
                      "ports are open; useful with port 0, for which the system chooses a free port",
@@ -374,6 +381,8 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   out.raw_age_ns = std::min(out.raw_age_ns, out.sum_age_ns);
   out.store_bytes_max = static_cast<uint64_t>(bytes);
   out.node_definition_bytes_per_day = static_cast<uint64_t>(node_definition_bytes);
+  ASSIGN_OR_RETURN(bytes, ParseBytes(session_memory));
+  out.session_memory_bytes_max = static_cast<uint64_t>(bytes);
   out.shards = static_cast<uint32_t>(shards);
   out.log = table.log_setup();
   out.values = table.values();

@@ -34,13 +34,14 @@ TEST(ReducerOptions, DefaultsAreLoopback) {
   EXPECT_EQ(options->store_bytes_max, 10ull << 30);
   EXPECT_EQ(options->trie_nodes_per_day, store::StoreOptions().nodes_per_day_max);
   EXPECT_EQ(options->node_trie_nodes_per_day, store::StoreOptions().machine_nodes_per_day_min);
+  EXPECT_EQ(options->session_memory_bytes_max, 2ull << 30);
 }
 
 TEST(ReducerOptions, TakesTheGivenValues) {
-  auto options =
-      Parse({"-p", "9000", "--http-listen", ":80", "--export", "console", "--export", "otlp://h:1", "--retention", "1h",
-             "--retention-events", "30d", "--num-ingest-shards", "4", "--data-dir", "/x"},
-            {{"EBPF_NET_STORE_BYTES_MAX", "1GiB"}});
+  auto options = Parse({"-p", "9000", "--http-listen", ":80", "--export", "console", "--export", "otlp://h:1",
+                        "--retention", "1h", "--retention-events", "30d", "--num-ingest-shards", "4", "--data-dir",
+                        "/x", "--session-memory-bytes-max", "512MiB"},
+                       {{"EBPF_NET_STORE_BYTES_MAX", "1GiB"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->intake_listen.host, "127.0.0.1");
   EXPECT_EQ(options->intake_listen.port, 9000);
@@ -51,6 +52,7 @@ TEST(ReducerOptions, TakesTheGivenValues) {
   EXPECT_EQ(options->event_age_ns, 30 * kNsPerDay) << "events may outlive the sums of samples";
   EXPECT_EQ(options->shards, 4u);
   EXPECT_EQ(options->store_bytes_max, 1ull << 30);
+  EXPECT_EQ(options->session_memory_bytes_max, 512ull << 20);
   EXPECT_EQ(options->data_dir, "/x");
 }
 

@@ -37,6 +37,10 @@ constexpr size_t kWaitingBytesMax = 64u << 20;
 // Enough for 3,000 collectors: a smaller limit deserves a warning, a larger one does not.
 constexpr size_t kEnoughDescriptors = 4'096;
 
+// Of the memory of a shard's sessions, the loop (decoders, executables) gets a quarter, and the writer (dictionaries
+// with their texts) the rest. With the default options of a node, the writer needs about three times as much.
+constexpr uint64_t kLoopShare = 4;
+
 // Returns the number of connections that a limit on open files allows.
 size_t ConnectionsWithin(size_t descriptors, size_t wanted) {
   if (descriptors < kOwnDescriptors + kConnectionsMin) return kConnectionsMin;
@@ -73,6 +77,7 @@ Pipeline::Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& m
       clock_(clock),
       metrics_(metrics),
       refusals_(clock, metrics),
+      heap_({}, "reducer", metrics),
       symbol_notices_(clock),
       source_files_(options.source_dirs) {}
 
@@ -123,6 +128,7 @@ absl::Status Pipeline::OpenStores() {
   options.machine_nodes_per_day_min = static_cast<uint32_t>(options_.node_trie_nodes_per_day);
   options.refusals = &refusals_;
   options.node_definition_bytes_per_day = options_.node_definition_bytes_per_day;
+  options.dictionary_bytes_max = SessionBytesOfShard() - SessionBytesOfShard() / kLoopShare;
   absl::StatusOr<Stores> stores = tributary::OpenStores(options_.store, options, clock_, metrics_);
   RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(stores.status()), StoreFlag()));
   store_ = std::move(stores->samples);
@@ -283,6 +289,7 @@ absl::Status Pipeline::OpenShards() {
     ingest::Shard::Options options;
     options.number = number;
     options.server = IntakeOptions();
+    options.session_memory_bytes_max = SessionBytesOfShard() / kLoopShare;
     options.metadata = metadata_worker_.get();
     shards_.push_back(
         std::make_unique<ingest::Shard>(std::move(options), *std::move(writer), *symbols_, clock_, metrics_));
@@ -329,7 +336,7 @@ absl::Status Pipeline::StartWeb() {
                 std::move(http_listening_), std::move(web),
                 WebContext{*engine_, *this, *symbols_, options_.symbol_uploads ? symbol_importer_.get() : nullptr,
                            symbol_notices_, source_files_, source_fetcher_.get(), *store_, metrics_, clock_,
-                           metadata_.get(), rollouts_.get(), &refusals_}));
+                           metadata_.get(), rollouts_.get(), &refusals_, &heap_}));
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/heap_trimmer.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/refusals.h"
@@ -64,12 +65,21 @@ class Pipeline : private StatusSource {
   uint16_t intake_port() const { return acceptor_port_; }
   uint16_t http_port() const { return web_->port(); }
 
+  // For LimitHeap. Threads of shards and queries allocate at the same time, so there are more heaps than in a
+  // collector. Blocks of batches and of SQLite are in the heaps, and only the large tables of queries are outside.
+  static constexpr HeapLimits kHeapLimits = {
+      .heaps_max = 8, .large_block_bytes = 1u << 20, .kept_at_top_bytes = 16u << 20};
+  // Returns memory to the system if a large query has ended. Call it every kTrimMs. May block for some 10 ms.
+  static constexpr uint64_t kTrimMs = 10'000;
+  void TrimHeap() { heap_.Tick(); }
+
  private:
   Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& metrics);
   absl::Status Build();
   absl::Status OpenStores();
   absl::Status OpenSymbols();
   std::string_view StoreFlag() const;
+  uint64_t SessionBytesOfShard() const { return options_.session_memory_bytes_max / options_.shards; }
   void OpenMetadata(Stores stores);
   void MarkUsedMetadata();
   void OpenSourceFetcher();
@@ -93,6 +103,7 @@ class Pipeline : private StatusSource {
   const Clock& clock_;
   Metrics& metrics_;
   Refusals refusals_;
+  HeapTrimmer heap_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<SymbolStore> symbols_;
   SymbolNotices symbol_notices_;

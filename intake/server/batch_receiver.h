@@ -54,6 +54,7 @@ class BatchReceiver {
   // Returns the decoder, which has the state of the dictionary. Pass no frames to the receiver afterwards.
   std::optional<BatchDecoder> TakeDecoder();
 
+  size_t decoder_bytes() const { return decoder_ ? decoder_->memory_bytes() : 0; }
   size_t held_bytes() const { return held_ ? held_->bytes() : 0; }
 
  private:

@@ -425,6 +425,7 @@ void ServerSession::Close(const Goodbye& goodbye) { impl_->Close(goodbye); }
 std::optional<BatchDecoder> ServerSession::TakeDecoder() { return impl_->batches.TakeDecoder(); }
 const Hello& ServerSession::hello() const { return impl_->hello; }
 uint64_t ServerSession::bytes_received() const { return impl_->received_bytes; }
+size_t ServerSession::decoder_bytes() const { return impl_->batches.decoder_bytes(); }
 bool ServerSession::closed() const { return !impl_->open(); }
 
 }  // namespace tributary::intake

@@ -55,6 +55,7 @@ class ServerSession {
 
   const Hello& hello() const;
   uint64_t bytes_received() const;
+  size_t decoder_bytes() const;  // memory of the dictionary's state
   bool closed() const;
 
  private:

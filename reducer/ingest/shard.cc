@@ -39,6 +39,7 @@ Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, Symbol
           ShardCore::Options{.server = options.server,
                              .queue = {options.writer.queue_bytes_max, options.writer.queue_batches_max},
                              .sessions_remembered_max = options.sessions_remembered_max,
+                             .session_memory_bytes_max = options.session_memory_bytes_max,
                              .tick_ms = options.tick_ms,
                              .metadata = options.metadata},
           ShardCore::Callbacks{

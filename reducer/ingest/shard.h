@@ -35,7 +35,8 @@ class Shard final {
     WriterThread::Options writer;
     SymbolWorker::Options symbols;
     size_t sessions_remembered_max = 16'384;
-    uint64_t tick_ms = 1'000;          // maintenance, symbol requests
+    size_t session_memory_bytes_max = 256u << 20;  // of decoders and executables
+    uint64_t tick_ms = 1'000;                      // maintenance, symbol requests
     MetadataDesk* metadata = nullptr;  // must outlive the shard; null: metadata of hosts and pods is discarded
   };
 

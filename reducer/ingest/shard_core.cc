@@ -32,7 +32,7 @@ ShardCore::ShardCore(const Dependencies& dependencies, Options options, Callback
       over_share_(metrics_.AddCounter("tributary_reducer_over_share_total",
                                       "Times that a batch would have exceeded its node's share of the store writer's "
                                       "queue; reading from the collector pauses meanwhile")),
-      memory_(options_.sessions_remembered_max),
+      memory_(options_.sessions_remembered_max, options_.session_memory_bytes_max, metrics_, options_.server.refusals),
       share_(options_.queue),
       tick_(alarms_.NewAlarm([this] { OnTick(); })),
       closing_(alarms_.NewAlarm([this] {
@@ -137,6 +137,8 @@ absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hel
     answer.decoder = memory_.TakeDecoder(*known);
     live->second.symbols.Want(known->executables);
   }
+  memory_.CountConnected(*known, hello.session.node_id, answer.decoder ? answer.decoder->memory_bytes() : 0,
+                         live->second.symbols.memory_bytes());
   return answer;
 }
 
@@ -227,7 +229,7 @@ void ShardCore::Remember(const SessionInfo& info, const RowBatch& batch) {
     batch.derived->eviction.executables.ApplyTo(entry.executables);
     entry.executables.erase(entry.executables.begin());
   } else if (!entry.dictionary_held || entry.generation != batch.generation) {
-    entry.executables.clear();
+    std::vector<ExecutableId>().swap(entry.executables);
   }
   entry.dictionary_held = batch.generation > entry.refused_generation;
   entry.generation = batch.generation;
@@ -235,8 +237,24 @@ void ShardCore::Remember(const SessionInfo& info, const RowBatch& batch) {
   entry.have += batch.definitions;
   std::vector<ExecutableId> made;
   for (const Executable& executable : batch.definitions.executables) made.push_back(executable.id);
-  live_.find(info.session_id)->second.symbols.Want(made);
+  Live& live = live_.find(info.session_id)->second;
+  live.symbols.Want(made);
   entry.executables.insert(entry.executables.end(), made.begin(), made.end());
+  CountMemory(live, entry);
+}
+
+void ShardCore::CountMemory(const Live& live, SessionMemory::Entry& entry) {
+  memory_.CountConnected(entry, live.info->node_id, live.session != nullptr ? live.session->decoder_bytes() : 0,
+                         live.symbols.memory_bytes());
+}
+
+void ShardCore::LimitMemory() {
+  for (const SessionId& id : memory_.Evict()) {
+    const auto live = live_.find(id);
+    if (live == live_.end()) continue;
+    live->second.symbols.DropWaiting();
+    live->second.session->NeedDictionary();
+  }
 }
 
 void ShardCore::OnCommitted(const std::vector<CommittedBatch>& all) {
@@ -349,9 +367,13 @@ void ShardCore::OnTick() {
   const MonotonicNs now = clock_.Monotonic();
   WantReleased();
   for (auto& [id, live] : live_) {
-    if (const SessionMemory::Entry* entry = memory_.Find(id)) live.symbols.Tick(entry->executables, now);
+    if (SessionMemory::Entry* entry = memory_.Find(id)) {
+      live.symbols.Tick(entry->executables, now);
+      CountMemory(live, *entry);
+    }
     AskForSymbols(id, live);
   }
+  LimitMemory();
 }
 
 // A node was cut off. Other nodes have the same executables, and need not wait for their next round.

@@ -37,7 +37,8 @@ class ShardCore : private intake::SessionOwner {
     intake::ServerOptions server;  // of its sessions
     QueueShare::Options queue;     // of the writer
     size_t sessions_remembered_max = 16'384;
-    uint64_t tick_ms = 1'000;          // maintenance, symbol requests
+    size_t session_memory_bytes_max = 256u << 20;  // of decoders and executables; checked at each tick
+    uint64_t tick_ms = 1'000;                      // maintenance, symbol requests
     MetadataDesk* metadata = nullptr;  // must outlive the core; null: metadata of hosts and pods is discarded
   };
   // Callbacks must not destroy the core.
@@ -98,6 +99,8 @@ class ShardCore : private intake::SessionOwner {
   void RefuseBatch(const CommittedBatch& done, Live& live);
   void CutOff(const SessionInfo& sender, const std::vector<ClosedSession>& ended);
   static SymbolNode NodeOf(const Live& live);
+  void CountMemory(const Live& live, SessionMemory::Entry& entry);
+  void LimitMemory();
   void AskForSymbols(const SessionId& id, Live& live);
   void WantReleased();
   void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);

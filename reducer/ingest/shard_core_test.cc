@@ -355,6 +355,27 @@ TEST_F(ShardCoreSymbolsTest, IgnoresAnAnswerForAnEarlierConnection) {
   EXPECT_TRUE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
 }
 
+// Decoders and executables of sessions have a limit, also while the sessions are connected.
+TEST_F(ShardCoreTest, ASessionThatTakesTooMuchMemoryMustSendANewDictionary) {
+  ShardCore core({loop_, writer_, symbols_, clock_, metrics_}, {.session_memory_bytes_max = 2'000, .tick_ms = 1}, {});
+  core.Start();
+  intake::Hello hello = HelloOf(1);
+  auto connect = [&] {
+    auto wire = std::make_shared<Wire>();
+    core.Accept({std::make_unique<WireStream>(wire), hello, ""});
+    core.OnFound(hello.session.session_id, uint64_t{0});
+    return wire;
+  };
+  auto wire = connect();
+  intake::BatchGenerator generator(1);
+  for (const std::string& frame : intake::BatchEncoder(1).Encode(generator.Next(100))) wire->callbacks.on_data(frame);
+  ASSERT_FALSE(AsksForDictionary(*wire));
+  RunUntil([&] { return AsksForDictionary(*wire); });
+  hello.dictionary_generation = 1;
+  EXPECT_FALSE(WelcomeOn(*connect())->dictionary_kept);
+  EXPECT_EQ(metrics_.AddCounter("tributary_reducer_session_evictions_total", "", {{"was", "active"}}).value(), 1u);
+}
+
 std::string MetadataFrame(const std::string& id) {
   const MetadataUpdate update{
       .begins_snapshot = true, .ends_snapshot = true, .entities = {{EntityKind::kPod, id, {}, false, {}}}};

@@ -25,7 +25,18 @@ void SymbolRequests::Chosen(const std::vector<ExecutableId>& ask, size_t conside
   for (size_t i = looking_up_.size(); i > considered; --i) waiting_.push_front(looking_up_[i - 1]);
   for (size_t i = 0; i < considered && i < looking_up_.size(); ++i) is_waiting_.erase(looking_up_[i]);
   looking_up_.clear();
+  if (waiting_.empty()) is_waiting_ = {};  // its slots would stay
   for (const ExecutableId& id : ask) asked_.insert_or_assign(id, now);
+}
+
+void SymbolRequests::DropWaiting() {
+  std::deque<ExecutableId>().swap(waiting_);
+  is_waiting_ = absl::flat_hash_set<ExecutableId>(looking_up_.begin(), looking_up_.end());
+}
+
+size_t SymbolRequests::memory_bytes() const {
+  return sizeof(*this) + (waiting_.size() + looking_up_.capacity()) * sizeof(ExecutableId) +
+         is_waiting_.capacity() * (sizeof(ExecutableId) + 1);
 }
 
 void SymbolRequests::Tick(const std::vector<ExecutableId>& all, MonotonicNs now) {

@@ -41,6 +41,10 @@ class SymbolRequests {
   void Progress(MonotonicNs now) { last_progress_ = now; }  // the collector is sending
   bool has_pending() const { return !asked_.empty() || !looking_up_.empty(); }
 
+  // Drops the executables that wait. A later Tick adds them again.
+  void DropWaiting();
+  size_t memory_bytes() const;  // allocated
+
   // Removes failed requests. Calls Want(all), unless an executable waits or is being looked up, or the last such call
   // was less than kRoundNs ago.
   void Tick(const std::vector<ExecutableId>& all, MonotonicNs now);

@@ -42,6 +42,21 @@ TEST(SymbolRequests, AsksOnceHoweverOftenWanted) {
   EXPECT_TRUE(requests.TakeCandidates().empty());
 }
 
+TEST(SymbolRequests, DroppedExecutablesAreWantedAgainLater) {
+  SymbolRequests requests;
+  const size_t empty = requests.memory_bytes();
+  requests.Want(Ids(0, 5'000));
+  EXPECT_GT(requests.memory_bytes(), 5'000 * sizeof(ExecutableId));
+  EXPECT_EQ(requests.TakeCandidates().size(), SymbolRequests::kCandidatesMax);
+  requests.DropWaiting();
+  EXPECT_LT(requests.memory_bytes(), 1'000 * sizeof(ExecutableId));
+  requests.Chosen({}, SymbolRequests::kCandidatesMax, kStart);
+  EXPECT_TRUE(requests.TakeCandidates().empty());
+  EXPECT_LE(requests.memory_bytes(), empty + SymbolRequests::kCandidatesMax * sizeof(ExecutableId));
+  requests.Tick(Ids(0, 10), kStart);
+  EXPECT_EQ(requests.TakeCandidates(), Ids(0, 10));
+}
+
 TEST(SymbolRequests, AsksAgainForUnansweredTables) {
   SymbolRequests requests;
   requests.Tick(Ids(0, 8), kStart);

@@ -14,6 +14,9 @@ namespace {
 
 constexpr int kClosedAtOnceMax = 256;  // sessions of earlier boots; the next session of the node closes more
 
+// A session without a batch for this time is idle: a collector sends a batch every 5 s.
+constexpr int64_t kIdleNs = kNsPerMinute;
+
 constexpr size_t kSessionIdBytes = 16;  // keys of other sources are longer
 
 }  // namespace
@@ -30,9 +33,10 @@ std::string SessionKey(const Source& source) {
   return key + source.id;
 }
 
-absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits limits) {
+absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits limits, Metrics& metrics) {
   SessionTable table;
   table.limits_ = limits;
+  table.ledger_ = std::make_unique<SessionLedger>(limits.memory_bytes_max, metrics);
   ASSIGN_OR_RETURN(
       table.find_,
       database.Prepare("SELECT machine, boot_id, last_seen, durable_sequence, captured, idle, lost, "
@@ -160,6 +164,7 @@ void SessionTable::Replace(Session& session, std::unique_ptr<SessionDictionary> 
 }
 
 absl::Status SessionTable::WriteTouched(int64_t now_ns) {
+  now_ns_ = now_ns;
   for (const Touched& touched : touched_) {
     Session& session = *touched.session;
     if (session.machine == 0) continue;  // nothing of the session was kept
@@ -190,14 +195,27 @@ void SessionTable::Settle() {
   for (const Touched& touched : touched_) {
     Session& session = *touched.session;
     session.touched = nullptr;
-    CountBytes(session, session.dictionary != nullptr ? session.dictionary->memory_bytes() : 0);
+    CountMemory(session);
     if (session.machine == 0) Erase(by_id_.find(session.id)->second);
   }
   touched_.clear();
-  // The session in use stays whatever its size: its own limits bound it.
-  while (sessions_.size() > 1 &&
-         (sessions_.size() > limits_.sessions_max || dictionary_bytes_ > limits_.dictionary_bytes_max)) {
-    Erase(std::prev(sessions_.end()));
+  while (sessions_.size() > std::max<size_t>(limits_.sessions_max, 1)) Erase(std::prev(sessions_.end()));
+  LimitMemory();
+}
+
+// The session that was used last stays whatever its size: its own limits bound it, and so it can go on.
+void SessionTable::LimitMemory() {
+  const size_t excess = ledger_->Excess();
+  if (excess == 0) return;
+  std::vector<Evictable<List::iterator>> others;
+  for (auto it = std::next(sessions_.begin()); it != sessions_.end(); ++it) {
+    others.push_back({it, it->memory.total(), it->last_seen_ns < now_ns_ - kIdleNs});
+  }
+  for (const auto& chosen : ChooseEvictions(std::move(others), excess)) {
+    ledger_->CountEviction(chosen.is_idle);
+    const std::string& node_id = chosen.session->node_id;
+    if (limits_.refusals != nullptr && !node_id.empty()) limits_.refusals->Add(node_id, "memory");
+    Erase(chosen.session);
   }
 }
 
@@ -214,29 +232,41 @@ void SessionTable::Undo() {
     session.row = touched.row;
     if (touched.replaced) session.dictionary = std::move(touched.dictionary);
     if (session.dictionary != nullptr) session.dictionary->Truncate(touched.counts);
+    CountMemory(session);
   }
   touched_.clear();
 }
 
-void SessionTable::CountBytes(Session& session, size_t bytes) {
-  dictionary_bytes_ += bytes - std::exchange(session.dictionary_bytes, bytes);
+void SessionTable::CountMemory(Session& session) {
+  constexpr size_t kEntryBytes = sizeof(Session) + 2 * sizeof(void*) + sizeof(std::string) + sizeof(List::iterator);
+  MemoryUse use;
+  use[MemoryKind::kSessions] = kEntryBytes;
+  if (session.dictionary != nullptr) {
+    use[MemoryKind::kDictionaries] = session.dictionary->table_bytes();
+    use[MemoryKind::kStrings] = session.dictionary->string_bytes();
+  }
+  ledger_->Count(&session.memory, use);
 }
 
 void SessionTable::Erase(List::iterator it) {
-  CountBytes(*it, 0);
+  ledger_->Count(&it->memory, {});
   by_id_.erase(it->id);
   sessions_.erase(it);
 }
 
 void SessionTable::ForgetDays(Day before, Day strings_before) {
   for (Session& session : sessions_) {
-    if (session.dictionary != nullptr) session.dictionary->ForgetDays(before, strings_before);
+    if (session.dictionary == nullptr) continue;
+    session.dictionary->ForgetDays(before, strings_before);
+    CountMemory(session);
   }
 }
 
 void SessionTable::ForgetStoreIdsOf(int64_t machine) {
   for (Session& session : sessions_) {
-    if (session.machine == machine && session.dictionary != nullptr) session.dictionary->ForgetStoreIds();
+    if (session.machine != machine || session.dictionary == nullptr) continue;
+    session.dictionary->ForgetStoreIds();
+    CountMemory(session);
   }
 }
 

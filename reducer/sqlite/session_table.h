@@ -10,8 +10,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "base/metrics.h"
+#include "base/refusals.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/store/session_dictionary.h"
+#include "reducer/store/session_ledger.h"
 #include "reducer/store/session_totals.h"
 #include "reducer/store/store.h"
 
@@ -24,7 +27,8 @@ struct SessionRow {
 };
 
 struct Session {
-  std::string id;  // 16 bytes
+  std::string id;       // 16 bytes
+  std::string node_id;  // "" until the session sends a batch
   int64_t machine = 0;
   std::string boot_id;
   int64_t boot_ns = 0;  // unix time; 0 = unknown
@@ -35,7 +39,7 @@ struct Session {
 
   // Only SessionTable uses these members.
   SessionRow row;
-  size_t dictionary_bytes = 0;        // at the end of its last transaction
+  MemoryUse memory;                   // at the end of its last transaction
   struct Touched* touched = nullptr;  // in the current transaction
 };
 
@@ -57,16 +61,19 @@ struct Touched {
 };
 
 // The sessions that a shard writer has in memory. The table can undo the changes of one transaction. Limits bounds the
-// number of sessions and the memory of their dictionaries. Beyond the limits, the least recently used sessions are
-// evicted. An evicted session must send its dictionary again with its next batch. Use it on the writer's thread.
+// number of sessions and the memory of their dictionaries. If there are too many sessions, the least recently used ones
+// are evicted. If they take too much memory, the largest ones are evicted: first those without a batch for a minute
+// (session_ledger.h). An evicted session must send its dictionary again with its next batch. Use it on the writer's
+// thread.
 class SessionTable {
  public:
   struct Limits {
     size_t sessions_max = 16'384;
-    size_t dictionary_bytes_max = 1u << 30;
+    size_t memory_bytes_max = 1u << 30;
+    Refusals* refusals = nullptr;  // as in StoreOptions
   };
-  // `database` must outlive the object.
-  static absl::StatusOr<SessionTable> Prepare(Database& database, Limits limits);
+  // `database` and `metrics` must outlive the object.
+  static absl::StatusOr<SessionTable> Prepare(Database& database, Limits limits, Metrics& metrics);
 
   // Returns NotFound if the session is neither in memory nor in the file.
   absl::StatusOr<uint64_t> FindDurable(std::string_view id);
@@ -106,7 +113,8 @@ class SessionTable {
   SessionTable() = default;
   absl::StatusOr<Session*> Touch(std::string_view id, bool is_sender);
   absl::StatusOr<bool> Load(std::string_view id, Session* session);
-  void CountBytes(Session& session, size_t bytes);
+  void CountMemory(Session& session);
+  void LimitMemory();
   void Erase(List::iterator it);
   void Replace(Session& session, std::unique_ptr<SessionDictionary> dictionary);
 
@@ -114,8 +122,9 @@ class SessionTable {
   Statement find_, put_, update_, find_earlier_boots_;
   List sessions_;  // most recently used first
   absl::flat_hash_map<std::string, List::iterator> by_id_;
-  size_t dictionary_bytes_ = 0;  // of all sessions
+  std::unique_ptr<SessionLedger> ledger_;
   std::list<Touched> touched_;
+  int64_t now_ns_ = 0;  // of the last WriteTouched
 };
 
 }  // namespace tributary::store

@@ -21,7 +21,7 @@ constexpr size_t kTriesKept = 3;            // yesterday's, today's, and one tha
 }  // namespace
 
 SqliteShardWriter::SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics)
-    : options_(std::move(options)), clock_(clock), counters_(metrics, options_.refusals) {}
+    : options_(std::move(options)), clock_(clock), metrics_(metrics), counters_(metrics, options_.refusals) {}
 
 absl::StatusOr<std::unique_ptr<SqliteShardWriter>> SqliteShardWriter::Open(ShardWriterOptions options,
                                                                            const Clock& clock, Metrics& metrics) {
@@ -42,7 +42,7 @@ absl::Status SqliteShardWriter::Prepare() {
   events_ = std::make_unique<EventWriter>(std::move(events));
   ASSIGN_OR_RETURN(TrieShareTable trie_shares, TrieShareTable::Prepare(*database_));
   trie_shares_ = std::make_unique<TrieShareTable>(std::move(trie_shares));
-  ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, options_.sessions));
+  ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, options_.sessions, metrics_));
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, *ledger_, options_.maintenance));
   ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
@@ -116,6 +116,7 @@ absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const RowBatch& ba
   }
   definitions_->SetMachine(session->machine);
   ledger_->AddReceived(session->machine, batch.wire_bytes);
+  if (session->node_id.empty()) session->node_id = batch.node->node_id;
   session->totals.wire_bytes += batch.wire_bytes;
   if (batch.sequence != 0 && batch.sequence <= session->totals.durable_sequence) {
     ++tally_.duplicates;

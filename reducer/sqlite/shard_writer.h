@@ -84,6 +84,7 @@ class SqliteShardWriter : public ShardWriter {
 
   const ShardWriterOptions options_;
   const Clock& clock_;
+  Metrics& metrics_;
   CommitCounters counters_;
   std::unique_ptr<Database> database_;  // on the heap: statements and tables borrow it
   std::unique_ptr<NodeLedger> ledger_;

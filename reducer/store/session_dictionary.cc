@@ -4,6 +4,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "reducer/store/session_ledger.h"
+
 namespace tributary::store {
 namespace {
 
@@ -54,7 +56,9 @@ bool SessionDictionary::Append(const Definitions& definitions) {
       },
       definitions, tables_, have);
   if (!ok) return false;
-  for (const std::string& text : definitions.strings) string_bytes_ += text.size();
+  for (size_t i = tables_.strings.size() - definitions.strings.size(); i < tables_.strings.size(); ++i) {
+    string_bytes_ += AllocatedBytes(tables_.strings[i]);
+  }
   MakeRoom(string_ids, have.strings);
   MakeRoom(thread_ids, have.threads);
   string_ids.resize(have.strings);
@@ -100,7 +104,7 @@ void SessionDictionary::Truncate(const DictionaryCounts& counts) {
 
 void SessionDictionary::CountStringBytes() {
   string_bytes_ = 0;
-  for (const std::string& text : tables_.strings) string_bytes_ += text.size();
+  for (const std::string& text : tables_.strings) string_bytes_ += AllocatedBytes(text);
 }
 
 void SessionDictionary::IndexProcesses() {
@@ -205,13 +209,13 @@ SessionDictionary::DayIds& SessionDictionary::IdsOfDay(Day day) {
   return ids;
 }
 
-size_t SessionDictionary::memory_bytes() const {
-  size_t bytes = string_bytes_;
-  ForEachTable([&](const auto& table) { bytes += table.size() * sizeof(table[0]); }, tables_);
-  bytes += (string_ids.size() + executable_ids.size()) * sizeof(StoreId) + process_ids.size() * sizeof(StoreProcess) +
-           thread_ids.size() * sizeof(StoreThread) + newest_process_.capacity() * (sizeof(ProcessKey) + 8) +
-           newer_process_.size() * sizeof(uint32_t);
-  for (const DayIds& ids : days_) bytes += (ids.nodes.size() + ids.frames.size()) * sizeof(uint32_t);
+size_t SessionDictionary::table_bytes() const {
+  const auto allocated = [](const auto& table) { return table.capacity() * sizeof(table[0]); };
+  size_t bytes = sizeof(*this) + allocated(string_ids) + allocated(executable_ids) + allocated(process_ids) +
+                 allocated(thread_ids) + allocated(newer_process_) +
+                 newest_process_.capacity() * (sizeof(decltype(newest_process_)::value_type) + 1);
+  ForEachTable([&](const auto& table) { bytes += allocated(table); }, tables_);
+  for (const DayIds& ids : days_) bytes += sizeof(ids) + allocated(ids.nodes) + allocated(ids.frames);
   return bytes;
 }
 

@@ -84,7 +84,9 @@ class SessionDictionary {
   // Keeps the ids of only the two days used last. One day is not enough: around midnight, samples of two days arrive.
   DayIds& IdsOfDay(Day day);
 
-  size_t memory_bytes() const;
+  // Allocated memory (session_ledger.h) of the texts, and of all other data.
+  size_t string_bytes() const { return string_bytes_; }
+  size_t table_bytes() const;
 
  private:
   void Describe(const Process& process);
@@ -94,8 +96,8 @@ class SessionDictionary {
 
   uint32_t generation_;
   DictionaryLimits limits_;
-  size_t string_bytes_ = 0;
-  Definitions tables_;  // including id 0 of each table
+  size_t string_bytes_ = 0;  // allocated
+  Definitions tables_;       // including id 0 of each table
   absl::flat_hash_map<ProcessKey, uint32_t> newest_process_;
   std::vector<uint32_t> newer_process_;  // index: a process; value: the description that replaced it, or 0
   std::list<DayIds> days_;               // most recently used first

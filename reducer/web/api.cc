@@ -280,6 +280,7 @@ WebResponse Api::RunQuery(Query& query, const Params& params) {
     return stopping_.load() || context_.clock.Monotonic().value >= deadline;
   };
   Answer answer = (this->*query.run)(params, *std::move(request));
+  if (context_.heap != nullptr) context_.heap->Note();
   query.requests->Add();
   query.duration_ns->Add(static_cast<uint64_t>(context_.clock.Monotonic().value - begin.value));
   if (!answer.ok()) {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/heap_trimmer.h"
 #include "base/metrics.h"
 #include "base/refusals.h"
 #include "reducer/metadata/metadata_store.h"
@@ -48,6 +49,7 @@ struct WebContext {
   const MetadataStore* metadata = nullptr;  // nullptr: /api/v1/status lists no clusters
   const RolloutLog* rollouts = nullptr;     // nullptr: /api/v1/rollouts lists no rollouts
   const Refusals* refusals = nullptr;       // nullptr: /api/v1/status lists no refusals
+  HeapTrimmer* heap = nullptr;              // nullptr: nothing is done after a query
 };
 
 // The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the web page. It has

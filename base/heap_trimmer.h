@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <string_view>
+
+#include "base/heap.h"
+#include "base/metrics.h"
+
+namespace tributary {
+
+// Returns memory to the system after work that freed much of it, such as a large query. Trims at most once per Tick,
+// because other threads may have to wait for memory during a trim (60 ms for 1 GB), and only if much is free, because
+// the process must get trimmed pages back when it needs memory again.
+class HeapTrimmer {
+ public:
+  struct Options {
+    size_t free_bytes_min = 64u << 20;
+    std::function<size_t()> free_bytes = FreeHeapBytes;
+    std::function<void()> trim = TrimHeap;
+  };
+  // `metrics` must outlive the object. `component` is part of the metric's name.
+  HeapTrimmer(Options options, std::string_view component, Metrics& metrics);
+
+  // Any thread: work has ended that may have freed much memory.
+  void Note() { noted_.store(true, std::memory_order_relaxed); }
+  // Trims the heap if Note was called since the last Tick and much memory is free. Call it every few seconds, on one
+  // thread that may block.
+  void Tick();
+
+ private:
+  const Options options_;
+  Counter& trims_;
+  std::atomic<bool> noted_{false};
+};
+
+}  // namespace tributary
