@@ -2,14 +2,14 @@
 
 The reducer runs on one core, the sender on another.
 
-    dev/bench intake [--recording FILE] [--nodes N] [--no-history]
+    dev/bench intake [--recording FILE] [--nodes N] [--no-history] [--memory-only]
 
 Without --recording the script records real loads first (needs root): a tight load, in which no new program starts, at
 the default rate and at 97 Hz; and a mixed load, in which compilers and shells start all the time. Each pass of a replay
 sends all definitions again. This machine's few cores make small batches. At 97 Hz a batch is as large as the batch of a
 node with five times as many cores at the default rate. Figures of each load: samples decoded and committed per second
-of the reducer's CPU time, user and system; the reducer's peak memory; bytes per sample; and the share of the capacity
-that remains when the sender offers ten times the capacity.
+of the reducer's CPU time, user and system; the reducer's peak memory; bytes per sample; the share of the capacity that
+remains when the sender offers ten times the capacity; and the reducer's memory when 50 nodes have sent a million samples.
 """
 
 import argparse
@@ -28,6 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 REDUCER_CORE, SENDER_CORE = 0, 1
 LOADS = {"tight": ("tight", 19), "tight_97hz": ("tight", 97), "mixed": ("mixed", 19)}  # name in the figures: load, rate in Hz
 SAMPLES_PER_CPU_SECOND = {"tight_97hz": 1e6}  # at least
+MEMORY_NODES, MEMORY_SAMPLES = 50, 1e6
 GOODPUT_SHARE = 0.8  # under overload, at least
 MIB = 1 << 20
 
@@ -134,6 +135,19 @@ def measure_overload(directory, recording, nodes, session, capacity, seconds):
         return stored / took
 
 
+def measure_memory(directory, recording, session):
+    """Replays 50 nodes as fast as possible. Returns the reducer's resident memory in MiB: at the end, and its peak."""
+    repeat = max(1, round(MEMORY_SAMPLES / MEMORY_NODES / session["samples"]))
+    with lib.programs() as programs:
+        reducer = PinnedReducer(directory, f"{recording.stem}-memory")
+        programs.append(reducer)
+        summary = finish(replay(recording, reducer, MEMORY_NODES, "--speed", "max", "--repeat", repeat))
+        lib.check(reducer.status()["total"]["stored"] == summary["samples_sent"], f"{reducer.status()['total']}, {summary}")
+        memory = measure.memory_kib(reducer.pid)
+        lib.check(reducer.stop(60) == 0, "the reducer's exit code")
+        return [("intake_rss_50_nodes", memory["VmRSS"] / 1024, "MiB"), ("intake_peak_rss_50_nodes", memory["VmHWM"] / 1024, "MiB")]
+
+
 def measure_load(directory, recording, session, options):
     """Measures the capacity before and after the overload: a machine's speed varies by a fifth between minutes."""
     repeat = max(1, round(options.samples / options.nodes / session["samples"]))
@@ -145,7 +159,8 @@ def measure_load(directory, recording, session, options):
             ("intake_peak_rss", max(before["peak_rss"], behind["peak_rss"]), "MiB"),
             ("intake_wire_bytes_per_sample", mean["wire_bytes_per_sample"], "B"),
             ("intake_overload_goodput_share", overload / mean["samples_per_second"], ""),
-            ("intake_overload_samples_per_second", overload, "samples/s")]
+            ("intake_overload_samples_per_second", overload, "samples/s"),
+            *measure_memory(directory, recording, session)]
 
 
 def main():
@@ -155,6 +170,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--samples", type=float, default=20e6, help="minimum number of samples to send in total")
     parser.add_argument("--overload-seconds", type=float, default=30)
+    parser.add_argument("--memory-only", action="store_true", help="only measure the reducer's memory with 50 nodes under the mixed load")
     parser.add_argument("--no-history", action="store_true")
     options = parser.parse_args()
     lib.check(os.cpu_count() >= 2, "two cores: one for the reducer, one for the sender")
@@ -163,19 +179,21 @@ def main():
                             text=True).stdout.strip()
     reference = measure.reference_ns()
     with lib.directory() as directory, open(os.devnull if options.no_history else HERE / "history.jsonl", "a", encoding="utf-8") as history:
-        loads = {"given": options.recording} if options.recording else {name: record(directory, name, options.record_seconds)
-                                                                        for name in LOADS}
+        names = ["mixed"] if options.memory_only else LOADS
+        loads = {"given": options.recording} if options.recording else {name: record(directory, name, options.record_seconds) for name in names}
         verdicts = []
         for name, recording in loads.items():
             session = summary_of(recording)
             print(f"{name} load: {session['samples']} samples in {session['seconds']:.0f} s, {session['bytes_per_sample']:.2f} B each in the file; "
                   f"load average {os.getloadavg()[0]:.1f}")
-            figures = measure_load(directory, recording, session, options)
+            figures = measure_memory(directory, recording, session) if options.memory_only else measure_load(directory, recording, session, options)
             for figure, value, unit in figures:
                 figure = figure.replace("intake_", f"intake_{name}_")
                 print(f"{figure:50} {value:16.3f}  {unit}")
                 history.write(json.dumps({"commit": commit, "figure": figure, "value": round(value, 4), "unit": unit,
                                           "reference": round(reference, 2)}) + "\n")
+            if options.memory_only:
+                continue
             by_name = {figure: value for figure, value, _ in figures}
             speed, goodput = by_name["intake_samples_per_cpu_second"], by_name["intake_overload_goodput_share"]
             if name in SAMPLES_PER_CPU_SECOND:
