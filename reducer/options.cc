@@ -97,6 +97,12 @@ void AddSecurity(Options& table, ReducerOptions& out, SecurityTexts& texts) {
                      "reducer pauses reading from the node",
              .value_name = "N"},
             &out.node_generations_per_second, 10, 1, 100'000);
+  table.Add({.name = "intake-node-old-days",
+             .help = "largest number of days older than --retention-raw of which a node may send samples within an "
+                     "hour; samples of further days wait in the node's memory or spool, with all later samples of the "
+                     "node",
+             .value_name = "N"},
+            &out.node_old_days, 4, 1, 10'000);
 }
 
 absl::Status TakeSecurity(const SecurityTexts& texts, ReducerOptions& out) {

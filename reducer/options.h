@@ -29,7 +29,7 @@ struct ReducerOptions {
   std::string intake_token_file;          // "": no token is required
   bool certificate_names_node = true;     // if tls_ca is set: a certificate must name the node id
   uint64_t session_memory_bytes_max = 0;  // of all shards
-  int64_t node_bytes_per_second = 0, node_work_per_second = 0, node_generations_per_second = 0;
+  int64_t node_bytes_per_second = 0, node_work_per_second = 0, node_generations_per_second = 0, node_old_days = 0;
   std::string symbols_dir;  // "": in the data directory
   uint64_t symbols_bytes_max = 0, symbol_file_bytes_max = 0, symbol_memory_bytes_max = 0;
   bool symbol_uploads = true;

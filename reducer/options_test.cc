@@ -76,6 +76,7 @@ TEST(ReducerOptions, Security) {
   EXPECT_EQ(options->node_bytes_per_second, 64 << 20);
   EXPECT_EQ(options->node_work_per_second, 2'000'000);
   EXPECT_EQ(options->node_generations_per_second, 10);
+  EXPECT_EQ(options->node_old_days, 4);
   options = Parse({"--tls-cert=c", "--tls-key=k", "--tls-ca=a", "--intake-node-bytes-per-second", "1MiB"},
                   {{"EBPF_NET_INTAKE_TOKEN_FILE", "t"}, {"EBPF_NET_INTAKE_IDENTITY", "any"}});
   ASSERT_TRUE(options.ok()) << options.status();
@@ -91,6 +92,8 @@ TEST(ReducerOptions, Security) {
   EXPECT_FALSE(Parse({"--intake-node-work-per-second=9999"}).ok());
   EXPECT_EQ(Parse({"--intake-node-generations-per-second=1"})->node_generations_per_second, 1);
   EXPECT_FALSE(Parse({"--intake-node-generations-per-second=0"}).ok());
+  EXPECT_EQ(Parse({"--intake-node-old-days=30"})->node_old_days, 30);
+  EXPECT_FALSE(Parse({"--intake-node-old-days=0"}).ok());
 }
 
 TEST(ReducerOptions, Metadata) {

@@ -289,6 +289,9 @@ absl::Status Pipeline::OpenShards() {
     ingest::Shard::Options options;
     options.number = number;
     options.server = IntakeOptions();
+    options.old_days = {
+        .ages = {.raw_ns = options_.raw_age_ns, .sum_ns = options_.sum_age_ns, .event_ns = options_.event_age_ns},
+        .node_days_max = static_cast<uint32_t>(options_.node_old_days)};
     options.session_memory_bytes_max = SessionBytesOfShard() / kLoopShare;
     options.metadata = metadata_worker_.get();
     shards_.push_back(

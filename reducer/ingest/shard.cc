@@ -38,6 +38,7 @@ Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, Symbol
               .alarms = loop_, .writer = writer_, .symbols = symbol_worker_, .clock = clock, .metrics = metrics},
           ShardCore::Options{.server = options.server,
                              .queue = {options.writer.queue_bytes_max, options.writer.queue_batches_max},
+                             .old_days = options.old_days,
                              .sessions_remembered_max = options.sessions_remembered_max,
                              .session_memory_bytes_max = options.session_memory_bytes_max,
                              .tick_ms = options.tick_ms,

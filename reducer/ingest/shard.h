@@ -33,6 +33,7 @@ class Shard final {
     uint32_t number = 0;
     intake::ServerOptions server;  // of its sessions
     WriterThread::Options writer;
+    OldDays::Options old_days;
     SymbolWorker::Options symbols;
     size_t sessions_remembered_max = 16'384;
     size_t session_memory_bytes_max = 256u << 20;  // of decoders and executables

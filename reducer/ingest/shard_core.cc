@@ -32,8 +32,13 @@ ShardCore::ShardCore(const Dependencies& dependencies, Options options, Callback
       over_share_(metrics_.AddCounter("tributary_reducer_over_share_total",
                                       "Times that a batch would have exceeded its node's share of the store writer's "
                                       "queue; reading from the collector pauses meanwhile")),
+      over_old_days_(metrics_.AddCounter(
+          "tributary_reducer_old_days_total",
+          "Times that a batch waited, because its node already used --intake-node-old-days days older than "
+          "--retention-raw; reading from the collector pauses meanwhile")),
       memory_(options_.sessions_remembered_max, options_.session_memory_bytes_max, metrics_, options_.server.refusals),
       share_(options_.queue),
+      old_days_(options_.old_days),
       tick_(alarms_.NewAlarm([this] { OnTick(); })),
       closing_(alarms_.NewAlarm([this] {
         if (callbacks_.closed) callbacks_.closed();
@@ -162,6 +167,7 @@ bool ShardCore::HasRoom(const SessionInfo& info) {
 // Returns true if the queue has space for a batch of that size. If not, the session is resumed when a commit may have
 // changed that.
 bool ShardCore::HasRoom(Live& live, size_t memory_bytes) {
+  if (clock_.Monotonic() < live.old_days_until) return false;
   if (!writer_.HasRoom()) {
     waiting_.AddForQueue(live.info->session_id);
     held_back_.Add();
@@ -173,6 +179,17 @@ bool ShardCore::HasRoom(Live& live, size_t memory_bytes) {
     return false;
   }
   return true;
+}
+
+// Returns false if the batch must wait, because its node uses too many old days. OnTick then resumes the session.
+bool ShardCore::TakesDaysOf(Live& live, const RowBatch& batch) {
+  const MonotonicNs now = clock_.Monotonic();
+  const int64_t wait_ns = old_days_.Take(live.info->node_id, batch, clock_.Unix(), now);
+  live.old_days_until = wait_ns > 0 ? MonotonicNs{now.value + wait_ns} : MonotonicNs{};
+  if (wait_ns <= 0) return true;
+  over_old_days_.Add();
+  if (options_.server.refusals != nullptr) options_.server.refusals->Add(live.info->node_id, "old_days");
+  return false;
 }
 
 absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch batch) {
@@ -189,6 +206,7 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   const size_t memory_bytes = live.batch_bytes = MemoryOf(pending);
   if (!HasRoom(live, memory_bytes))
     return absl::ResourceExhaustedError("the store writer's queue has no room for the batch of this node");
+  if (!TakesDaysOf(live, pending)) return absl::ResourceExhaustedError("the node uses too many old days");
   // The session's memory must know the batch before the writer owns it.
   Remember(info, pending);
   const std::vector<ClosedSession> ended = pending.closes;
@@ -367,6 +385,10 @@ void ShardCore::OnTick() {
   const MonotonicNs now = clock_.Monotonic();
   WantReleased();
   for (auto& [id, live] : live_) {
+    if (live.old_days_until.value != 0 && live.old_days_until <= now) {
+      live.old_days_until = {};
+      live.session->Resume();
+    }
     if (SessionMemory::Entry* entry = memory_.Find(id)) {
       live.symbols.Tick(entry->executables, now);
       CountMemory(live, *entry);

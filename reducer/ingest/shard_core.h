@@ -19,6 +19,7 @@
 #include "reducer/ingest/batch_writer.h"
 #include "reducer/ingest/ended_sessions.h"
 #include "reducer/ingest/metadata_desk.h"
+#include "reducer/ingest/old_days.h"
 #include "reducer/ingest/queue_share.h"
 #include "reducer/ingest/session_memory.h"
 #include "reducer/ingest/symbol_desk.h"
@@ -36,6 +37,7 @@ class ShardCore : private intake::SessionOwner {
   struct Options {
     intake::ServerOptions server;  // of its sessions
     QueueShare::Options queue;     // of the writer
+    OldDays::Options old_days;
     size_t sessions_remembered_max = 16'384;
     size_t session_memory_bytes_max = 256u << 20;  // of decoders and executables; checked at each tick
     uint64_t tick_ms = 1'000;                      // maintenance, symbol requests
@@ -78,6 +80,7 @@ class ShardCore : private intake::SessionOwner {
     uint64_t counted_bytes = 0;   // part of bytes_received that batches already counted
     size_t batch_bytes = 0;       // memory of its last batch; the next batch probably needs as much
     bool metadata_waits = false;  // true: its metadata wait, because the desk has no space for them
+    MonotonicNs old_days_until;   // other than 0: its batch waits until then, because of the limit of old days
     MetadataSender sender;
     bool registered = false;  // the connection was reported to `callbacks_` and `options_.metadata`
     SymbolRequests symbols;
@@ -95,6 +98,7 @@ class ShardCore : private intake::SessionOwner {
 
   void StartSession(Arrival arrival);
   bool HasRoom(Live& live, size_t memory_bytes);
+  bool TakesDaysOf(Live& live, const RowBatch& batch);
   void Remember(const SessionInfo& info, const RowBatch& batch);
   void RefuseBatch(const CommittedBatch& done, Live& live);
   void CutOff(const SessionInfo& sender, const std::vector<ClosedSession>& ended);
@@ -116,7 +120,7 @@ class ShardCore : private intake::SessionOwner {
   const Clock& clock_;
   Metrics& metrics_;
   const Callbacks callbacks_;
-  Counter &held_back_, &over_share_;
+  Counter &held_back_, &over_share_, &over_old_days_;
 
   // These maps are ordered by key, so that a simulation with the same seed always runs in the same way.
   std::map<SessionId, Live> live_;
@@ -125,6 +129,7 @@ class ShardCore : private intake::SessionOwner {
   SessionMemory memory_;
   QueueShare share_;
   WaitingSessions waiting_;
+  OldDays old_days_;
   uint64_t askers_ = 0;
   bool stopping_ = false, closing_all_ = false;
   std::unique_ptr<Alarm> tick_, closing_, metadata_retry_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -146,7 +147,10 @@ class ShardCoreTest : public testing::Test {
   TestWriter writer_;
   TestDesk symbols_;
   TestMetadata sink_;
-  ShardCore core_{{loop_, writer_, symbols_, clock_, metrics_}, {.tick_ms = 1, .metadata = &sink_}, {}};
+  Refusals refusals_{clock_, metrics_};
+  ShardCore core_{{loop_, writer_, symbols_, clock_, metrics_},
+                  {.server = {.refusals = &refusals_}, .tick_ms = 1, .metadata = &sink_},
+                  {}};
 };
 
 // When Welcome reports the mark, each batch that was read on the earlier connection is durable or gone. A collector
@@ -237,6 +241,57 @@ TEST_F(ShardCoreTest, ADictionaryOfAnEarlierProcessIsNotKept) {
   auto again = Connect(hello);
   core_.OnFound(hello.session.session_id, uint64_t{1});
   EXPECT_FALSE(WelcomeOn(*again)->dictionary_kept);
+}
+
+// The bound is on the days of a node: its current samples, and other nodes, do not wait.
+TEST_F(ShardCoreTest, ABatchWaitsIfItsNodeUsesTooManyOldDays) {
+  constexpr int64_t kHour = 60 * kNsPerMinute;
+  struct Node {
+    std::shared_ptr<Wire> wire;
+    intake::BatchGenerator generator{1};
+    intake::BatchEncoder encoder{1};
+    void Send(int days_ago) {
+      Batch batch = generator.Next(10);
+      batch.clock.unix.value -= days_ago * kNsPerDay;
+      for (const std::string& frame : encoder.Encode(batch)) wire->callbacks.on_data(frame);
+    }
+  };
+  Node old, current, other;
+  using Row = std::tuple<Node*, uint8_t, const char*>;
+  for (const auto& [node, session, name] : {Row(&old, 1, "node"), Row(&current, 2, "node"), Row(&other, 3, "other")}) {
+    intake::Hello hello = HelloOf(session);
+    hello.session.node_id = name;
+    node->wire = Connect(hello);
+    core_.OnFound(hello.session.session_id, uint64_t{0});
+  }
+  for (int days = 6; days > 2; --days) old.Send(days);
+  EXPECT_EQ(writer_.submitted.size(), 4u);
+  old.Send(2);
+  EXPECT_EQ(writer_.submitted.size(), 4u);
+  current.Send(0);
+  other.Send(2);
+  EXPECT_EQ(writer_.submitted.size(), 6u);
+
+  const Counter& waits = metrics_.AddCounter("tributary_reducer_old_days_total", "");
+  const auto run_ticks = [&] {
+    int left = 20;
+    auto end = loop_.NewAlarm([&] {
+      if (--left == 0) loop_.Stop();
+    });
+    end->StartEvery(1);
+    loop_.Run();
+  };
+  core_.Start();
+  clock_.Advance(kHour - 1);
+  run_ticks();
+  EXPECT_EQ(writer_.submitted.size(), 6u);
+  EXPECT_EQ(waits.value(), 1u) << "it was not even decoded again";
+  clock_.Advance(1);
+  run_ticks();
+  ASSERT_EQ(writer_.submitted.size(), 7u);
+  EXPECT_EQ(writer_.submitted.back().sequence, 5u);
+  EXPECT_EQ(waits.value(), 1u);
+  EXPECT_EQ(refusals_.Of("node")["old_days"], 1u);
 }
 
 // After a start of the reducer, look-ups alone may fill the writer's queue. A batch that was held back then must not
