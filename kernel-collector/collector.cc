@@ -161,7 +161,11 @@ absl::Status Collector::Build() {
           .send = [this](const ExecutableId& id, PackedTable t) { uplink_->delivery().SendSymbols(id, std::move(t)); },
           .send_none = [this](const ExecutableId& id,
                               std::string why) { uplink_->delivery().SendNoSymbols(id, std::move(why)); },
-          .only_function = [this](const ExecutableId& id) { return core_->kernel_code().NameOf(id); }});
+          .only_function = [this](const ExecutableId& id) { return core_->kernel_code().NameOf(id); },
+          .send_digest =
+              [this](const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) {
+                uplink_->delivery().SendDigest(id, digest);
+              }});
   core_->kernel_code().SetChanged([this] { symbols_->SetKernel(core_->kernel_code().layout()); });
   ReadVdso();
   return absl::OkStatus();
@@ -177,8 +181,10 @@ absl::Status Collector::OpenUplink(const SessionInfo& session) {
   options.credentials = options_.credentials;
   options.spool_dir = options_.spool_dir;
   options.spool_bytes_max = static_cast<uint64_t>(options_.spool_bytes_max);
-  ASSIGN_OR_RETURN(uplink_, Uplink::Open(loop_, std::move(options), probes_->pinned_session(), Clock::Real(), metrics_,
-                                         [this](const ExecutableId& id) { symbols_->Request(id); }));
+  ASSIGN_OR_RETURN(uplink_, Uplink::Open(
+                                loop_, std::move(options), probes_->pinned_session(), Clock::Real(), metrics_,
+                                [this](const ExecutableId& id) { symbols_->Request(id); },
+                                [this](const ExecutableId& id) { symbols_->RequestDigest(id); }));
   return absl::OkStatus();
 }
 

@@ -26,16 +26,23 @@ uint64_t KeyOfFile(const MemoryFile& file) {
 
 }  // namespace
 
-PackedTable PackedTable::Of(std::string_view encoded) { return {ZstdCompress(encoded), encoded.size()}; }
+PackedTable PackedTable::Of(std::string_view encoded) {
+  return {ZstdCompress(encoded), encoded.size(), DigestOf(encoded)};
+}
 
-PackedTable::PackedTable(std::string zstd, uint64_t raw_bytes)
-    : memory_(std::move(zstd)), stored_bytes_(memory_.size()), raw_bytes_(raw_bytes), key_(KeyOf(memory_)) {}
+PackedTable::PackedTable(std::string zstd, uint64_t raw_bytes, const SymbolDigest& digest)
+    : memory_(std::move(zstd)),
+      stored_bytes_(memory_.size()),
+      raw_bytes_(raw_bytes),
+      key_(KeyOf(memory_)),
+      digest_(digest) {}
 
-PackedTable::PackedTable(MemoryFile zstd, uint64_t raw_bytes)
+PackedTable::PackedTable(MemoryFile zstd, uint64_t raw_bytes, const SymbolDigest& digest)
     : file_(std::make_shared<const MemoryFile>(std::move(zstd))),
       stored_bytes_(file_->size()),
       raw_bytes_(raw_bytes),
-      key_(KeyOfFile(*file_)) {}
+      key_(KeyOfFile(*file_)),
+      digest_(digest) {}
 
 uint64_t PackedTable::KeyOf(std::string_view zstd) { return XXH3_64bits(zstd.data(), zstd.size()); }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/memory_file.h"
+#include "symbols/symbol_digest.h"
 
 namespace tributary {
 
@@ -17,15 +18,16 @@ class PackedTable {
  public:
   static PackedTable Of(std::string_view encoded);
 
-  PackedTable(std::string zstd, uint64_t raw_bytes);
-  PackedTable(MemoryFile zstd, uint64_t raw_bytes);
+  PackedTable(std::string zstd, uint64_t raw_bytes, const SymbolDigest& digest = {});
+  PackedTable(MemoryFile zstd, uint64_t raw_bytes, const SymbolDigest& digest = {});
 
   uint64_t stored_bytes() const { return stored_bytes_; }
   uint64_t raw_bytes() const { return raw_bytes_; }  // size of the encoded table before compression
   // XXH3-64 of the compressed bytes. If the tables of two kernel-collectors have the same key, their bytes are the
   // same. So one of them can continue an interrupted upload of the other. 0: unknown.
   uint64_t key() const { return key_; }
-  void set_key(uint64_t key) { key_ = key; }  // 0: like a sender of an earlier release
+  void set_key(uint64_t key) { key_ = key; }              // 0: like a sender of an earlier release
+  const SymbolDigest& digest() const { return digest_; }  // of the encoded table; SymbolDigest(): unknown
   static uint64_t KeyOf(std::string_view zstd);
 
   bool in_file() const { return file_ != nullptr; }
@@ -36,6 +38,7 @@ class PackedTable {
   std::string memory_;
   std::shared_ptr<const MemoryFile> file_;
   uint64_t stored_bytes_ = 0, raw_bytes_ = 0, key_ = 0;
+  SymbolDigest digest_;
 };
 
 }  // namespace tributary

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/backoff.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -96,6 +97,7 @@ struct Client::Impl {
   bool has_sent_metadata = false;      // a whole snapshot was sent once, on any connection
   uint64_t metadata_subscription = 0;
   absl::flat_hash_map<ExecutableId, SymbolPart> asked;  // requested here and not answered; the part the reducer has
+  absl::flat_hash_set<ExecutableId> asked_digests;      // requested here and not answered
 
   std::unique_ptr<Alarm> retry_alarm, connect_alarm, tick_alarm, pump_alarm, symbol_alarm;
   bool symbol_alarm_runs = false;
@@ -180,6 +182,7 @@ void Client::Impl::OnConnected(const absl::Status& status) {
                  .on_drained = [this] { Pump(); }});
   Hello hello;
   hello.role = options.role;
+  if (callbacks.need_digest) hello.features = kFeatureSymbolDigests;
   hello.session = options.session;
   hello.dictionary_generation = generation;
   if (encoder) hello.sent = encoder->sent();
@@ -230,6 +233,15 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
       for (const SymbolRequest& request : requests) {
         if (asked.size() < SymbolReceiver::kExpectedMax) asked.insert_or_assign(request.id, request.part);
         if (callbacks.need_symbols) callbacks.need_symbols(request.id);
+      }
+      return absl::OkStatus();
+    }
+    case MessageType::kNeedDigests: {
+      ASSIGN_OR_RETURN(const std::vector<ExecutableId> ids, DecodeNeedDigests(frame.payload));
+      for (const ExecutableId& id : ids) {
+        if (!callbacks.need_digest || asked_digests.size() >= SymbolReceiver::kExpectedMax) break;
+        asked_digests.insert(id);
+        callbacks.need_digest(id);
       }
       return absl::OkStatus();
     }
@@ -317,6 +329,7 @@ void Client::Impl::Close() {
   if (!symbols.empty()) dropped_tables.Add();
   symbols.Clear();
   asked.clear();
+  asked_digests.clear();
   window.Rewind();
 }
 
@@ -468,6 +481,19 @@ void Client::SendNoSymbols(const ExecutableId& id, std::string why) {
   if (impl_->asked.erase(id) == 0) return;
   impl_->symbols.AddUnavailable(id, std::move(why));
   impl_->WakeSymbols();
+}
+
+void Client::SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) {
+  if (impl_->asked_digests.erase(id) == 0) return;
+  SymbolDigestAnswer answer{.id = id};
+  if (digest.ok()) {
+    answer.sha256 = digest->sha256;
+    answer.source = static_cast<uint8_t>(digest->source);
+  } else {
+    answer.unavailable = Message(digest.status());
+    if (answer.unavailable.empty()) answer.unavailable = "no symbols";
+  }
+  impl_->Write(EncodeFrame(MessageType::kSymbolDigest, kChannelSymbols, 0, EncodeSymbolDigest(answer)));
 }
 
 std::vector<SendWindow::Entry> Client::GiveUp() {

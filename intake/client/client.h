@@ -19,6 +19,7 @@
 #include "intake/wire/messages.h"
 #include "profile/batch.h"
 #include "symbols/packed_table.h"
+#include "symbols/symbol_digest.h"
 
 namespace tributary::intake {
 
@@ -58,6 +59,8 @@ class Client {
     // session already counts them as lost.
     std::function<void(const SampleCounts& events)> not_taken;
     std::function<void(const ExecutableId&)> need_symbols;
+    // The reducer requests only the digest of the table. Null: the client does not answer such requests.
+    std::function<void(const ExecutableId&)> need_digest;
     std::function<void()> changed;  // ready() may have changed
   };
 
@@ -81,6 +84,9 @@ class Client {
   // completely are dropped: the reducer requests them again.
   void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
+  // Sends the digest of a table, or the reason why there is no table. Does nothing if the digest was not requested on
+  // this connection.
+  void SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest);
 
   // Removes the batches from the window and returns them. The client then no longer waits for their acknowledgement.
   // Call it only while ready() is false.

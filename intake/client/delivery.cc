@@ -66,7 +66,9 @@ struct Delivery::Impl {
   uint64_t InMemory() const;
   uint64_t Waiting() const;
   bool Idle() const;
-  Client* ClientFor(const ExecutableId& id);
+  using Askers = absl::flat_hash_map<ExecutableId, size_t>;
+  Client* ClientFor(const ExecutableId& id, Askers& of);
+  std::function<void(const ExecutableId&)> DigestsFor(size_t reducer);
 
   const DeliveryOptions options;
   Spool* const spool;
@@ -81,7 +83,7 @@ struct Delivery::Impl {
   uint64_t taken_samples = 0;
   SampleCounts reported;  // samples and losses of this process that are in a session's batch
   std::optional<EndedCollector> earlier;
-  absl::flat_hash_map<ExecutableId, size_t> askers;  // index of the reducer that requested the symbols
+  Askers askers, digest_askers;  // index of the reducer that requested the symbols, or only their digest
 
   std::unique_ptr<Alarm> tick_alarm, flush_alarm, done_alarm;
   std::function<void(uint64_t)> flush_done;
@@ -163,6 +165,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
                   if (askers.size() < kAskersMax) askers.insert_or_assign(id, i);
                   if (callbacks.need_symbols) callbacks.need_symbols(id);
                 },
+            .need_digest = DigestsFor(i),
             .changed = [this] { Choose(); }});
   }
 }
@@ -445,12 +448,20 @@ void Delivery::Impl::SpoolTheRest() {
   backlog.Spill(Backlog::Reason::kStop);
 }
 
-Client* Delivery::Impl::ClientFor(const ExecutableId& id) {
-  auto it = askers.find(id);
-  if (it == askers.end()) return nullptr;
+Client* Delivery::Impl::ClientFor(const ExecutableId& id, Askers& of) {
+  auto it = of.find(id);
+  if (it == of.end()) return nullptr;
   Client* client = reducers[it->second].client.get();
-  askers.erase(it);
+  of.erase(it);
   return client;
+}
+
+std::function<void(const ExecutableId&)> Delivery::Impl::DigestsFor(size_t reducer) {
+  if (!callbacks.need_digest) return {};
+  return [this, reducer](const ExecutableId& id) {
+    if (digest_askers.size() < kAskersMax) digest_askers.insert_or_assign(id, reducer);
+    callbacks.need_digest(id);
+  };
 }
 
 Delivery::Delivery(AlarmSource& alarms, Connector& connector, DeliveryOptions options, const Clock& clock,
@@ -467,11 +478,15 @@ void Delivery::OnSpoolDropped(LossReason reason, const SampleCounts& samples, co
 }
 
 void Delivery::SendSymbols(const ExecutableId& id, PackedTable table) {
-  if (Client* client = impl_->ClientFor(id)) client->SendSymbols(id, std::move(table));
+  if (Client* client = impl_->ClientFor(id, impl_->askers)) client->SendSymbols(id, std::move(table));
 }
 
 void Delivery::SendNoSymbols(const ExecutableId& id, std::string why) {
-  if (Client* client = impl_->ClientFor(id)) client->SendNoSymbols(id, std::move(why));
+  if (Client* client = impl_->ClientFor(id, impl_->askers)) client->SendNoSymbols(id, std::move(why));
+}
+
+void Delivery::SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) {
+  if (Client* client = impl_->ClientFor(id, impl_->digest_askers)) client->SendDigest(id, digest);
 }
 
 void Delivery::Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) {

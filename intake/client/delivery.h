@@ -57,6 +57,7 @@ class Delivery : public BatchSink {
   // Callbacks must not destroy this object.
   struct Callbacks {
     std::function<void(const ExecutableId&)> need_symbols;
+    std::function<void(const ExecutableId&)> need_digest;  // only the digest; null: see Client::Callbacks
     // Called for each loss, for the log and for the process's own totals. A later batch reports the loss to the
     // reducer.
     std::function<void(LossReason, const SampleCounts& samples)> lost;
@@ -89,6 +90,7 @@ class Delivery : public BatchSink {
 
   void SendSymbols(const ExecutableId& id, PackedTable table);
   void SendNoSymbols(const ExecutableId& id, std::string why);
+  void SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest);
 
   // Calls `done` when all batches are durable at a reducer, or after `timeout_ms`. After `timeout_ms`, the undelivered
   // batches are written to the spool, if there is a spool, and nothing more is sent.

@@ -33,6 +33,7 @@ class DeliveryTest : public testing::Test {
     node_ = std::make_unique<Delivery>(
         loop_, connector_, options, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = {},
+                            .need_digest = {},
                             .lost = [this](LossReason reason, const SampleCounts& n) { lost_[reason] += n.total(); },
                             .durable = {},
                             .earlier_reported = {}});
@@ -201,6 +202,7 @@ class DeliveryFromSpoolTest : public DeliveryTest {
     node_ = std::make_unique<Delivery>(
         loop_, connector_, delivery_, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = {},
+                            .need_digest = {},
                             .lost = [this](LossReason reason, const SampleCounts& n) { lost_[reason] += n.total(); },
                             .durable = {},
                             .earlier_reported = {}});

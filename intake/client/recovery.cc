@@ -58,6 +58,7 @@ void Recovery::Start() {
                           .rejected = {},
                           .not_taken = callbacks_.not_taken,
                           .need_symbols = {},
+                          .need_digest = {},
                           .changed = {}});
     session.client->Continue(first.claim->first_sequence - 1, first.claim->base);
     LogInfo("sending the spooled batches of an earlier session again reducer={}:{} batches={}", first.claim->host,

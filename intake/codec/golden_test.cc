@@ -72,6 +72,12 @@ Batch SomeEvents() {
   return batch;
 }
 
+SymbolDigestAnswer SomeDigest() {
+  SymbolDigestAnswer answer{.id = SomeId(), .source = 2};
+  for (uint8_t i = 0; i < 32; ++i) answer.sha256[i] = i;
+  return answer;
+}
+
 std::vector<std::pair<std::string, std::string>> CurrentFrames() {
   Hello hello;
   hello.session.session_id = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
@@ -88,6 +94,8 @@ std::vector<std::pair<std::string, std::string>> CurrentFrames() {
   hello.next_sequence = 42;
   hello.clock = {MonotonicNs{123'456'789}, UnixNs{1'763'700'000'000'000'000}};
   hello.token = "token";
+  Hello digests = hello;
+  digests.features = kFeatureSymbolDigests;
   Welcome welcome;
   welcome.durable_sequence = 41;
   welcome.dictionary_kept = true;
@@ -149,6 +157,9 @@ std::vector<std::pair<std::string, std::string>> CurrentFrames() {
                                                           .bytes = "tail",
                                                           .unavailable = {},
                                                           .key = kKey}))},
+      {"hello_features", EncodeFrame(MessageType::kHello, 0, 0, EncodeHello(digests))},
+      {"need_digests", EncodeFrame(MessageType::kNeedDigests, 0, 0, EncodeNeedDigests({OtherId(), SomeId()}))},
+      {"symbol_digest", EncodeFrame(MessageType::kSymbolDigest, kChannelSymbols, 0, EncodeSymbolDigest(SomeDigest()))},
       {"heartbeat", EncodeFrame(MessageType::kHeartbeat, 0, 0, EncodeHeartbeat(MonotonicNs{5}))},
       {"goodbye", EncodeFrame(MessageType::kGoodbye, 0, 0,
                               EncodeGoodbye({.reason = "stopping", .retry = true, .rejected_sequence = 9}))},
@@ -368,6 +379,10 @@ TEST_F(Golden, SmallMessagesOfV1) {
   ASSERT_TRUE(with_key.ok());
   EXPECT_EQ(with_key->offset, 65536u);
   EXPECT_EQ(with_key->key, kKey);
+  EXPECT_EQ(DecodeHello(Read("hello").payload)->features, 0u);
+  EXPECT_EQ(DecodeHello(Read("hello_features").payload)->features, kFeatureSymbolDigests);
+  EXPECT_EQ(*DecodeNeedDigests(Read("need_digests").payload), (std::vector<ExecutableId>{OtherId(), SomeId()}));
+  EXPECT_EQ(*DecodeSymbolDigest(Read("symbol_digest").payload), SomeDigest());
 }
 
 std::vector<std::filesystem::path> AllMessages() {
@@ -399,6 +414,10 @@ absl::Status Decode(const Frame& frame) {
       return DecodeNeedSymbols(frame.payload).status();
     case MessageType::kSymbolChunk:
       return DecodeSymbolChunk(frame.payload).status();
+    case MessageType::kNeedDigests:
+      return DecodeNeedDigests(frame.payload).status();
+    case MessageType::kSymbolDigest:
+      return DecodeSymbolDigest(frame.payload).status();
     case MessageType::kHeartbeat:
       return DecodeHeartbeat(frame.payload).status();
     case MessageType::kGoodbye:

@@ -85,6 +85,12 @@ void DecodeMessage(const tributary::intake::Frame& frame, BatchDecoder& decoder)
     case MessageType::kSymbolChunk:
       (void)DecodeSymbolChunk(frame.payload);
       break;
+    case MessageType::kNeedDigests:
+      (void)DecodeNeedDigests(frame.payload);
+      break;
+    case MessageType::kSymbolDigest:
+      (void)DecodeSymbolDigest(frame.payload);
+      break;
     case MessageType::kHeartbeat:
       (void)DecodeHeartbeat(frame.payload);
       break;

@@ -43,6 +43,10 @@ std::string_view TypeName(MessageType type) {
       return "goodbye";
     case MessageType::kMetadata:
       return "metadata";
+    case MessageType::kNeedDigests:
+      return "need_digests";
+    case MessageType::kSymbolDigest:
+      return "symbol_digest";
   }
   return "unknown";
 }

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "base/varint.h"
+#include "base/zstd.h"
 #include "intake/codec/columns.h"
 #include "intake/codec/decode_work.h"
 #include "intake/testing/mend_checksums_testing.h"
@@ -141,6 +142,30 @@ TEST_F(FairnessTest, NodeWaitsWhenItSendsPayloadsThatCannotBeDecompressed) {
   }
   EXPECT_LE(refused(), 4u) << "200,000 units at once, and one frame may exceed them";
   EXPECT_GE(Throttled("work"), 6u);
+  ExpectOtherNodeIsServed();
+  server_.reset();
+}
+
+// One frame of a few bytes can unpack to 512 MiB.
+TEST_F(FairnessTest, NodePaysForTheUnpackingOfASymbolTable) {
+  constexpr size_t kRawBytes = 64u << 20;
+  FakeClock clock;  // the debt is never paid
+  Limits limits({.node_work_per_second = 100'000}, clock);
+  server_options_.limits = &limits;
+  Listen();
+  auto hostile = Connect(HelloFrame("hostile"));
+  RunUntil([&] { return hostile->welcome(); }, "connected");
+  const auto id = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "zeros");
+  server_->live()->NeedSymbols({id});
+  const std::string zstd = ZstdCompress(std::string(kRawBytes, '\0'));
+  ASSERT_LT(zstd.size(), kSymbolChunkBytes);
+  hostile->Write(
+      EncodeFrame(MessageType::kSymbolChunk, kChannelSymbols, 0,
+                  EncodeSymbolChunk({.id = id, .total_bytes = zstd.size(), .raw_bytes = kRawBytes, .bytes = zstd})));
+  RunUntil([&] { return owners_["hostile"].symbols.size() == 1; }, "the table");
+  EXPECT_TRUE(owners_["hostile"].symbols[0].second.ok());
+  EXPECT_GE(Count("tributary_intake_work_total"), WorkOfSymbolTable(kRawBytes));
+  EXPECT_EQ(Throttled("work"), 1u);
   ExpectOtherNodeIsServed();
   server_.reset();
 }

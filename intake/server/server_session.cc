@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "intake/codec/decode_work.h"
@@ -39,6 +40,7 @@ struct ServerSession::Impl : BatchReceiver::Session {
   void Pump();
   void Handle(Frame frame);
   void HandleSymbolChunk(const Frame& frame);
+  void HandleSymbolDigest(const Frame& frame);
   void HandleMetadata(Frame frame);
   void Process(Frame frame);
   void Charge(uint64_t work);
@@ -51,6 +53,7 @@ struct ServerSession::Impl : BatchReceiver::Session {
   void CountMemory();
   void OnTick();
   void NeedSymbols(const std::vector<ExecutableId>& ids);
+  void NeedDigests(const std::vector<ExecutableId>& ids);
   void Write(MessageType type, std::string_view payload);
   void FinishUnread();
   void Close(const Goodbye& goodbye);
@@ -79,6 +82,7 @@ struct ServerSession::Impl : BatchReceiver::Session {
   BatchReceiver batches;
   std::optional<Frame> stalled;  // the owner could not take it yet
   SymbolReceiver symbols;
+  absl::flat_hash_set<ExecutableId> expected_digests;  // requested and not answered
 
   std::unique_ptr<Limits::Share> share;
   bool throttled = false;  // the node is over one of its rates
@@ -200,7 +204,7 @@ void ServerSession::Impl::BeginTurn() {
 void ServerSession::Impl::Process(Frame frame) {
   const size_t payload_bytes = frame.payload.size();
   Handle(std::move(frame));
-  Charge(WorkOfPayload(payload_bytes) + batches.TakeWork());
+  Charge(WorkOfPayload(payload_bytes) + batches.TakeWork() + WorkOfSymbolTable(symbols.TakeUnpackedBytes()));
 }
 
 // Counts the work of a frame, also of one that was refused: the node may connect again.
@@ -249,6 +253,8 @@ void ServerSession::Impl::Handle(Frame frame) {
       return batches.Take(std::move(frame));
     case MessageType::kSymbolChunk:
       return HandleSymbolChunk(frame);
+    case MessageType::kSymbolDigest:
+      return HandleSymbolDigest(frame);
     case MessageType::kMetadata:
       return HandleMetadata(std::move(frame));
     case MessageType::kHeartbeat:
@@ -264,6 +270,7 @@ void ServerSession::Impl::Handle(Frame frame) {
     case MessageType::kAck:
     case MessageType::kNeedDictionary:
     case MessageType::kNeedSymbols:
+    case MessageType::kNeedDigests:
       break;
     default:
       return metrics.unknown_frames.Add();
@@ -300,6 +307,35 @@ void ServerSession::Impl::NeedSymbols(const std::vector<ExecutableId>& ids) {
     if (asked.size() == kNeedSymbolsMax) send();
   }
   send();
+}
+
+void ServerSession::Impl::NeedDigests(const std::vector<ExecutableId>& ids) {
+  std::vector<ExecutableId> asked;
+  auto send = [&] {
+    if (!asked.empty()) Write(MessageType::kNeedDigests, EncodeNeedDigests(asked));
+    asked.clear();
+  };
+  for (const ExecutableId& id : ids) {
+    if (!id.known()) continue;
+    if (expected_digests.size() >= SymbolReceiver::kExpectedMax) {
+      Count(Refusal::kTooManySymbols);
+      continue;
+    }
+    expected_digests.insert(id);
+    asked.push_back(id);
+    if (asked.size() == kNeedSymbolsMax) send();
+  }
+  send();
+}
+
+void ServerSession::Impl::HandleSymbolDigest(const Frame& frame) {
+  const absl::StatusOr<SymbolDigestAnswer> answer = DecodeSymbolDigest(frame.payload);
+  if (!answer.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(answer.status())});
+  if (expected_digests.erase(answer->id) == 0) return Count(Refusal::kUnaskedSymbols);
+  absl::StatusOr<SymbolDigest> digest =
+      SymbolDigest{.sha256 = answer->sha256, .source = static_cast<SymbolSource>(answer->source)};
+  if (!answer->unavailable.empty()) digest = Error(absl::StatusCode::kNotFound, answer->unavailable);
+  owner.OnSymbolDigest(hello.session, answer->id, digest);
 }
 
 void ServerSession::Impl::HandleMetadata(Frame frame) {
@@ -417,6 +453,7 @@ void ServerSession::Ack(uint64_t durable_sequence) {
 }
 
 void ServerSession::NeedSymbols(const std::vector<ExecutableId>& ids) { impl_->NeedSymbols(ids); }
+void ServerSession::NeedDigests(const std::vector<ExecutableId>& ids) { impl_->NeedDigests(ids); }
 void ServerSession::NeedDictionary() { impl_->batches.NeedDictionary(); }
 void ServerSession::Resume() {
   if (impl_->stalled) impl_->pump_timer->StartOnce(0);

@@ -43,6 +43,8 @@ class ServerSession {
   // Requests symbol tables. If the reducer has the beginning of a table from an interrupted upload, requests only the
   // rest.
   void NeedSymbols(const std::vector<ExecutableId>& ids);
+  // Requests the digests of symbol tables. Only for a node that answers such requests (kFeatureSymbolDigests).
+  void NeedDigests(const std::vector<ExecutableId>& ids);
   void NeedDictionary();  // call it if the store does not have this dictionary generation
   // Call it when the owner may accept a batch again after ResourceExhausted, or metadata after OnMetadata returned
   // false.

@@ -9,6 +9,7 @@
 #include "intake/codec/batch_decoder.h"
 #include "intake/wire/messages.h"
 #include "profile/metadata.h"
+#include "symbols/symbol_digest.h"
 
 namespace tributary::intake {
 
@@ -40,6 +41,8 @@ class SessionOwner {
   // table again.
   virtual void OnSymbols(const SessionInfo& session, const ExecutableId& id,
                          absl::StatusOr<std::string> encoded_table) = 0;
+  // Called with the digest of a node's symbol table. NotFound: the node has no table.
+  virtual void OnSymbolDigest(const SessionInfo&, const ExecutableId&, const absl::StatusOr<SymbolDigest>&) {}
   // Called after a chunk of a symbol table was received.
   virtual void OnSymbolProgress(const SessionInfo&) {}
   // Called for each metadata update, in order. Returns false if there is no space for the update. The session then

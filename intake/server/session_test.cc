@@ -498,6 +498,30 @@ TEST_F(IntakeTest, SymbolsAreRequestedAndUploadedBetweenBatches) {
   EXPECT_THAT(Message(store_.symbols[1].second.status()), HasSubstr("stripped"));
 }
 
+TEST_F(IntakeTest, DigestsOfSymbolTablesAreRequestedAndSent) {
+  StartServer();
+  StartClient();
+  RunUntil([&] { return client_->connected(); }, "connected");
+  EXPECT_EQ(store_.hellos.at(0).features, kFeatureSymbolDigests);
+  const auto first = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "first");
+  const auto second = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "second");
+  server_->live()->NeedDigests({first, second, ExecutableId()});
+  RunUntil([&] { return asked_digests_.size() == 2; }, "asked");
+  EXPECT_TRUE(asked_.empty()) << "no table is requested";
+  const SymbolDigest digest{.sha256 = Sha256("table"), .source = SymbolSource::kDwarf};
+  client_->SendDigest(first, digest);
+  client_->SendDigest(second, absl::NotFoundError("stripped"));
+  client_->SendDigest(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "unasked"), digest);  // is dropped
+  RunUntil([&] { return store_.digests.size() == 2; }, "answered");
+  EXPECT_EQ(store_.digests[0].first, first);
+  EXPECT_EQ(*store_.digests[0].second, digest);
+  EXPECT_EQ(store_.digests[1].first, second);
+  EXPECT_TRUE(absl::IsNotFound(store_.digests[1].second.status()));
+  EXPECT_EQ(Refused("unasked_symbols"), 0u);
+  Send(10);
+  RunUntilStored(1);
+}
+
 TEST_F(IntakeTest, SymbolTableOverItsLimitIsRefusedAndTheSessionContinues) {
   server_options_.symbol_raw_bytes_max = 1000;
   StartServer();

@@ -118,7 +118,10 @@ absl::StatusOr<std::optional<SymbolReceiver::Table>> SymbolReceiver::Finish() {
   expected_.erase(id);
   absl::StatusOr<std::string> raw =
       Error(absl::StatusCode::kInvalidArgument, "the bytes of the symbol table do not match its key (a hash of them)");
-  if (part.key == 0 || PackedTable::KeyOf(part.bytes) == part.key) raw = ZstdDecompress(part.bytes, part.raw_bytes);
+  if (part.key == 0 || PackedTable::KeyOf(part.bytes) == part.key) {
+    unpacked_bytes_ += part.raw_bytes;
+    raw = ZstdDecompress(part.bytes, part.raw_bytes);
+  }
   if (raw.ok()) {
     metrics_.whole.Add();
     if (options_.parts != nullptr) options_.parts->Drop(id);

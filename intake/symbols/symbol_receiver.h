@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -57,6 +58,9 @@ class SymbolReceiver {
   absl::StatusOr<std::optional<Table>> Take(SymbolChunk chunk);
   // Stores an incomplete table in `parts`, so that a later upload can continue it.
   void Park();
+  // Returns the bytes of tables that were decompressed since the last call, also of damaged ones. A single frame may
+  // cause the decompression of `raw_bytes_max`.
+  uint64_t TakeUnpackedBytes() { return std::exchange(unpacked_bytes_, 0); }
   size_t memory_bytes() const { return part_.bytes.empty() ? 0 : part_.bytes.capacity(); }  // of an incomplete table
 
  private:
@@ -70,6 +74,7 @@ class SymbolReceiver {
   absl::flat_hash_map<ExecutableId, SymbolPart> expected_;  // requested tables, with the parts in the requests
   ExecutableId current_;                                    // the table of part_
   SymbolParts::Part part_;
+  uint64_t unpacked_bytes_ = 0;
   size_t resumed_bytes_ = 0;  // how many bytes of part_ came from other connections
 };
 

@@ -79,6 +79,9 @@ struct FakeOwner : SessionOwner {
     newest = std::max(newest, batch.sequence);
     return absl::OkStatus();
   }
+  void OnSymbolDigest(const SessionInfo&, const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) override {
+    digests.emplace_back(id, digest);
+  }
   void OnSymbols(const SessionInfo&, const ExecutableId& id, absl::StatusOr<std::string> table) override {
     symbols.emplace_back(id, std::move(table));
   }
@@ -136,6 +139,7 @@ struct FakeOwner : SessionOwner {
   std::vector<absl::Status> closed;
   std::vector<MetadataUpdate> metadata;
   std::vector<std::pair<ExecutableId, absl::StatusOr<std::string>>> symbols;
+  std::vector<std::pair<ExecutableId, absl::StatusOr<SymbolDigest>>> digests;
   std::function<absl::Status(const IncomingBatch&)> on_batch;
   std::function<void(const SessionInfo&)> on_closed;
 };
@@ -190,6 +194,7 @@ class IntakeTest : public testing::Test {
     client_ = std::make_unique<Delivery>(
         loop_, connector_, options, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { asked_.push_back(id); },
+                            .need_digest = [this](const ExecutableId& id) { asked_digests_.push_back(id); },
                             .lost =
                                 [this](LossReason reason, const SampleCounts& n) {
                                   lost_[reason] += n.total();
@@ -255,7 +260,7 @@ class IntakeTest : public testing::Test {
   std::map<uint64_t, std::vector<Sample>> sent_;
   std::map<uint64_t, std::vector<ProcessEvent>> sent_events_;
   std::map<LossReason, uint64_t> lost_, lost_events_;
-  std::vector<ExecutableId> asked_;
+  std::vector<ExecutableId> asked_, asked_digests_;
   uint64_t captured_ = 0;
 };
 

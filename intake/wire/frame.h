@@ -43,8 +43,10 @@ enum class MessageType : uint8_t {
   kNeedSymbols = 7,
   kSymbolChunk = 8,  // channel 1; at most 64 KiB of a compressed symbol table
   kHeartbeat = 9,
-  kGoodbye = 10,   // last message: why the sender is about to close, and whether the peer should retry
-  kMetadata = 11,  // of hosts, containers, pods
+  kGoodbye = 10,       // last message: why the sender is about to close, and whether the peer should retry
+  kMetadata = 11,      // of hosts, containers, pods
+  kNeedDigests = 12,   // only to collectors with kFeatureSymbolDigests
+  kSymbolDigest = 13,  // the answer: the digest of a symbol table, instead of the table
 };
 constexpr uint8_t kChannelSamples = 0;
 constexpr uint8_t kChannelSymbols = 1;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "intake/wire/wire.h"
 
@@ -236,6 +237,53 @@ absl::StatusOr<SymbolChunk> DecodeSymbolChunk(std::string_view payload) {
           return Malformed("SymbolChunk: there are bytes after the end of the table");
         }
         chunk->bytes.assign(bytes);
+        return absl::OkStatus();
+      });
+}
+
+std::string EncodeNeedDigests(const std::vector<ExecutableId>& ids) {
+  TRIBUTARY_CHECK(ids.size() <= kNeedSymbolsMax);
+  capnp::MallocMessageBuilder message;
+  auto list = message.initRoot<wire::NeedDigests>().initIds(static_cast<unsigned>(ids.size()));
+  for (unsigned i = 0; i < ids.size(); ++i) WriteId(list[i], ids[i]);
+  return ToPayload(message);
+}
+
+absl::StatusOr<std::vector<ExecutableId>> DecodeNeedDigests(std::string_view payload) {
+  return ReadPayload<wire::NeedDigests, std::vector<ExecutableId>>(
+      payload, [](wire::NeedDigests::Reader root, std::vector<ExecutableId>* to) -> absl::Status {
+        const auto ids = root.getIds();
+        if (ids.size() > kNeedSymbolsMax) {
+          return Malformed(fmt::format("NeedDigests: {} ids, but at most {} are allowed", ids.size(), kNeedSymbolsMax));
+        }
+        for (const auto& id : ids) RETURN_IF_ERROR(ReadId(id, &to->emplace_back()));
+        return absl::OkStatus();
+      });
+}
+
+std::string EncodeSymbolDigest(const SymbolDigestAnswer& answer) {
+  capnp::MallocMessageBuilder message;
+  auto root = message.initRoot<wire::SymbolDigest>();
+  WriteId(root.initId(), answer.id);
+  std::string cut;
+  root.setUnavailable(TextOf(answer.unavailable, cut, kTextBytesMax));
+  if (!answer.unavailable.empty()) return ToPayload(message);
+  root.setSha256(kj::arrayPtr(answer.sha256.data(), answer.sha256.size()));
+  root.setSource(answer.source);
+  return ToPayload(message);
+}
+
+absl::StatusOr<SymbolDigestAnswer> DecodeSymbolDigest(std::string_view payload) {
+  return ReadPayload<wire::SymbolDigest, SymbolDigestAnswer>(
+      payload, [](wire::SymbolDigest::Reader root, SymbolDigestAnswer* answer) -> absl::Status {
+        RETURN_IF_ERROR(ReadId(root.getId(), &answer->id));
+        RETURN_IF_ERROR(ReadText(root.getUnavailable(), "reason", kTextBytesMax, &answer->unavailable));
+        const std::string_view sha256 = ViewOf(root.getSha256());
+        if (sha256.size() != (answer->unavailable.empty() ? answer->sha256.size() : 0)) {
+          return Malformed(fmt::format("SymbolDigest: the digest has {} bytes", sha256.size()));
+        }
+        std::memcpy(answer->sha256.data(), sha256.data(), sha256.size());
+        answer->source = root.getSource();
         return absl::OkStatus();
       });
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ struct Hello {
 
 // Bits of Welcome::features. The reducer stores process events: a client sends it Batch::events and their numbers.
 constexpr uint64_t kFeatureProcessEvents = uint64_t{1} << 0;
+
+// Bits of Hello::features. The client answers NeedDigests. Clients of earlier releases, clusters and replays do not.
+constexpr uint64_t kFeatureSymbolDigests = uint64_t{1} << 0;
 
 struct Welcome {
   uint16_t version = 1;
@@ -83,6 +87,16 @@ struct SymbolChunk {
 };
 constexpr size_t kSymbolChunkBytes = 64u << 10;
 
+// The digest of a symbol table (symbols/symbol_digest.h).
+struct SymbolDigestAnswer {
+  ExecutableId id;
+  std::array<uint8_t, 32> sha256{};  // of the encoded table
+  uint8_t source = 0;                // SymbolSource
+  std::string unavailable;           // if not "": why there is no table; then there is no digest
+
+  friend bool operator==(const SymbolDigestAnswer&, const SymbolDigestAnswer&) = default;
+};
+
 struct Goodbye {
   std::string reason;
   bool retry = true;               // false: a retry fails until a person changes something, such as the credential
@@ -107,6 +121,10 @@ std::string EncodeNeedSymbols(const std::vector<SymbolRequest>& requests);  // a
 absl::StatusOr<std::vector<SymbolRequest>> DecodeNeedSymbols(std::string_view payload);
 std::string EncodeSymbolChunk(const SymbolChunk& chunk);
 absl::StatusOr<SymbolChunk> DecodeSymbolChunk(std::string_view payload);
+std::string EncodeNeedDigests(const std::vector<ExecutableId>& ids);  // at most 256 (CHECKed)
+absl::StatusOr<std::vector<ExecutableId>> DecodeNeedDigests(std::string_view payload);
+std::string EncodeSymbolDigest(const SymbolDigestAnswer& answer);
+absl::StatusOr<SymbolDigestAnswer> DecodeSymbolDigest(std::string_view payload);
 std::string EncodeHeartbeat(MonotonicNs sent_at);
 absl::StatusOr<MonotonicNs> DecodeHeartbeat(std::string_view payload);
 std::string EncodeGoodbye(const Goodbye& goodbye);

@@ -209,11 +209,41 @@ TEST(SymbolChunk, RefusesBytesThatDoNotFit) {
       DecodeSymbolChunk(EncodeSymbolChunk({.id = Id("b"), .total_bytes = 1, .bytes = "x", .unavailable = "no"})).ok());
 }
 
+TEST(SymbolDigest, RoundTrips) {
+  EXPECT_EQ(*DecodeNeedDigests(EncodeNeedDigests({Id("a"), Id("b")})), (std::vector<ExecutableId>{Id("a"), Id("b")}));
+  const SymbolDigestAnswer answer{.id = Id("a"), .sha256 = {1, 2, 0xff}, .source = 6};
+  EXPECT_EQ(*DecodeSymbolDigest(EncodeSymbolDigest(answer)), answer);
+  const SymbolDigestAnswer none{.id = Id("a"), .unavailable = "stripped"};
+  EXPECT_EQ(*DecodeSymbolDigest(EncodeSymbolDigest(none)), none);
+}
+
+TEST(SymbolDigest, RefusesWrongLengths) {
+  for (const size_t size : {0, 1, 31, 33}) {
+    capnp::MallocMessageBuilder message;
+    auto root = message.initRoot<wire::SymbolDigest>();
+    root.initId().setKind(1);
+    root.getId().setBytes(DataOf("a"));
+    root.setSha256(DataOf(std::string(size, 'x')));
+    EXPECT_FALSE(DecodeSymbolDigest(ToPayload(message)).ok()) << size;
+  }
+  capnp::MallocMessageBuilder message;
+  auto ids = message.initRoot<wire::NeedDigests>().initIds(kNeedSymbolsMax + 1);
+  for (auto id : ids) {
+    id.setKind(1);
+    id.setBytes(DataOf("a"));
+  }
+  EXPECT_FALSE(DecodeNeedDigests(ToPayload(message)).ok());
+}
+
 // Whatever a byte of a message is changed to, a decoder must return, and must not throw, read past the end or run long.
 TEST(Messages, SurviveEveryChangedByte) {
-  const std::string messages[] = {
-      EncodeHello(SomeHello()), EncodeWelcome({}), EncodeNeedSymbols({{Id("a"), {}}, {Id("b"), {1, 2, 3, 4}}}),
-      EncodeSymbolChunk({.id = Id("b"), .total_bytes = 4, .bytes = "four"}), EncodeGoodbye({.reason = "why"})};
+  const std::string messages[] = {EncodeHello(SomeHello()),
+                                  EncodeWelcome({}),
+                                  EncodeNeedSymbols({{Id("a"), {}}, {Id("b"), {1, 2, 3, 4}}}),
+                                  EncodeSymbolChunk({.id = Id("b"), .total_bytes = 4, .bytes = "four"}),
+                                  EncodeGoodbye({.reason = "why"}),
+                                  EncodeNeedDigests({Id("a")}),
+                                  EncodeSymbolDigest({.id = Id("a"), .sha256 = {1}, .source = 2})};
   for (const std::string& message : messages) {
     for (size_t at = 0; at < message.size(); ++at) {
       for (int flip : {0x01, 0x80, 0xff}) {
@@ -224,6 +254,8 @@ TEST(Messages, SurviveEveryChangedByte) {
         (void)DecodeNeedSymbols(changed);
         (void)DecodeSymbolChunk(changed);
         (void)DecodeGoodbye(changed);
+        (void)DecodeNeedDigests(changed);
+        (void)DecodeSymbolDigest(changed);
         (void)DecodeHello(std::string_view(changed).substr(0, at / 8 * 8));
       }
     }

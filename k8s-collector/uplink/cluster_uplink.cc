@@ -51,6 +51,7 @@ absl::Status ClusterUplink::Start(const std::string& node_id) {
             .rejected = [](const SampleCounts&) {},
             .not_taken = {},
             .need_symbols = [](const ExecutableId&) {},
+            .need_digest = {},
             .changed = [] {}}));
     clients_.back()->Start();
   }

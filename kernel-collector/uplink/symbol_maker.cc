@@ -31,7 +31,7 @@ class Countdown {
 absl::StatusOr<PackedTable> InMemory(int socket, const SymbolMakerAnswer& answer, const Countdown& time) {
   std::string zstd(answer.stored_bytes, '\0');
   if (!ReadAll(socket, zstd.data(), zstd.size(), time.left_ms())) return absl::CancelledError();
-  return PackedTable(std::move(zstd), answer.raw_bytes);
+  return PackedTable(std::move(zstd), answer.raw_bytes, answer.digest);
 }
 
 absl::StatusOr<PackedTable> InFile(int socket, const SymbolMakerAnswer& answer, const Countdown& time) {
@@ -42,7 +42,7 @@ absl::StatusOr<PackedTable> InFile(int socket, const SymbolMakerAnswer& answer, 
     if (!ReadAll(socket, piece.data(), piece.size(), time.left_ms())) return absl::CancelledError();
     RETURN_IF_ERROR(file.Append(piece));
   }
-  return PackedTable(std::move(file), answer.raw_bytes);
+  return PackedTable(std::move(file), answer.raw_bytes, answer.digest);
 }
 
 bool IsWithinBounds(const SymbolMakerAnswer& answer) {

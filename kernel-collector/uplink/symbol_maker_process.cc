@@ -75,6 +75,7 @@ struct Made {
   std::string zstd;
   uint64_t raw_bytes = 0;
   uint64_t left_out = 0;
+  SymbolDigest digest;
 };
 
 absl::StatusOr<Made> Make(const SymbolMakerRequest& request, Fd file) {
@@ -86,6 +87,7 @@ absl::StatusOr<Made> Make(const SymbolMakerRequest& request, Fd file) {
   const std::string encoded = EncodeSymbolTable(*table);
   table = nullptr;
   made.raw_bytes = encoded.size();
+  made.digest = DigestOf(encoded);
   made.zstd = ZstdCompress(encoded);
   if (made.zstd.size() > kSymbolTableStoredBytesMax || made.raw_bytes > kSymbolTableRawBytesMax) {
     return Error(absl::StatusCode::kResourceExhausted, "symbol table: the table is larger than a reducer accepts");
@@ -103,7 +105,11 @@ bool Answer(int socket, const SymbolMakerRequest& request, Fd file) {
     return WriteAll(socket, &answer, sizeof(answer), kAnswerTimeoutMs) &&
            WriteAll(socket, message.data(), message.size(), kAnswerTimeoutMs);
   }
-  answer = {.made = 1, .stored_bytes = made->zstd.size(), .raw_bytes = made->raw_bytes, .left_out = made->left_out};
+  answer = {.made = 1,
+            .stored_bytes = made->zstd.size(),
+            .raw_bytes = made->raw_bytes,
+            .left_out = made->left_out,
+            .digest = made->digest};
   return WriteAll(socket, &answer, sizeof(answer), kAnswerTimeoutMs) &&
          WriteAll(socket, made->zstd.data(), made->zstd.size(), kAnswerTimeoutMs);
 }

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "profile/executable_id.h"
+#include "symbols/symbol_digest.h"
 
 namespace tributary {
 
@@ -33,6 +34,7 @@ struct SymbolMakerAnswer {
   uint64_t stored_bytes = 0;  // of the table, encoded and compressed
   uint64_t raw_bytes = 0;     // of the table, encoded
   uint64_t left_out = 0;      // entries of the file that exceed limits or could not be read
+  SymbolDigest digest;        // of the table, encoded
   // Followed by: message, table.
 };
 

@@ -67,6 +67,7 @@ struct SymbolServer::Reading {
   std::shared_ptr<const KernelLayout> kernel;
   std::string_view vdso_bytes;  // not "": the request is for the vdso
   std::string only_function;    // not "": the request is for code with only this function
+  bool digest_only = false;
   std::vector<FileLocation> locations;
   std::shared_ptr<SymbolMaker> maker;
 
@@ -88,6 +89,8 @@ SymbolServer::SymbolServer(Options options, Parts parts, const Clock& clock, Met
                                "Symbol tables that were made and queued for sending")),
       sent_bytes_(metrics.AddCounter("tributary_collector_symbol_table_bytes_total",
                                      "Uncompressed bytes of the symbol tables that were made and queued for sending")),
+      digests_(metrics.AddCounter("tributary_collector_symbol_digests_sent_total",
+                                  "Requests for the digest of a symbol table that were answered with the digest")),
       unavailable_(metrics.AddCounter(
           "tributary_collector_symbol_tables_unavailable_total",
           "Requests for symbol tables that the collector answered with the reason why it has no table")) {}
@@ -97,8 +100,16 @@ void SymbolServer::SetVdso(const ExecutableId& id, std::string_view bytes) {
   vdso_bytes_ = bytes;
 }
 
-void SymbolServer::Request(const ExecutableId& id) {
-  const auto waits = [&](const Pending& pending) { return pending.id == id; };
+void SymbolServer::RequestDigest(const ExecutableId& id) {
+  const auto it = answered_.find(id);
+  if (it == answered_.end() || !it->second.made || it->second.times >= kAnswersMax) return Enqueue(id, true);
+  ++it->second.times;
+  digests_.Add();
+  callbacks_.send_digest(id, it->second.digest);
+}
+
+void SymbolServer::Enqueue(const ExecutableId& id, bool digest_only) {
+  const auto waits = [&](const Pending& pending) { return pending.id == id && pending.digest_only == digest_only; };
   if (!id.known() || std::any_of(pending_.begin(), pending_.end(), waits)) return;
   auto it = answered_.find(id);
   const bool over = it == answered_.end() ? answered_.size() >= kAnsweredMax : it->second.times >= kAnswersMax;
@@ -108,7 +119,7 @@ void SymbolServer::Request(const ExecutableId& id) {
   }
   MonotonicNs not_before;
   if (it != answered_.end()) not_before.value = it->second.at.value + kAgainNs;
-  pending_.push_back({id, not_before});
+  pending_.push_back({id, not_before, digest_only});
   Tick();
 }
 
@@ -121,6 +132,7 @@ void SymbolServer::Tick() {
   if (now < not_before_) return;
   auto reading = std::make_shared<Reading>();
   reading->id = next->id;
+  reading->digest_only = next->digest_only;
   reading->options = options_;
   reading->kernel = kernel_;
   if (vdso_id_.known() && reading->id == vdso_id_) reading->vdso_bytes = vdso_bytes_;
@@ -167,16 +179,29 @@ void SymbolServer::Finish(Reading& reading) {
                Message(reading.without_debug_information));
   }
   if (reading.packed.ok()) {
-    sent_.Add();
-    sent_bytes_.Add(reading.packed->raw_bytes());
+    answered.made = true;
+    answered.digest = reading.packed->digest();
+    // A digest has few bytes, but its table takes as much CPU time to make.
     not_before_.value =
         now.value + static_cast<int64_t>(reading.packed->stored_bytes()) * kNsPerSecond / kBytesPerSecond;
-    callbacks_.send(reading.id, *std::move(reading.packed));
-  } else {
-    unavailable_.Add();
-    callbacks_.send_none(reading.id, Message(reading.packed.status()));
   }
+  Send(reading);
   Tick();
+}
+
+void SymbolServer::Send(Reading& reading) {
+  if (!reading.packed.ok()) {
+    unavailable_.Add();
+    if (reading.digest_only) return callbacks_.send_digest(reading.id, reading.packed.status());
+    return callbacks_.send_none(reading.id, Message(reading.packed.status()));
+  }
+  if (reading.digest_only) {
+    digests_.Add();
+    return callbacks_.send_digest(reading.id, reading.packed->digest());
+  }
+  sent_.Add();
+  sent_bytes_.Add(reading.packed->raw_bytes());
+  callbacks_.send(reading.id, *std::move(reading.packed));
 }
 
 }  // namespace tributary

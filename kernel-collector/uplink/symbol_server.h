@@ -24,8 +24,9 @@ namespace tributary {
 // contains only its name. The server sends the table, or the reason why there is none. It makes one table at a time. On
 // average it sends at most kBytesPerSecond, so that the uplink can also carry the samples. A reducer may request an id
 // again, for example because its connection was lost during the upload. The server answers such a request kAgainNs
-// after its last answer or later. It answers an id at most kAnswersMax times. Loop thread only. Jobs on `executor` open
-// the files and wait for the symbol maker.
+// after its last answer or later. It answers an id at most kAnswersMax times. A reducer may also request only the
+// digest of a table, to compare it with the table of another node. Loop thread only. Jobs on `executor` open the files
+// and wait for the symbol maker.
 class SymbolServer {
  public:
   static constexpr size_t kPendingMax = 4096;
@@ -40,6 +41,7 @@ class SymbolServer {
     std::function<void(const ExecutableId&, std::string why)> send_none;
     // Returns the name of generated code, which has no file and only one function. Returns "" for other ids.
     std::function<std::string(const ExecutableId&)> only_function;
+    std::function<void(const ExecutableId&, const absl::StatusOr<SymbolDigest>&)> send_digest;
   };
 
   struct Options {
@@ -57,7 +59,9 @@ class SymbolServer {
   void SetKernel(std::shared_ptr<const KernelLayout> kernel) { kernel_ = std::move(kernel); }
   void SetVdso(const ExecutableId& id, std::string_view bytes);
 
-  void Request(const ExecutableId& id);
+  void Request(const ExecutableId& id) { Enqueue(id, /*digest_only=*/false); }
+  // Requests only the digest of the table. If the table was made earlier, its digest is sent at once.
+  void RequestDigest(const ExecutableId& id);
   // Starts to make the next table if its request is due. Call it several times a second.
   void Tick();
 
@@ -65,14 +69,19 @@ class SymbolServer {
   struct Answered {
     MonotonicNs at;
     uint32_t times = 0;
+    bool made = false;
+    SymbolDigest digest;  // of the table, if one was made
   };
   struct Pending {
     ExecutableId id;
     MonotonicNs not_before;
+    bool digest_only = false;
   };
   struct Reading;
   static absl::StatusOr<PackedTable> Read(Reading& reading);
+  void Enqueue(const ExecutableId& id, bool digest_only);
   void Finish(Reading& reading);
+  void Send(Reading& reading);
   void StopIdleMaker();
 
   const Options options_;
@@ -91,6 +100,7 @@ class SymbolServer {
   Counter& refused_;
   Counter& sent_;
   Counter& sent_bytes_;
+  Counter& digests_;
   Counter& unavailable_;
   CallbackScope scope_;
 };

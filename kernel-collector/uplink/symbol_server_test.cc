@@ -58,7 +58,10 @@ class SymbolServerTest : public ::testing::Test {
               tables[id] = ZstdDecompress(table.Read(0, table.stored_bytes()).value(), table.raw_bytes()).value();
             },
             [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); },
-            [this](const ExecutableId& id) { return id == named ? "bpf_prog_1_x" : std::string(); }};
+            [this](const ExecutableId& id) { return id == named ? "bpf_prog_1_x" : std::string(); },
+            [this](const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) {
+              digests.emplace_back(id, digest);
+            }};
   }
 
   FakeProc proc;
@@ -67,6 +70,7 @@ class SymbolServerTest : public ::testing::Test {
   FakeExecutor executor;
   CodeFileTable files{metrics};
   std::map<ExecutableId, std::string> tables, reasons;
+  std::vector<std::pair<ExecutableId, absl::StatusOr<SymbolDigest>>> digests;
   ExecutableId named;  // code without a file
   int sent = 0;
   std::shared_ptr<SymbolMaker> maker = std::make_shared<SymbolMaker>(
@@ -138,6 +142,53 @@ TEST_F(SymbolServerTest, FallsBackToSymbolsIfDebugInformationIsUnreadable) {
   ASSERT_NE(table, nullptr);
   EXPECT_EQ(table->source(), SymbolSource::kSymtab);
   EXPECT_EQ(spawned, 2);
+}
+
+// Two nodes with the same file send the same digest, whether they have sent the table or not.
+TEST_F(SymbolServerTest, SendsTheDigestOfATable) {
+  const ExecutableId id = MapSelf();
+  server.RequestDigest(id);
+  executor.RunAll();
+  ASSERT_EQ(digests.size(), 1u);
+  EXPECT_EQ(digests[0].first, id);
+  EXPECT_EQ(sent, 0) << "no table is sent";
+  ASSERT_TRUE(digests[0].second.ok());
+  EXPECT_EQ(digests[0].second->source, SymbolSource::kSymtab);
+  server.RequestDigest(id);
+  ASSERT_EQ(digests.size(), 2u) << "known: no table is made";
+  EXPECT_EQ(*digests[1].second, *digests[0].second);
+
+  SymbolServer other({.proc_root = proc.proc()}, {files, maker, executor}, clock, metrics, Callbacks());
+  clock.Advance(60 * kNsPerSecond);
+  ASSERT_NE(Ask(id, other), nullptr);
+  EXPECT_EQ(DigestOf(tables[id]), *digests[0].second);
+  other.RequestDigest(id);
+  ASSERT_EQ(digests.size(), 3u);
+  EXPECT_EQ(*digests[2].second, *digests[0].second);
+}
+
+TEST_F(SymbolServerTest, SendsTheReasonInsteadOfADigest) {
+  server.RequestDigest(BuildId("unknown"));
+  executor.RunAll();
+  ASSERT_EQ(digests.size(), 1u);
+  EXPECT_FALSE(digests[0].second.ok());
+  EXPECT_TRUE(reasons.empty());
+  // Code of one name has a digest, too.
+  named = BuildId("generated");
+  server.RequestDigest(named);
+  executor.RunAll();
+  ASSERT_EQ(digests.size(), 2u);
+  EXPECT_EQ(digests[1].second->source, SymbolSource::kKallsyms);
+}
+
+TEST_F(SymbolServerTest, AnswersALimitedNumberOfRequestsForDigests) {
+  const ExecutableId id = MapSelf();
+  for (uint32_t i = 0; i < 2 * SymbolServer::kAnswersMax; ++i) {
+    server.RequestDigest(id);
+    executor.RunAll();
+    clock.Advance(60 * kNsPerSecond);
+  }
+  EXPECT_EQ(digests.size(), SymbolServer::kAnswersMax);
 }
 
 TEST_F(SymbolServerTest, TheVdsoIsReadFromMemory) {

@@ -25,7 +25,8 @@ std::optional<intake::EndedCollector> EarlierOf(const PinnedSession& pins) {
 
 absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions options, PinnedSession& pins,
                                                      const Clock& clock, Metrics& metrics,
-                                                     std::function<void(const ExecutableId&)> need_symbols) {
+                                                     std::function<void(const ExecutableId&)> need_symbols,
+                                                     std::function<void(const ExecutableId&)> need_digest) {
   std::unique_ptr<Uplink> uplink(new Uplink(loop, pins));
   ASSIGN_OR_RETURN(uplink->credentials_,
                    IntakeCredentials::Load(std::move(options.credentials), uplink->tcp_, loop, clock, metrics));
@@ -40,6 +41,7 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
       loop, uplink->credentials_->connector(), std::move(options.delivery), clock, metrics,
       intake::Delivery::Callbacks{
           .need_symbols = std::move(need_symbols),
+          .need_digest = std::move(need_digest),
           .lost = [borrowed](LossReason reason,
                              const SampleCounts& samples) { borrowed->lost_.LostFor(reason) += samples; },
           .durable = [&pins](size_t reducer, const intake::EndedCollector::Session& session,

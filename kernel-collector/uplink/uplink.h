@@ -30,7 +30,8 @@ class Uplink {
   // uplink.
   static absl::StatusOr<std::unique_ptr<Uplink>> Open(Loop& loop, UplinkOptions options, PinnedSession& pins,
                                                       const Clock& clock, Metrics& metrics,
-                                                      std::function<void(const ExecutableId&)> need_symbols);
+                                                      std::function<void(const ExecutableId&)> need_symbols,
+                                                      std::function<void(const ExecutableId&)> need_digest);
 
   IntakeCredentials& credentials() { return *credentials_; }
   intake::Delivery& delivery() { return *delivery_; }

@@ -310,13 +310,26 @@ void ShardCore::ResumeReading(const absl::flat_hash_set<std::string>& committed_
 }
 
 SymbolNode ShardCore::NodeOf(const Live& live) {
-  return {.connection = live.asker, .node_id = live.info->node_id, .version = live.info->agent_version};
+  return {.connection = live.asker,
+          .node_id = live.info->node_id,
+          .version = live.info->agent_version,
+          .sends_digests = (live.session->hello().features & intake::kFeatureSymbolDigests) != 0};
 }
 
 void ShardCore::OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
   auto it = live_.find(info.session_id);
   if (it == live_.end()) return;
   symbols_.Take(NodeOf(it->second), id, std::move(encoded_table));
+  it->second.symbols.Answered(id);
+  OnSymbolProgress(info);
+  AskForSymbols(info.session_id, it->second);
+}
+
+void ShardCore::OnSymbolDigest(const SessionInfo& info, const ExecutableId& id,
+                               const absl::StatusOr<SymbolDigest>& digest) {
+  auto it = live_.find(info.session_id);
+  if (it == live_.end()) return;
+  symbols_.TakeDigest(NodeOf(it->second), id, digest);
   it->second.symbols.Answered(id);
   OnSymbolProgress(info);
   AskForSymbols(info.session_id, it->second);
@@ -347,11 +360,14 @@ void ShardCore::RetryMetadata() {
 void ShardCore::AskForSymbols(const SessionId& id, Live& live) {
   std::vector<ExecutableId> candidates = live.symbols.TakeCandidates();
   if (candidates.empty()) return;
-  auto reply = [this, id, asker = live.asker](const std::vector<ExecutableId>& ask, size_t considered) {
+  auto reply = [this, id, asker = live.asker](const SymbolDesk::Choice& choice) {
     auto it = live_.find(id);
     if (it == live_.end() || it->second.asker != asker) return;
-    it->second.symbols.Chosen(ask, considered, clock_.Monotonic());
-    if (!ask.empty()) it->second.session->NeedSymbols(ask);
+    std::vector<ExecutableId> asked = choice.tables;
+    asked.insert(asked.end(), choice.digests.begin(), choice.digests.end());
+    it->second.symbols.Chosen(asked, choice.considered, clock_.Monotonic());
+    if (!choice.tables.empty()) it->second.session->NeedSymbols(choice.tables);
+    if (!choice.digests.empty()) it->second.session->NeedDigests(choice.digests);
     AskForSymbols(id, it->second);
   };
   // The queue is full: all of them stay candidates.

@@ -92,6 +92,8 @@ class ShardCore : private intake::SessionOwner {
   bool HasRoom(const SessionInfo& info) override;
   absl::Status OnBatch(const SessionInfo& info, intake::IncomingBatch batch) override;
   void OnSymbols(const SessionInfo& info, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
+  void OnSymbolDigest(const SessionInfo& info, const ExecutableId& id,
+                      const absl::StatusOr<SymbolDigest>& digest) override;
   void OnSymbolProgress(const SessionInfo& info) override;
   bool OnMetadata(const SessionInfo& info, MetadataUpdate update) override;
   void OnClosed(const SessionInfo& info, const absl::Status& why) override;

@@ -61,15 +61,20 @@ class TestDesk final : public SymbolDesk {
  public:
   struct Question {
     uint64_t asker = 0;
+    bool sends_digests = false;
     std::vector<ExecutableId> candidates;
     Reply reply;
   };
   bool TryChoose(const SymbolNode& node, std::vector<ExecutableId> candidates, size_t, Reply reply) override {
-    questions.push_back({node.connection, std::move(candidates), std::move(reply)});
+    questions.push_back({node.connection, node.sends_digests, std::move(candidates), std::move(reply)});
     return true;
   }
   void Take(const SymbolNode& node, const ExecutableId&, absl::StatusOr<std::string>) override {
     taken.push_back(node.connection);
+  }
+  void TakeDigest(const SymbolNode& node, const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) override {
+    EXPECT_TRUE(digest.ok());
+    digests.emplace_back(node.node_id, id);
   }
   void Progress(uint64_t asker) override { progress.push_back(asker); }
   void Release(uint64_t asker) override { released.push_back(asker); }
@@ -77,6 +82,7 @@ class TestDesk final : public SymbolDesk {
 
   std::vector<Question> questions;
   std::vector<uint64_t> taken, progress, released;
+  std::vector<std::pair<std::string, ExecutableId>> digests;
   std::vector<ExecutableId> to_release;
 };
 
@@ -347,8 +353,9 @@ class ShardCoreSymbolsTest : public ShardCoreTest {
  protected:
   static ExecutableId Id() { return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "of all nodes"); }
   // Connects a node that has the executable.
-  std::shared_ptr<Wire> ConnectWithExecutable(uint8_t session) {
-    const intake::Hello hello = HelloOf(session);
+  std::shared_ptr<Wire> ConnectWithExecutable(uint8_t session, uint64_t features = 0) {
+    intake::Hello hello = HelloOf(session);
+    hello.features = features;
     auto wire = Connect(hello);
     core_.OnFound(hello.session.session_id, uint64_t{0});
     auto dictionary = std::make_shared<Dictionary>();
@@ -372,8 +379,8 @@ TEST_F(ShardCoreSymbolsTest, AsksAnotherNodeForTablesRequestedFromAClosedSession
   EXPECT_EQ(symbols_.questions[0].candidates, std::vector<ExecutableId>{Id()});
   const uint64_t asker = symbols_.questions[0].asker, other = symbols_.questions[1].asker;
   EXPECT_NE(asker, other);
-  symbols_.questions[0].reply({Id()}, 1);
-  symbols_.questions[1].reply({}, 1);
+  symbols_.questions[0].reply({{Id()}, {}, 1});
+  symbols_.questions[1].reply({{}, {}, 1});
   EXPECT_TRUE(Find(*first, intake::MessageType::kNeedSymbols).has_value());
   EXPECT_FALSE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
   first->callbacks.on_data(Chunk(0) + Chunk(4));
@@ -392,6 +399,24 @@ TEST_F(ShardCoreSymbolsTest, AsksAnotherNodeForTablesRequestedFromAClosedSession
   EXPECT_EQ(symbols_.released[1], other) << "a look-up was on its way for it";
 }
 
+TEST_F(ShardCoreSymbolsTest, RequestsTheDigestOfATable) {
+  auto first = ConnectWithExecutable(1), second = ConnectWithExecutable(2, intake::kFeatureSymbolDigests);
+  ASSERT_EQ(symbols_.questions.size(), 2u);
+  EXPECT_FALSE(symbols_.questions[0].sends_digests) << "of an earlier release";
+  EXPECT_TRUE(symbols_.questions[1].sends_digests);
+  symbols_.questions[1].reply({{}, {Id()}, 1});
+  EXPECT_FALSE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
+  const auto request = Find(*second, intake::MessageType::kNeedDigests);
+  ASSERT_TRUE(request.has_value());
+  EXPECT_EQ(*intake::DecodeNeedDigests(request->payload), std::vector<ExecutableId>{Id()});
+  const std::string answer = EncodeFrame(intake::MessageType::kSymbolDigest, intake::kChannelSymbols, 0,
+                                         intake::EncodeSymbolDigest({.id = Id(), .sha256 = {1}, .source = 2}));
+  second->callbacks.on_data(answer + answer);
+  ASSERT_EQ(symbols_.digests.size(), 1u) << "the second answer was not requested";
+  EXPECT_EQ(symbols_.digests[0], std::pair(std::string("node"), Id()));
+  EXPECT_EQ(symbols_.progress.size(), 1u);
+}
+
 // The answer of a look-up for one connection is not used on the session's next connection, which has its own look-up.
 TEST_F(ShardCoreSymbolsTest, IgnoresAnAnswerForAnEarlierConnection) {
   ConnectWithExecutable(1);
@@ -401,12 +426,12 @@ TEST_F(ShardCoreSymbolsTest, IgnoresAnAnswerForAnEarlierConnection) {
   auto second = Connect(hello);
   EXPECT_EQ(symbols_.released, std::vector<uint64_t>{symbols_.questions[0].asker});
   core_.OnFound(hello.session.session_id, uint64_t{0});
-  symbols_.questions[0].reply({Id()}, 1);
+  symbols_.questions[0].reply({{Id()}, {}, 1});
   EXPECT_FALSE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
   core_.Start();
   RunUntil([&] { return symbols_.questions.size() == 2; });
   EXPECT_NE(symbols_.questions[1].asker, symbols_.questions[0].asker);
-  symbols_.questions[1].reply({Id()}, 1);
+  symbols_.questions[1].reply({{Id()}, {}, 1});
   EXPECT_TRUE(Find(*second, intake::MessageType::kNeedSymbols).has_value());
 }
 

@@ -43,6 +43,13 @@ PackedTable TableOf(uint32_t n) {
   return PackedTable::Of(EncodeSymbolTable(*BuildSymbolTable(IdOf(n), SymbolSource::kSymtab, ranges)));
 }
 
+// The table of a hostile node: other names for the same code, and many more of them.
+PackedTable HostileTable(const ExecutableId& id) {
+  std::vector<SymbolRange> ranges;
+  for (uint64_t i = 0; i < 7'000; ++i) ranges.push_back({0x1000 + 0x40 * i, 0x40, "nonsense"});
+  return PackedTable::Of(EncodeSymbolTable(*BuildSymbolTable(id, SymbolSource::kDwarf, ranges)));
+}
+
 const std::map<ExecutableId, PackedTable>& Tables() {
   static const auto* const tables = [] {
     auto* made = new std::map<ExecutableId, PackedTable>();
@@ -111,7 +118,9 @@ class FleetReducer {
 // The real client half. It has all the executables and answers at once.
 class FleetNode {
  public:
-  FleetNode(Loop& loop, uint16_t port, uint32_t number, int64_t chunk_period_ms) : connector_(loop) {
+  // `digests`: the node answers requests for digests. `hostile`: it has tables with other names.
+  FleetNode(Loop& loop, uint16_t port, uint32_t number, int64_t chunk_period_ms, bool digests, bool hostile)
+      : connector_(loop) {
     intake::DeliveryOptions delivery;
     delivery.reducers = {{.host = "127.0.0.1", .port = port}};
     intake::ClientOptions& options = delivery.client;
@@ -124,7 +133,13 @@ class FleetNode {
     client_ = std::make_unique<intake::Delivery>(
         loop, connector_, delivery, Clock::Real(), metrics_,
         intake::Delivery::Callbacks{
-            .need_symbols = [this](const ExecutableId& id) { client_->SendSymbols(id, Tables().at(id)); },
+            .need_symbols =
+                [this, hostile](const ExecutableId& id) {
+                  client_->SendSymbols(id, hostile ? HostileTable(id) : Tables().at(id));
+                },
+            .need_digest = !digests
+                               ? std::function<void(const ExecutableId&)>()
+                               : [this](const ExecutableId& id) { client_->SendDigest(id, Tables().at(id).digest()); },
             .lost = {},
             .durable = {},
             .earlier_reported = {}});
@@ -150,8 +165,18 @@ class SymbolFleetTest : public testing::Test {
   void StartNodes(int64_t chunk_period_ms) {
     for (uint32_t n = 0; n < kNodes; ++n) StartNode(chunk_period_ms);
   }
-  void StartNode(int64_t chunk_period_ms) {
-    nodes_.push_back(std::make_unique<FleetNode>(loop_, relay_.port(), started_++, chunk_period_ms));
+  void StartNode(int64_t chunk_period_ms, bool digests = false, bool hostile = false) {
+    nodes_.push_back(std::make_unique<FleetNode>(loop_, relay_.port(), started_++, chunk_period_ms, digests, hostile));
+  }
+  uint64_t Digests(const char* result) {
+    return reducer_.Count("tributary_symbolizer_digests_total", {{"result", result}});
+  }
+  size_t CountOf(SymbolOrigin origin) {
+    size_t count = 0;
+    const auto rows = reducer_.symbols().List();
+    if (!rows.ok()) return 0;
+    for (const SymbolFiles::Row& row : *rows) count += row.origin() == origin ? 1 : 0;
+    return count;
   }
   // Runs until `done` returns true. Checks `done` every few milliseconds, and fails after two minutes.
   void RunUntil(const std::function<bool()>& done, const char* condition) {
@@ -202,6 +227,40 @@ TEST_F(SymbolFleetTest, AHundredNodesUploadEachTableOnce) {
   EXPECT_EQ(begun, kExecutables);
   EXPECT_EQ(ended, kExecutables);
   EXPECT_EQ(reducer_.Count("tributary_symbolizer_requests_total"), kExecutables);
+}
+
+// Nodes that connect later have the same executables, and are asked only for digests.
+TEST_F(SymbolFleetTest, ASecondNodeConfirmsTheTablesOfTheFirst) {
+  StartNode(/*chunk_period_ms=*/1, /*digests=*/true);
+  RunUntil([this] { return AllHere(); }, "all tables are here");
+  EXPECT_EQ(CountOf(SymbolOrigin::kNode), kExecutables);
+  StartNode(/*chunk_period_ms=*/1);  // of an earlier release, so it is not asked
+  Settle();
+  EXPECT_EQ(Digests("asked"), 0u);
+  StartNode(/*chunk_period_ms=*/1, /*digests=*/true);
+  RunUntil([this] { return CountOf(SymbolOrigin::kNodes) == kExecutables; }, "all tables are confirmed");
+  EXPECT_EQ(Digests("agreed"), kExecutables);
+  EXPECT_EQ(Digests("asked"), kExecutables);
+  EXPECT_EQ(reducer_.Refused(), 0u);
+  ExpectEachOnce();
+}
+
+// The first node is hostile. Two others outvote it, and one of them sends its tables.
+TEST_F(SymbolFleetTest, AHostileFirstNodeDoesNotDecideNames) {
+  StartNode(/*chunk_period_ms=*/1, /*digests=*/true, /*hostile=*/true);
+  RunUntil([this] { return AllHere(); }, "all tables are here");
+  StartNode(/*chunk_period_ms=*/1, /*digests=*/true);
+  RunUntil([this] { return Digests("no_verdict") == kExecutables; }, "the second node disagrees");
+  StartNode(/*chunk_period_ms=*/1, /*digests=*/true);
+  RunUntil([this] { return Digests("no_verdict") == 2 * kExecutables; }, "two nodes agree on other tables");
+  nodes_.pop_back();  // it connects again, and need not wait for its next round
+  --started_;
+  StartNode(/*chunk_period_ms=*/1, /*digests=*/true);
+  RunUntil([this] { return CountOf(SymbolOrigin::kNodes) == kExecutables; }, "all tables are replaced");
+  EXPECT_EQ(reducer_.Stored("stored"), 2 * kExecutables);
+  for (uint32_t n = 0; n < kExecutables; n += 50) {
+    EXPECT_NE(reducer_.symbols().Get(IdOf(n))->Find(0x1000)->name, "nonsense") << n;
+  }
 }
 
 class NoSink : public BatchSink {

@@ -32,16 +32,16 @@ SymbolAsker SymbolWorker::AskerOf(uint64_t asker) const { return SymbolAsker{uin
 
 bool SymbolWorker::TryChoose(const SymbolNode& node, std::vector<ExecutableId> candidates, size_t ask_max,
                              Reply reply) {
-  return queue_.TryPush(
-      [this, asker = AskerOf(node.connection), candidates = std::move(candidates), ask_max, reply = std::move(reply)] {
-        std::vector<ExecutableId> ask;
-        size_t considered = 0;
-        while (considered < candidates.size() && ask.size() < ask_max) {
-          const ExecutableId& id = candidates[considered++];
-          if (symbols_.ShouldRequest(id, asker)) ask.push_back(id);
-        }
-        loop_.Post([reply, ask = std::move(ask), considered] { reply(ask, considered); });
-      });
+  return queue_.TryPush([this, node, candidates = std::move(candidates), ask_max, reply = std::move(reply)] {
+    Choice choice;
+    while (choice.considered < candidates.size() && choice.tables.size() + choice.digests.size() < ask_max) {
+      const ExecutableId& id = candidates[choice.considered++];
+      const SymbolAsk ask = symbols_.WhatToAsk(id, AskerOf(node.connection), node.node_id, node.sends_digests);
+      if (ask == SymbolAsk::kTable) choice.tables.push_back(id);
+      if (ask == SymbolAsk::kDigest) choice.digests.push_back(id);
+    }
+    loop_.Post([reply, choice = std::move(choice)] { reply(choice); });
+  });
 }
 
 void SymbolWorker::Take(const SymbolNode& node, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) {
@@ -59,6 +59,14 @@ void SymbolWorker::Take(const SymbolNode& node, const ExecutableId& id, absl::St
       })) {
     queued_bytes_.fetch_sub(bytes);
     Drop(id);
+  }
+}
+
+void SymbolWorker::TakeDigest(const SymbolNode& node, const ExecutableId& id,
+                              const absl::StatusOr<SymbolDigest>& digest) {
+  // If the queue is full, another node is asked later.
+  if (!queue_.TryPush([this, node, id, digest] { symbols_.PutDigest(id, {node.node_id, node.version}, digest); })) {
+    dropped_.Add();
   }
 }
 

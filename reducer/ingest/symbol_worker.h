@@ -32,6 +32,7 @@ class SymbolWorker final : public SymbolDesk {
 
   bool TryChoose(const SymbolNode& node, std::vector<ExecutableId> candidates, size_t ask_max, Reply reply) override;
   void Take(const SymbolNode& node, const ExecutableId& id, absl::StatusOr<std::string> encoded_table) override;
+  void TakeDigest(const SymbolNode& node, const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) override;
   void Progress(uint64_t asker) override;
   // Runs after the queued work of the same connection. If the queue is full, nothing is released now, and the time-out
   // of SymbolDemand applies.

@@ -186,6 +186,11 @@ absl::Status SymbolFiles::Annotate(Row& row) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> SymbolFiles::ReadEncoded(const ExecutableId& id) const {
+  ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(PathOf(id)));
+  return ReadTableFile(file.bytes());
+}
+
 absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolFiles::Load(const Row& row) const {
   const std::string flat_path = FlatPathOf(row);
   if (auto mapped = SymbolTable::Map(flat_path); mapped.ok() && (*mapped)->id() == row.header.id) return mapped;

@@ -72,6 +72,7 @@ class SymbolFiles {
                    Row* row) const;
   // Writes the table file of `row` again, with the origin, the notes and the contested mark of row.header.
   absl::Status Annotate(Row& row) const;
+  absl::StatusOr<std::string> ReadEncoded(const ExecutableId& id) const;  // the output of EncodeSymbolTable
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const Row& row) const;
   void Touch(const Row& row, UnixNs time) const;  // sets the time of last use of both files
   void Delete(const ExecutableId& id) const;

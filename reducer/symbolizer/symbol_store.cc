@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <list>
-#include <mutex>
-#include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "reducer/symbolizer/symbol_store_impl.h"
+#include "reducer/symbolizer/table_choice.h"
 #include "symbols/symbol_codec.h"
 
 namespace tributary {
@@ -18,127 +16,12 @@ namespace {
 
 // The period after which a table in use is marked as used on disk.
 constexpr int64_t kTouchPeriodNs = 3600 * kNsPerSecond;
-// The number of functions that are compared to see whether two tables are of the same code.
-constexpr uint32_t kComparedFunctionsMax = 1024;
 // A file takes whole pages.
 constexpr uint64_t kFileOverheadBytes = 4096;
 
-// Tables of one executable agree on the addresses where functions begin, whatever the names. With few functions,
-// nothing is concluded.
-bool AreOfTheSameCode(const SymbolTable& a, const SymbolTable& b) {
-  const SymbolTable& few = a.function_count() <= b.function_count() ? a : b;
-  const SymbolTable& many = &few == &a ? b : a;
-  constexpr uint32_t kFew = 8;
-  if (few.function_count() < kFew) return true;
-  const uint32_t rows = static_cast<uint32_t>(few.row_count());
-  const uint32_t step = std::max<uint32_t>(rows / kComparedFunctionsMax, 1);
-  uint32_t looked_at = 0, known = 0;
-  for (uint32_t row = 0; row < rows; row += step) {
-    const auto function = few.Find(few.row_address(row));
-    if (!function) continue;
-    const auto other = many.Find(function->address);
-    ++looked_at;
-    known += other && other->address == function->address ? 1 : 0;
-  }
-  return looked_at < kFew || known >= looked_at / 2;
-}
-
 uint64_t DiskBytes(const SymbolFiles::Row& row) { return row.stored_bytes + kFileOverheadBytes; }
 
-// Names that cannot be trusted are of no use, however many there are. So the origin comes first.
-bool Replaces(const TableFile& fresh, const TableFile& known) {
-  auto worth = [](const TableFile& table) {
-    return std::tuple(SymbolOriginRank(static_cast<SymbolOrigin>(table.origin), table.source),
-                      SymbolSourceRank(table.source), table.functions);
-  };
-  if (worth(fresh) != worth(known)) return worth(fresh) > worth(known);
-  return fresh.origin == static_cast<uint8_t>(SymbolOrigin::kUpload) && fresh.checksum != known.checksum;
-}
-
 }  // namespace
-
-// Two locks. If both are taken, `write_mutex` comes first (slow: for changes of the directory), then `mutex` (short:
-// for the state in memory).
-struct SymbolStore::Impl {
-  struct Mapped {
-    ExecutableId id;
-    uint64_t checksum = 0;
-    std::shared_ptr<const SymbolTable> table;
-    UnixNs touched;
-  };
-
-  Impl(Options o, const Clock& c, Metrics& m, SymbolFiles f)
-      : options(std::move(o)),
-        clock(c),
-        files(std::move(f)),
-        demand(options.demand, c, m),
-        uploads_stored(Uploads(m, "stored")),
-        uploads_kept_better(Uploads(m, "kept_better")),
-        uploads_contested(Uploads(m, "contested")),
-        uploads_refused(Uploads(m, "refused")),
-        uploads_no_room(Uploads(m, "no_room")),
-        uploads_unavailable(Uploads(m, "unavailable")),
-        evicted_flat(Evictions(m, "flat")),
-        evicted_disk(Evictions(m, "disk")),
-        unreadable(m.AddCounter("tributary_symbolizer_unreadable_tables_total",
-                                "Stored symbol tables that were damaged and deleted; they are requested again.")),
-        tables(m.AddGauge("tributary_symbolizer_tables", "Symbol tables on disk.")),
-        stored_bytes(m.AddGauge(
-            "tributary_symbolizer_stored_bytes",
-            "Bytes of the symbol tables on disk, without the uncompressed copies (mapped forms) that queries read.")),
-        flat_bytes(m.AddGauge(
-            "tributary_symbolizer_flat_bytes",
-            "Bytes of the uncompressed copies of symbol tables (mapped forms) on disk, which queries read.")) {}
-
-  static Counter& Uploads(Metrics& m, std::string_view result) {
-    return m.AddCounter(
-        "tributary_symbolizer_uploads_total",
-        "Symbol tables that the reducer received or made, and answers that a node has no table, by result.",
-        {{"result", std::string(result)}});
-  }
-  static Counter& Evictions(Metrics& m, std::string_view from) {
-    return m.AddCounter("tributary_symbolizer_evictions_total",
-                        "Files that were removed because of --symbols-max-bytes, the least recently used first; from: "
-                        "disk (symbol tables) or flat (their uncompressed copies).",
-                        {{"from", std::string(from)}});
-  }
-
-  absl::StatusOr<std::shared_ptr<const SymbolTable>> Load(const SymbolFiles::Row& row);
-  void Forget(const SymbolFiles::Row& row, const absl::Status& why);
-  void Unmap(const ExecutableId& id);
-  bool Contest(const SymbolFiles::Row& before, const SymbolTable& existing, const SymbolTable& table, bool replaces);
-  static bool Confirm(SymbolFiles::Row& row, const SymbolSender& by);
-  absl::Status Annotate(SymbolFiles::Row& row);
-  void DeleteAbandoned(const std::vector<std::string>& paths);
-  absl::StatusOr<SymbolFiles::Contents> Scan();
-  absl::Status Rescan();
-  absl::Status MakeRoom(const ExecutableId& for_id);
-  absl::Status Replace(const SymbolFiles::Row& row, uint64_t flat);
-  bool IsOver() const {
-    return tables_on_disk > options.disk_bytes_max / 2 || flats_on_disk > options.disk_bytes_max / 2;
-  }
-  void ShowSizes();
-
-  const Options options;
-  const Clock& clock;
-  const SymbolFiles files;
-  SymbolDemand demand;
-
-  std::mutex write_mutex;
-  uint64_t tables_on_disk = 0, flats_on_disk = 0;  // as of the last scan, with later additions
-  LogLimit undeleted_log{600 * kNsPerSecond};
-
-  std::mutex mutex;
-  std::list<Mapped> recent;  // most recently used first
-  absl::flat_hash_map<ExecutableId, std::list<Mapped>::iterator> mapped;
-  std::vector<SymbolFiles::Row> rows;  // of the last scan of the whole directory
-  MonotonicNs scanned{-1};
-
-  Counter &uploads_stored, &uploads_kept_better, &uploads_contested, &uploads_refused, &uploads_no_room,
-      &uploads_unavailable;
-  Counter &evicted_flat, &evicted_disk, &unreadable;
-  Gauge &tables, &stored_bytes, &flat_bytes;
-};
 
 absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolStore::Impl::Load(const SymbolFiles::Row& row) {
   const UnixNs now = clock.Unix();
@@ -281,19 +164,6 @@ bool SymbolStore::Impl::Contest(const SymbolFiles::Row& before, const SymbolTabl
   return true;
 }
 
-// Adds a node that has the same table to the notes of `row`. Returns true if `row` has changed.
-bool SymbolStore::Impl::Confirm(SymbolFiles::Row& row, const SymbolSender& by) {
-  TableNotes notes = row.notes();
-  if (row.origin() != SymbolOrigin::kNode || by.node_id.empty() || std::ranges::count(notes.nodes, by.node_id) > 0) {
-    return false;
-  }
-  notes.nodes.push_back(by.node_id);
-  if (notes.version.empty()) notes.version = by.version;
-  if (notes.nodes.size() >= 2) row.header.origin = static_cast<uint8_t>(SymbolOrigin::kNodes);
-  row.header.notes = EncodeTableNotes(notes);
-  return true;
-}
-
 // Writes the changed notes of `row`. The caller must hold write_mutex.
 absl::Status SymbolStore::Impl::Annotate(SymbolFiles::Row& row) {
   RETURN_IF_ERROR(files.Annotate(row));
@@ -318,11 +188,7 @@ absl::StatusOr<std::unique_ptr<SymbolStore>> SymbolStore::Open(Options options, 
 }
 
 bool SymbolStore::ShouldRequest(const ExecutableId& id, SymbolAsker asker) {
-  if (!id.known() || !impl_->demand.MayAsk(id) || impl_->files.Find(id).ok()) return false;
-  if (!impl_->demand.Ask(id, asker)) return false;  // another thread was first
-  if (!impl_->files.Find(id).ok()) return true;
-  impl_->demand.Answered(id);  // it arrived between the two checks
-  return false;
+  return WhatToAsk(id, asker, "", /*sends_digests=*/false) == SymbolAsk::kTable;
 }
 
 SymbolDemand& SymbolStore::demand() { return impl_->demand; }
@@ -341,9 +207,7 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
   TableFile header = DescribeTable(**table, encoded);
   header.origin = static_cast<uint8_t>(origin);
   header.stored_at = impl_->clock.Unix();
-  if (!sender.node_id.empty()) {
-    header.notes = EncodeTableNotes({.nodes = {sender.node_id}, .disputed_by = {}, .version = sender.version});
-  }
+  if (origin == SymbolOrigin::kNode) origin = impl_->TakeMajority(sender, DigestOf(encoded), header);
 
   std::lock_guard write_lock(impl_->write_mutex);
   Kept kept;
@@ -355,6 +219,7 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
     if (!replaces) {
       impl_->demand.Answered(id);
       impl_->uploads_kept_better.Add();
+      if (before->origin() != SymbolOrigin::kNode) impl_->votes.Forget(id);
       kept.row = *before;
       kept.row.header.contested = header.contested;
       bool changed = kept.contested && !before->header.contested;
@@ -364,6 +229,7 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
       if (changed) RETURN_IF_ERROR(impl_->Annotate(kept.row));
       return kept;
     }
+    if (origin == SymbolOrigin::kNodes) header.notes = Impl::Outvoting(header.notes, before->notes());
     impl_->files.DeleteFlat(*before);
     impl_->Unmap(id);
   }
@@ -381,6 +247,7 @@ absl::StatusOr<SymbolStore::Kept> SymbolStore::Put(const ExecutableId& id, std::
   impl_->demand.Answered(id);
   impl_->uploads_stored.Add();
   RETURN_IF_ERROR(impl_->Replace(kept.row, (*table)->bytes().size()));
+  if (origin != SymbolOrigin::kNode) impl_->votes.Forget(id);
   kept.stored = true;
   return kept;
 }
@@ -393,6 +260,7 @@ absl::Status SymbolStore::Remove(const ExecutableId& id) {
   impl_->files.Delete(id);
   impl_->Unmap(id);
   impl_->demand.Answered(id);
+  impl_->votes.Forget(id);
   LogInfo("deleted a symbol table executable={}", id.ToString());
   return impl_->Rescan();
 }

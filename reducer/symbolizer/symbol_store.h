@@ -11,9 +11,12 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/refusals.h"
 #include "reducer/symbolizer/frame_symbolizer.h"
 #include "reducer/symbolizer/symbol_demand.h"
 #include "reducer/symbolizer/symbol_files.h"
+#include "reducer/symbolizer/symbol_notices.h"
+#include "reducer/symbolizer/symbol_votes.h"
 #include "symbols/symbol_table.h"
 
 namespace tributary {
@@ -24,12 +27,16 @@ struct SymbolSender {
   std::string version;  // of its collector
 };
 
+// What a reducer should request from a node.
+enum class SymbolAsk { kNothing, kTable, kDigest };
+
 // Stores the symbol tables of all executables of the fleet, as files in a directory (symbol_files.h) that several
 // reducers may share. Tables in use are mapped into memory. If a second table for an executable arrives, only one is
 // kept: the table from the more trusted origin (SymbolOriginRank), then the better source, then more functions. Of two
 // uploads that are equal in these, the newer one is kept. A reducer has one SymbolStore. Any thread may call any
 // method; methods read or write files. A SymbolDemand remembers which tables were requested, so that only one node
-// uploads the table of an executable.
+// uploads the table of an executable. If only one node has sent a table, SymbolVotes compares it with the tables of
+// other nodes, of which the reducer requests only the digests. The table of two nodes replaces that of one node.
 class SymbolStore {
  public:
   struct Options {
@@ -38,6 +45,9 @@ class SymbolStore {
     size_t mapped_max = 8192;              // tables; the least recently used are unmapped first
     int64_t rescan_ns = 60'000'000'000;    // List reads the directory again after this time
     SymbolDemand::Options demand;
+    SymbolVotes::Options votes;
+    SymbolNotices* notices = nullptr;  // gets a notice if nodes have different tables; null: none
+    Refusals* refusals = nullptr;      // counts outvoted nodes; null: they are not counted
   };
   static absl::StatusOr<std::unique_ptr<SymbolStore>> Open(Options options, const Clock& clock, Metrics& metrics);
   ~SymbolStore();
@@ -45,6 +55,10 @@ class SymbolStore {
   // Returns true if the table of `id` should now be requested over the connection `asker`. Returns false if the table
   // is already stored, or if SymbolDemand::Ask returns false.
   bool ShouldRequest(const ExecutableId& id, SymbolAsker asker = SymbolAsker::kNone);
+  // Returns what to request from a node over the connection `asker`: the table, as ShouldRequest does; or the table
+  // that this node and another one have, if it is not the stored one; or the digest of a table that only one other node
+  // is known to have. `sends_digests`: the node answers requests for digests.
+  SymbolAsk WhatToAsk(const ExecutableId& id, SymbolAsker asker, const std::string& node_id, bool sends_digests);
   SymbolDemand& demand();
 
   struct Kept {
@@ -57,6 +71,8 @@ class SymbolStore {
   // If a second node sends the stored table of another node, its origin becomes kNodes.
   absl::StatusOr<Kept> Put(const ExecutableId& id, std::string_view encoded, SymbolOrigin origin,
                            const SymbolSender& sender = {});
+  // Compares the digest of a node's table with the stored table. An error means that the node has no table.
+  void PutDigest(const ExecutableId& id, const SymbolSender& sender, const absl::StatusOr<SymbolDigest>& digest);
   void PutUnavailable(const ExecutableId& id, std::string_view why);
 
   // Deletes the table. Nodes may be asked for it again at once. NotFound: no table is stored.

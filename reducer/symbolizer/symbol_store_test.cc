@@ -304,7 +304,8 @@ TEST_F(SymbolStoreTest, TwoNodesWithTheSameTableAgree) {
   store_.reset();
   Open();
   EXPECT_EQ(List()[0].origin(), SymbolOrigin::kNodes);
-  EXPECT_EQ(List()[0].notes(), (TableNotes{.nodes = {"a", "b"}, .disputed_by = {}, .version = "1.0"}));
+  EXPECT_EQ(List()[0].notes().nodes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(List()[0].notes().version, "1.0");
   ASSERT_NE(store_->Get(Id(1)), nullptr);
   EXPECT_FALSE(store_->Put(Id(1), EncodeSymbolTable(*Table(1, SymbolSource::kDwarf, 99)), SymbolOrigin::kNode)->stored);
 }

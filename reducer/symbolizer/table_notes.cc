@@ -1,12 +1,13 @@
 #include "reducer/symbolizer/table_notes.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tributary {
 namespace {
 
 // The values are stored on disk: do not change them, only add new ones.
-enum Kind : uint8_t { kNode = 1, kDisputer = 2, kVersion = 3 };
+enum Kind : uint8_t { kNode = 1, kDisputer = 2, kVersion = 3, kSha256 = 4 };
 
 void Append(Kind kind, std::string_view text, std::string& to) {
   text = text.substr(0, TableNotes::kTextBytesMax);
@@ -16,7 +17,8 @@ void Append(Kind kind, std::string_view text, std::string& to) {
 }
 
 // Each fact takes two bytes more than its text.
-static_assert((TableNotes::kNodesMax + TableNotes::kDisputersMax + 1) * (TableNotes::kTextBytesMax + 2) <=
+static_assert((TableNotes::kNodesMax + TableNotes::kDisputersMax + 1) * (TableNotes::kTextBytesMax + 2) +
+                  sizeof(Sha256Digest) + 2 <=
               kTableFileNotesMax);
 
 }  // namespace
@@ -30,6 +32,9 @@ std::string EncodeTableNotes(const TableNotes& notes) {
     Append(kDisputer, notes.disputed_by[i], bytes);
   }
   if (!notes.version.empty()) Append(kVersion, notes.version, bytes);
+  if (notes.sha256) {
+    Append(kSha256, {reinterpret_cast<const char*>(notes.sha256->data()), notes.sha256->size()}, bytes);
+  }
   return bytes;
 }
 
@@ -45,6 +50,9 @@ TableNotes ParseTableNotes(std::string_view bytes) {
       notes.disputed_by.emplace_back(text);
     }
     if (kind == kVersion) notes.version.assign(text);
+    if (kind == kSha256 && size == sizeof(Sha256Digest)) {
+      std::memcpy(notes.sha256.emplace().data(), text.data(), sizeof(Sha256Digest));
+    }
     bytes.remove_prefix(2 + size);
   }
   return notes;

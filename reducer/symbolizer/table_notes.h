@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/sha256.h"
 #include "symbols/table_file.h"
 
 namespace tributary {
@@ -18,6 +20,7 @@ struct TableNotes {
   std::vector<std::string> nodes;        // ids of the nodes that have this table; the first one sent it
   std::vector<std::string> disputed_by;  // ids of nodes whose file with this build-id has another table
   std::string version;                   // of the collector that made the table
+  std::optional<Sha256Digest> sha256;    // of the encoded table (SymbolDigest)
 
   friend bool operator==(const TableNotes&, const TableNotes&) = default;
 };

@@ -9,14 +9,15 @@ namespace tributary {
 namespace {
 
 TEST(TableNotes, RoundTrip) {
-  const TableNotes notes{.nodes = {"a", "b"}, .disputed_by = {"c"}, .version = "1.2"};
+  const TableNotes notes{.nodes = {"a", "b"}, .disputed_by = {"c"}, .version = "1.2", .sha256 = Sha256("x")};
   EXPECT_EQ(ParseTableNotes(EncodeTableNotes(notes)), notes);
   EXPECT_EQ(EncodeTableNotes({}), "");
 }
 
 TEST(TableNotes, AreLimited) {
   const std::string longest(300, 'x');
-  const TableNotes notes{.nodes = {10, longest}, .disputed_by = {10, longest}, .version = longest};
+  const TableNotes notes{
+      .nodes = {10, longest}, .disputed_by = {10, longest}, .version = longest, .sha256 = Sha256("x")};
   const std::string bytes = EncodeTableNotes(notes);
   EXPECT_LE(bytes.size(), kTableFileNotesMax);
   const TableNotes parsed = ParseTableNotes(bytes);
@@ -25,7 +26,7 @@ TEST(TableNotes, AreLimited) {
 }
 
 TEST(TableNotes, SkipUnknownKindsAndStopAtMalformedBytes) {
-  const std::string known = EncodeTableNotes({.nodes = {"a"}, .disputed_by = {}, .version = ""});
+  const std::string known = EncodeTableNotes({.nodes = {"a"}, .disputed_by = {}, .version = "", .sha256 = {}});
   EXPECT_EQ(ParseTableNotes("\xf0\x02yz" + known).nodes, std::vector<std::string>{"a"});
   EXPECT_EQ(ParseTableNotes(known + "\x01\x09z").nodes, std::vector<std::string>{"a"});
   EXPECT_EQ(ParseTableNotes("\x01"), TableNotes());

@@ -27,7 +27,7 @@ struct Counts {
 struct Hello {
   versionMin @0 :UInt16;
   versionMax @1 :UInt16;
-  features @2 :UInt64;        # bits; none is defined yet
+  features @2 :UInt64;        # bit 0: the sender answers NeedDigests; readers ignore all other bits
   role @3 :UInt16;            # 0 node, 1 cluster, 3 replay; 2 is reserved; reducers refuse all other values
   sessionId @4 :Data;         # 16 random bytes; a kernel-collector sets the last byte to the index of the reducer
   nodeId @5 :Text;            # all texts at most 256 bytes
@@ -200,4 +200,18 @@ struct Metadata {
   entities @0 :List(Entity);      # at most 4096
   beginsSnapshot @1 :Bool;
   endsSnapshot @2 :Bool;          # entities that the sender reported earlier and that are not in this snapshot are gone
+}
+
+# Type 12, reducer to collector: requests the digests of the collector's symbol tables of these executables. Sent only
+# if Hello has feature bit 0.
+struct NeedDigests {
+  ids @0 :List(ExecutableId);     # at most 256
+}
+
+# Type 13, collector to reducer: the answer to one id of NeedDigests.
+struct SymbolDigest {
+  id @0 :ExecutableId;
+  sha256 @1 :Data;                # 32 bytes: the SHA-256 of the encoded table, before compression
+  source @2 :UInt8;               # of the table's names, as in the encoded table
+  unavailable @3 :Text;           # at most 256 bytes; not empty: there is no table, and this is the reason
 }

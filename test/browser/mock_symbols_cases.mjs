@@ -68,8 +68,8 @@ describe('executables', () => {
     assert.deepEqual((await cells('libz.so.1')).slice(0, 4), [
       'libz.so.1/usr/lib/libz.so.1go:12ab12ab12ab…',
       share('libz.so.1'),
-      'Go tablefrom its node',
-      'its node',
+      'Go tablefrom one node',
+      'one node',
     ]);
     assert.deepEqual((await cells('evil')).slice(1), [share('evil'), 'none', '', '', '100%30 of 30']);
     const sources = {

@@ -107,6 +107,7 @@ TEST_P(GoldenSpool, IsDelivered) {
   Delivery delivery(
       loop_, connector_, options_, Clock::Real(), metrics_,
       Delivery::Callbacks{.need_symbols = {},
+                          .need_digest = {},
                           .lost = [](LossReason, const SampleCounts&) { ADD_FAILURE() << "nothing is lost"; },
                           .durable = {},
                           .earlier_reported = {}});

@@ -78,6 +78,7 @@ class MadeUpNode {
       : tcp_(loop_),
         delivery_(loop_, tcp_, OptionsOf(arguments, std::move(session)), Clock::Real(), metrics_,
                   {.need_symbols = [](const ExecutableId&) {},
+                   .need_digest = {},
                    .lost = [this](LossReason, const SampleCounts& samples) { lost_ += samples.total(); },
                    .durable = {},
                    .earlier_reported = {}}),

@@ -85,6 +85,7 @@ void SimCollector::Start() {
       life.process, *life.connector, std::move(delivery), clock_, life.metrics,
       intake::Delivery::Callbacks{
           .need_symbols = {},
+          .need_digest = {},
           .lost =
               [this](LossReason reason, const SampleCounts& samples) {
                 world_.Log(fmt::format("{} lost {} samples, {} events: {}", options_.name, samples.total(),

@@ -14,6 +14,7 @@ class NoSymbols final : public ingest::SymbolDesk {
  public:
   bool TryChoose(const ingest::SymbolNode&, std::vector<ExecutableId>, size_t, Reply) override { return false; }
   void Take(const ingest::SymbolNode&, const ExecutableId&, absl::StatusOr<std::string>) override {}
+  void TakeDigest(const ingest::SymbolNode&, const ExecutableId&, const absl::StatusOr<SymbolDigest>&) override {}
   void Progress(uint64_t) override {}
   void Release(uint64_t) override {}
   std::vector<ExecutableId> TakeReleased() override { return {}; }
