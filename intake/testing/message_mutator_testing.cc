@@ -43,6 +43,10 @@ std::optional<capnp::StructSchema> SchemaOf(MessageType type) {
       return Schema::from<wire::Goodbye>();
     case MessageType::kMetadata:
       return Schema::from<wire::Metadata>();
+    case MessageType::kNeedDigests:
+      return Schema::from<wire::NeedDigests>();
+    case MessageType::kSymbolDigest:
+      return Schema::from<wire::SymbolDigest>();
   }
   return std::nullopt;
 }

@@ -79,6 +79,7 @@ CommittedBatch GroupCommit::Refuse(const RowBatch& batch, const absl::Status& wh
   const uint64_t samples = CountRecords(batch.samples, batch.events).total();
   refused_batches_.Add();
   refused_samples_.Add(samples);
+  if (options_.refusals != nullptr) options_.refusals->Add(batch.node->node_id, "poisoned_batch");
   if (uint64_t suppressed; refused_log_.Allow(clock_.Monotonic(), &suppressed)) {
     LogError("{}: a batch cannot be stored and is refused node={} sequence={} samples={} cause=\"{}\" suppressed={}",
              name_, EscapeForDisplay(batch.node->node_id), batch.sequence, samples,

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/refusals.h"
 #include "reducer/ingest/batch_writer.h"
 #include "reducer/store/store.h"
 
@@ -31,6 +32,7 @@ class GroupCommit {
   struct Options {
     int64_t retry_min_ms = 100, retry_max_ms = 5'000;
     int io_tries_max = 12;
+    Refusals* refusals = nullptr;  // counts refused batches by node; nullptr: they are not counted by node
   };
   // Waits. Returns false if the writer stops: then the commit is given up.
   using Pause = std::function<bool(int64_t ms)>;

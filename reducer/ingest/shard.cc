@@ -17,13 +17,19 @@ SymbolWorker::Options SymbolOptions(const Shard::Options& options) {
   return of_worker;
 }
 
+WriterThread::Options WriterOptions(const Shard::Options& options) {
+  WriterThread::Options of_writer = options.writer;
+  of_writer.refusals = options.server.refusals;
+  return of_writer;
+}
+
 }  // namespace
 
 Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, SymbolStore& symbols, const Clock& clock,
              Metrics& metrics)
     : number_(options.number),
       symbol_worker_(loop_, symbols, SymbolOptions(options), metrics),
-      writer_(fmt::format("store shard={}", options.number), std::move(writer), options.writer,
+      writer_(fmt::format("store shard={}", options.number), std::move(writer), WriterOptions(options),
               {.committed =
                    [this](std::vector<CommittedBatch> done) {
                      loop_.Post([this, done = std::move(done)] { core_->OnCommitted(done); });

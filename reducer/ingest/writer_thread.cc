@@ -18,8 +18,10 @@ WriterThread::WriterThread(std::string name, std::unique_ptr<store::ShardWriter>
       clock_(clock),
       depth_(metrics.AddGauge("tributary_reducer_queue_batches",
                               "Batches of all shards that wait to be committed to the store, or are being committed")),
-      commits_(name_, *writer_, {.retry_min_ms = options.retry_min_ms, .retry_max_ms = options.retry_max_ms},
-               [this](int64_t ms) { return Pause(ms); }, clock, metrics),
+      commits_(
+          name_, *writer_,
+          {.retry_min_ms = options.retry_min_ms, .retry_max_ms = options.retry_max_ms, .refusals = options.refusals},
+          [this](int64_t ms) { return Pause(ms); }, clock, metrics),
       // Look-ups and maintenance have space even if batches have taken all of theirs.
       queue_(options.queue_batches_max + kLookUpsMax + 1),
       thread_([this] { Run(); }) {}

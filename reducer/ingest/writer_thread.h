@@ -31,6 +31,7 @@ class WriterThread final : public BatchWriter {
     size_t group_batches_max = 256;
     size_t group_bytes_max = 16u << 20;
     int64_t retry_min_ms = 100, retry_max_ms = 5'000;
+    Refusals* refusals = nullptr;  // as in GroupCommit::Options
   };
   // The callbacks run on the writer's thread. They must not block.
   struct Callbacks {

@@ -136,7 +136,8 @@ TEST_F(WriterThreadTest, TriesAgainUntilItIsDurable) {
 
 // Without the refusal, the commits of the shard would end here for ever.
 TEST_F(WriterThreadTest, RefusesOnlyTheBatchThatCannotBeCommitted) {
-  StartBusy({.group_batches_max = 4, .retry_min_ms = 1, .retry_max_ms = 2});
+  Refusals refusals(clock_, metrics_);
+  StartBusy({.group_batches_max = 4, .retry_min_ms = 1, .retry_max_ms = 2, .refusals = &refusals});
   {
     std::lock_guard lock(script_->mutex);
     script_->poisoned = {3};
@@ -148,6 +149,9 @@ TEST_F(WriterThreadTest, RefusesOnlyTheBatchThatCannotBeCommitted) {
   EXPECT_EQ(refused_, std::vector<uint64_t>{3});
   EXPECT_EQ(script_->groups, (std::vector<size_t>{1, 1, 1, 1}));
   EXPECT_EQ(metrics_.AddCounter("tributary_reducer_poisoned_batches_total", "").value(), 1u);
+  ASSERT_EQ(refusals.List().size(), 1u);
+  EXPECT_EQ(refusals.List()[0].reason, "poisoned_batch");
+  thread_.reset();
   EXPECT_EQ(metrics_.AddCounter("tributary_reducer_commit_failures_total", "").value(), 2u);
 }
 

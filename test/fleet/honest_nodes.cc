@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "intake/client/delivery.h"
 #include "symbols/packed_table.h"
+#include "symbols/symbol_digest.h"
 #include "test/fleet/made_up_programs.h"
 
 namespace tributary {
@@ -40,6 +41,8 @@ struct HonestNodes::Node {
         delivery(loop, tcp, DeliveryOptionsOf(options.port, number), Clock::Real(), metrics,
                  {.need_symbols =
                       [this](const ExecutableId& id) { delivery.SendSymbols(id, PackedTable::Of(TableOf(id, ""))); },
+                  .need_digest =
+                      [this](const ExecutableId& id) { delivery.SendDigest(id, DigestOf(TableOf(id, ""))); },
                   .lost = [&lost](LossReason, const SampleCounts& samples) { lost += samples.total(); },
                   .durable = {},
                   .earlier_reported = {}}) {
