@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
-#include <string_view>
 
 #include "base/heap.h"
 #include "base/metrics.h"
@@ -20,8 +19,8 @@ class HeapTrimmer {
     std::function<size_t()> free_bytes = FreeHeapBytes;
     std::function<void()> trim = TrimHeap;
   };
-  // `metrics` must outlive the object. `component` is part of the metric's name.
-  HeapTrimmer(Options options, std::string_view component, Metrics& metrics);
+  // `trims` counts trims. It must outlive the object.
+  HeapTrimmer(Options options, Counter& trims);
 
   // Any thread: work has ended that may have freed much memory.
   void Note() { noted_.store(true, std::memory_order_relaxed); }

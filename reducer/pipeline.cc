@@ -77,7 +77,8 @@ Pipeline::Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& m
       clock_(clock),
       metrics_(metrics),
       refusals_(clock, metrics),
-      heap_({}, "reducer", metrics),
+      heap_({}, metrics.AddCounter("tributary_reducer_heap_trims_total",
+                                   "Times that free memory was returned to the system after a large query")),
       symbol_notices_(clock),
       source_files_(options.source_dirs) {}
 
