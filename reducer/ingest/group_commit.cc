@@ -82,8 +82,8 @@ CommittedBatch GroupCommit::Refuse(const RowBatch& batch, const absl::Status& wh
   if (options_.refusals != nullptr) options_.refusals->Add(batch.node->node_id, "poisoned_batch");
   if (uint64_t suppressed; refused_log_.Allow(clock_.Monotonic(), &suppressed)) {
     LogError("{}: a batch cannot be stored and is refused node={} sequence={} samples={} cause=\"{}\" suppressed={}",
-             name_, EscapeForDisplay(batch.node->node_id), batch.sequence, samples,
-             Message(store::AdviseOnDamage(why)), suppressed);
+             name_, EscapeForDisplay(batch.node->node_id), batch.sequence, samples, Message(store::AdviseOnDamage(why)),
+             suppressed);
   }
   CommittedBatch refused = Committed(batch, {.sequence = 0, .need_dictionary = true});
   refused.refused_sequence = batch.sequence;

@@ -114,8 +114,8 @@ def damage_in_the_middle_is_reported_where_it_is_found():
                 replay = lib.Program("replay", [lib.BIN / "tributary", "replay", golden / "session.rec", "--intake-port", reducer.intake_port,
                                                 "--nodes", 3, "--speed", "max"], directory)
                 programs.append(replay)
-                lib.wait_for("a failed commit", lambda r=reducer: r.metric("tributary_reducer_commit_failures_total") >= 2, 30)
-                lines = [line for line in reducer.text().splitlines() if "cannot write" in line]
+                lib.wait_for("a refused batch", lambda r=reducer: r.metric("tributary_reducer_poisoned_batches_total") >= 1, 30)
+                lines = [line for line in reducer.text().splitlines() if "cannot be stored and is refused" in line]
                 lib.check(len(lines) == 1 and "shard-0.db is damaged (" in lines[0] and "restore the file from a backup" in lines[0], f"{lines}")
                 print(f"  {lines[0].replace(str(data), 'DIR')}")
                 replay.kill()
