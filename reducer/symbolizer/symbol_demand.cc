@@ -75,6 +75,11 @@ void SymbolDemand::Release(SymbolAsker asker) {
   for (const ExecutableId& id : open) Remove(id, /*released=*/true);
 }
 
+void SymbolDemand::Reconsider(const ExecutableId& id) {
+  std::lock_guard lock(mutex_);
+  AddReleased(id);
+}
+
 std::vector<ExecutableId> SymbolDemand::ReleasedSince(uint64_t& cursor) const {
   std::lock_guard lock(mutex_);
   const uint64_t fresh = std::min<uint64_t>(released_count_ - cursor, released_.size());
@@ -118,12 +123,14 @@ void SymbolDemand::Remove(const ExecutableId& id, bool released) {
   auto it = requests_.find(id);
   if (it == requests_.end()) return;
   Leave(id, it->second);
-  if (released) {
-    released_.push_back(id);
-    ++released_count_;
-    if (released_.size() > kReleasedMax) released_.pop_front();
-  }
+  if (released) AddReleased(id);
   requests_.erase(it);
+}
+
+void SymbolDemand::AddReleased(const ExecutableId& id) {
+  released_.push_back(id);
+  ++released_count_;
+  if (released_.size() > kReleasedMax) released_.pop_front();
 }
 
 }  // namespace tributary

@@ -49,6 +49,9 @@ class SymbolDemand {
   void Release(const ExecutableId& id, SymbolAsker asker);
   void Release(SymbolAsker asker);  // the connection ended: its missing tables may be requested from any node
 
+  // A stored table may have to be replaced: sessions check the executable at once, instead of in their next round.
+  void Reconsider(const ExecutableId& id);
+
   // Returns the executables that were released since the last call with this `cursor`, and updates the cursor. The
   // cursor must be 0 for the first call.
   std::vector<ExecutableId> ReleasedSince(uint64_t& cursor) const;
@@ -67,6 +70,7 @@ class SymbolDemand {
   void Leave(const ExecutableId& id, const Request& request);  // `id` is no longer expected from that connection
   void Pause(const ExecutableId& id, int64_t ns);
   void Remove(const ExecutableId& id, bool released);
+  void AddReleased(const ExecutableId& id);
 
   const Options options_;
   const Clock& clock_;

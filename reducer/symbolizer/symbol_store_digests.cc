@@ -109,6 +109,7 @@ absl::Status SymbolStore::Impl::Count(SymbolFiles::Row row, const SymbolSender& 
     case Verdict::kOutvoted:
       break;
   }
+  demand.Reconsider(id);  // another node must decide, or send the table of the majority
   return Dispute(row, by, outcome);
 }
 

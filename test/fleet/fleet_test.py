@@ -63,7 +63,7 @@ SCENARIOS = {
     "wide-trie": Scenario({"wide-trie": ["trie_quota"]}, UNLIMITED, rss_more_mib=384),
     "clocks": Scenario({"clocks": ["too_old", "old_days", "clamped_times"]}, UNLIMITED, check=stored_samples_are_shown),
     "symbols": Scenario({"symbols": ["symbol_conflict", "unasked_symbols"]}, UNLIMITED, first=True),
-    "memory": Scenario({"memory": ["memory"]}, (*UNLIMITED, *SMALL_MEMORY), all_of_it=True),
+    "memory": Scenario({"memory": ["memory"]}, (*UNLIMITED, *SMALL_MEMORY), all_of_it=True, rss_more_mib=288),
 }
 if LONG:  # the limits on work delay some kinds, so not all of them are refused for their own reason
     SCENARIOS["all"] = Scenario({"event-loop": ["generations_per_second"], "connections": ["over_limit"], "history": ["history_quota"],

@@ -53,6 +53,7 @@ void HostilePeer::OnConnected(const absl::Status& status) {
   hello.session.node_id = fmt::format("hostile-{}", kind_.name);
   hello.session.host_name = hello.session.node_id;
   hello.session.boot_id = "hostile";
+  hello.session.agent_version = "made-up";  // only tables of the same collector version are compared
   TRIBUTARY_CHECK(getrandom(hello.session.session_id.data(), hello.session.session_id.size(), 0) ==
                   static_cast<ssize_t>(hello.session.session_id.size()));
   hello.clock = Clock::Real().Pair();
