@@ -27,6 +27,7 @@ absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& data
   RETURN_IF_ERROR(maintenance->PrepareStatements());
   ASSIGN_OR_RETURN(maintenance->tries_, TrieMerger::Prepare(database));
   ASSIGN_OR_RETURN(maintenance->events_, EventMerger::Prepare(database, ledger));
+  ASSIGN_OR_RETURN(maintenance->processes_, ProcessMerger::Prepare(database, ledger));
   ASSIGN_OR_RETURN(maintenance->nodes_, NodeExpiry::Prepare(database, ledger));
   ASSIGN_OR_RETURN(maintenance->log_, WriteAheadLog::Prepare(database, options.bytes_max));
   ASSIGN_OR_RETURN(maintenance->closed_before_,
@@ -99,7 +100,9 @@ absl::Status Maintenance::RunTasks(UnixNs now, Removed* removed) {
   RETURN_IF_ERROR(RemoveUnusedDefinitions(removed));
   RETURN_IF_ERROR(GiveBackPages());
   absl::Status status = events_->Run(now);
+  if (!status.ok()) ledger_.Rollback();
   status.Update(tries_->Run(now));
+  status.Update(processes_->Run(now));
   return status;
 }
 

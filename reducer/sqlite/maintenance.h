@@ -10,6 +10,7 @@
 #include "reducer/sqlite/minute_sums.h"
 #include "reducer/sqlite/node_expiry.h"
 #include "reducer/sqlite/node_ledger.h"
+#include "reducer/sqlite/process_merger.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/trie_merger.h"
 #include "reducer/sqlite/write_ahead_log.h"
@@ -33,12 +34,12 @@ struct MaintenanceOptions {
   uint64_t bytes_max = 10ull << 30;
 };
 
-// Turns closed minutes into sums, joins chunks of events and pieces of tries, removes data that are too old or over the
-// size limit, and limits the write-ahead log. The work per call is limited. A call sums up at most kMinutesPerRun
-// minutes, and returns at most kPagesPerRun pages to the file system. It deletes at most kRowsPerRun rows of each large
-// table because of age, and as many because of size (but a day's trie as a whole). A call without such work looks only
-// at the ends of indexes, so its cost does not grow with the tables. Call it outside of transactions, on the writer's
-// thread.
+// Turns closed minutes into sums, joins chunks of events and pieces of tries and processes, removes data that are too
+// old or over the size limit, and limits the write-ahead log. The work per call is limited. A call sums up at most
+// kMinutesPerRun minutes, and returns at most kPagesPerRun pages to the file system. It deletes at most kRowsPerRun
+// rows of each large table because of age, and as many because of size (but a day's trie as a whole). A call without
+// such work looks only at the ends of indexes, so its cost does not grow with the tables. Call it outside of
+// transactions, on the writer's thread.
 class Maintenance {
  public:
   static constexpr int kMinutesPerRun = 8;
@@ -105,6 +106,7 @@ class Maintenance {
   std::unique_ptr<NodeExpiry> nodes_;
   std::unique_ptr<EventMerger> events_;
   std::unique_ptr<TrieMerger> tries_;
+  std::unique_ptr<ProcessMerger> processes_;
   std::unique_ptr<WriteAheadLog> log_;
   Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, raise_watermark_, oldest_raw_, oldest_sum_,
       oldest_events_, delete_raw_, delete_sums_, delete_events_, delete_sessions_, oldest_day_, day_has_raw_,

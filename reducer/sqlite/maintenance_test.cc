@@ -243,8 +243,8 @@ class MaintenanceWorkTest : public MaintenanceTest {
   static constexpr std::string_view kTables[] = {"trie_chunk",  "sample_chunk",  "minute_sum",
                                                  "event_chunk", "process_chunk", "string"};
 
-  // Adds `rows` rows to each of kTables, in three days that ended a day ago. Only the columns of tries are read. All
-  // minutes until kStart are closed.
+  // Adds `rows` rows to each of kTables, in three days that ended a day ago. Only the columns of tries and
+  // processes are read. All minutes until kStart are closed.
   void Fill(int rows) {
     Open();
     const int64_t closed = MinuteOf(kStart);
@@ -255,12 +255,13 @@ class MaintenanceWorkTest : public MaintenanceTest {
                       rows, closed - 4 * kMinutesPerDay, 3 * kMinutesPerDay, rows, into, values));
       ASSERT_TRUE(status.ok()) << status;
     };
-    insert("trie_chunk (day, raw_bytes, columns)", "minute / 1440, 0, x'010000'");  // a piece without nodes
+    insert("trie_chunk (day, raw_bytes, columns)", "minute / 1440, 0, x'010000'");  // pieces without rows, as below
     insert("sample_chunk (minute, machine, type, samples, raw_bytes, columns)", "minute, 1, 1, 1, 0, x'00'");
     insert("minute_sum (minute, machine, type, pairs, raw_bytes, columns)", "minute, 1, 1, 1, 0, x'00'");
     insert("event_chunk (slot, machine, events, raw_bytes, columns)",
            fmt::format("minute / 10, {} + i, 1, 0, x'00'", rows));  // each machine has one chunk
-    insert("process_chunk (first_slot, last_slot, raw_bytes, columns)", "minute / 10, minute / 10, 0, x'00'");
+    insert("process_chunk (first_slot, last_slot, machine, raw_bytes, columns)",
+           "minute / 10, minute / 10, 1, 0, x'020000'");
     insert("string (hash, last_day, machine, text)", "i, minute / 1440, 0, CAST('text ' || i AS BLOB)");
     insert("node_day", "minute / 1440, i, 1, 1, 1, 1");
     const absl::Status status =
@@ -268,7 +269,7 @@ class MaintenanceWorkTest : public MaintenanceTest {
     ASSERT_TRUE(status.ok()) << status;
     options_.raw_age_ns = 7 * kNsPerDay;
     Open();
-    Maintain(20);  // a start looks at all chunks of events once, and joins the pieces of tries
+    Maintain(40);  // a start looks at all chunks of events, and joins pieces of tries and processes
   }
   int64_t Rows() {
     int64_t rows = 0;

@@ -1,0 +1,117 @@
+#include "reducer/sqlite/process_merger.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/status.h"
+#include "reducer/sqlite/column_codec.h"
+
+namespace tributary::store {
+
+absl::StatusOr<std::unique_ptr<ProcessMerger>> ProcessMerger::Prepare(Database& database, NodeLedger& ledger) {
+  std::unique_ptr<ProcessMerger> merger(new ProcessMerger(database, ledger));
+  ASSIGN_OR_RETURN(merger->newest_, database.Prepare("SELECT coalesce(max(id), 0) FROM process_chunk"));
+  ASSIGN_OR_RETURN(
+      merger->list_,
+      database.Prepare("SELECT id, first_slot, last_slot, machine, CASE raw_bytes WHEN 0 THEN length(columns) ELSE "
+                       "raw_bytes END FROM process_chunk WHERE id > ? ORDER BY id LIMIT ?"));
+  ASSIGN_OR_RETURN(merger->read_, database.Prepare("SELECT raw_bytes, columns FROM process_chunk WHERE id = ?1 AND "
+                                                   "machine = ?2 AND first_slot = ?3 AND last_slot = ?3"));
+  ASSIGN_OR_RETURN(merger->update_,
+                   database.Prepare("UPDATE process_chunk SET raw_bytes = ?2, columns = ?3 WHERE id = ?1"));
+  ASSIGN_OR_RETURN(merger->delete_, database.Prepare("DELETE FROM process_chunk WHERE id = ?"));
+  return merger;
+}
+
+absl::Status ProcessMerger::Run(UnixNs now) {
+  RETURN_IF_ERROR(ForgetReusedIds());
+  if (!is_listed_) RETURN_IF_ERROR(List(SlotOf(UnixNs{now.value - kMergeAfterNs}).value));
+  if (!is_listed_) return absl::OkStatus();
+  for (int64_t pieces = 0, bytes = 0; next_ < listed_.size() && pieces < kPiecesPerRun && bytes < kBytesPerRun;) {
+    const std::span<const Piece> parts = NextParts(kPiecesPerRun - pieces);
+    pieces += static_cast<int64_t>(parts.size());
+    if (parts.size() == 1) continue;
+    for (const Piece& piece : parts) bytes += piece.bytes;
+    RETURN_IF_ERROR(Join(parts));
+  }
+  if (next_ < listed_.size()) return absl::OkStatus();
+  listed_.clear();
+  next_ = 0;
+  is_listed_ = false;
+  return absl::OkStatus();
+}
+
+// If the newest pieces were removed, new pieces get their ids. Then the list does not describe the pieces any more.
+absl::Status ProcessMerger::ForgetReusedIds() {
+  ASSIGN_OR_RETURN([[maybe_unused]] const bool found, newest_.Step());
+  const int64_t newest = newest_.Int(0);
+  newest_.Reset();
+  if (newest >= looked_to_) return absl::OkStatus();
+  looked_to_ = newest;
+  listed_.clear();
+  next_ = 0;
+  is_listed_ = false;
+  return absl::OkStatus();
+}
+
+// Lists the next pieces, up to the first one that does not end before the slot `slots_before`.
+absl::Status ProcessMerger::List(int64_t slots_before) {
+  int64_t pieces = 0;
+  list_.Bind(looked_to_, kPiecesPerRun);
+  for (;; ++pieces) {
+    ASSIGN_OR_RETURN(const bool row, list_.Step());
+    if (!row) break;
+    const int64_t id = list_.Int(0), first = list_.Int(1), last = list_.Int(2), machine = list_.Int(3);
+    if (last >= slots_before) {
+      list_.Reset();
+      break;
+    }
+    looked_to_ = id;
+    // A piece of several slots is never joined: its number counts as that of no slot.
+    if (machine != 0) listed_.push_back({id, machine, first == last ? last : -id, list_.Int(4)});
+  }
+  is_listed_ = pieces < kPiecesPerRun || listed_.size() >= kPiecesListedMax;
+  if (!is_listed_) return absl::OkStatus();
+  std::sort(listed_.begin(), listed_.end(),
+            [](const Piece& a, const Piece& b) { return std::tie(a.machine, a.id) < std::tie(b.machine, b.id); });
+  return absl::OkStatus();
+}
+
+// Takes the next pieces that one piece can replace, or a single piece.
+std::span<const ProcessMerger::Piece> ProcessMerger::NextParts(int64_t pieces_max) {
+  const std::span<const Piece> rest =
+      std::span<const Piece>(listed_).subspan(next_, std::min(listed_.size() - next_, static_cast<size_t>(pieces_max)));
+  size_t count = 1;
+  int64_t bytes = rest[0].bytes;
+  while (count < rest.size() && rest[count].machine == rest[0].machine && rest[count].slot == rest[0].slot &&
+         bytes + rest[count].bytes <= kPieceBytesMax) {
+    bytes += rest[count++].bytes;
+  }
+  next_ += count;
+  return rest.first(count);
+}
+
+absl::Status ProcessMerger::Join(std::span<const Piece> parts) {
+  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  joined_ = {};
+  int64_t freed = 0;
+  for (const Piece& piece : parts) {
+    ASSIGN_OR_RETURN(const bool row, read_.Bind(piece.id, piece.machine, piece.slot).Step());
+    if (!row) return absl::OkStatus();  // it was removed, and the other parts will be soon
+    const absl::StatusOr<std::string> raw = UnpackColumns(read_.Bytes(1), read_.Int(0));
+    const absl::Status decoded = read_.InFile(raw.ok() ? DecodeProcesses(*raw, &part_) : raw.status());
+    freed += NodeLedger::BytesOf(read_.Bytes(1).size());
+    read_.Reset();
+    RETURN_IF_ERROR(decoded);
+    joined_.processes.insert(joined_.processes.end(), part_.processes.begin(), part_.processes.end());
+    joined_.threads.insert(joined_.threads.end(), part_.threads.begin(), part_.threads.end());
+  }
+  const PackedColumns packed = PackColumns(EncodeProcesses(joined_));
+  RETURN_IF_ERROR(update_.Bind(parts.back().id, packed.raw_bytes, packed.bytes).Run());
+  for (const Piece& piece : parts.first(parts.size() - 1)) RETURN_IF_ERROR(delete_.Bind(piece.id).Run());
+  const Day day = DayOf(Slot{static_cast<int32_t>(parts.back().slot)});
+  ledger_.RemoveDefinitions(day, parts.back().machine, freed - NodeLedger::BytesOf(packed.bytes.size()));
+  return ledger_.Commit(transaction);
+}
+
+}  // namespace tributary::store
