@@ -295,8 +295,8 @@ void ShardCore::OnCommitted(const std::vector<CommittedBatch>& all) {
   ResumeReading(nodes);
 }
 
-// The collector counts the batch's samples as lost{rejected}, and then sends an empty batch with this number. It connects
-// again only after its longest pause, because the next batch may be refused as well.
+// The collector counts the batch's samples as lost{rejected}, and then sends an empty batch with this number. It
+// connects again only after its longest pause, because the next batch may be refused as well.
 void ShardCore::RefuseBatch(const CommittedBatch& done, Live& live) {
   live.session->Close({.reason = "the reducer cannot store this batch: its file is damaged, see the reducer's log",
                        .retry = false,

@@ -27,17 +27,8 @@ absl::Status ProcessMerger::Run(UnixNs now) {
   RETURN_IF_ERROR(ForgetReusedIds());
   if (!is_listed_) RETURN_IF_ERROR(List(SlotOf(UnixNs{now.value - kMergeAfterNs}).value));
   if (!is_listed_) return absl::OkStatus();
-  for (int64_t pieces = 0, bytes = 0; next_ < listed_.size() && pieces < kPiecesPerRun && bytes < kBytesPerRun;) {
-    const std::span<const Piece> parts = NextParts(kPiecesPerRun - pieces);
-    pieces += static_cast<int64_t>(parts.size());
-    if (parts.size() == 1) continue;
-    for (const Piece& piece : parts) bytes += piece.bytes;
-    RETURN_IF_ERROR(Join(parts));
-  }
-  if (next_ < listed_.size()) return absl::OkStatus();
-  listed_.clear();
-  next_ = 0;
-  is_listed_ = false;
+  RETURN_IF_ERROR(JoinListed());
+  if (next_ == listed_.size()) ForgetListed();
   return absl::OkStatus();
 }
 
@@ -48,10 +39,14 @@ absl::Status ProcessMerger::ForgetReusedIds() {
   newest_.Reset();
   if (newest >= looked_to_) return absl::OkStatus();
   looked_to_ = newest;
+  ForgetListed();
+  return absl::OkStatus();
+}
+
+void ProcessMerger::ForgetListed() {
   listed_.clear();
   next_ = 0;
   is_listed_ = false;
-  return absl::OkStatus();
 }
 
 // Lists the next pieces, up to the first one that does not end before the slot `slots_before`.
@@ -68,50 +63,91 @@ absl::Status ProcessMerger::List(int64_t slots_before) {
     }
     looked_to_ = id;
     // A piece of several slots is never joined: its number counts as that of no slot.
-    if (machine != 0) listed_.push_back({id, machine, first == last ? last : -id, list_.Int(4)});
+    if (machine != 0) listed_.push_back({id, machine, first == last ? last : -id, list_.Int(4), id});
   }
-  is_listed_ = pieces < kPiecesPerRun || listed_.size() >= kPiecesListedMax;
-  if (!is_listed_) return absl::OkStatus();
-  std::sort(listed_.begin(), listed_.end(),
-            [](const Piece& a, const Piece& b) { return std::tie(a.machine, a.id) < std::tie(b.machine, b.id); });
+  is_listed_ = !listed_.empty() && (pieces < kPiecesPerRun || listed_.size() >= kPiecesListedMax);
+  if (is_listed_) FindGroups();
   return absl::OkStatus();
 }
 
-// Takes the next pieces that one piece can replace, or a single piece.
+// Finds the pieces that one piece can replace. Groups are joined in the order of ids, not of machines, so a run changes
+// only the pages of one slot or two. In the order of machines, a run took up to 78 ms of CPU time instead of 16 ms.
+void ProcessMerger::FindGroups() {
+  std::sort(listed_.begin(), listed_.end(),
+            [](const Piece& a, const Piece& b) { return std::tie(a.machine, a.id) < std::tie(b.machine, b.id); });
+  int64_t bytes = 0;
+  for (size_t i = 0; i < listed_.size(); ++i) {
+    const Piece* before = i == 0 ? nullptr : &listed_[i - 1];
+    Piece& piece = listed_[i];
+    const bool joins = before != nullptr && before->machine == piece.machine && before->slot == piece.slot &&
+                       bytes + piece.bytes <= kPieceBytesMax;
+    if (joins) piece.group = before->group;
+    bytes = joins ? bytes + piece.bytes : piece.bytes;
+  }
+  std::sort(listed_.begin(), listed_.end(),
+            [](const Piece& a, const Piece& b) { return std::tie(a.group, a.id) < std::tie(b.group, b.id); });
+}
+
+// The pieces of a machine lie between those of others. So all joined pieces of a run share a transaction, which writes
+// each page of the file once.
+absl::Status ProcessMerger::JoinListed() {
+  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
+  absl::Status read;
+  for (int64_t pieces = 0, bytes = 0;
+       read.ok() && next_ < listed_.size() && pieces < kPiecesPerRun && bytes < kBytesPerRun;) {
+    const std::span<const Piece> parts = NextParts(kPiecesPerRun - pieces);
+    pieces += static_cast<int64_t>(parts.size());
+    if (parts.size() == 1) continue;
+    for (const Piece& piece : parts) bytes += piece.bytes;
+    int64_t freed = 0;
+    read = Read(parts, &freed);
+    if (absl::IsNotFound(read)) {
+      read = absl::OkStatus();  // a part was removed, and the others will be soon
+    } else if (read.ok()) {
+      RETURN_IF_ERROR(Replace(parts, freed));
+    }
+  }
+  RETURN_IF_ERROR(ledger_.Commit(transaction));
+  return read;
+}
+
+// Takes the next pieces of one group.
 std::span<const ProcessMerger::Piece> ProcessMerger::NextParts(int64_t pieces_max) {
   const std::span<const Piece> rest =
       std::span<const Piece>(listed_).subspan(next_, std::min(listed_.size() - next_, static_cast<size_t>(pieces_max)));
   size_t count = 1;
-  int64_t bytes = rest[0].bytes;
-  while (count < rest.size() && rest[count].machine == rest[0].machine && rest[count].slot == rest[0].slot &&
-         bytes + rest[count].bytes <= kPieceBytesMax) {
-    bytes += rest[count++].bytes;
-  }
+  while (count < rest.size() && rest[count].group == rest[0].group) ++count;
   next_ += count;
   return rest.first(count);
 }
 
-absl::Status ProcessMerger::Join(std::span<const Piece> parts) {
-  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-  joined_ = {};
-  int64_t freed = 0;
+// Reads the parts into joined_, and sets `*freed` to the bytes that they take. Returns NotFound if a part was removed.
+absl::Status ProcessMerger::Read(std::span<const Piece> parts, int64_t* freed) {
+  joined_.processes.clear();
+  joined_.threads.clear();
   for (const Piece& piece : parts) {
     ASSIGN_OR_RETURN(const bool row, read_.Bind(piece.id, piece.machine, piece.slot).Step());
-    if (!row) return absl::OkStatus();  // it was removed, and the other parts will be soon
+    if (!row) return absl::NotFoundError("piece of processes");
     const absl::StatusOr<std::string> raw = UnpackColumns(read_.Bytes(1), read_.Int(0));
     const absl::Status decoded = read_.InFile(raw.ok() ? DecodeProcesses(*raw, &part_) : raw.status());
-    freed += NodeLedger::BytesOf(read_.Bytes(1).size());
+    *freed += NodeLedger::BytesOf(read_.Bytes(1).size());
     read_.Reset();
     RETURN_IF_ERROR(decoded);
     joined_.processes.insert(joined_.processes.end(), part_.processes.begin(), part_.processes.end());
     joined_.threads.insert(joined_.threads.end(), part_.threads.begin(), part_.threads.end());
   }
+  return absl::OkStatus();
+}
+
+// Replaces the parts by joined_.
+absl::Status ProcessMerger::Replace(std::span<const Piece> parts, int64_t freed) {
+  const Piece& last = parts.back();
   const PackedColumns packed = PackColumns(EncodeProcesses(joined_));
-  RETURN_IF_ERROR(update_.Bind(parts.back().id, packed.raw_bytes, packed.bytes).Run());
+  RETURN_IF_ERROR(update_.Bind(last.id, packed.raw_bytes, packed.bytes).Run());
   for (const Piece& piece : parts.first(parts.size() - 1)) RETURN_IF_ERROR(delete_.Bind(piece.id).Run());
-  const Day day = DayOf(Slot{static_cast<int32_t>(parts.back().slot)});
-  ledger_.RemoveDefinitions(day, parts.back().machine, freed - NodeLedger::BytesOf(packed.bytes.size()));
-  return ledger_.Commit(transaction);
+  ledger_.RemoveDefinitions(DayOf(Slot{static_cast<int32_t>(last.slot)}), last.machine,
+                            freed - NodeLedger::BytesOf(packed.bytes.size()));
+  return absl::OkStatus();
 }
 
 }  // namespace tributary::store

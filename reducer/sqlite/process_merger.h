@@ -24,7 +24,7 @@ namespace tributary::store {
 // several slots, and pieces of earlier releases (machine 0), stay as they are.
 //
 // Collects ids of pieces in several calls: commits of many machines alternate, so a machine has few pieces in a call.
-// This takes 2 MiB at most. Call Run outside of transactions, on the writer's thread.
+// This takes 3 MiB at most. Call Run outside of transactions, on the writer's thread.
 class ProcessMerger {
  public:
   static constexpr int64_t kMergeAfterNs = 60 * kNsPerMinute;
@@ -37,26 +37,31 @@ class ProcessMerger {
   static absl::StatusOr<std::unique_ptr<ProcessMerger>> Prepare(Database& database, NodeLedger& ledger);
 
   // Lists at most kPiecesPerRun pieces. If all pieces of closed slots, or kPiecesListedMax pieces, are listed, joins
-  // about kPiecesPerRun of them, or kBytesPerRun bytes. Each joined piece has its own transaction. Skips pieces that
-  // would be joined with a damaged piece, and returns DataLoss. After an error, the caller must roll the ledger back.
+  // about kPiecesPerRun of them, or kBytesPerRun bytes, in one transaction. Skips pieces that would be joined with a
+  // damaged piece, and returns DataLoss. After an error, the caller must roll the ledger back.
   absl::Status Run(UnixNs now);
 
  private:
   struct Piece {
     int64_t id = 0, machine = 0, slot = 0, bytes = 0;
+    int64_t group = 0;  // the first id of the pieces that are joined with this one
   };
 
   ProcessMerger(Database& database, NodeLedger& ledger) : database_(database), ledger_(ledger) {}
   absl::Status ForgetReusedIds();
   absl::Status List(int64_t slots_before);
+  void FindGroups();
+  void ForgetListed();
+  absl::Status JoinListed();
   std::span<const Piece> NextParts(int64_t pieces_max);
-  absl::Status Join(std::span<const Piece> parts);
+  absl::Status Read(std::span<const Piece> parts, int64_t* freed);
+  absl::Status Replace(std::span<const Piece> parts, int64_t freed);
 
   Database& database_;
   NodeLedger& ledger_;
   Statement newest_, list_, read_, update_, delete_;
   int64_t looked_to_ = 0;      // the id of the last piece that was listed; a start lists all pieces again
-  std::vector<Piece> listed_;  // in the order of ids, then of machines and ids
+  std::vector<Piece> listed_;  // in the order of ids, and at last of groups and ids
   bool is_listed_ = false;     // listed_ is complete, and Run joins its pieces
   size_t next_ = 0;            // the first piece of listed_ that must still be looked at
   StoredProcesses part_, joined_;

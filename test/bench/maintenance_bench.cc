@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@
 #include "reducer/sqlite/event_columns.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/minute_sums.h"
-#include "reducer/sqlite/process_writer.h"
+#include "reducer/sqlite/node_ledger.h"
+#include "reducer/sqlite/process_columns.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/store/trie.h"
 
@@ -51,23 +53,27 @@ class Shard {
                          .value()),
         put_sum_(database_.Prepare(kInsertMinuteSum).value()),
         put_trie_(database_.Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns) VALUES (?, ?, ?)").value()),
-        put_processes_(database_.Prepare(kInsertProcesses).value()),
+        put_processes_(database_
+                           .Prepare("INSERT INTO process_chunk (first_slot, last_slot, raw_bytes, columns, machine) "
+                                    "VALUES (?1, ?1, ?2, ?3, ?4)")
+                           .value()),
         put_events_(database_
                         .Prepare("INSERT INTO event_chunk (slot, machine, events, raw_bytes, columns) VALUES (?, ?, "
                                  "?, ?, ?)")
-                        .value()) {
+                        .value()),
+        ledger_(NodeLedger::Prepare(database_, 1u << 30).value()) {
     FillWeek();
-    maintenance_ = Maintenance::Prepare(database_, {}).value();
+    maintenance_ = Maintenance::Prepare(database_, *ledger_, {}).value();
   }
 
   // Adds the commits of a second. Each has a batch of another machine.
   void Commit(int64_t second) {
     Transaction transaction = Transaction::Begin(database_).value();
     for (int i = 0; i < commits_; ++i) {
-      const int64_t machine = 1 + (second % kSecondsBetweenBatches) * commits_ + i;
+      const int64_t machine = MachineOf(second, i);
       AddSamples(second, machine);
       AddTriePiece(second);
-      AddProcesses(second);
+      AddProcesses(second, machine);
       StoredEvent event{.time_ns = At(second).value, .kind = ProcessEventKind::kExit, .pid = Random(30'000)};
       const PackedColumns packed = PackColumns(EncodeEvents({&event, 1}));
       Check(put_events_.Bind(SlotOf(At(second)).value, machine, 1, packed.raw_bytes, packed.bytes).Run());
@@ -85,6 +91,9 @@ class Shard {
 
  private:
   static void Check(const absl::Status& status) { TRIBUTARY_CHECK(status.ok()); }
+  int64_t Machines() const { return int64_t{commits_} * kSecondsBetweenBatches; }
+  // The machine whose batch the second's commit `i` contains.
+  int64_t MachineOf(int64_t second, int i) const { return 1 + (second % kSecondsBetweenBatches) * commits_ + i; }
   int32_t Random(uint32_t below) { return static_cast<int32_t>(random_() % below); }
 
   // The state that this load leaves: a day of samples, 7 days of sums, and joined processes and tries of all days that
@@ -96,18 +105,21 @@ class Shard {
       Transaction transaction = Transaction::Begin(database_).value();
       for (int64_t second = hour; second < std::min(hour + 3600, kEnd); ++second) {
         if (second >= kEnd - 2 * 3600) {
-          for (int i = 0; i < commits_; ++i) AddProcesses(second);
+          for (int i = 0; i < commits_; ++i) AddProcesses(second, MachineOf(second, i));
         } else if (second % 600 == 0) {
-          AddProcesses(second, commits_ * 600);
+          for (int64_t machine = 1; machine <= Machines(); ++machine) {
+            AddProcesses(second, machine, 600 / kSecondsBetweenBatches);
+          }
         }
         if (second >= kEnd - kDaySeconds) {
           for (int i = 0; i < commits_; ++i) {
-            AddSamples(second, 1 + (second % kSecondsBetweenBatches) * commits_ + i);
+            AddSamples(second, MachineOf(second, i));
           }
         }
         if (second % 60 == 0 && second >= kEnd - kDays * kDaySeconds) AddSums(second);
       }
       AddTriePiece(hour);
+      CountBytes(hour);
       Check(transaction.Commit());
     }
     Check(
@@ -133,13 +145,13 @@ class Shard {
         put_samples_.Bind(MinuteOf(At(second)), machine, kSamples, packed.raw_bytes, packed.bytes, samples_end_).Run());
   }
   void AddSums(int64_t second) {
-    for (int64_t machine = 1; machine <= int64_t{commits_} * kSecondsBetweenBatches; ++machine) {
+    for (int64_t machine = 1; machine <= Machines(); ++machine) {
       std::vector<StoredSum> sums(kSumsOfMinute);
       for (int i = 0; i < kSumsOfMinute; ++i) {
         sums[i] = {static_cast<uint32_t>(Random(1'000)), static_cast<uint32_t>(1'000 * i + Random(1'000)), 52'631'579,
                    1};
       }
-      Check(InsertMinuteSum(put_sum_, {second / 60, machine, 1}, sums));
+      Check(InsertMinuteSum(put_sum_, {second / 60, machine, 1}, sums).status());
     }
   }
   void AddTriePiece(int64_t second) {
@@ -151,19 +163,30 @@ class Shard {
     const PackedColumns packed = PackColumns(EncodeTriePiece(piece));
     Check(put_trie_.Bind(DayOf(At(second)).value, packed.raw_bytes, packed.bytes).Run());
   }
-  void AddProcesses(int64_t second, int count = 1) {
+  // The ledger has more bytes than the machines' rows need.
+  void CountBytes(int64_t second) {
+    for (int64_t machine = 1; machine <= Machines(); ++machine) {
+      ledger_->SetToday(DayOf(At(second)));
+      ledger_->AddDefinitions(machine, 1u << 20);
+      ledger_->AddData(DayOf(At(second)), machine, 1 << 20);
+    }
+    Check(ledger_->Write());
+    ledger_->MarkCommitted();
+  }
+  void AddProcesses(int64_t second, int64_t machine, int count = 1) {
     StoredProcesses rows;
     for (int i = 0; i < count; ++i) {
-      rows.processes.push_back({.no = static_cast<uint32_t>(random_()), .machine = 1, .pid = Random(30'000)});
+      rows.processes.push_back({.no = static_cast<uint32_t>(random_()), .machine = machine, .pid = Random(30'000)});
     }
-    const Slot slot = SlotOf(At(second));
-    Check(InsertProcesses(put_processes_, slot, slot, rows));
+    const PackedColumns packed = PackColumns(EncodeProcesses(rows));
+    Check(put_processes_.Bind(SlotOf(At(second)).value, packed.raw_bytes, packed.bytes, machine).Run());
   }
 
   const TestDirectory directory_;
   const int commits_;
   Database database_;
   Statement put_samples_, put_sum_, put_trie_, put_processes_, put_events_;
+  std::unique_ptr<NodeLedger> ledger_;
   std::mt19937_64 random_{1};
   uint64_t samples_end_ = 0;
   std::unique_ptr<Maintenance> maintenance_;
