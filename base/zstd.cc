@@ -24,13 +24,16 @@ ZSTD_DCtx& Decompressor() {
   return *context;
 }
 
-size_t Compress(std::string_view raw, int level, std::string& to) {
+size_t Compress(std::string_view raw, int level, bool checksum, std::string& to) {
   thread_local std::unique_ptr<ZSTD_CCtx, FreeContext> kept;
   std::unique_ptr<ZSTD_CCtx, FreeContext> own;
   std::unique_ptr<ZSTD_CCtx, FreeContext>& context = raw.size() <= kKeptRawBytesMax ? kept : own;
   if (context == nullptr) context.reset(ZSTD_createCCtx());
   TRIBUTARY_CHECK(context != nullptr);
-  return ZSTD_compressCCtx(context.get(), to.data(), to.size(), raw.data(), raw.size(), level);
+  ZSTD_CCtx_reset(context.get(), ZSTD_reset_session_and_parameters);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level);
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_checksumFlag, checksum ? 1 : 0);
+  return ZSTD_compress2(context.get(), to.data(), to.size(), raw.data(), raw.size());
 }
 
 // The largest window that a frame may request. It limits the memory that decoding allocates in addition to the output.
@@ -42,13 +45,22 @@ constexpr size_t kRatioMax = 1u << 17;
 
 }  // namespace
 
-std::string ZstdCompress(std::string_view raw, int level) {
-  std::string stored(ZSTD_compressBound(raw.size()), '\0');
-  const size_t size = Compress(raw, level, stored);
+namespace {
+
+std::string CompressAll(std::string_view raw, int level, bool checksum) {
+  constexpr size_t kChecksumBytes = 4;
+  std::string stored(ZSTD_compressBound(raw.size()) + kChecksumBytes, '\0');
+  const size_t size = Compress(raw, level, checksum, stored);
   TRIBUTARY_CHECK(!ZSTD_isError(size));  // the destination is large enough for any input
   stored.resize(size);
   return stored;
 }
+
+}  // namespace
+
+std::string ZstdCompress(std::string_view raw, int level) { return CompressAll(raw, level, /*checksum=*/false); }
+
+std::string ZstdCompressWithChecksum(std::string_view raw) { return CompressAll(raw, 1, /*checksum=*/true); }
 
 absl::StatusOr<std::string> ZstdDecompress(std::string_view stored, size_t raw_size) {
   if (raw_size / kRatioMax > stored.size())

@@ -15,6 +15,7 @@ absl::StatusOr<int> RunStatus(const StatusOptions& options);
 absl::StatusOr<int> RunTop(const TopOptions& options);
 absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options);
 absl::StatusOr<int> RunRecord(const RecordOptions& options);
+absl::StatusOr<int> RunCheck(const CheckOptions& options);
 absl::StatusOr<int> RunInspect(const InspectOptions& options);
 absl::StatusOr<int> RunReplay(const ReplayOptions& options);
 absl::StatusOr<int> RunResolve(const ResolveOptions& options);

@@ -24,6 +24,9 @@ int main(int argc, char** argv) {
     case Command::kRecord:
       exit_code = cli::RunRecord(line.record);
       break;
+    case Command::kCheck:
+      exit_code = cli::RunCheck(line.check);
+      break;
     case Command::kInspect:
       exit_code = cli::RunInspect(line.inspect);
       break;

@@ -75,6 +75,16 @@ std::vector<docs::Manual::CommandText> RecordingCommands() {
        .examples = {{"Profile a build:", "tributary record -- make -j8"},
                     {"Profile a server for half a minute:",
                      "tributary record --duration 30s --out server.svg -- ./server"}}},
+      {.command = "check",
+       .description =
+           {"Checks the files in a reducer's data directory, and changes nothing. Prints a line for each damage, with "
+            "what to do next, and notes about what was checked. A reducer may use the directory meanwhile: each file "
+            "is "
+            "then checked as it is at one moment. The program reducer must be in tributary's directory or in PATH.",
+            "The exit status is 0 if nothing is damaged, 1 if something is damaged, and 2 if the directory could not "
+            "be "
+            "checked, for example because a newer release wrote it."},
+       .examples = {{"The default directory:", "tributary check /var/lib/tributary"}}},
       {.command = "inspect",
        .description = {"Prints the messages in a recording of kernel-collector (--record-intake-output-path) as JSON "
                        "lines. The last line is a summary."},

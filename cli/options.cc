@@ -235,6 +235,19 @@ CLI::App* AddRecord(CLI::App& app, RecordOptions* options) {
   return record;
 }
 
+CLI::App* AddCheck(CLI::App& app, CheckOptions* options) {
+  CLI::App* check =
+      app.add_subcommand("check", "Check the files in a reducer's data directory, and print a line for each damage");
+  check->add_option("DIR", options->directory, "data directory of a reducer on this machine (--data-dir or --store)")
+      ->required();
+  check
+      ->add_option("--symbols-dir", options->symbols_directory,
+                   "directory of the symbol tables, if the reducer has --symbols-dir; if not given, symbols/ in DIR")
+      ->type_name("DIR");
+  AddSwitch(check, "--json", &options->json, "print each line as JSON");
+  return check;
+}
+
 CLI::App* AddInspect(CLI::App& app, InspectOptions* options) {
   CLI::App* inspect =
       app.add_subcommand("inspect", "Print the messages in a recording of kernel-collector as JSON lines");
@@ -364,7 +377,7 @@ struct Commands {
 
   CLI::App app{"Queries a Tributary reducer, profiles one command, or reads recordings of kernel-collector.",
                "tributary"};
-  CLI::App *status, *top, *lines, *rollouts, *events, *flame_graph, *record, *inspect, *replay, *symbols, *push,
+  CLI::App *status, *top, *lines, *rollouts, *events, *flame_graph, *record, *check, *inspect, *replay, *symbols, *push,
       *remove, *resolve;
   std::string print_docs;  // only for --help: ParseCommandLine checks for this option before all others
 };
@@ -388,6 +401,7 @@ Commands::Commands(CommandLine& line) {
   events = AddEvents(app, &line.events);
   flame_graph = AddFlameGraph(app, &line.flame_graph);
   record = AddRecord(app, &line.record);
+  check = AddCheck(app, &line.check);
   inspect = AddInspect(app, &line.inspect);
   replay = AddReplay(app, &line.replay);
   symbols = AddSymbols(app, &line.symbols);
@@ -401,6 +415,7 @@ CommandLine::Command ChosenCommand(const Commands& commands) {
   return commands.status->parsed()        ? Command::kStatus
          : commands.top->parsed()         ? Command::kTop
          : commands.flame_graph->parsed() ? Command::kFlameGraph
+         : commands.check->parsed()       ? Command::kCheck
          : commands.inspect->parsed()     ? Command::kInspect
          : commands.replay->parsed()      ? Command::kReplay
          : commands.resolve->parsed()     ? Command::kResolve

@@ -41,6 +41,12 @@ struct RecordOptions {
   std::vector<std::string> command;
 };
 
+struct CheckOptions {
+  std::string directory;
+  std::string symbols_directory;  // "": in `directory`
+  bool json = false;
+};
+
 struct InspectOptions {
   std::string file;
 };
@@ -117,7 +123,8 @@ struct CommandLine {
     kRemoveSymbols,
     kLines,
     kRollouts,
-    kEvents
+    kEvents,
+    kCheck
   };
   Command command = Command::kNone;
   int exit_code = kExitOk;  // for kNone: help was printed, or a usage error
@@ -125,6 +132,7 @@ struct CommandLine {
   TopOptions top;
   FlameGraphOptions flame_graph;
   RecordOptions record;
+  CheckOptions check;
   InspectOptions inspect;
   ReplayOptions replay;
   ResolveOptions resolve;

@@ -56,6 +56,8 @@ TEST(CommandLine, ReplaysAFileAsManyNodes) {
   EXPECT_EQ(line.replay.tls_key, "k");
   EXPECT_TRUE(line.replay.json);
   EXPECT_EQ(Parse({"inspect", "x.rec"}).inspect.file, "x.rec");
+  EXPECT_EQ(Parse({"check", "/data", "--json"}).command, Command::kCheck);
+  EXPECT_EQ(Parse({"check", "/data"}).check.directory, "/data");
 }
 
 TEST(CommandLine, GivesRecordTheArgumentsAfterTheDashes) {
@@ -86,6 +88,7 @@ TEST(CommandLine, DistinguishesUsageErrorsFromHelp) {
                                        {"flamegraph", "--format", "png"},
                                        {"status", "--wrong"},
                                        {"inspect"},
+                                       {"check"},
                                        {"replay"},
                                        {"replay", "x.rec", "--nodes", "0"},
                                        {"replay", "x.rec", "--tls-cert", "c"},

@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "base/service.h"
 #include "base/status.h"
+#include "reducer/data_check.h"
 #include "reducer/options.h"
 #include "reducer/pipeline.h"
 #include "reducer/symbolizer/extractor_process.h"
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
   signal(SIGHUP, SIG_IGN);  // until the process can reload its options
   LimitHeap(Pipeline::kHeapLimits);
   if (argc > 1 && std::string_view(argv[1]) == kExtractorArgument) return RunSymbolExtractor(argc - 2, argv + 2);
+  if (argc > 1 && argv[1] == kDataCheckArgument) return RunDataCheck(argc - 2, argv + 2);
   absl::StatusOr<ReducerOptions> options = ParseReducerOptions(argc, argv, Options::ProcessEnvironment());
   if (!options.ok()) {
     LogError("reducer: {}", Message(options.status()));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "reducer/sqlite/data_check.h"
 #include "reducer/sqlite/sqlite_entity_store.h"
 #include "reducer/sqlite/sqlite_rollout_store.h"
 #include "reducer/sqlite/sqlite_service_state_store.h"
@@ -38,14 +39,19 @@ absl::StatusOr<Stores> OpenSqlite(std::string_view place, const store::StoreOpti
   return stores;
 }
 
+absl::Status VerifySqlite(std::string_view place, const store::FindingVisitor& visit) {
+  return store::CheckSqliteDirectory(std::string(place), visit);
+}
+
 struct Scheme {
   std::string_view name;
   std::string_view form;  // of the whole URL
   absl::Status (*check)(std::string_view place);
   absl::StatusOr<Stores> (*open)(std::string_view place, const store::StoreOptions& options, const Clock& clock,
                                  Metrics& metrics);
+  absl::Status (*verify)(std::string_view place, const store::FindingVisitor& visit);
 };
-constexpr Scheme kSchemes[] = {{"sqlite", "sqlite:DIR", CheckDirectory, OpenSqlite}};
+constexpr Scheme kSchemes[] = {{"sqlite", "sqlite:DIR", CheckDirectory, OpenSqlite, VerifySqlite}};
 
 struct Parsed {
   const Scheme* scheme;
@@ -80,6 +86,11 @@ absl::StatusOr<Stores> OpenStores(std::string_view url, const store::StoreOption
                                   Metrics& metrics) {
   ASSIGN_OR_RETURN(const Parsed parsed, Parse(url));
   return parsed.scheme->open(parsed.place, options, clock, metrics);
+}
+
+absl::Status CheckStores(std::string_view url, const store::FindingVisitor& visit) {
+  ASSIGN_OR_RETURN(const Parsed parsed, Parse(url));
+  return parsed.scheme->verify(parsed.place, visit);
 }
 
 }  // namespace tributary

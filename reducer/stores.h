@@ -11,6 +11,7 @@
 #include "reducer/metadata/entity_store.h"
 #include "reducer/metadata/rollout_store.h"
 #include "reducer/metadata/service_state_store.h"
+#include "reducer/store/finding.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
@@ -39,5 +40,9 @@ absl::Status CheckStoreUrl(std::string_view url);        // InvalidArgument with
 // disk is full, or no memory or file descriptors are left. DataLoss: a file of the sample store is damaged.
 absl::StatusOr<Stores> OpenStores(std::string_view url, const store::StoreOptions& options, const Clock& clock,
                                   Metrics& metrics);
+
+// Checks the stores that `url` names, and changes nothing. A reducer may use them meanwhile. Passes the results to
+// `visit`. Errors: InvalidArgument as above, NotFound: there is no store, PermissionDenied: a file may not be read.
+absl::Status CheckStores(std::string_view url, const store::FindingVisitor& visit);
 
 }  // namespace tributary

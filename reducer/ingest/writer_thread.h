@@ -21,8 +21,8 @@ namespace tributary::ingest {
 
 // The store-writer thread of a shard. It commits the waiting batches in groups, and reports the results. If a commit
 // fails because of a condition that may pass (mostly a full disk), the thread retries the commit with growing pauses,
-// until it succeeds or Stop is called. Until then nothing is acknowledged, and when the queue is full, the sessions stop
-// reading. A batch that can never be committed is refused (group_commit.h).
+// until it succeeds or Stop is called. Until then nothing is acknowledged, and when the queue is full, the sessions
+// stop reading. A batch that can never be committed is refused (group_commit.h).
 class WriterThread final : public BatchWriter {
  public:
   struct Options {

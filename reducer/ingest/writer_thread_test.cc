@@ -83,7 +83,7 @@ class WriterThreadTest : public ::testing::Test {
   }
   void WaitForDone(size_t count) {
     std::unique_lock lock(mutex_);
-    ASSERT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return done_.size() >= count; }))
+    ASSERT_TRUE(changed_.wait_for(lock, std::chrono::minutes(1), [&] { return done_.size() >= count; }))
         << done_.size() << " of " << count << " batches are done";
   }
   void Block(bool blocked) {

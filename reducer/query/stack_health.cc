@@ -47,7 +47,8 @@ class OutermostFrames {
       day_ = day;
       remembered_.clear();
     }
-    if (leaf.value == 0) return kNoUserFrameNo;
+    // The tree ends before a damaged piece until the store has set the piece aside.
+    if (leaf.value == 0 || leaf.value >= trie_->parents.size()) return kNoUserFrameNo;
     if (auto it = remembered_.find(leaf); it != remembered_.end()) return it->second;
     const store::Trie& trie = *trie_;
     store::NodeNo node = leaf;

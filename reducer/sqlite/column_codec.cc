@@ -1,5 +1,7 @@
 #include "reducer/sqlite/column_codec.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -287,16 +289,43 @@ absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail) {
   return AppendTriePiece(bytes, tail->first_node, tail->first_frame, &tail->added);
 }
 
+namespace {
+
+constexpr uint8_t kHasChecksum = 0x80;  // in the first byte, which contains the version
+constexpr size_t kChecksumBytes = 4;
+
+uint32_t ChecksumOf(std::string_view bytes) {
+  return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+}  // namespace
+
 PackedColumns PackColumns(std::string raw) {
   if (raw.size() >= kZstdBytesMin) {
-    std::string packed = ZstdCompress(raw);
+    std::string packed = ZstdCompressWithChecksum(raw);
     if (packed.size() < raw.size() - raw.size() / 10) return {std::move(packed), raw.size()};
   }
+  if (raw.empty()) return {};
+  raw[0] = static_cast<char>(static_cast<uint8_t>(raw[0]) | kHasChecksum);
+  const uint32_t checksum = ChecksumOf(raw);
+  for (size_t i = 0; i < kChecksumBytes; ++i) raw.push_back(static_cast<char>(checksum >> (8 * i)));
   return {std::move(raw), 0};
 }
 
 absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes) {
-  if (raw_bytes == 0) return std::string(bytes);
+  if (raw_bytes == 0) {
+    if (bytes.empty() || (static_cast<uint8_t>(bytes[0]) & kHasChecksum) == 0) return std::string(bytes);
+    if (bytes.size() <= kChecksumBytes) return CorruptColumns("columns");
+    const std::string_view content = bytes.substr(0, bytes.size() - kChecksumBytes);
+    uint32_t stored = 0;
+    for (size_t i = 0; i < kChecksumBytes; ++i) {
+      stored |= uint32_t{static_cast<uint8_t>(bytes[content.size() + i])} << (8 * i);
+    }
+    if (stored != ChecksumOf(content)) return CorruptColumns("columns");
+    std::string columns(content);
+    columns[0] = static_cast<char>(static_cast<uint8_t>(columns[0]) & ~kHasChecksum);
+    return columns;
+  }
   if (raw_bytes < 0 || raw_bytes > kRawBytesMax) return CorruptColumns("columns");
   absl::StatusOr<std::string> raw = ZstdDecompress(bytes, static_cast<size_t>(raw_bytes));
   if (!raw.ok()) return CorruptColumns("columns");

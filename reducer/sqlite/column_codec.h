@@ -53,7 +53,9 @@ absl::Status AppendTriePiece(std::string_view bytes, Trie* trie);
 absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail);
 
 // A chunk as it is stored. It is compressed with zstd if it has at least 1 KiB and compression saves more than 10% of
-// its size. For a smaller chunk, setting up zstd costs more than it saves.
+// its size. For a smaller chunk, setting up zstd costs more than it saves. PackColumns adds a checksum, and
+// UnpackColumns checks it: zstd's own, or a CRC-32 at the end of an uncompressed chunk, whose first byte then has its
+// highest bit set. Chunks of earlier releases have no checksum.
 struct PackedColumns {
   std::string bytes;
   uint64_t raw_bytes = 0;  // size before compression; 0: `bytes` is not compressed

@@ -12,12 +12,17 @@ DayTrie::DayTrie(Day day, TrieLimits limits)
 }
 
 absl::Status DayTrie::AppendCommitted(std::string_view piece) {
-  absl::Status appended = AppendTriePiece(piece, &trie_);
+  absl::Status appended = AppendWholePiece(piece, {}, &trie_);
   if (!appended.ok()) return appended;
   for (size_t i = committed_frames_; i < trie_.frame_rows.size(); ++i) frame_ids_.insert(static_cast<uint32_t>(i));
   for (size_t i = committed_nodes_; i < trie_.parents.size(); ++i) node_ids_.insert(static_cast<uint32_t>(i));
   MarkCommitted();
   return absl::OkStatus();
+}
+
+void DayTrie::AppendGap(const TrieEnds& to, StringId name) {
+  AppendPlaceholders({}, to, name, &trie_);
+  MarkCommitted();
 }
 
 uint32_t DayTrie::InternFrame(const FrameRow& row, int64_t machine) {

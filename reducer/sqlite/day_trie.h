@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/trie_pieces.h"
 #include "reducer/sqlite/trie_shares.h"
 #include "reducer/store/store.h"
 
@@ -25,6 +26,10 @@ class DayTrie {
   // Appends a piece that an earlier transaction has committed. The caller must append a day's pieces in the order of
   // their commits, before it interns frames or nodes.
   absl::Status AppendCommitted(std::string_view piece);
+
+  // Takes the place of damaged pieces (TrieSink::Fill). New stacks never use the placeholders.
+  void AppendGap(const TrieEnds& to, StringId name);
+  TrieEnds ends() const { return {trie_.parents.size(), trie_.frame_rows.size()}; }
 
   // Return the id of the equal frame or node if the trie has it. Otherwise add the frame or node and return its new id.
   // Return 0 if the trie is full, or if the machine has used up its share: the caller must then cut the stack at
@@ -86,6 +91,17 @@ class DayTrie {
   size_t committed_nodes_ = 1, committed_frames_ = 1;
   absl::flat_hash_set<uint32_t, NodeHash, NodeEqual> node_ids_;
   absl::flat_hash_set<uint32_t, FrameHash, FrameEqual> frame_ids_;
+};
+
+class DayTrieSink final : public TrieSink {
+ public:
+  explicit DayTrieSink(DayTrie& trie) : trie_(trie) {}
+  TrieEnds ends() const override { return trie_.ends(); }
+  absl::Status Append(std::string_view raw_piece) override { return trie_.AppendCommitted(raw_piece); }
+  void Fill(const TrieEnds& to, StringId name) override { trie_.AppendGap(to, name); }
+
+ private:
+  DayTrie& trie_;
 };
 
 }  // namespace tributary::store

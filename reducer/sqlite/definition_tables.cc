@@ -74,6 +74,11 @@ absl::StatusOr<uint32_t> DefinitionTables::String(SessionDictionary& dictionary,
   return String(dictionary.string_ids[ref.value], dictionary.string(ref), day);
 }
 
+absl::StatusOr<uint32_t> DefinitionTables::Text(std::string_view text, Day day) {
+  ASSIGN_OR_RETURN(const StringTable::Row row, strings_->Put(text, /*machine=*/0, day));
+  return row.no;
+}
+
 absl::StatusOr<uint32_t> DefinitionTables::TextOverQuota(Day day) {
   if (IsCurrent(text_over_quota_, day)) return text_over_quota_.no;
   ASSIGN_OR_RETURN(const StringTable::Row row, strings_->Put(kTextOverQuota, /*machine=*/0, day));

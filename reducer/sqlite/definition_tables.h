@@ -55,6 +55,9 @@ class DefinitionTables {
 
   absl::StatusOr<uint32_t> String(SessionDictionary& dictionary, StringRef ref, Day day);
 
+  // Returns the id of a text that belongs to no session and no machine.
+  absl::StatusOr<uint32_t> Text(std::string_view text, Day day);
+
   // Writes the descriptions of processes from `first` on that replace an earlier description. Uses the slot of the
   // earlier description, and does not wait for a sample, because the process may never be sampled again.
   absl::Status Redescribe(SessionDictionary& dictionary, ProcessRef first, const Source& source);

@@ -8,8 +8,9 @@
 
 namespace tributary::store {
 
-absl::StatusOr<std::unique_ptr<EventMerger>> EventMerger::Prepare(Database& database, NodeLedger& ledger) {
-  std::unique_ptr<EventMerger> merger(new EventMerger(database, ledger));
+absl::StatusOr<std::unique_ptr<EventMerger>> EventMerger::Prepare(Database& database, NodeLedger& ledger,
+                                                                  DamageReports* damage) {
+  std::unique_ptr<EventMerger> merger(new EventMerger(database, ledger, damage));
   ASSIGN_OR_RETURN(merger->next_,
                    database.Prepare("SELECT slot, machine FROM event_chunk WHERE (slot, machine) > (?, ?) AND slot < ? "
                                     "GROUP BY slot, machine HAVING count(*) > 1 ORDER BY slot, machine LIMIT 1"));
@@ -82,6 +83,10 @@ absl::Status EventMerger::Join(std::span<const Chunk> parts) {
     decoded = read_.InFile(decoded);
     freed += NodeLedger::BytesOf(read_.Bytes(1).size());
     read_.Reset();
+    if (absl::IsDataLoss(decoded) && damage_ != nullptr) {
+      damage_->Report({PieceKind::kEvents, chunk.id}, decoded);
+      return absl::OkStatus();  // these chunks stay as they are
+    }
     RETURN_IF_ERROR(decoded);
     joined_.insert(joined_.end(), part_.begin(), part_.end());
   }

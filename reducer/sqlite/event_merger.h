@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/event_columns.h"
 #include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/sqlite.h"
@@ -28,11 +29,13 @@ class EventMerger {
   // Limits of one call of Run, which blocks commits. A node that sends nonsense may write 100 million events in a slot.
   static constexpr int64_t kChunksPerRun = 4000, kEventsPerRun = 500'000;
 
-  // `database` and `ledger` must outlive the object.
-  static absl::StatusOr<std::unique_ptr<EventMerger>> Prepare(Database& database, NodeLedger& ledger);
+  // All must outlive the object. `damage` may be nullptr.
+  static absl::StatusOr<std::unique_ptr<EventMerger>> Prepare(Database& database, NodeLedger& ledger,
+                                                              DamageReports* damage);
 
   // Joins chunks until about kChunksPerRun chunks or kEventsPerRun events were read. Each joined chunk has its own
-  // transaction. Skips a machine and slot with a damaged chunk, and returns DataLoss.
+  // transaction. Skips a machine and slot with a damaged chunk, and reports the chunk to `damage`, or
+  // returns DataLoss.
   absl::Status Run(UnixNs now);
 
  private:
@@ -40,13 +43,15 @@ class EventMerger {
     int64_t id = 0, events = 0;
   };
 
-  EventMerger(Database& database, NodeLedger& ledger) : database_(database), ledger_(ledger) {}
+  EventMerger(Database& database, NodeLedger& ledger, DamageReports* damage)
+      : database_(database), ledger_(ledger), damage_(damage) {}
   // Finds the next pair of a machine and a slot before `before` with several chunks. Returns false if there is none.
   absl::StatusOr<bool> NextPair(int64_t before);
   absl::Status Join(std::span<const Chunk> parts);
 
   Database& database_;
   NodeLedger& ledger_;
+  DamageReports* const damage_;
   Statement next_, list_, read_, update_, delete_;
   // All earlier pairs have been looked at. Events that arrive later for such a pair stay in chunks of their own, until
   // the program starts again.

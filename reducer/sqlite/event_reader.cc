@@ -17,15 +17,21 @@ constexpr TimeRange kAllTimes{UnixNs{INT64_MIN}, UnixNs{INT64_MAX}};
 
 }  // namespace
 
-absl::StatusOr<EventReader> EventReader::Prepare(Database& database, const Machines& machines) {
+absl::StatusOr<EventReader> EventReader::Prepare(Database& database, const Machines& machines, DamageReports* damage) {
   ASSIGN_OR_RETURN(StringReader strings, StringReader::Prepare(database));
-  return EventReader(database, machines, std::move(strings));
+  return EventReader(database, machines, damage, std::move(strings));
 }
 
-absl::Status EventReader::Visit(const Statement& row, int machine_column, TimeRange range, const EventVisitor& visit) {
-  const absl::StatusOr<std::string> raw = UnpackColumns(row.Bytes(machine_column + 2), row.Int(machine_column + 1));
-  RETURN_IF_ERROR(row.InFile(raw.ok() ? DecodeEvents(*raw, &events_) : raw.status()));
-  const auto machine = machines_->find(row.Int(machine_column));
+absl::Status EventReader::Visit(const Statement& row, TimeRange range, const EventVisitor& visit) {
+  const absl::StatusOr<std::string> raw = UnpackColumns(row.Bytes(3), row.Int(2));
+  const absl::Status decoded = row.InFile(raw.ok() ? DecodeEvents(*raw, &events_) : raw.status());
+  if (absl::IsDataLoss(decoded) && damage_ != nullptr) {
+    damage_->Report({PieceKind::kEvents, row.Int(0)}, decoded);
+    events_.clear();
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(decoded);
+  const auto machine = machines_->find(row.Int(1));
   ProcessEventRow out;
   if (machine != machines_->end()) {
     out.node_id = machine->second.node_id;
@@ -55,13 +61,14 @@ absl::Status EventReader::Visit(const Statement& row, int machine_column, TimeRa
 
 absl::Status EventReader::Scan(TimeRange range, const EventVisitor& visit) {
   if (range.from >= range.to) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT machine, raw_bytes, columns FROM event_chunk WHERE "
-                                                           "slot BETWEEN ? AND ? ORDER BY slot, machine, id"));
+  ASSIGN_OR_RETURN(Statement statement,
+                   database_->Prepare("SELECT id, machine, raw_bytes, columns FROM event_chunk WHERE "
+                                      "slot BETWEEN ? AND ? ORDER BY slot, machine, id"));
   statement.Bind(SlotOf(range.from).value, SlotOf(UnixNs{range.to.value - 1}).value);
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, statement.Step());
     if (!row) return absl::OkStatus();
-    RETURN_IF_ERROR(Visit(statement, 0, range, visit));
+    RETURN_IF_ERROR(Visit(statement, range, visit));
   }
 }
 
@@ -76,7 +83,7 @@ absl::StatusOr<int64_t> EventReader::ScanCommitted(int64_t cursor, size_t events
   for (size_t events = 0; events < events_max;) {
     ASSIGN_OR_RETURN(const bool row, statement.Step());
     if (!row) break;
-    RETURN_IF_ERROR(Visit(statement, 1, kAllTimes, visit));
+    RETURN_IF_ERROR(Visit(statement, kAllTimes, visit));
     events += events_.size();
     cursor = statement.Int(0);
   }

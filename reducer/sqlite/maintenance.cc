@@ -25,8 +25,8 @@ absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& data
                                                                   const MaintenanceOptions& options) {
   std::unique_ptr<Maintenance> maintenance(new Maintenance(database, ledger, options));
   RETURN_IF_ERROR(maintenance->PrepareStatements());
-  ASSIGN_OR_RETURN(maintenance->tries_, TrieMerger::Prepare(database));
-  ASSIGN_OR_RETURN(maintenance->events_, EventMerger::Prepare(database, ledger));
+  ASSIGN_OR_RETURN(maintenance->tries_, TrieMerger::Prepare(database, options.damage));
+  ASSIGN_OR_RETURN(maintenance->events_, EventMerger::Prepare(database, ledger, options.damage));
   ASSIGN_OR_RETURN(maintenance->processes_, ProcessMerger::Prepare(database, ledger));
   ASSIGN_OR_RETURN(maintenance->nodes_, NodeExpiry::Prepare(database, ledger));
   ASSIGN_OR_RETURN(maintenance->log_, WriteAheadLog::Prepare(database, options.bytes_max));
@@ -42,7 +42,8 @@ absl::Status Maintenance::PrepareStatements() {
   } const wanted[] = {
       {&next_open_minute_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ?"},
       {&raw_of_minute_,
-       "SELECT machine, type, raw_bytes, columns, (SELECT aggregation FROM sample_type WHERE sample_type.id = type) "
+       "SELECT machine, type, raw_bytes, columns, (SELECT aggregation FROM sample_type WHERE sample_type.id = type), "
+       "id "
        "FROM "
        "sample_chunk WHERE minute = ? ORDER BY machine, type"},
       {&put_sum_, kInsertMinuteSum},
@@ -148,6 +149,10 @@ absl::Status Maintenance::CloseMinute(int64_t minute, int64_t* samples) {
     key = next;
     absl::StatusOr<std::string> raw = UnpackColumns(raw_of_minute_.Bytes(3), raw_of_minute_.Int(2));
     absl::Status decoded = raw.ok() ? DecodeSamples(*raw, &columns) : raw.status();
+    if (absl::IsDataLoss(decoded) && options_.damage != nullptr) {
+      options_.damage->Report({PieceKind::kSamples, raw_of_minute_.Int(5)}, raw_of_minute_.InFile(decoded));
+      continue;
+    }
     if (!decoded.ok()) raw_of_minute_.Reset();
     RETURN_IF_ERROR(raw_of_minute_.InFile(decoded));
     sums.Add(columns);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/event_merger.h"
 #include "reducer/sqlite/minute_sums.h"
 #include "reducer/sqlite/node_expiry.h"
@@ -32,6 +33,7 @@ struct MaintenanceOptions {
   // Limit of this shard's file and of its write-ahead log together. Beyond it, Maintenance removes the oldest data of
   // nodes over their share, and then the oldest data of all nodes.
   uint64_t bytes_max = 10ull << 30;
+  DamageReports* damage = nullptr;  // for damaged chunks, which are skipped; nullptr: a damaged chunk is an error
 };
 
 // Turns closed minutes into sums, joins chunks of events and pieces of tries and processes, removes data that are too

@@ -26,7 +26,7 @@ absl::StatusOr<std::string_view> StringReader::Get(uint32_t id) {
   return it->second;
 }
 
-absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit) {
+absl::Status VisitProcesses(Database& database, Slot first, Slot last, DamageReports* damage, PieceVisitor visit) {
   // Reads the ids first, from the indexes alone: sorting whole rows would copy their columns. A piece that ends after
   // `last` overlaps the range only if it has several slots. There are few such pieces, and they have an index of their
   // own.
@@ -49,7 +49,13 @@ absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisi
     ASSIGN_OR_RETURN(bool row, find.Bind(id).Step());
     if (!row) continue;
     const absl::StatusOr<std::string> raw = UnpackColumns(find.Bytes(1), find.Int(0));
-    RETURN_IF_ERROR(find.InFile(raw.ok() ? DecodeProcesses(*raw, &piece) : raw.status()));
+    const absl::Status decoded = find.InFile(raw.ok() ? DecodeProcesses(*raw, &piece) : raw.status());
+    if (absl::IsDataLoss(decoded) && damage != nullptr) {
+      damage->Report({PieceKind::kProcesses, id}, decoded);
+      find.Reset();
+      continue;
+    }
+    RETURN_IF_ERROR(decoded);
     const Slot last_slot{static_cast<int32_t>(find.Int(2))};
     find.Reset();
     RETURN_IF_ERROR(visit(piece, last_slot));

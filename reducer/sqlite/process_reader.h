@@ -9,6 +9,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/process_columns.h"
 #include "reducer/sqlite/sqlite.h"
 
@@ -44,6 +45,7 @@ class StringReader {
 // committed last. If a process or a thread has several descriptions, the latest is valid: the last row about it in the
 // first piece that describes it. `last_slot`: the last slot of the piece.
 using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot last_slot)>;
-absl::Status VisitProcesses(Database& database, Slot first, Slot last, PieceVisitor visit);
+// Skips a damaged piece and reports it to `damage`. If `damage` is nullptr, a damaged piece is an error.
+absl::Status VisitProcesses(Database& database, Slot first, Slot last, DamageReports* damage, PieceVisitor visit);
 
 }  // namespace tributary::store

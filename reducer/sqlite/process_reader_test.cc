@@ -31,7 +31,7 @@ class ProcessReaderTest : public ::testing::Test {
   }
   std::vector<uint32_t> Visited(Slot first, Slot last) {
     std::vector<uint32_t> visited;
-    EXPECT_TRUE(VisitProcesses(database_, first, last, [&](const StoredProcesses& piece, Slot) {
+    EXPECT_TRUE(VisitProcesses(database_, first, last, nullptr, [&](const StoredProcesses& piece, Slot) {
                   for (const StoredProcess& process : piece.processes) visited.push_back(process.no);
                   return absl::OkStatus();
                 }).ok());

@@ -16,6 +16,7 @@
 #include "embedded/sql_shard_0011.h"
 #include "embedded/sql_shard_0012.h"
 #include "embedded/sql_shard_0013.h"
+#include "embedded/sql_shard_0014.h"
 #include "embedded/sql_store_0001.h"
 #include "embedded/sql_store_0002.h"
 #include "reducer/sqlite/process_writer.h"
@@ -58,7 +59,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0010()},
                                {embedded::sql_shard_0011()},
                                {embedded::sql_shard_0012()},
-                               {embedded::sql_shard_0013(), ConvertStrings}});
+                               {embedded::sql_shard_0013(), ConvertStrings},
+                               {embedded::sql_shard_0014()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

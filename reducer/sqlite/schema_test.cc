@@ -18,8 +18,10 @@ class SchemaTest : public testing::Test {
  protected:
   static UnixNs At(int64_t minutes) { return UnixNs{(1'760'000'400 + minutes * 60) * kNsPerSecond}; }
 
-  // Removes what schemas 11 to 13 added.
+  // Removes what schemas 11 to 14 added.
   static constexpr char kToSchemaTen[] =
+      "ALTER TABLE trie_chunk DROP COLUMN nodes_end; ALTER TABLE trie_chunk DROP COLUMN frames_end;"
+      "DROP TABLE trie_gap; DROP TABLE set_aside;"
       "DROP INDEX process_chunk_long; DROP TABLE trie_share; DROP TABLE node_day; DELETE FROM watermark WHERE name "
       "LIKE 'string_key%';"
       "CREATE TABLE old_string (id INTEGER PRIMARY KEY, text BLOB NOT NULL UNIQUE, last_day INTEGER NOT NULL);"
@@ -80,7 +82,8 @@ TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
   EXPECT_EQ(upgraded.QueryInt("SELECT value FROM watermark WHERE name = 'next_thread'").value(), 10);
   EXPECT_EQ(upgraded.QueryInt("SELECT count(*) FROM sqlite_schema WHERE name IN ('process', 'thread')").value(), 0);
   TrieCache cache(1000);
-  auto reader = SqliteShardReader::Open(path, 0, cache).value();
+  DamageReports damage;
+  auto reader = SqliteShardReader::Open(path, 0, cache, damage).value();
   for (int64_t minute : {0, 30, 59}) {
     const TimeRange range{At(minute), At(minute + 1)};
     auto processes = reader->Processes(range, nullptr).value();

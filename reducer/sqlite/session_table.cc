@@ -270,6 +270,14 @@ void SessionTable::ForgetStoreIdsOf(int64_t machine) {
   }
 }
 
+void SessionTable::ForgetTrie(Day day) {
+  for (Session& session : sessions_) {
+    if (session.dictionary == nullptr) continue;
+    session.dictionary->ForgetTrie(day);
+    CountMemory(session);
+  }
+}
+
 void SessionTable::ForgetBefore(int64_t last_seen_ns) {
   for (auto it = sessions_.begin(); it != sessions_.end();) {
     auto next = std::next(it);

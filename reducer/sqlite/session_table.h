@@ -104,6 +104,8 @@ class SessionTable {
   void ForgetDays(Day before, Day strings_before);
   void ForgetStoreIdsOf(int64_t machine);
   void ForgetBefore(int64_t last_seen_ns);
+  // Call it after nodes of the day's trie were lost. Makes sessions look up their nodes of the day again.
+  void ForgetTrie(Day day);
 
   size_t size() const { return sessions_.size(); }
 

@@ -48,22 +48,11 @@ void CutToRange(SampleColumns& columns, TimeRange range) {
 
 Slot LastSlotOf(TimeRange range) { return SlotOf(UnixNs{range.to.value - 1}); }
 
-// Decodes the columns, which are in the row's column after `raw_bytes_column`.
-absl::Status DecodeRow(const Statement& row, int raw_bytes_column,
-                       absl::FunctionRef<absl::Status(std::string_view)> decode) {
-  const absl::StatusOr<std::string> raw = UnpackColumns(row.Bytes(raw_bytes_column + 1), row.Int(raw_bytes_column));
-  return row.InFile(raw.ok() ? decode(*raw) : raw.status());
-}
-
-absl::Status DecodeSamplesOf(const Statement& row, int raw_bytes_column, SampleColumns* columns) {
-  return DecodeRow(row, raw_bytes_column, [columns](std::string_view raw) { return DecodeSamples(raw, columns); });
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StoreReader>> SqliteShardReader::Open(const std::string& path, uint32_t shard,
-                                                                     TrieCache& cache) {
-  std::unique_ptr<SqliteShardReader> reader(new SqliteShardReader(shard, cache));
+                                                                     TrieCache& cache, DamageReports& damage) {
+  std::unique_ptr<SqliteShardReader> reader(new SqliteShardReader(shard, cache, damage));
   RETURN_IF_ERROR(reader->Start(path));
   return reader;
 }
@@ -88,8 +77,9 @@ absl::Status SqliteShardReader::Start(const std::string& path) {
     if (!row) break;
     machines_.emplace(machines.Int(0), MachineRow{std::string(machines.Bytes(1)), std::string(machines.Bytes(2))});
   }
+  ASSIGN_OR_RETURN(trie_pieces_, TriePieces::Prepare(*database_));
   ASSIGN_OR_RETURN(strings_, StringReader::Prepare(*database_));
-  ASSIGN_OR_RETURN(events_, EventReader::Prepare(*database_, machines_));
+  ASSIGN_OR_RETURN(events_, EventReader::Prepare(*database_, machines_, &damage_));
   return absl::OkStatus();
 }
 
@@ -162,7 +152,7 @@ absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessSet*
   if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
   absl::flat_hash_set<uint32_t> seen;
   ProcessRow row;  // one row for all visits, so its texts keep their memory
-  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range),
+  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), &damage_,
                         [&](const StoredProcesses& piece, Slot last_slot) -> absl::Status {
                           for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
                             if (only != nullptr && !only->contains(ProcessNo{it->no})) continue;
@@ -207,7 +197,7 @@ absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(TimeRange rang
   std::vector<ThreadRow> rows;
   if (database_ == nullptr || range.from >= range.to) return rows;
   absl::flat_hash_set<uint32_t> seen;
-  RETURN_IF_ERROR(VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range),
+  RETURN_IF_ERROR(VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), &damage_,
                                  [&](const StoredProcesses& piece, Slot) -> absl::Status {
                                    for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
                                      const ProcessNo process{it->process};
@@ -241,7 +231,8 @@ absl::StatusOr<SqliteShardReader::Pieces> SqliteShardReader::PiecesOf(Day day) {
   if (database_ == nullptr) return Pieces{};
   ASSIGN_OR_RETURN(Statement bounds, database_->Prepare("SELECT min(id), max(id) FROM trie_chunk WHERE day = ?"));
   ASSIGN_OR_RETURN([[maybe_unused]] bool row, bounds.Bind(day.value).Step());
-  return bounds.IsNull(0) ? Pieces{} : Pieces{bounds.Int(0), bounds.Int(1)};
+  ASSIGN_OR_RETURN(const int64_t newest_gap, trie_pieces_->NewestGap(day));
+  return bounds.IsNull(0) ? Pieces{.newest_gap = newest_gap} : Pieces{bounds.Int(0), bounds.Int(1), newest_gap};
 }
 
 // If the snapshot's newest piece was joined into a later one (TrieMerger), the later one also contains nodes that the
@@ -250,33 +241,46 @@ absl::StatusOr<TrieCache::Snapshot> SqliteShardReader::FindTrie(const TrieCache:
   TrieCache::Snapshot known = cache_.Find(key);
   if (known.trie == nullptr || known.newest() >= pieces.last) return known;
   ASSIGN_OR_RETURN(Statement find, database_->Prepare("SELECT 1 FROM trie_chunk WHERE id = ?"));
-  ASSIGN_OR_RETURN(const bool stands, find.Bind(known.newest()).Step());
-  return stands ? known : TrieCache::Snapshot{};
+  const absl::StatusOr<bool> stands = find.Bind(known.newest()).Step();
+  if (absl::IsDataLoss(stands.status())) return TrieCache::Snapshot{};
+  RETURN_IF_ERROR(stands.status());
+  return *stands ? known : TrieCache::Snapshot{};
 }
 
-template <typename To>
-absl::Status SqliteShardReader::AppendPieces(Day day, int64_t after, To* to) {
-  ASSIGN_OR_RETURN(Statement pieces, database_->Prepare("SELECT raw_bytes, columns FROM trie_chunk WHERE day = ? AND "
-                                                        "id > ? ORDER BY id"));
-  pieces.Bind(day.value, after);
-  for (;;) {
-    ASSIGN_OR_RETURN(bool more, pieces.Step());
-    if (!more) return absl::OkStatus();
-    RETURN_IF_ERROR(DecodeRow(pieces, 0, [&](std::string_view piece) { return AppendTriePiece(piece, to); }));
+absl::StatusOr<bool> SqliteShardReader::AppendPieces(Day day, int64_t after, const TrieEnds& before, Trie* to) {
+  TrieAppender sink(to, before);
+  std::vector<DamagedRun> damage;
+  RETURN_IF_ERROR(trie_pieces_->Read(day, after, sink, &damage));
+  if (damage.empty()) return true;
+  damage_.Report({PieceKind::kTrie, day.value}, Error(absl::StatusCode::kDataLoss, damage.front().reason));
+  return false;
+}
+
+absl::StatusOr<bool> SqliteShardReader::DecodeOrReport(const Statement& row, PieceKind kind, int id_column,
+                                                       int raw_bytes_column,
+                                                       absl::FunctionRef<absl::Status(std::string_view)> decode) {
+  const absl::StatusOr<std::string> raw = UnpackColumns(row.Bytes(raw_bytes_column + 1), row.Int(raw_bytes_column));
+  const absl::Status decoded = row.InFile(raw.ok() ? decode(*raw) : raw.status());
+  if (absl::IsDataLoss(decoded)) {
+    damage_.Report({kind, row.Int(id_column)}, decoded);
+    return false;
   }
+  RETURN_IF_ERROR(decoded);
+  return true;
 }
 
 absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day) {
   ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
-  if (pieces.last == 0) return std::make_shared<const Trie>(EmptyTrie());
-  const TrieCache::Key key{shard_, day, pieces.first};
+  if (pieces.last == 0 && pieces.newest_gap == 0) return std::make_shared<const Trie>(EmptyTrie());
+  const TrieCache::Key key{shard_, day, pieces.first, pieces.newest_gap};
   ASSIGN_OR_RETURN(TrieCache::Snapshot known, FindTrie(key, pieces));
   // A longer trie that a later reader loaded serves as well, because ids never change their meaning.
   if (known.trie != nullptr && known.last_piece >= pieces.last) return known.trie;
 
   auto trie = std::make_shared<Trie>(known.trie != nullptr ? *known.trie : EmptyTrie());
   if (known.tail != nullptr) AppendTail(*known.tail, trie.get());
-  RETURN_IF_ERROR(AppendPieces(day, known.newest(), trie.get()));
+  ASSIGN_OR_RETURN(const bool whole, AppendPieces(day, known.newest(), {}, trie.get()));
+  if (!whole) return trie;
   cache_.Put(key, {.trie = trie, .last_piece = std::max(known.newest(), pieces.last)});
   return trie;
 }
@@ -285,8 +289,8 @@ absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day)
 // each reader would copy the whole trie to add the nodes of the latest commits.
 absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
   ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
-  if (pieces.last == 0) return CutTrie(EmptyTrie(), {}, leaves);
-  const TrieCache::Key key{shard_, day, pieces.first};
+  if (pieces.last == 0 && pieces.newest_gap == 0) return CutTrie(EmptyTrie(), {}, leaves);
+  const TrieCache::Key key{shard_, day, pieces.first, pieces.newest_gap};
   ASSIGN_OR_RETURN(TrieCache::Snapshot known, FindTrie(key, pieces));
   if (known.trie == nullptr) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const Trie> trie, LoadTrie(day));
@@ -296,7 +300,9 @@ absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<cons
     auto tail = known.tail != nullptr ? std::make_shared<TrieTail>(*known.tail) : std::make_shared<TrieTail>();
     tail->first_node = known.trie->parents.size();
     tail->first_frame = known.trie->frame_rows.size();
-    RETURN_IF_ERROR(AppendPieces(day, known.newest(), tail.get()));
+    ASSIGN_OR_RETURN(const bool whole,
+                     AppendPieces(day, known.newest(), {tail->first_node, tail->first_frame}, &tail->added));
+    if (!whole) return CutTrie(*known.trie, *tail, leaves);
     if (tail->added.parents.size() > kTailNodesMin + known.trie->parents.size() / kTailShare) {
       auto trie = std::make_shared<Trie>(*known.trie);
       AppendTail(*tail, trie.get());
@@ -321,14 +327,16 @@ absl::Status SqliteShardReader::ScanRaw(TimeRange range, int64_t first_minute, i
   first_minute = std::max(first_minute, raw_from_);
   if (first_minute > last_minute) return absl::OkStatus();
   ASSIGN_OR_RETURN(Statement statement,
-                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns FROM sample_chunk "
+                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns, id FROM sample_chunk "
                                       "WHERE minute BETWEEN ? AND ? ORDER BY minute, machine, type, id"));
   statement.Bind(first_minute, last_minute);
   SampleColumns columns;
+  const auto decode = [&columns](std::string_view raw) { return DecodeSamples(raw, &columns); };
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return absl::OkStatus();
-    RETURN_IF_ERROR(DecodeSamplesOf(statement, 3, &columns));
+    ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSamples, 5, 3, decode));
+    if (!intact) continue;
     CutToRange(columns, range);
     if (columns.times.empty()) continue;
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
@@ -426,7 +434,7 @@ class SqliteShardReader::LateSnapshots {
 absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit) {
   if (first_minute > last_minute) return absl::OkStatus();
   ASSIGN_OR_RETURN(Statement statement,
-                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns FROM minute_sum "
+                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns, id FROM minute_sum "
                                       "WHERE minute BETWEEN ? AND ? ORDER BY minute, machine, type, id"));
   statement.Bind(first_minute, last_minute);
   LateSnapshots late;
@@ -434,7 +442,10 @@ absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_m
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return absl::OkStatus();
-    RETURN_IF_ERROR(DecodeRow(statement, 3, [&](std::string_view raw) { return DecodeSums(raw, &columns); }));
+    ASSIGN_OR_RETURN(const bool intact,
+                     DecodeOrReport(statement, PieceKind::kSums, 5, 3,
+                                    [&columns](std::string_view raw) { return DecodeSums(raw, &columns); }));
+    if (!intact) continue;
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
     columns.type = TypeNo{static_cast<uint32_t>(statement.Int(2))};
     columns.minute = UnixNs{statement.Int(0) * kNsPerMinute};
@@ -481,7 +492,17 @@ absl::StatusOr<CommittedScan> SqliteShardReader::ScanCommitted(const Cursor& cur
       break;
     }
     const int64_t id = statement.Int(0);
-    RETURN_IF_ERROR(DecodeSamplesOf(statement, 4, &columns));
+    ASSIGN_OR_RETURN(const bool intact,
+                     DecodeOrReport(statement, PieceKind::kSamples, 0, 4,
+                                    [&columns](std::string_view raw) { return DecodeSamples(raw, &columns); }));
+    if (!intact) {
+      // For the exporter, the chunk has expired.
+      std::optional<uint64_t> after;
+      if (!statement.IsNull(6)) after = static_cast<uint64_t>(statement.Int(6));
+      scan.MoveTo(id + 1, after);
+      columns.times.clear();
+      continue;
+    }
     if (id == scan.next.chunk + 1) {
       Cut(columns, std::min<uint64_t>(scan.next.rows, columns.times.size()), columns.times.size());
     }

@@ -8,10 +8,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
+#include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/event_reader.h"
 #include "reducer/sqlite/process_reader.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/trie_cache.h"
+#include "reducer/sqlite/trie_pieces.h"
 #include "reducer/store/store.h"
 
 namespace tributary::store {
@@ -21,8 +24,9 @@ namespace tributary::store {
 class SqliteShardReader : public StoreReader {
  public:
   // Reads an empty shard if the file does not exist, or if the writer has not yet updated the file's schema. `cache`
-  // must outlive the reader.
-  static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard, TrieCache& cache);
+  // and `damage` must outlive the reader. Damaged pieces are skipped and reported to `damage`.
+  static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard, TrieCache& cache,
+                                                           DamageReports& damage);
 
   absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
   absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() override;
@@ -41,7 +45,8 @@ class SqliteShardReader : public StoreReader {
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
 
  private:
-  SqliteShardReader(uint32_t shard, TrieCache& cache) : shard_(shard), cache_(cache) {}
+  SqliteShardReader(uint32_t shard, TrieCache& cache, DamageReports& damage)
+      : shard_(shard), cache_(cache), damage_(damage) {}
   absl::Status Start(const std::string& path);
   absl::Status ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit);
   absl::Status Describe(const StoredProcess& process, Slot last_slot, ProcessRow* row);
@@ -50,14 +55,18 @@ class SqliteShardReader : public StoreReader {
   // The ids of the first and the last piece of a day's trie, as far as this reader's snapshot contains them. {0, 0}:
   // there are no pieces.
   struct Pieces {
-    int64_t first = 0, last = 0;
+    int64_t first = 0, last = 0, newest_gap = 0;
   };
   absl::StatusOr<Pieces> PiecesOf(Day day);
   // Returns what the cache contains of the day's trie, if this reader can continue after its newest piece.
   absl::StatusOr<TrieCache::Snapshot> FindTrie(const TrieCache::Key& key, const Pieces& pieces);
-  // Decodes the day's pieces that have an id above `after`, and appends them to `to`, which is a Trie or a TrieTail.
-  template <typename To>
-  absl::Status AppendPieces(Day day, int64_t after, To* to);
+  // Decodes the day's pieces that have an id above `after`, and appends them to `to`. `before`: as for TrieAppender.
+  // Returns false if a piece is damaged: then `to` must not be used by readers that see a later state of the file.
+  absl::StatusOr<bool> AppendPieces(Day day, int64_t after, const TrieEnds& before, Trie* to);
+  // Decodes the columns of a row, which begin with raw_bytes in the column `raw_bytes_column`. Returns false if they
+  // are damaged, after it has reported the row.
+  absl::StatusOr<bool> DecodeOrReport(const Statement& row, PieceKind kind, int id_column, int raw_bytes_column,
+                                      absl::FunctionRef<absl::Status(std::string_view)> decode);
   absl::StatusOr<bool> IsGauge(TypeNo type);
   class LateSnapshots;
   absl::Status ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
@@ -68,7 +77,9 @@ class SqliteShardReader : public StoreReader {
 
   const uint32_t shard_;
   TrieCache& cache_;
-  std::unique_ptr<Database> database_;  // null: the shard has no file
+  DamageReports& damage_;
+  std::optional<TriePieces> trie_pieces_;  // unset: there is no file
+  std::unique_ptr<Database> database_;     // null: the shard has no file
   int64_t closed_before_ = 0, raw_from_ = 0;
   Machines machines_;
   std::optional<StringReader> strings_;

@@ -48,15 +48,34 @@ absl::Status SqliteShardWriter::Prepare() {
   ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
                                                     "raw_bytes, columns, samples_end) VALUES (?, ?, ?, ?, ?, ?, ?)"));
   ASSIGN_OR_RETURN(put_sums_, database_->Prepare(kInsertMinuteSum));
-  ASSIGN_OR_RETURN(put_trie_, database_->Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns) VALUES (?, ?, ?)"));
-  ASSIGN_OR_RETURN(find_trie_,
-                   database_->Prepare("SELECT raw_bytes, columns FROM trie_chunk WHERE day = ? ORDER BY id"));
+  ASSIGN_OR_RETURN(put_trie_,
+                   database_->Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns, nodes_end, frames_end) "
+                                      "VALUES (?, ?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(trie_pieces_, TriePieces::Prepare(*database_));
+  ASSIGN_OR_RETURN(set_aside_, SetAside::Prepare(
+                                   *database_, *ledger_, options_.trie.nodes_max,
+                                   [this](std::string_view text, Day day) { return definitions_->Text(text, day); },
+                                   clock_, metrics_));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std::span<const RowBatch> group) {
   if (group.empty()) return std::vector<Outcome>();
   const MonotonicNs start = clock_.Monotonic();
+  damaged_trie_.reset();
+  absl::StatusOr<std::vector<Outcome>> outcomes = CommitOrUndo(group);
+  if (!outcomes.ok() && damaged_trie_) {
+    const absl::StatusOr<bool> repaired = set_aside_->RepairTrie(*damaged_trie_);
+    if (repaired.value_or(false)) {
+      ForgetTrie(*damaged_trie_);
+      outcomes = CommitOrUndo(group);
+    }
+  }
+  counters_.AddTime(clock_.Monotonic().value - start.value);
+  return outcomes;
+}
+
+absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::CommitOrUndo(std::span<const RowBatch> group) {
   tally_ = {};
   reduced_by_node_.clear();
   const std::optional<uint64_t> samples_end = samples_end_;
@@ -80,7 +99,6 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
     for (DayTrie& trie : tries_) trie.Rollback();
     // Only sessions of this group can have ids of rows and nodes that were rolled back. Undo has removed these ids.
   }
-  counters_.AddTime(clock_.Monotonic().value - start.value);
   return outcomes;
 }
 
@@ -462,14 +480,7 @@ absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
   if (it == tries_.end()) {
     tries_.emplace_front(day, options_.trie);
     absl::Cleanup drop = [&] { tries_.pop_front(); };
-    find_trie_.Bind(day.value);
-    absl::Cleanup reset = [&] { find_trie_.Reset(); };
-    for (;;) {
-      ASSIGN_OR_RETURN(bool row, find_trie_.Step());
-      if (!row) break;
-      const absl::StatusOr<std::string> piece = UnpackColumns(find_trie_.Bytes(1), find_trie_.Int(0));
-      RETURN_IF_ERROR(find_trie_.InFile(piece.ok() ? tries_.front().AppendCommitted(*piece) : piece.status()));
-    }
+    RETURN_IF_ERROR(LoadTrie(tries_.front()));
     RETURN_IF_ERROR(trie_shares_->Load(day, &tries_.front().shares()));
     std::move(drop).Cancel();
     return &tries_.front();
@@ -478,13 +489,24 @@ absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
   return &tries_.front();
 }
 
+absl::Status SqliteShardWriter::LoadTrie(DayTrie& trie) {
+  DayTrieSink sink(trie);
+  std::vector<DamagedRun> damage;
+  RETURN_IF_ERROR(trie_pieces_->Read(trie.day(), 0, sink, &damage));
+  if (damage.empty()) return absl::OkStatus();
+  damaged_trie_ = trie.day();
+  return Error(absl::StatusCode::kDataLoss, damage.front().reason);
+}
+
 absl::Status SqliteShardWriter::WriteTries() {
   size_t place = 0;
   for (DayTrie& trie : tries_) {
     RETURN_IF_ERROR(trie_shares_->Write(trie.day(), /*all=*/++place > kTriesKept, &trie.shares()));
     if (!trie.has_new()) continue;
     const PackedColumns packed = PackColumns(trie.EncodeNew());
-    RETURN_IF_ERROR(put_trie_.Bind(trie.day().value, packed.raw_bytes, packed.bytes).Run());
+    const TrieEnds ends = trie.ends();
+    put_trie_.Bind(trie.day().value, packed.raw_bytes, packed.bytes, ends.nodes, ends.frames);
+    RETURN_IF_ERROR(put_trie_.Run());
     ledger_->AddTriePiece(trie.day(), packed.bytes.size() + NodeLedger::kRowBytes);
   }
   return absl::OkStatus();
@@ -496,7 +518,18 @@ absl::StatusOr<ShardWriter::SessionState> SqliteShardWriter::FindSession(std::sp
   return SessionState{durable};
 }
 
+// Sessions look up their nodes again, because lost nodes get new numbers.
+void SqliteShardWriter::ForgetTrie(Day day) {
+  tries_.remove_if([&](const DayTrie& trie) { return trie.day() == day; });
+  sessions_->ForgetTrie(day);
+}
+
 absl::Status SqliteShardWriter::Maintain(UnixNs now) {
+  if (options_.maintenance.damage != nullptr) {
+    std::vector<Day> repaired;
+    set_aside_->Handle(*options_.maintenance.damage, &repaired);
+    for (const Day day : repaired) ForgetTrie(day);
+  }
   Maintenance::Removed removed;
   absl::Status status = maintenance_->Run(now, &removed);
   counters_.AddExpiry(static_cast<uint64_t>(removed.over_share.rows), removed.size_stalled);

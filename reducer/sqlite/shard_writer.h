@@ -20,7 +20,9 @@
 #include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/session_table.h"
+#include "reducer/sqlite/set_aside.h"
 #include "reducer/sqlite/sqlite.h"
+#include "reducer/sqlite/trie_pieces.h"
 #include "reducer/sqlite/trie_shares.h"
 #include "reducer/store/age_rules.h"
 #include "reducer/store/commit_counters.h"
@@ -64,6 +66,7 @@ class SqliteShardWriter : public ShardWriter {
 
   SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics);
   absl::Status Prepare();
+  absl::StatusOr<std::vector<Outcome>> CommitOrUndo(std::span<const RowBatch> group);
   absl::StatusOr<std::vector<Outcome>> TryCommit(std::span<const RowBatch> group);
   absl::StatusOr<Outcome> Apply(const RowBatch& batch);
   absl::Status Store(Session& session, const RowBatch& batch);
@@ -80,7 +83,9 @@ class SqliteShardWriter : public ShardWriter {
   absl::Status WriteChunks(const Session& session, std::span<const Typed> samples, const AgeRules& rules);
   AgeRules Rules() const;
   absl::StatusOr<DayTrie*> TrieOf(Day day);
+  absl::Status LoadTrie(DayTrie& trie);
   absl::Status WriteTries();
+  void ForgetTrie(Day day);
 
   const ShardWriterOptions options_;
   const Clock& clock_;
@@ -94,10 +99,13 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<TrieShareTable> trie_shares_;
   std::unique_ptr<SessionTable> sessions_;
   std::unique_ptr<Maintenance> maintenance_;
-  Statement put_samples_, put_sums_, put_trie_, find_trie_;
+  Statement put_samples_, put_sums_, put_trie_;
   // Of the last chunk. Read by the first commit, so that damage of the last chunk does not prevent a start.
   std::optional<uint64_t> samples_end_;
-  std::list<DayTrie> tries_;  // most recently used first
+  std::unique_ptr<SetAside> set_aside_;
+  std::optional<TriePieces> trie_pieces_;
+  std::optional<Day> damaged_trie_;  // the commit failed because of a damaged piece of this trie
+  std::list<DayTrie> tries_;         // most recently used first
   CommitTally tally_;
   std::map<std::string, uint64_t> reduced_by_node_;  // by node id: what this transaction stored in a reduced form
   LogLimit refused_types_{kNsPerMinute}, size_stalled_{kNsPerMinute};

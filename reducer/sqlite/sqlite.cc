@@ -128,7 +128,14 @@ absl::StatusOr<Database> Database::Open(const std::string& path, Mode mode) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   flags |= mode == Mode::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   sqlite3* handle = nullptr;
-  int result = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  std::string name = path;
+  if (mode == Mode::kUnchanging) {
+    flags |= SQLITE_OPEN_URI;
+    name = "file:";
+    for (const char c : path) name += c == '%' || c == '?' || c == '#' ? fmt::format("%{:02x}", c) : std::string(1, c);
+    name += "?immutable=1";
+  }
+  int result = sqlite3_open_v2(name.c_str(), &handle, flags, nullptr);
   Database database;
   database.database_.reset(handle);
   database.path_ = std::make_unique<std::string>(path);

@@ -77,10 +77,11 @@ class Statement {
 
 class Database {
  public:
-  enum class Mode { kReadWrite, kReadOnly };
+  enum class Mode { kReadWrite, kReadOnly, kUnchanging };
 
-  // kReadWrite creates the file if it does not exist. Each operation of the Database waits up to 5 s for another
-  // connection's lock.
+  // kReadWrite creates the file if it does not exist. kUnchanging: as kReadOnly, but without locks and without any file
+  // next to the database. Use it only if no process writes to the database and its write-ahead log is empty. Each
+  // operation of the Database waits up to 5 s for another connection's lock.
   static absl::StatusOr<Database> Open(const std::string& path, Mode mode);
   Database(Database&&) = default;
   Database& operator=(Database&&) = default;
@@ -122,8 +123,8 @@ class Database {
 };
 
 // Opens a database, or replaces it by an empty one if it is damaged. Use it only for contents that may be lost. If
-// `open` returns DataLoss, Aborted or Internal, renames the file to FILE.broken, logs an error that names `contents`, and
-// creates a new file.
+// `open` returns DataLoss, Aborted or Internal, renames the file to FILE.broken, logs an error that names `contents`,
+// and creates a new file.
 absl::StatusOr<Database> OpenOrBeginAnew(const std::string& path, std::string_view contents,
                                          absl::FunctionRef<absl::StatusOr<Database>(const std::string&)> open);
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/status.h"
+#include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/shard_reader.h"
 #include "reducer/sqlite/shard_writer.h"
@@ -62,6 +63,7 @@ absl::Status SqliteStore::Start() {
   shard_count_ = options_.shards;
   while (shard_count_ < kShardsMax && access(ShardPath(shard_count_).c_str(), F_OK) == 0) ++shard_count_;
   writer_opened_.resize(shard_count_);
+  while (damage_.size() < shard_count_) damage_.push_back(std::make_unique<DamageReports>());
   return MoveSessions();
 }
 
@@ -105,13 +107,14 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> SqliteStore::OpenWriter(uint32_t sh
   options.maintenance = {.raw_age_ns = options_.raw_age_ns,
                          .sum_age_ns = options_.sum_age_ns,
                          .event_age_ns = options_.event_age_ns,
-                         .bytes_max = options_.bytes_max / shard_count_};
+                         .bytes_max = options_.bytes_max / shard_count_,
+                         .damage = damage_[shard].get()};
   return SqliteShardWriter::Open(std::move(options), clock_, metrics_);
 }
 
 absl::StatusOr<std::unique_ptr<StoreReader>> SqliteStore::OpenReader(uint32_t shard) {
   if (shard >= shard_count_) return absl::InvalidArgumentError("no such shard");
-  return SqliteShardReader::Open(ShardPath(shard), shard, *tries_);
+  return SqliteShardReader::Open(ShardPath(shard), shard, *tries_, *damage_[shard]);
 }
 
 uint64_t SqliteStore::disk_bytes() const {

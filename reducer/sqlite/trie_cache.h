@@ -23,6 +23,7 @@ class TrieCache {
     uint32_t shard = 0;
     Day day;
     int64_t first_piece = 0;
+    int64_t newest_gap = 0;  // with another gap, later nodes may have other numbers
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Snapshot {

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <string>
+#include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
-#include "reducer/store/trie.h"
+#include "reducer/sqlite/trie_pieces.h"
 
 namespace tributary::store {
 namespace {
@@ -15,18 +19,33 @@ namespace {
 constexpr size_t kAnyNumber = size_t{1} << 31;
 constexpr int64_t kDayCost = 16;  // finding a day costs as much as listing this many pieces
 
+// Returns nullopt if an earlier release wrote the piece.
+std::optional<TrieEnds> EndsOf(const Statement& row, int nodes_end_column) {
+  if (row.IsNull(nodes_end_column) || row.IsNull(nodes_end_column + 1)) return std::nullopt;
+  return TrieEnds{static_cast<uint64_t>(row.Int(nodes_end_column)),
+                  static_cast<uint64_t>(row.Int(nodes_end_column + 1))};
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<TrieMerger>> TrieMerger::Prepare(Database& database) {
-  std::unique_ptr<TrieMerger> merger(new TrieMerger(database));
+absl::StatusOr<std::unique_ptr<TrieMerger>> TrieMerger::Prepare(Database& database, DamageReports* damage) {
+  std::unique_ptr<TrieMerger> merger(new TrieMerger(database, damage));
   ASSIGN_OR_RETURN(merger->newest_, database.Prepare("SELECT coalesce(max(id), 0) FROM trie_chunk"));
   ASSIGN_OR_RETURN(merger->next_day_,
                    database.Prepare("SELECT day, id FROM trie_chunk WHERE day > ? ORDER BY day, id LIMIT 1"));
   ASSIGN_OR_RETURN(merger->list_,
                    database.Prepare("SELECT id, CASE raw_bytes WHEN 0 THEN length(columns) ELSE raw_bytes END FROM "
-                                    "trie_chunk WHERE day = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"));
-  ASSIGN_OR_RETURN(merger->read_, database.Prepare("SELECT raw_bytes, columns FROM trie_chunk WHERE day = ? AND id "
-                                                   "BETWEEN ? AND ? ORDER BY id"));
+                                    "trie_chunk WHERE day = ?1 AND id > ?2 AND id <= ?3 AND NOT EXISTS (SELECT 1 FROM "
+                                    "trie_gap WHERE day = ?1) ORDER BY id LIMIT ?4"));
+  ASSIGN_OR_RETURN(merger->ends_before_,
+                   database.Prepare("SELECT nodes_end, frames_end FROM trie_chunk WHERE day = ? AND id < ? "
+                                    "ORDER BY id DESC LIMIT 1"));
+  // The day may have got a gap since its pieces were listed.
+  ASSIGN_OR_RETURN(
+      merger->read_,
+      database.Prepare("SELECT raw_bytes, columns, nodes_end, frames_end FROM trie_chunk WHERE day = ?1 AND "
+                       "id BETWEEN ?2 AND ?3 AND NOT EXISTS (SELECT 1 FROM trie_gap WHERE day = ?1) "
+                       "ORDER BY id"));
   ASSIGN_OR_RETURN(merger->update_, database.Prepare("UPDATE trie_chunk SET raw_bytes = ?2, columns = ?3 WHERE id = "
                                                      "?1"));
   ASSIGN_OR_RETURN(merger->delete_, database.Prepare("DELETE FROM trie_chunk WHERE day = ? AND id >= ? AND id < ?"));
@@ -101,20 +120,42 @@ absl::Status TrieMerger::Join(std::span<const Piece> parts) {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   TrieTail joined{.first_node = kAnyNumber, .first_frame = kAnyNumber, .added = {}};
   size_t rows = 0;
-  read_.Bind(day_, parts.front().id, parts.back().id);
-  for (;; ++rows) {
-    ASSIGN_OR_RETURN(const bool row, read_.Step());
-    if (!row) break;
-    const absl::StatusOr<std::string> raw = UnpackColumns(read_.Bytes(1), read_.Int(0));
-    const absl::Status appended = read_.InFile(raw.ok() ? AppendTriePiece(*raw, &joined) : raw.status());
-    if (!appended.ok()) read_.Reset();
-    RETURN_IF_ERROR(appended);
+  const absl::Status read = ReadParts(parts.front().id, parts.back().id, &joined, &rows);
+  if (absl::IsDataLoss(read) && damage_ != nullptr) {
+    damage_->Report({PieceKind::kTrie, day_}, read);
+    return absl::OkStatus();  // these pieces stay as they are
   }
-  if (rows != parts.size()) return absl::OkStatus();  // the day was removed
+  RETURN_IF_ERROR(read);
+  if (rows != parts.size()) return absl::OkStatus();  // the day was removed, or has got a gap
   const PackedColumns packed = PackColumns(EncodeTriePiece(joined));
   RETURN_IF_ERROR(update_.Bind(parts.back().id, packed.raw_bytes, packed.bytes).Run());
   RETURN_IF_ERROR(delete_.Bind(day_, parts.front().id, parts.back().id).Run());
   return transaction.Commit();
+}
+
+absl::Status TrieMerger::ReadParts(int64_t first, int64_t last, TrieTail* joined, size_t* rows) {
+  std::optional<TrieEnds> ends;
+  ASSIGN_OR_RETURN(const bool found, ends_before_.Bind(day_, first).Step());
+  if (found) {
+    ends = EndsOf(ends_before_, 0);
+    ends_before_.Reset();
+  }
+  const absl::Cleanup reset = [this] { read_.Reset(); };
+  read_.Bind(day_, first, last);
+  for (*rows = 0;; ++*rows) {
+    ASSIGN_OR_RETURN(const bool row, read_.Step());
+    if (!row) return absl::OkStatus();
+    const size_t nodes = joined->added.parents.size(), frames = joined->added.frame_rows.size();
+    const absl::StatusOr<std::string> raw = UnpackColumns(read_.Bytes(1), read_.Int(0));
+    RETURN_IF_ERROR(read_.InFile(raw.ok() ? AppendTriePiece(*raw, joined) : raw.status()));
+    const std::optional<TrieEnds> before = std::exchange(ends, EndsOf(read_, 2));
+    if (!before || !ends) continue;  // an earlier release wrote one of the pieces
+    const TrieEnds expected{before->nodes + joined->added.parents.size() - nodes,
+                            before->frames + joined->added.frame_rows.size() - frames};
+    if (*ends != expected) {
+      return read_.InFile(absl::DataLossError("the numbers of its nodes do not continue those of the piece before"));
+    }
+  }
 }
 
 }  // namespace tributary::store

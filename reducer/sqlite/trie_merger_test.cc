@@ -25,14 +25,19 @@ constexpr int kPieces = 3 * TrieMerger::kPassPieces + TrieMerger::kKeptPieces;
 
 class TrieMergerTest : public ::testing::Test {
  protected:
-  TrieMergerTest() : database_(OpenShardForWriting(path_).value()), merger_(TrieMerger::Prepare(database_).value()) {}
+  TrieMergerTest()
+      : database_(OpenShardForWriting(path_).value()), merger_(TrieMerger::Prepare(database_, &damage_).value()) {}
 
   // Adds pieces as the writer's commits do: each with some new nodes, and with a frame of an earlier piece.
   void AddPieces(Day day, int pieces) {
     DayTrie& trie =
         tries_.try_emplace(day, day, TrieLimits{.nodes_max = 1u << 20, .machine_nodes_min = 1u << 20}).first->second;
     Transaction transaction = Transaction::Begin(database_).value();
-    Statement put = database_.Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns) VALUES (?, ?, ?)").value();
+    Statement put = database_
+                        .Prepare(
+                            "INSERT INTO trie_chunk (day, raw_bytes, columns, nodes_end, frames_end) VALUES (?, "
+                            "?, ?, ?, ?)")
+                        .value();
     for (int piece = 0; piece < pieces; ++piece) {
       uint32_t parent = 0;
       for (int i = 0; i < kNodesPerPiece; ++i) {
@@ -42,7 +47,8 @@ class TrieMergerTest : public ::testing::Test {
         parent = trie.InternNode(parent, trie.InternFrame(frame, kMachine), kMachine);
       }
       const PackedColumns packed = PackColumns(trie.EncodeNew());
-      ASSERT_TRUE(put.Bind(day.value, packed.raw_bytes, packed.bytes).Run().ok());
+      const TrieEnds ends = trie.ends();
+      ASSERT_TRUE(put.Bind(day.value, packed.raw_bytes, packed.bytes, ends.nodes, ends.frames).Run().ok());
       trie.MarkCommitted();
     }
     ASSERT_TRUE(transaction.Commit().ok());
@@ -56,7 +62,7 @@ class TrieMergerTest : public ::testing::Test {
   int64_t Count(Day day) {
     return database_.QueryInt("SELECT count(*) FROM trie_chunk WHERE day = " + std::to_string(day.value)).value();
   }
-  std::unique_ptr<StoreReader> Reader() { return SqliteShardReader::Open(path_, 0, cache_).value(); }
+  std::unique_ptr<StoreReader> Reader() { return SqliteShardReader::Open(path_, 0, cache_, damage_).value(); }
   static void ExpectEqual(const Trie& trie, const Trie& expected) {
     EXPECT_EQ(trie.parents, expected.parents);
     EXPECT_EQ(trie.frames, expected.frames);
@@ -65,12 +71,20 @@ class TrieMergerTest : public ::testing::Test {
   // Reads the trie without a cache.
   Trie Stored(Day day) {
     TrieCache none(0);
-    return *SqliteShardReader::Open(path_, 0, none).value()->LoadTrie(day).value();
+    return *SqliteShardReader::Open(path_, 0, none, damage_).value()->LoadTrie(day).value();
   }
+  void Execute(const std::string& sql) {
+    const absl::Status status = database_.Execute(sql);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  int64_t Number(const std::string& sql) { return database_.QueryInt(sql).value(); }
+  // Says whether the merger has reported that the trie of the day is damaged.
+  bool IsReported(Day day) { return damage_.Take().contains({PieceKind::kTrie, day.value}); }
 
   SqliteSteps steps_;
   const TestDirectory directory_;
   const std::string path_ = directory_.path() + "/shard.db";
+  DamageReports damage_;
   Database database_;
   std::unique_ptr<TrieMerger> merger_;
   TrieCache cache_{1u << 30};
@@ -167,12 +181,89 @@ TEST_F(TrieMergerTest, TheWorkOfARunIsLimited) {
 
 TEST_F(TrieMergerTest, SkipsADamagedPiece) {
   AddPieces(kToday, kPieces);
-  ASSERT_TRUE(database_.Execute("UPDATE trie_chunk SET columns = x'63' WHERE id = 100").ok());
+  Execute("UPDATE trie_chunk SET columns = x'63' WHERE id = 100");
+  RunToEnd();
+  EXPECT_TRUE(IsReported(kToday));
+  EXPECT_GT(database_.QueryInt("SELECT count(*) FROM trie_chunk WHERE id <= 4096").value(), 4000);
+  EXPECT_LE(Count(kToday), 4096 + TrieMerger::kKeptPieces + 5);
+}
+
+TEST_F(TrieMergerTest, ADamagedPieceIsAnErrorWithoutReports) {
+  AddPieces(kToday, kPieces);
+  Execute("UPDATE trie_chunk SET columns = x'63' WHERE id = 100");
+  merger_ = TrieMerger::Prepare(database_, nullptr).value();
   const absl::Status status = merger_->Run(kNow);
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   RunToEnd();
-  EXPECT_GT(database_.QueryInt("SELECT count(*) FROM trie_chunk WHERE id <= 4096").value(), 4000);
   EXPECT_LE(Count(kToday), 4096 + TrieMerger::kKeptPieces + 5);
+}
+
+// In a joined piece, the intact pieces would be lost, too.
+TEST_F(TrieMergerTest, SkipsAPieceWithAWrongNumberOfNodes) {
+  for (const int id : {2, 100}) {
+    SCOPED_TRACE(id);
+    const Day day{kToday.value - id};
+    AddPieces(day, kPieces);
+    AddPieces(kToday, 2 * TrieMerger::kKeptPieces);
+    const std::string first = "(SELECT min(id) FROM trie_chunk WHERE day = " + std::to_string(day.value) + ")";
+    // The first three pieces of a day have three new nodes, and the others two.
+    Execute("UPDATE trie_chunk SET (raw_bytes, columns) = (SELECT raw_bytes, columns FROM trie_chunk WHERE id = " +
+            first + " + " + std::to_string(102 - id) + ") WHERE id = " + first + " + " + std::to_string(id - 1));
+    RunToEnd(UnixNs{kNow.value + id * kNsPerDay});
+    EXPECT_TRUE(IsReported(day));
+    EXPECT_EQ(Number("SELECT count(*) FROM trie_chunk WHERE id BETWEEN " + first + " AND " + first + " + 4000"), 4001);
+    EXPECT_LE(Count(day), 4096 + 5);
+  }
+}
+
+// A gap refers to pieces by their ids.
+TEST_F(TrieMergerTest, SkipsADayWithAGap) {
+  AddPieces(kYesterday, kPieces);
+  AddPieces(kToday, kPieces);
+  Execute("UPDATE trie_chunk SET columns = x'63' WHERE id = 100");
+  // Yesterday's pieces are listed before the day has a gap.
+  ASSERT_TRUE(merger_->Run(kNow).ok());
+  ASSERT_TRUE(IsReported(kYesterday));
+  Execute(
+      "INSERT INTO trie_gap (day, first_piece, last_piece, nodes_end, frames_end, name, found) SELECT day, id, id, "
+      "nodes_end, frames_end, 0, 0 FROM trie_chunk WHERE id = 100");
+  const Trie yesterday = Stored(kYesterday);
+  const int64_t pieces = Count(kYesterday);
+  RunToEnd();
+  RunToEnd(UnixNs{kNow.value + kNsPerDay});
+  EXPECT_EQ(Count(kYesterday), pieces);
+  EXPECT_LE(Count(kToday), TrieMerger::kKeptPieces + 5);
+  ExpectEqual(Stored(kYesterday), yesterday);
+  EXPECT_TRUE(damage_.Take().empty());
+}
+
+// Pieces of earlier releases do not contain the numbers of the nodes after them.
+TEST_F(TrieMergerTest, JoinsPiecesWithAndWithoutNumbers) {
+  AddPieces(kToday, kPieces);
+  Execute("UPDATE trie_chunk SET nodes_end = NULL, frames_end = NULL WHERE id < 6000");
+  const Trie before = Stored(kToday);
+  RunToEnd();
+  EXPECT_LE(Count(kToday), TrieMerger::kKeptPieces + 5);
+  ExpectEqual(Stored(kToday), before);
+  EXPECT_TRUE(damage_.Take().empty());
+}
+
+TEST_F(TrieMergerTest, AJoinedPieceHasTheNumbersOfItsLastPart) {
+  AddPieces(kToday, kPieces);
+  Execute("CREATE TEMP TABLE before AS SELECT id, nodes_end, frames_end FROM trie_chunk");
+  RunToEnd();
+  EXPECT_EQ(Number("SELECT count(*) FROM trie_chunk c JOIN before b USING (id) WHERE (c.nodes_end, c.frames_end) <> "
+                   "(b.nodes_end, b.frames_end)"),
+            0);
+  const int64_t joined = Number("SELECT id FROM trie_chunk WHERE id > 1 ORDER BY id LIMIT 1");
+  EXPECT_GT(joined, 4000);
+  // The joined piece is lost: all later pieces still have their numbers.
+  const Trie before = Stored(kToday);
+  Execute("UPDATE trie_chunk SET columns = x'63' WHERE id = " + std::to_string(joined));
+  const Trie after = Stored(kToday);
+  ASSERT_EQ(after.parents.size(), before.parents.size());
+  EXPECT_EQ(after.parents.back(), before.parents.back());
+  EXPECT_EQ(after.frame_rows.back(), before.frame_rows.back());
 }
 
 TEST_F(TrieMergerTest, ForgetsADayThatWasRemoved) {
@@ -196,7 +287,7 @@ TEST_F(TrieMergerTest, ATrieStaysWholeAcrossKills) {
     ASSERT_GE(child, 0);
     if (child == 0) {
       Database database = OpenShardForWriting(path_).value();
-      auto merger = TrieMerger::Prepare(database).value();
+      auto merger = TrieMerger::Prepare(database, nullptr).value();
       for (int i = 0; i < 20; ++i) {
         if (!merger->Run(kNow).ok()) _exit(2);
       }

@@ -42,6 +42,10 @@ class SessionDictionary {
   // Removes the store ids of rows that retention may have deleted: rows that were last used before the day `before`, or
   // for strings before `strings_before`. A row that was used later still has its id.
   void ForgetDays(Day before, Day strings_before);
+  // Removes the ids of nodes and frames in the day's trie.
+  void ForgetTrie(Day day) {
+    days_.remove_if([day](const DayIds& ids) { return ids.day == day; });
+  }
 
   std::string_view string(StringRef ref) const { return tables_.strings[ref.value]; }
   const Executable& executable(ExecutableRef ref) const { return tables_.executables[ref.value]; }

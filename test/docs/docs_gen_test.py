@@ -90,7 +90,7 @@ class DocsGenTest(unittest.TestCase):
 
     def test_man_pages(self):
         pages = self.pages()
-        self.assertEqual(len(pages), 4 + 13)
+        self.assertEqual(len(pages), 4 + 14)
         paths = [self.write(name, text) for name, text in pages.items()]
         lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", *paths], capture_output=True, text=True)
         self.assertEqual((lint.stdout, lint.stderr, lint.returncode), ("", "", 0))

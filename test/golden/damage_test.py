@@ -88,10 +88,27 @@ def damaged_databases_of_samples_are_refused():
         expect_refusal(data, f"{data / 'shard-1.db'} is damaged (database disk image is malformed", advice)
 
 
-def damage_in_the_middle_is_reported_where_it_is_found():
-    """Tests that a reader reports the damage in its answer, and that the writer logs it once.
+def intact_directories_are_found_intact():
+    """Tests tributary check on a directory of each release, after an upgrade, with and without a running reducer."""
+    for golden in sets.all_sets():
+        with tempfile.TemporaryDirectory(prefix="tributary-golden-") as name, lib.programs() as programs:
+            directory = pathlib.Path(name)
+            data = sets.unpack(golden, directory)
+            reducer = lib.Reducer(directory, args=[*sets.KEEP, "--shards", 2], data=data, name="upgrade")
+            programs.append(reducer)
+            for running in (True, False):
+                if not running:
+                    lib.check(reducer.stop() == 0, "the reducer's exit code")
+                check = subprocess.run([lib.BIN / "tributary", "check", data], capture_output=True, text=True, timeout=60, check=False)
+                lib.check(check.returncode == 0 and "damage: " not in check.stdout, f"{golden.name}: {check}")
+                lib.check(("a reducer uses the directory" in check.stdout) == running, check.stdout)
 
-    The other shard's nodes are not affected.
+
+def damage_in_the_middle_is_reported_where_it_is_found():
+    """Tests damaged pages and damaged rows.
+
+    A query that meets a damaged page reports it in its answer, and a batch that meets it is refused. A damaged row is
+    set aside. The other shard's nodes are not affected.
     """
     with data_directory() as (golden, directory, copy, programs):
         described = sets.description(golden)
@@ -104,13 +121,15 @@ def damage_in_the_middle_is_reported_where_it_is_found():
                 execute(data / "shard-0.db", "UPDATE sample_chunk SET columns = x'00'")
             reducer = lib.Reducer(directory, args=[*sets.KEEP, "--shards", 2], data=data, name=kind)
             programs.append(reducer)
-            try:
-                reducer.flamegraph("{}", described["from"], described["to"])
-                raise AssertionError("the damage was not met")
-            except lib.Failure as e:
-                print(f"  {str(e).replace(str(data), 'DIR')}")
-                lib.check(": 500 " in str(e) and f"{data / 'shard-0.db'} is damaged (" in str(e) and "restore the file from a backup" in str(e), str(e))
+            check = subprocess.run([lib.BIN / "tributary", "check", data], capture_output=True, text=True, timeout=60, check=False)
+            lib.check(check.returncode == 1 and f"damage: {data / 'shard-0.db'}: " in check.stdout, f"{check}")
             if kind == "page":
+                try:
+                    reducer.flamegraph("{}", described["from"], described["to"])
+                    raise AssertionError("the damage was not met")
+                except lib.Failure as e:
+                    print(f"  {str(e).replace(str(data), 'DIR')}")
+                    lib.check(": 500 " in str(e) and f"{data / 'shard-0.db'} is damaged (" in str(e) and "restore the file from a backup" in str(e), str(e))
                 replay = lib.Program("replay", [lib.BIN / "tributary", "replay", golden / "session.rec", "--intake-port", reducer.intake_port,
                                                 "--nodes", 3, "--speed", "max"], directory)
                 programs.append(replay)
@@ -119,6 +138,12 @@ def damage_in_the_middle_is_reported_where_it_is_found():
                 lib.check(len(lines) == 1 and "shard-0.db is damaged (" in lines[0] and "restore the file from a backup" in lines[0], f"{lines}")
                 print(f"  {lines[0].replace(str(data), 'DIR')}")
                 replay.kill()
+            else:
+                reducer.flamegraph("{}", described["from"], described["to"])
+                lib.wait_for("the rows to be set aside", lambda r=reducer: r.metric("tributary_reducer_set_aside_total") >= 1, 30)
+                lines = [line for line in reducer.text().splitlines() if "a damaged piece was set aside" in line]
+                lib.check(lines and f"file={data / 'shard-0.db'} piece=samples" in lines[0], f"{lines}")
+                print(f"  {lines[0].replace(str(data), 'DIR')}")
             lib.check(reducer.running(), "the reducer ended")
             reducer.kill()
 
@@ -185,5 +210,5 @@ def damaged_recordings_are_refused():
 
 if __name__ == "__main__":
     lib.main(newer_databases_are_refused_and_stay, damaged_databases_of_samples_are_refused,
-             damage_in_the_middle_is_reported_where_it_is_found, damaged_replaceable_databases_are_set_aside,
-             a_damaged_symbol_table_is_asked_for_again, damaged_recordings_are_refused)
+             intact_directories_are_found_intact, damage_in_the_middle_is_reported_where_it_is_found,
+             damaged_replaceable_databases_are_set_aside, a_damaged_symbol_table_is_asked_for_again, damaged_recordings_are_refused)

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace tributary::store {
+
+// What a check of stored data has found. One line each.
+struct Finding {
+  // kNote: the data are as they should be, but the user should know something, for example what was not checked.
+  enum class Kind : unsigned char { kNote, kDamage, kNewerRelease };
+  Kind kind = Kind::kDamage;
+  std::string file;
+  std::string what;
+  std::string advice;  // what to do next; "": nothing
+};
+using FindingVisitor = std::function<void(const Finding&)>;
+
+}  // namespace tributary::store
