@@ -54,6 +54,11 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
                        "samples that are stored already. A directory means all executables, libraries, debug files and "
                        ".tsym files in it and in its subdirectories."},
        .examples = {{"A program and its libraries:", "tributary symbols push ./server ./lib/"}}},
+      {.command = "symbols-rm",
+       .description = {"Deletes symbol tables in the reducer, for example tables with wrong names. The reducer then "
+                       "may ask nodes for these tables again. The first letters of a build-id are enough if no other "
+                       "table begins with them."},
+       .examples = {{"A table that tributary symbols shows:", "tributary symbols rm 4f1a09c2"}}},
       {.command = "symbols-resolve",
        .description =
            {"Prints the functions, inlined calls, files and lines at addresses of an executable. This command needs no "
