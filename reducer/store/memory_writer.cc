@@ -387,7 +387,8 @@ ProcessNo MemoryWriter::MapProcess(const Session& session, SessionDictionary& di
 void MemoryWriter::DropLeastUsed() {
   auto bytes = [&] {
     size_t sum = 0;
-    for (const auto& [source, live] : live_) sum += live.dictionary != nullptr ? live.dictionary->table_bytes() + live.dictionary->string_bytes() : 0;
+    for (const auto& [source, live] : live_)
+      sum += live.dictionary != nullptr ? live.dictionary->table_bytes() + live.dictionary->string_bytes() : 0;
     return sum;
   };
   while (live_.size() > 1 && (live_.size() > options_.sessions_max || bytes() > options_.dictionary_bytes_max)) {

@@ -41,8 +41,7 @@ struct HonestNodes::Node {
         delivery(loop, tcp, DeliveryOptionsOf(options.port, number), Clock::Real(), metrics,
                  {.need_symbols =
                       [this](const ExecutableId& id) { delivery.SendSymbols(id, PackedTable::Of(TableOf(id, ""))); },
-                  .need_digest =
-                      [this](const ExecutableId& id) { delivery.SendDigest(id, DigestOf(TableOf(id, ""))); },
+                  .need_digest = [this](const ExecutableId& id) { delivery.SendDigest(id, DigestOf(TableOf(id, ""))); },
                   .lost = [&lost](LossReason, const SampleCounts& samples) { lost += samples.total(); },
                   .durable = {},
                   .earlier_reported = {}}) {
