@@ -99,6 +99,8 @@ std::string Metrics::PrometheusText() const {
   std::lock_guard lock(mutex_);
   std::string out;
   for (const Family& family : families_) {
+    const std::vector<Row> rows = family.read_rows ? family.read_rows() : std::vector<Row>();
+    if (family.series.empty() && rows.empty()) continue;  // readers expect at least one series
     out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", family.name, family.help, family.name,
                        family.is_counter ? "counter" : "gauge");
     for (const Series& series : family.series) {
@@ -113,8 +115,7 @@ std::string Metrics::PrometheusText() const {
         out += fmt::format(" {}\n", NumberText(series.read()));
       }
     }
-    if (!family.read_rows) continue;
-    for (const Row& row : family.read_rows()) {
+    for (const Row& row : rows) {
       out += fmt::format("{} {}\n", SeriesName(family.name, row.labels), NumberText(row.value));
     }
   }

@@ -51,7 +51,8 @@ class Metrics {
                    std::function<double()> read);
 
   // Adds a metric whose series are known only when it is read, for example one for each node. `read` is called as for
-  // AddCallback. It must limit the number of rows. Values of labels may be text from input if they are valid UTF-8.
+  // AddCallback. It must limit the number of rows. Without rows, the metric is left out. Values of labels may be text
+  // from input if they are valid UTF-8.
   struct Row {
     Labels labels;
     double value = 0;
