@@ -11,8 +11,7 @@ std::string ShownNode(std::string_view node_id) { return EscapeForDisplay(node_i
 
 Refusals::Refusals(const Clock& clock, Metrics& metrics) : clock_(clock) {
   metrics.AddTable("tributary_reducer_refusals_total",
-                   "What was refused, cut or delayed because a node exceeded a limit, by node and reason", true,
-                   [this] {
+                   "What was refused, cut or delayed because of a node, by node and reason", true, [this] {
                      std::vector<Metrics::Row> rows;
                      for (Entry& entry : List()) {
                        rows.push_back({{{"node", std::move(entry.node)}, {"reason", std::string(entry.reason)}},
@@ -38,8 +37,8 @@ void Refusals::Add(std::string_view node_id, std::string_view reason, uint64_t a
     count.logged_at = now;
     total = count.amount;
   }
-  LogWarning("a node exceeds a limit, see docs/limits.md node={} reason={} amount={} suppressed={}", key.first, reason,
-             total, suppressed);
+  LogWarning("data of a node was refused, cut or delayed, see docs/limits.md node={} reason={} amount={} suppressed={}",
+             key.first, reason, total, suppressed);
 }
 
 std::vector<Refusals::Entry> Refusals::List() const {

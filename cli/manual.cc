@@ -55,9 +55,10 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
                        ".tsym files in it and in its subdirectories."},
        .examples = {{"A program and its libraries:", "tributary symbols push ./server ./lib/"}}},
       {.command = "symbols-rm",
-       .description = {"Deletes symbol tables in the reducer, for example tables with wrong names. The reducer then "
-                       "may ask nodes for these tables again. The first letters of a build-id are enough if no other "
-                       "table begins with them."},
+       .description =
+           {"Deletes symbol tables in the reducer, for example tables with wrong names. The reducer may then "
+            "ask nodes for these tables again. The first 6 or more letters of a build-id are enough if no "
+            "other table begins with them."},
        .examples = {{"A table that tributary symbols shows:", "tributary symbols rm 4f1a09c2"}}},
       {.command = "symbols-resolve",
        .description =
@@ -84,11 +85,9 @@ std::vector<docs::Manual::CommandText> RecordingCommands() {
        .description =
            {"Checks the files in a reducer's data directory, and changes nothing. Prints a line for each damage, with "
             "what to do next, and notes about what was checked. A reducer may use the directory meanwhile: each file "
-            "is "
-            "then checked as it is at one moment. The program reducer must be in tributary's directory or in PATH.",
+            "is then checked as it is at one moment. The program reducer must be in tributary's directory or in PATH.",
             "The exit status is 0 if nothing is damaged, 1 if something is damaged, and 2 if the directory could not "
-            "be "
-            "checked, for example because a newer release wrote it."},
+            "be checked, for example because a newer release wrote it."},
        .examples = {{"The default directory:", "tributary check /var/lib/tributary"}}},
       {.command = "inspect",
        .description = {"Prints the messages in a recording of kernel-collector (--record-intake-output-path) as JSON "

@@ -242,7 +242,8 @@ CLI::App* AddCheck(CLI::App& app, CheckOptions* options) {
       ->required();
   check
       ->add_option("--symbols-dir", options->symbols_directory,
-                   "directory of the symbol tables, if the reducer has --symbols-dir; if not given, symbols/ in DIR")
+                   "directory of the symbol tables, if it is not symbols/ in DIR: --symbols-dir of the reducer, or "
+                   "symbols/ in its --data-dir if it has --store")
       ->type_name("DIR");
   AddSwitch(check, "--json", &options->json, "print each line as JSON");
   return check;
@@ -351,7 +352,7 @@ CLI::App* AddRemoveSymbols(CLI::App& symbols, RemoveSymbolsOptions* options) {
       "rm", "Delete symbol tables in the reducer, for example tables with wrong names; nodes may then be asked again");
   remove
       ->add_option("BUILD-ID", options->build_ids,
-                   "build-ids of the executables, as tributary symbols prints them; the first letters are enough")
+                   "build-ids of the executables, as tributary symbols prints them; the first 6 letters are enough")
       ->required();
   AddServer(remove, &options->server);
   return remove;

@@ -111,7 +111,7 @@ std::string ClustersText(const std::vector<StatusAnswer::Cluster>& clusters) {
   return '\n' + WriteTable({"CLUSTER", "STATE", "ENTITIES", "LAST UPDATE"}, {false, false, true, false}, rows);
 }
 
-// What the reducer refused, by node.
+// What the reducer refused, cut or delayed, by node.
 std::string RefusalsText(const StatusAnswer& status) {
   if (status.refusals.empty()) return "";
   std::vector<std::vector<std::string>> rows;
@@ -123,7 +123,7 @@ std::string RefusalsText(const StatusAnswer& status) {
     rows.push_back({CutToWidth(EscapeForDisplay(name), kNameLettersMax), EscapeForDisplay(refusal.reason),
                     FormatCount(refusal.amount)});
   }
-  return "\nrefused since the reducer started (docs/limits.md explains the reasons)\n" +
+  return "\nrefused, cut or delayed since the reducer started (docs/limits.md explains the reasons)\n" +
          WriteTable({"NODE", "REASON", "AMOUNT"}, {false, false, true}, rows);
 }
 

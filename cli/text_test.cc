@@ -68,7 +68,7 @@ TEST(StatusCommand, ShowsTheCountsPerNodeAndTheHealthOfStacks) {
             "NODE   STATE           RATE  CAPTURED  STORED  IN FLIGHT  LOST                              WIRE\n"
             "web-1  connected  19 Hz x 2     1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
             "total                           1,140   1,100          5  35 (ring_full 30, stack_error 5)  5.4 KiB\n"
-            "\nrefused since the reducer started (docs/limits.md explains the reasons)\n"
+            "\nrefused, cut or delayed since the reducer started (docs/limits.md explains the reasons)\n"
             "NODE   REASON      AMOUNT\n"
             "web-1  trie_quota   1,200\n"
             "\nstacks: complete 90.91%, unknown 9.09%\n"

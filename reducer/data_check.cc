@@ -57,7 +57,8 @@ void CheckSymbols(const std::string& directory, const store::FindingVisitor& vis
 }
 
 void PrintText(const Finding& finding) {
-  std::string line = fmt::format("{}: {}: {}", finding.kind == Finding::Kind::kNote ? "note" : "damage",
+  constexpr std::string_view kWords[] = {"note", "damage", "not checked"};
+  std::string line = fmt::format("{}: {}: {}", kWords[static_cast<size_t>(finding.kind)],
                                  EscapeForDisplay(finding.file), EscapeForDisplay(finding.what));
   if (!finding.advice.empty()) line += "; next: " + finding.advice;
   printf("%s\n", line.c_str());

@@ -165,8 +165,7 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
       &texts.memory_max, "4GiB");
   table.Add({.name = "symbol-uploads",
              .help = "whether files with symbols may be uploaded, and symbol tables deleted; on: by everyone who can "
-                     "reach --http-listen; off: "
-                     "uploads are refused",
+                     "reach --http-listen; off: both are refused",
              .value_name = "WHETHER",
              .values = {"on", "off"}},
             &texts.uploads, "on");

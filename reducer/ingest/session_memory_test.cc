@@ -76,7 +76,7 @@ TEST_F(SessionMemoryTest, AConnectedSessionMustSendANewDictionary) {
   EXPECT_LT(memory_.bytes(), 2'000u);
 }
 
-TEST_F(SessionMemoryTest, CountsDecodersWhoeverOwnsThem) {
+TEST_F(SessionMemoryTest, CountsDecodersOfConnectionsAndOfSessionsWithoutOne) {
   Add(1, 0);
   const size_t before = memory_.bytes();
   SessionMemory::Entry& entry = *memory_.Find(Id(1));

@@ -239,7 +239,7 @@ export interface LinesAnswer extends Measured {
   sources_coming: string[]; // files whose text is being fetched
 }
 
-// What the reducer refused, cut or delayed because a node exceeded a limit.
+// What the reducer refused, cut or delayed because of a node.
 export interface Refusal {
   node: string;
   reason: string;

@@ -93,8 +93,7 @@ export const stackEndings: Record<string, StackEnding> = {
       'counts for a function that called them.',
     advice:
       'The status shows whether the machine used up its own share (trie_quota) or all machines together filled the ' +
-      'shard (trie_full). If the machine is in order, raise --node-trie-nodes-per-day or --trie-nodes-per-day on the ' +
-      'reducer.',
+      'shard (trie_full). If the machine is in order, raise --trie-nodes-per-day on the reducer.',
   },
 };
 
