@@ -102,7 +102,9 @@ absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& diction
     RETURN_IF_ERROR(strings_->Use(path, machine_, day));
   } else {
     const uint64_t bytes = 2 * executable.id.view().size() + NodeLedger::kRowBytes;  // the index has the id, too
-    ASSIGN_OR_RETURN(const bool has_room, ledger_->HasRoom(machine_, bytes));
+    // All nodes share the row. So there must be room for the path, too.
+    const uint64_t path_bytes = dictionary.string(executable.path).size() + NodeLedger::kRowBytes;
+    ASSIGN_OR_RETURN(const bool has_room, ledger_->HasRoom(machine_, bytes + path_bytes));
     if (!has_room) {
       ++reduced_.texts;
       return 0u;
