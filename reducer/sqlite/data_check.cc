@@ -17,6 +17,7 @@
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/shard_check.h"
 #include "reducer/sqlite/sqlite.h"
+#include "reducer/store/damage.h"
 
 namespace tributary::store {
 namespace {
@@ -24,9 +25,6 @@ namespace {
 // Numbers of migrations of the files whose contents are not checked. A test compares them with new files.
 constexpr int64_t kMetadataSchema = 1, kRolloutsSchema = 2;
 
-constexpr std::string_view kRestore =
-    "restore the file from a backup, or stop the reducer and move the file away: the reducer then creates an empty "
-    "file";
 constexpr std::string_view kReplaceable =
     "nothing: at its next start, the reducer renames the file and begins a new one";
 
@@ -147,11 +145,11 @@ absl::Status CheckSqliteDirectory(const std::string& directory, const FindingVis
   for (const auto& entry : entries) {
     const std::string name = entry.path().filename().string(), path = entry.path().string();
     has_store |= name == "store.db";
-    if (name == "store.db") files.push_back({path, store_schema, kRestore, &store});
+    if (name == "store.db") files.push_back({path, store_schema, kRestoreAdvice, &store});
     if (name == "metadata.db") files.push_back({path, kMetadataSchema, kReplaceable});
     if (name == "rollouts.db") files.push_back({path, kRolloutsSchema, kReplaceable});
     if (name.starts_with("shard-") && name.ends_with(".db"))
-      files.push_back({path, kShardSchema, kRestore, &shard, true});
+      files.push_back({path, kShardSchema, kRestoreAdvice, &shard, true});
     if (name.ends_with(".broken")) {
       visit({Finding::Kind::kNote, path, "the reducer has replaced this damaged file by an empty one",
              "delete it when you do not need it any more"});

@@ -21,6 +21,7 @@
 #include "reducer/sqlite/session_columns.h"
 #include "reducer/sqlite/set_aside.h"
 #include "reducer/sqlite/trie_pieces.h"
+#include "reducer/store/damage.h"
 #include "reducer/store/trie.h"
 
 namespace tributary::store {
@@ -28,9 +29,6 @@ namespace {
 
 constexpr std::string_view kGoesOn =
     "nothing: the reducer sets this piece aside when it reads the piece, and goes on without it";
-constexpr std::string_view kRestore =
-    "restore the file from a backup, or stop the reducer and move the file away: the reducer then creates an empty "
-    "file";
 
 // Ids below the limit were given. Such a row may be missing: texts and executables of a node with too much data are
 // removed before the data that refer to them (NodeExpiry), and their ids are not given again.
@@ -111,7 +109,8 @@ absl::Status ShardCheck::ReadLimits() {
   ASSIGN_OR_RETURN(raw_from_, Number("SELECT value FROM watermark WHERE name = 'raw_from'"));
   ASSIGN_OR_RETURN(const int64_t newest_sum, Number("SELECT ifnull(max(minute), -1) FROM minute_sum"));
   if (raw_from_ > closed_before_ || newest_sum >= closed_before_) {
-    Found("watermark", 0, fmt::format("closed_before {} or raw_from {} is wrong", closed_before_, raw_from_), kRestore);
+    Found("watermark", 0, fmt::format("closed_before {} or raw_from {} is wrong", closed_before_, raw_from_),
+          kRestoreAdvice);
   }
   ASSIGN_OR_RETURN(limits_.strings, IdLimit("string"));
   ASSIGN_OR_RETURN(limits_.executables, IdLimit("executable"));
@@ -142,12 +141,12 @@ absl::Status ShardCheck::CheckSessions() {
     totals.stored = static_cast<uint64_t>(rows.Int(3));
     DecodeLosses(rows.Bytes(4), &totals.accounting);
     if (!machines_.contains(rows.Int(1))) {
-      Found("session", rows.Int(0), fmt::format("machine {} does not exist", rows.Int(1)), kRestore);
+      Found("session", rows.Int(0), fmt::format("machine {} does not exist", rows.Int(1)), kRestoreAdvice);
     }
     if (const absl::Status types = DecodeSessionTypes(rows.Bytes(5), &totals); !types.ok()) {
-      Found("session", rows.Int(0), Message(types), kRestore);
+      Found("session", rows.Int(0), Message(types), kRestoreAdvice);
     } else if (rows.Int(2) < 0 || rows.Int(3) < 0 || rows.Int(6) < 0 || rows.Int(7) < 16) {
-      Found("session", rows.Int(0), "a total or the id has an impossible value", kRestore);
+      Found("session", rows.Int(0), "a total or the id has an impossible value", kRestoreAdvice);
     }
   }
 }
@@ -202,7 +201,7 @@ absl::Status ShardCheck::CheckRows(PieceKind kind) {
   for (;;) {
     const absl::StatusOr<bool> next = list.Step();
     if (absl::IsDataLoss(next.status())) {
-      Found(table, 0, fmt::format("the rest of the table cannot be read: {}", Message(next.status())), kRestore);
+      Found(table, 0, fmt::format("the rest of the table cannot be read: {}", Message(next.status())), kRestoreAdvice);
       return absl::OkStatus();
     }
     RETURN_IF_ERROR(next.status());
@@ -210,7 +209,7 @@ absl::Status ShardCheck::CheckRows(PieceKind kind) {
     const int64_t id = list.Int(0);
     const absl::StatusOr<bool> row = read.Bind(id).Step();
     if (absl::IsDataLoss(row.status())) {
-      Found(table, id, Message(row.status()), kRestore);
+      Found(table, id, Message(row.status()), kRestoreAdvice);
       continue;
     }
     RETURN_IF_ERROR(row.status());

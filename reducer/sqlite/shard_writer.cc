@@ -77,7 +77,6 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
 
 absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::CommitOrUndo(std::span<const RowBatch> group) {
   tally_ = {};
-  reduced_by_node_.clear();
   const std::optional<uint64_t> samples_end = samples_end_;
   absl::StatusOr<std::vector<Outcome>> outcomes = TryCommit(group);
   if (outcomes.ok()) {
@@ -86,9 +85,6 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::CommitOrUnd
     for (DayTrie& trie : tries_) trie.MarkCommitted();
     while (tries_.size() > kTriesKept) tries_.pop_back();
     counters_.Add(tally_);
-    for (const auto& [node, amount] : reduced_by_node_) {
-      if (options_.refusals != nullptr) options_.refusals->Add(node, "history_quota", amount);
-    }
   } else {
     sessions_->Undo();
     ledger_->Rollback();
@@ -350,7 +346,7 @@ void SqliteShardWriter::CountReduced(const RowBatch& batch) {
   if (reduced.texts == 0 && reduced.samples == 0) return;
   tally_.reduced_definitions += reduced.texts;
   tally_.reduced_samples += reduced.samples;
-  reduced_by_node_[batch.node->node_id] += reduced.texts + reduced.samples;
+  tally_.Refuse(batch.node->node_id, "history_quota", reduced.texts + reduced.samples);
 }
 
 void SqliteShardWriter::CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples) {

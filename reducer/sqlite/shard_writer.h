@@ -1,7 +1,6 @@
 #pragma once
 
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -107,7 +106,6 @@ class SqliteShardWriter : public ShardWriter {
   std::optional<Day> damaged_trie_;  // the commit failed because of a damaged piece of this trie
   std::list<DayTrie> tries_;         // most recently used first
   CommitTally tally_;
-  std::map<std::string, uint64_t> reduced_by_node_;  // by node id: what this transaction stored in a reduced form
   LogLimit refused_types_{kNsPerMinute}, size_stalled_{kNsPerMinute};
 };
 

@@ -6,9 +6,7 @@ namespace tributary::store {
 
 absl::Status AdviseOnDamage(const absl::Status& status) {
   if (!absl::IsDataLoss(status)) return status;
-  return Error(status.code(), Message(status) +
-                                  ": restore the file from a backup, or stop the reducer and move the file away: the "
-                                  "reducer then creates an empty file");
+  return Error(status.code(), Message(status).append(": ").append(kRestoreAdvice));
 }
 
 bool MayPass(const absl::Status& status) {

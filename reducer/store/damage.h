@@ -1,8 +1,15 @@
 #pragma once
 
+#include <string_view>
+
 #include "absl/status/status.h"
 
 namespace tributary::store {
+
+// What the user can do about a damaged file whose data cannot be made again.
+constexpr std::string_view kRestoreAdvice =
+    "restore the file from a backup, or stop the reducer and move the file away: the reducer then creates an empty "
+    "file";
 
 // If the status is DataLoss, appends advice to its message: what the user can do about the damaged file, which the
 // message already names. Returns every other status unchanged.
