@@ -68,6 +68,9 @@ absl::Status Maintenance::PrepareStatements() {
       {&delete_day_, "DELETE FROM trie_chunk WHERE day = ?"},
       {&delete_shares_, "DELETE FROM trie_share WHERE day = ?"},
       {&delete_ledger_, "DELETE FROM node_day WHERE day < ?"},
+      {&keep_texts_in_ledger_,
+       "UPDATE node_day SET definition_bytes = min(definition_bytes, coalesce((SELECT sum(length(text) + ?2) FROM "
+       "string WHERE last_day = node_day.day AND string.machine = node_day.machine), 0)) WHERE day < ?1"},
   };
   for (const auto& [statement, sql] : wanted) {
     ASSIGN_OR_RETURN(*statement, database_.Prepare(sql));
@@ -246,6 +249,7 @@ absl::Status Maintenance::ExpireBySize(UnixNs now, Removed* removed) {
   const uint64_t used = file_bytes + log_->charged_bytes();
   if (used <= options_.bytes_max) {
     stalled_at_bytes_ = 0;
+    nodes_->Rest();
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(int64_t oldest_raw, QueryOr(oldest_raw_, kNever));
@@ -259,7 +263,8 @@ absl::Status Maintenance::ExpireBySize(UnixNs now, Removed* removed) {
                                   .oldest_minute = oldest,
                                   .closed_before = closed_before_};
   RETURN_IF_ERROR(nodes_->Run(target, &removed->over_share));
-  return removed->over_share.rows != 0 ? absl::OkStatus() : RemoveHour(oldest, file_bytes, removed);
+  if (removed->over_share.rows != 0 || nodes_->has_more()) return absl::OkStatus();
+  return RemoveHour(oldest, file_bytes, removed);
 }
 
 absl::Status Maintenance::RemoveHour(int64_t oldest, uint64_t used, Removed* removed) {
@@ -329,6 +334,8 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
   }
   if (days_removed_) return absl::OkStatus();
   RETURN_IF_ERROR(delete_ledger_.Bind(strings_before).Run());
+  // If events stay longer than samples, their texts are the only definitions that are left of these days.
+  RETURN_IF_ERROR(keep_texts_in_ledger_.Bind(day, NodeLedger::kRowBytes).Run());
   // Sessions stay longer than their samples.
   return database_.Execute("DELETE FROM machine WHERE id NOT IN (SELECT machine FROM session)");
 }

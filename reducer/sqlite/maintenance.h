@@ -112,7 +112,7 @@ class Maintenance {
   std::unique_ptr<WriteAheadLog> log_;
   Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, raise_watermark_, oldest_raw_, oldest_sum_,
       oldest_events_, delete_raw_, delete_sums_, delete_events_, delete_sessions_, oldest_day_, day_has_raw_,
-      day_has_sums_, delete_day_, delete_shares_, delete_ledger_;
+      day_has_sums_, delete_day_, delete_shares_, delete_ledger_, keep_texts_in_ledger_;
 };
 
 }  // namespace tributary::store

@@ -5,13 +5,16 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/status.h"
 #include "reducer/sqlite/maintenance.h"
+#include "reducer/sqlite/session_columns.h"
 #include "reducer/store/store_times.h"
 
 namespace tributary::store {
 namespace {
 
 constexpr int64_t kListedForNs = kNsPerMinute;
-constexpr int kDaysPerRun = 64;  // without a row to remove
+constexpr int kDaysPerRun = 16;  // without a row to remove
+constexpr size_t kExhaustedMax = 1u << 16;
+constexpr int64_t kSessionIdleNs = 60 * kNsPerMinute;  // a collector that still runs sends a batch every 5 s
 
 }  // namespace
 
@@ -19,14 +22,19 @@ absl::StatusOr<std::unique_ptr<NodeExpiry>> NodeExpiry::Prepare(Database& databa
   std::unique_ptr<NodeExpiry> expiry(new NodeExpiry(database, ledger));
   const std::string keep_samples_end =
       "UPDATE watermark SET value = (" + std::string(kSamplesEnd) + ") WHERE name = 'samples_end'";
+  const std::string delete_sessions =
+      "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE machine = ? AND last_seen < ? LIMIT ?) "
+      "RETURNING " +
+      std::string(kSessionBytes);
   struct {
     Statement* statement;
     std::string_view sql;
   } const wanted[] = {
       {&expiry->all_, "SELECT day, machine, data_bytes, definition_bytes FROM node_day"},
       {&expiry->days_of_,
-       "SELECT day, data_bytes, definition_bytes FROM node_day WHERE machine = ? AND data_bytes + definition_bytes > 0 "
-       "ORDER BY day LIMIT 1"},
+       "SELECT day, data_bytes + definition_bytes FROM node_day WHERE machine = ? AND data_bytes + definition_bytes > "
+       "0 "
+       "ORDER BY day"},
       {&expiry->keep_samples_end_, keep_samples_end},
       {&expiry->delete_raw_, "DELETE FROM sample_chunk WHERE minute = ? AND machine = ? RETURNING length(columns)"},
       {&expiry->delete_sums_, "DELETE FROM minute_sum WHERE minute = ? AND machine = ? RETURNING length(columns)"},
@@ -39,8 +47,7 @@ absl::StatusOr<std::unique_ptr<NodeExpiry>> NodeExpiry::Prepare(Database& databa
       {&expiry->delete_strings_,
        "DELETE FROM string WHERE id IN (SELECT id FROM string WHERE last_day = ? AND machine = ? LIMIT ?) "
        "RETURNING length(text)"},
-      {&expiry->forget_day_, "DELETE FROM node_day WHERE day = ? AND machine = ?"},
-      {&expiry->forget_definitions_, "UPDATE node_day SET definition_bytes = 0 WHERE day = ? AND machine = ?"},
+      {&expiry->delete_sessions_, delete_sessions},
   };
   for (const auto& [statement, sql] : wanted) {
     ASSIGN_OR_RETURN(*statement, database.Prepare(sql));
@@ -64,6 +71,7 @@ absl::Status NodeExpiry::FindNodes(const Target& target) {
   kept_definition_bytes_ = static_cast<uint64_t>(kept);
   nodes_.clear();
   nodes_as_of_ns_ = target.now.value;
+  machine_ = 0;  // late data may have come to the minutes that were passed
   if (bytes_of.empty()) return absl::OkStatus();
   const auto share = static_cast<int64_t>(target.bytes_max / 8 * 7 / bytes_of.size());
   for (const auto& [machine, bytes] : bytes_of) {
@@ -75,49 +83,96 @@ absl::Status NodeExpiry::FindNodes(const Target& target) {
   return absl::OkStatus();
 }
 
+// The nodes that must give up data before the shard is within its limit.
+void NodeExpiry::LimitNewDefinitions(const Target& target) {
+  absl::flat_hash_set<int64_t> overfilling;
+  auto left = static_cast<int64_t>(target.bytes_over);
+  if (target.bytes_over <= target.bytes_max / 8) left = 0;
+  for (auto node = nodes_.rbegin(); node != nodes_.rend() && left > 0; ++node) {
+    overfilling.insert(node->machine);
+    left -= node->bytes_over;
+  }
+  ledger_.SetOverfilling(std::move(overfilling));
+}
+
+void NodeExpiry::Rest() {
+  nodes_.clear();
+  ledger_.SetOverfilling({});
+}
+
 absl::Status NodeExpiry::Run(const Target& target, Removed* removed) {
+  absl::Status status = RemoveFromNodes(target, removed);
+  if (!status.ok()) machine_ = 0;  // the transaction was undone, so nothing of the day was removed
+  return status;
+}
+
+absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed) {
   const int64_t age_ns = target.now.value - nodes_as_of_ns_;
-  if (nodes_.empty() || age_ns < 0 || age_ns >= kListedForNs) RETURN_IF_ERROR(FindNodes(target));
+  if (nodes_.empty() || age_ns < 0 || age_ns >= kListedForNs) {
+    RETURN_IF_ERROR(FindNodes(target));
+    LimitNewDefinitions(target);
+  }
+  const auto factor = static_cast<int64_t>(target.bytes_over / (target.bytes_max / 16 + 1));
+  rows_max_ = kRowsPerRun * std::clamp<int64_t>(factor, 1, kRowsFactorMax);
   for (int i = 0; i < kDaysPerRun && !nodes_.empty() && removed->rows == 0; ++i) {
     Node& node = nodes_.back();
-    ASSIGN_OR_RETURN(const int64_t freed, RemoveOldest(node, target, removed));
+    ASSIGN_OR_RETURN(const std::optional<NodeDay> day, OldestDay(node.machine));
+    if (!day) {
+      nodes_.pop_back();
+      continue;
+    }
+    ASSIGN_OR_RETURN(const int64_t freed, RemoveFrom(node, *day, target, removed));
     node.bytes_over -= freed;
-    if (freed == 0 || node.bytes_over <= 0) nodes_.pop_back();
+    if (node.bytes_over <= 0) nodes_.pop_back();
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> NodeExpiry::RemoveOldest(const Node& node, const Target& target, Removed* removed) {
-  ASSIGN_OR_RETURN(const bool found, days_of_.Bind(node.machine).Step());
-  if (!found) return 0;
-  const Day day{static_cast<int32_t>(days_of_.Int(0))};
-  const int64_t data = days_of_.Int(1), definitions = days_of_.Int(2);
-  days_of_.Reset();
-  const int64_t first = int64_t{day.value} * kMinutesPerDay,
+absl::StatusOr<std::optional<NodeExpiry::NodeDay>> NodeExpiry::OldestDay(int64_t machine) {
+  days_of_.Bind(machine);
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool found, days_of_.Step());
+    if (!found) return std::nullopt;
+    const NodeDay day{Day{static_cast<int32_t>(days_of_.Int(0))}, days_of_.Int(1)};
+    const auto exhausted = exhausted_.find({machine, day.day.value});
+    if (exhausted != exhausted_.end() && exhausted->second == day.bytes) continue;
+    days_of_.Reset();
+    return day;
+  }
+}
+
+absl::StatusOr<int64_t> NodeExpiry::RemoveFrom(const Node& node, const NodeDay& day, const Target& target,
+                                               Removed* removed) {
+  const int64_t first = int64_t{day.day.value} * kMinutesPerDay,
                 end = std::min(first + kMinutesPerDay, target.closed_before);
-  const int64_t wanted = std::min(node.bytes_over, static_cast<int64_t>(target.bytes_over));
-  if (machine_ != node.machine || day_ != day) {
+  if (machine_ != node.machine || day_ != day.day) {
     machine_ = node.machine;
-    day_ = day;
+    day_ = day.day;
     minute_ = first;
   }
   freed_ = 0;
+  wanted_bytes_ = std::min(node.bytes_over, static_cast<int64_t>(target.bytes_over));
+  const bool from_first = minute_ == first;
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   RETURN_IF_ERROR(keep_samples_end_.Run());
-  RETURN_IF_ERROR(RemoveTimes(node.machine, day, end, wanted, removed));
-  if (freed_ < wanted && removed->rows < kRowsPerRun) RETURN_IF_ERROR(RemoveDefinitions(node.machine, day, removed));
-  if (removed->rows == 0) {
-    // What is left belongs to the tries, or cannot be removed yet.
-    const bool is_over = first + kMinutesPerDay <= target.closed_before;
-    freed_ = is_over ? data + definitions : definitions;
-    RETURN_IF_ERROR((is_over ? forget_day_ : forget_definitions_).Bind(day.value, node.machine).Run());
+  RETURN_IF_ERROR(RemoveTimes(node, day.day, end, removed));
+  if (freed_ < wanted_bytes_ && removed->rows < rows_max_) {
+    RETURN_IF_ERROR(RemoveDefinitions(node, day.day, target.now, removed));
   }
   RETURN_IF_ERROR(ledger_.Commit(transaction));
+  if (removed->rows == 0 && !from_first) {
+    minute_ = first;  // late data may have come to earlier minutes
+  } else if (removed->rows == 0) {
+    // What is left belongs to the tries and to texts that other nodes use, or cannot be removed yet.
+    if (exhausted_.size() >= kExhaustedMax) exhausted_.clear();
+    exhausted_[{node.machine, day.day.value}] = day.bytes;
+  }
   return freed_;
 }
 
-absl::Status NodeExpiry::RemoveTimes(int64_t machine, Day day, int64_t end, int64_t bytes_max, Removed* removed) {
-  for (; minute_ < end && freed_ < bytes_max && removed->rows < kRowsPerRun; ++minute_) {
+absl::Status NodeExpiry::RemoveTimes(const Node& node, Day day, int64_t end, Removed* removed) {
+  const int64_t machine = node.machine;
+  for (; minute_ < end && freed_ < wanted_bytes_ && removed->rows < rows_max_; ++minute_) {
     int64_t data = 0, processes = 0;
     RETURN_IF_ERROR(Delete(delete_raw_.Bind(minute_, machine), &data, removed));
     RETURN_IF_ERROR(Delete(delete_sums_.Bind(minute_, machine), &data, removed));
@@ -134,17 +189,21 @@ absl::Status NodeExpiry::RemoveTimes(int64_t machine, Day day, int64_t end, int6
 }
 
 // Executables come before texts, which contain their paths.
-absl::Status NodeExpiry::RemoveDefinitions(int64_t machine, Day day, Removed* removed) {
+absl::Status NodeExpiry::RemoveDefinitions(const Node& node, Day day, UnixNs now, Removed* removed) {
   int64_t bytes = 0;
   const int64_t rows = removed->rows;
   for (Statement* statement : {&delete_executables_, &delete_strings_}) {
-    if (removed->rows >= kRowsPerRun) break;
-    statement->Bind(day.value, machine, kRowsPerRun - removed->rows);
+    if (removed->rows >= rows_max_) break;
+    statement->Bind(day.value, node.machine, rows_max_ - removed->rows);
     RETURN_IF_ERROR(Delete(*statement, &bytes, removed));
   }
-  if (removed->rows == rows) return absl::OkStatus();
-  removed->machines.push_back(machine);
-  ledger_.RemoveDefinitions(day, machine, bytes);
+  if (removed->rows != rows) removed->machines.push_back(node.machine);
+  if (removed->rows < rows_max_) {
+    const int64_t end_ns = int64_t{day.value + 1} * kNsPerDay;
+    delete_sessions_.Bind(node.machine, std::min(end_ns, now.value - kSessionIdleNs), rows_max_ - removed->rows);
+    RETURN_IF_ERROR(Delete(delete_sessions_, &bytes, removed));
+  }
+  if (bytes != 0) ledger_.RemoveDefinitions(day, node.machine, bytes);
   freed_ += bytes;
   return absl::OkStatus();
 }

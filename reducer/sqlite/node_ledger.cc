@@ -1,13 +1,12 @@
 #include "reducer/sqlite/node_ledger.h"
 
-#include <algorithm>
-
 #include "base/status.h"
 
 namespace tributary::store {
 namespace {
 
-constexpr size_t kQuotasMax = 1u << 16;  // in memory: about 3 MiB
+constexpr size_t kQuotasMax = 1u << 16;         // in memory: about 3 MiB
+constexpr uint64_t kOverfillingShareOfDay = 8;  // an eighth
 
 }  // namespace
 
@@ -16,16 +15,14 @@ absl::StatusOr<std::unique_ptr<NodeLedger>> NodeLedger::Prepare(Database& databa
   ASSIGN_OR_RETURN(
       ledger->find_,
       database.Prepare("SELECT charged_bytes, received_bytes FROM node_day WHERE day = ? AND machine = ?"));
+  // No number becomes negative: data of earlier releases have no row, and sessions are charged on the day on which they
+  // begin.
   ASSIGN_OR_RETURN(
       ledger->add_,
       database.Prepare("INSERT INTO node_day (day, machine, data_bytes, definition_bytes, charged_bytes, "
-                       "received_bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (day, machine) DO "
-                       "UPDATE SET data_bytes = data_bytes + ?3, definition_bytes = definition_bytes + ?4, "
-                       "charged_bytes = charged_bytes + ?5, received_bytes = received_bytes + ?6"));
-  // Data of earlier releases have no row, and removed strings may have been charged on another day.
-  ASSIGN_OR_RETURN(ledger->subtract_,
-                   database.Prepare("UPDATE node_day SET data_bytes = max(data_bytes + ?3, 0), definition_bytes = "
-                                    "max(definition_bytes + ?4, 0) WHERE day = ?1 AND machine = ?2"));
+                       "received_bytes) VALUES (?1, ?2, max(?3, 0), max(?4, 0), ?5, ?6) ON CONFLICT (day, machine) DO "
+                       "UPDATE SET data_bytes = max(data_bytes + ?3, 0), definition_bytes = max(definition_bytes + ?4, "
+                       "0), charged_bytes = charged_bytes + ?5, received_bytes = received_bytes + ?6"));
   return ledger;
 }
 
@@ -49,6 +46,7 @@ absl::StatusOr<bool> NodeLedger::HasRoom(int64_t machine, uint64_t bytes) {
   if (const auto it = changes_.find(Key{today_.value, machine}); it != changes_.end()) change = it->second;
   const auto received = static_cast<uint64_t>(quota->received + change.received);
   const auto charged = static_cast<uint64_t>(quota->charged + change.charged);
+  if (overfilling_.contains(machine)) return charged + bytes <= definition_bytes_per_day_ / kOverfillingShareOfDay;
   return charged + bytes <= definition_bytes_per_day_ + kBytesPerReceived * received;
 }
 
@@ -56,6 +54,11 @@ void NodeLedger::AddDefinitions(int64_t machine, uint64_t bytes) {
   Row& change = Change(today_, machine);
   change.definitions += Signed(bytes);
   change.charged += Signed(bytes);
+}
+
+void NodeLedger::MoveDefinitions(Day from, Day to, int64_t machine, uint64_t bytes) {
+  Change(from, machine).definitions -= Signed(bytes);
+  Change(to, machine).definitions += Signed(bytes);
 }
 
 void NodeLedger::AddTrieNodes(Day day, int64_t machine, uint64_t nodes) {
@@ -73,11 +76,7 @@ void NodeLedger::AddTriePiece(Day day, uint64_t bytes) {
 absl::Status NodeLedger::Write() {
   for (const auto& [key, row] : changes_) {
     const auto& [day, machine] = key;
-    if (row.data < 0 || row.definitions < 0) {
-      RETURN_IF_ERROR(subtract_.Bind(day, machine, row.data, row.definitions).Run());
-    } else {
-      RETURN_IF_ERROR(add_.Bind(day, machine, row.data, row.definitions, row.charged, row.received).Run());
-    }
+    RETURN_IF_ERROR(add_.Bind(day, machine, row.data, row.definitions, row.charged, row.received).Run());
   }
   return absl::OkStatus();
 }

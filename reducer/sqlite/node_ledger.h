@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "reducer/sqlite/sqlite.h"
@@ -18,8 +18,9 @@ namespace tributary::store {
 //
 // A node may store `definition_bytes_per_day`, plus kBytesPerReceived bytes for each byte that it sends. An honest node
 // sends most definitions once and stores them about as often, so even a node with thousands of new processes a minute
-// stays below its limit. The limit is soft: only the strings and executables of the current transaction count before
-// its end.
+// stays below its limit. While a node makes the shard far larger than its limit, it may store only an eighth of
+// `definition_bytes_per_day`. The limit is soft: only the strings and executables of the current transaction count
+// before its end.
 //
 // Changes are collected for one transaction: call Write in the transaction, then MarkCommitted or Rollback. Costs one
 // upsert of a small row per node, day and transaction. Use it on the writer's thread.
@@ -43,8 +44,14 @@ class NodeLedger {
   void AddDefinitions(int64_t machine, uint64_t bytes);
   // Samples, sums or events of `day`. `bytes` is negative if they were removed.
   void AddData(Day day, int64_t machine, int64_t bytes) { Change(day, machine).data += bytes; }
+  // Counts a stored definition for the day on which it was last used, so that it counts as long as it is stored. Does
+  // not count against a limit.
+  void MoveDefinitions(Day from, Day to, int64_t machine, uint64_t bytes);
   // Subtracts removed definitions. They still count against the limit of the day.
   void RemoveDefinitions(Day day, int64_t machine, int64_t bytes) { Change(day, machine).definitions -= bytes; }
+
+  // Sets the machines that make the shard far larger than its limit.
+  void SetOverfilling(absl::flat_hash_set<int64_t> machines) { overfilling_ = std::move(machines); }
 
   // A piece of a trie has nodes of several machines. First pass the number of new nodes of each machine, then the bytes
   // of the piece, which the machines share.
@@ -74,11 +81,12 @@ class NodeLedger {
   absl::StatusOr<const Quota*> QuotaOf(int64_t machine);
 
   const uint64_t definition_bytes_per_day_;
-  Statement find_, add_, subtract_;
+  Statement find_, add_;
   Day today_{0};
   absl::flat_hash_map<Key, Row> changes_;          // of the current transaction
   absl::flat_hash_map<Key, uint64_t> trie_nodes_;  // of the current transaction
   absl::flat_hash_map<int64_t, Quota> quotas_;     // by machine, as in the file
+  absl::flat_hash_set<int64_t> overfilling_;
 };
 
 }  // namespace tributary::store

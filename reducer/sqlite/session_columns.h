@@ -15,6 +15,10 @@ std::string EncodeSessionTypes(const SessionTotals& totals);
 // Splits the totals in `totals`, which come from the other columns, by type. Returns DataLoss if `bytes` is malformed.
 absl::Status DecodeSessionTypes(std::string_view bytes, SessionTotals* totals);
 
+// The bytes of a session's row, as an expression of SQL. The index has the id, too.
+inline constexpr std::string_view kSessionBytes =
+    "2 * length(id) + length(boot_id) + length(lost) + length(endings) + length(types)";
+
 // Encode and decode the column `lost`: the lost samples of all types together, by reason.
 std::string EncodeLosses(const NamedAccounting& accounting);
 void DecodeLosses(std::string_view bytes, NamedAccounting* accounting);

@@ -17,6 +17,10 @@ constexpr int kClosedAtOnceMax = 256;  // sessions of earlier boots; the next se
 // A session without a batch for this time is idle: a collector sends a batch every 5 s.
 constexpr int64_t kIdleNs = kNsPerMinute;
 
+// Sessions without a batch for this time may be removed if their machine has no room for a new one.
+constexpr int64_t kKeptForNs = 60 * kNsPerMinute;
+constexpr int kRemovedAtOnceMax = 4;
+
 constexpr size_t kSessionIdBytes = 16;  // keys of other sources are longer
 
 }  // namespace
@@ -33,15 +37,22 @@ std::string SessionKey(const Source& source) {
   return key + source.id;
 }
 
-absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits limits, Metrics& metrics) {
+absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, NodeLedger& bytes, Limits limits,
+                                                   Metrics& metrics) {
   SessionTable table;
   table.limits_ = limits;
+  table.database_ = &database;
+  table.bytes_ = &bytes;
+  table.removed_sessions_ =
+      &metrics.AddCounter("tributary_reducer_history_quota_sessions_total",
+                          "Old sessions whose accounting was removed, because their node has sent more "
+                          "definitions and sessions than --node-definition-bytes-per-day allows");
   table.ledger_ = std::make_unique<SessionLedger>(limits.memory_bytes_max, metrics);
   ASSIGN_OR_RETURN(
       table.find_,
       database.Prepare("SELECT machine, boot_id, last_seen, durable_sequence, captured, idle, lost, "
-                       "stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns, rowid, types FROM "
-                       "session WHERE id = ?"));
+                       "stored, wire_bytes, endings, closed_reason, closed_captured, boot_ns, rowid, types, " +
+                       std::string(kSessionBytes) + " FROM session WHERE id = ?"));
   ASSIGN_OR_RETURN(
       table.put_,
       database.Prepare(
@@ -58,6 +69,11 @@ absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, Limits li
                    database.Prepare("SELECT id FROM session WHERE machine = ? AND boot_ns < ? AND boot_id <> ? AND "
                                     "closed_reason = -1 AND length(id) = 16 LIMIT ?"));
   static_assert(kSessionIdBytes == 16);
+  // In the order of the index: the sessions that began first.
+  ASSIGN_OR_RETURN(table.remove_oldest_,
+                   database.Prepare("DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE machine = ? "
+                                    "AND last_seen < ? AND length(id) = 16 ORDER BY rowid LIMIT ?) RETURNING " +
+                                    std::string(kSessionBytes)));
   return table;
 }
 
@@ -79,7 +95,9 @@ absl::StatusOr<bool> SessionTable::Load(std::string_view id, Session* session) {
   totals.closed_reason = find_.Int(10);
   totals.closed_captured = static_cast<uint64_t>(find_.Int(11));
   session->boot_ns = find_.Int(12);
-  session->row = {find_.Int(13), session->machine};
+  session->row = {.id = find_.Int(13),
+                  .machine = session->machine,
+                  .charged_bytes = static_cast<uint64_t>(NodeLedger::BytesOf(static_cast<uint64_t>(find_.Int(15))))};
   RETURN_IF_ERROR(find_.InFile(DecodeSessionTypes(find_.Bytes(14), &totals)));
   return true;
 }
@@ -169,25 +187,58 @@ absl::Status SessionTable::WriteTouched(int64_t now_ns) {
     Session& session = *touched.session;
     if (session.machine == 0) continue;  // nothing of the session was kept
     if (touched.is_sender) session.last_seen_ns = now_ns;
-    const SessionTotals& totals = session.totals;
-    const std::string lost = EncodeLosses(totals.accounting);
-    const std::string types = EncodeSessionTypes(totals);
-    const std::string endings = EncodeCounters(totals.endings);
-    auto bind = [&](Statement& statement, const auto&... behind) {
-      statement.Bind(session.last_seen_ns, totals.durable_sequence, totals.accounting.captured.total(),
-                     totals.accounting.idle, lost, totals.stored.total(), totals.wire_bytes, endings,
-                     totals.closed_reason, totals.closed_captured.total(), session.boot_ns, session.boot_id, types,
-                     behind...);
-    };
-    if (session.row.id != 0 && session.row.machine == session.machine) {
-      bind(update_, session.row.id);
-      RETURN_IF_ERROR(update_.Run());
-    } else {
-      bind(put_, session.machine, session.id);
-      ASSIGN_OR_RETURN(session.row.id, put_.RunReturning());
-      session.row.machine = session.machine;
-    }
+    RETURN_IF_ERROR(Write(session));
   }
+  return absl::OkStatus();
+}
+
+absl::Status SessionTable::Write(Session& session) {
+  const SessionTotals& totals = session.totals;
+  const std::string lost = EncodeLosses(totals.accounting);
+  const std::string types = EncodeSessionTypes(totals);
+  const std::string endings = EncodeCounters(totals.endings);
+  auto bind = [&](Statement& statement, const auto&... behind) {
+    statement.Bind(session.last_seen_ns, totals.durable_sequence, totals.accounting.captured.total(),
+                   totals.accounting.idle, lost, totals.stored.total(), totals.wire_bytes, endings,
+                   totals.closed_reason, totals.closed_captured.total(), session.boot_ns, session.boot_id, types,
+                   behind...);
+  };
+  const uint64_t bytes =
+      NodeLedger::BytesOf(2 * session.id.size() + session.boot_id.size() + lost.size() + endings.size() + types.size());
+  bool is_stored = false;
+  if (session.row.id != 0 && session.row.machine == session.machine) {
+    bind(update_, session.row.id);
+    RETURN_IF_ERROR(update_.Run());
+    is_stored = database_->changes() != 0;  // otherwise, the row was removed meanwhile
+  }
+  if (!is_stored) {
+    RETURN_IF_ERROR(MakeRoom(session));
+    bind(put_, session.machine, session.id);
+    ASSIGN_OR_RETURN(session.row.id, put_.RunReturning());
+    session.row.machine = session.machine;
+    session.row.charged_bytes = 0;
+  }
+  if (bytes > session.row.charged_bytes) {
+    bytes_->AddDefinitions(session.machine, bytes - session.row.charged_bytes);
+    session.row.charged_bytes = bytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SessionTable::MakeRoom(const Session& session) {
+  ASSIGN_OR_RETURN(const bool has_room, bytes_->HasRoom(session.machine));
+  if (has_room) return absl::OkStatus();
+  uint64_t rows = 0, bytes = 0;
+  remove_oldest_.Bind(session.machine, now_ns_ - kKeptForNs, kRemovedAtOnceMax);
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, remove_oldest_.Step());
+    if (!row) break;
+    bytes += static_cast<uint64_t>(NodeLedger::BytesOf(static_cast<uint64_t>(remove_oldest_.Int(0))));
+    ++rows;
+  }
+  if (rows == 0) return absl::OkStatus();
+  bytes_->RemoveDefinitions(DayOf(UnixNs{now_ns_}), session.machine, static_cast<int64_t>(bytes));
+  removed_.emplace_back(session.node_id, rows);
   return absl::OkStatus();
 }
 
@@ -199,6 +250,10 @@ void SessionTable::Settle() {
     if (session.machine == 0) Erase(by_id_.find(session.id)->second);
   }
   touched_.clear();
+  for (const auto& [node_id, rows] : std::exchange(removed_, {})) {
+    removed_sessions_->Add(rows);
+    if (limits_.refusals != nullptr && !node_id.empty()) limits_.refusals->Add(node_id, "history_quota", rows);
+  }
   while (sessions_.size() > std::max<size_t>(limits_.sessions_max, 1)) Erase(std::prev(sessions_.end()));
   LimitMemory();
 }
@@ -220,6 +275,7 @@ void SessionTable::LimitMemory() {
 }
 
 void SessionTable::Undo() {
+  removed_.clear();
   for (Touched& touched : touched_) {
     Session& session = *touched.session;
     session.touched = nullptr;

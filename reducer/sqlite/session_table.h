@@ -3,15 +3,16 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "base/metrics.h"
 #include "base/refusals.h"
+#include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/store/session_dictionary.h"
 #include "reducer/store/session_ledger.h"
@@ -24,6 +25,7 @@ namespace tributary::store {
 struct SessionRow {
   int64_t id = 0;  // 0: none yet
   int64_t machine = 0;
+  uint64_t charged_bytes = 0;  // to the machine, in NodeLedger
 };
 
 struct Session {
@@ -63,8 +65,12 @@ struct Touched {
 // The sessions that a shard writer has in memory. The table can undo the changes of one transaction. Limits bounds the
 // number of sessions and the memory of their dictionaries. If there are too many sessions, the least recently used ones
 // are evicted. If they take too much memory, the largest ones are evicted: first those without a batch for a minute
-// (session_ledger.h). An evicted session must send its dictionary again with its next batch. Use it on the writer's
-// thread.
+// (session_ledger.h). An evicted session must send its dictionary again with its next batch.
+//
+// The row of a session is charged to its machine as a definition. If the machine has no room for a new session, the
+// oldest sessions of the machine that had no batch for an hour are removed from the file.
+//
+// Use it on the writer's thread.
 class SessionTable {
  public:
   struct Limits {
@@ -72,8 +78,8 @@ class SessionTable {
     size_t memory_bytes_max = 1u << 30;
     Refusals* refusals = nullptr;  // as in StoreOptions
   };
-  // `database` and `metrics` must outlive the object.
-  static absl::StatusOr<SessionTable> Prepare(Database& database, Limits limits, Metrics& metrics);
+  // `database`, `bytes` and `metrics` must outlive the object.
+  static absl::StatusOr<SessionTable> Prepare(Database& database, NodeLedger& bytes, Limits limits, Metrics& metrics);
 
   // Returns NotFound if the session is neither in memory nor in the file.
   absl::StatusOr<uint64_t> FindDurable(std::string_view id);
@@ -115,18 +121,24 @@ class SessionTable {
   SessionTable() = default;
   absl::StatusOr<Session*> Touch(std::string_view id, bool is_sender);
   absl::StatusOr<bool> Load(std::string_view id, Session* session);
+  absl::Status Write(Session& session);
+  absl::Status MakeRoom(const Session& session);
   void CountMemory(Session& session);
   void LimitMemory();
   void Erase(List::iterator it);
   void Replace(Session& session, std::unique_ptr<SessionDictionary> dictionary);
 
   Limits limits_;
-  Statement find_, put_, update_, find_earlier_boots_;
+  Database* database_ = nullptr;
+  NodeLedger* bytes_ = nullptr;
+  Counter* removed_sessions_ = nullptr;
+  Statement find_, put_, update_, find_earlier_boots_, remove_oldest_;
   List sessions_;  // most recently used first
   absl::flat_hash_map<std::string, List::iterator> by_id_;
   std::unique_ptr<SessionLedger> ledger_;
   std::list<Touched> touched_;
-  int64_t now_ns_ = 0;  // of the last WriteTouched
+  std::vector<std::pair<std::string, uint64_t>> removed_;  // sessions by node id, in the current transaction
+  int64_t now_ns_ = 0;                                     // of the last WriteTouched
 };
 
 }  // namespace tributary::store

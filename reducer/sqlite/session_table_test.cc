@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,8 +19,9 @@ class SessionTableTest : public testing::Test {
     absl::StatusOr<Database> opened = OpenShardForWriting(directory_.path() + "/shard-0.db");
     EXPECT_TRUE(opened.ok()) << opened.status();
     database_.emplace(*std::move(opened));
+    ledger_ = NodeLedger::Prepare(*database_, 1u << 30).value();
     absl::StatusOr<SessionTable> table = SessionTable::Prepare(
-        *database_, {.sessions_max = 100, .memory_bytes_max = 1u << 20, .refusals = &refusals_}, metrics_);
+        *database_, *ledger_, {.sessions_max = 100, .memory_bytes_max = 1u << 20, .refusals = &refusals_}, metrics_);
     EXPECT_TRUE(table.ok()) << table.status();
     table_.emplace(*std::move(table));
   }
@@ -60,6 +62,7 @@ class SessionTableTest : public testing::Test {
   Metrics metrics_;
   Refusals refusals_{clock_, metrics_};
   std::optional<Database> database_;
+  std::unique_ptr<NodeLedger> ledger_;
   std::optional<SessionTable> table_;
 };
 

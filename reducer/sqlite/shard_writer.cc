@@ -42,7 +42,7 @@ absl::Status SqliteShardWriter::Prepare() {
   events_ = std::make_unique<EventWriter>(std::move(events));
   ASSIGN_OR_RETURN(TrieShareTable trie_shares, TrieShareTable::Prepare(*database_));
   trie_shares_ = std::make_unique<TrieShareTable>(std::move(trie_shares));
-  ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, options_.sessions, metrics_));
+  ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, *ledger_, options_.sessions, metrics_));
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, *ledger_, options_.maintenance));
   ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
@@ -189,14 +189,17 @@ absl::Status SqliteShardWriter::Close(Session& sender, const RowBatch& batch) {
 }
 
 // Returns the session, or nullptr if it is `sender` itself or belongs to another node. If the session is unknown, adds
-// it if `may_be_new` is true and the limit allows it, and otherwise returns nullptr.
+// it if `may_be_new` is true and the limits of the session and of the machine allow it, and otherwise returns nullptr.
 absl::StatusOr<Session*> SqliteShardWriter::FindClosed(Session& sender, const ClosedSession& closed, bool may_be_new) {
   std::string_view id(reinterpret_cast<const char*>(closed.session_id.data()), closed.session_id.size());
   ASSIGN_OR_RETURN(Session * session, sessions_->TouchQuietly(id));
   if (session->machine == 0 && may_be_new && sender.unknown_closed < kUnknownClosedMax) {
-    ++sender.unknown_closed;
-    session->machine = sender.machine;
-    session->last_seen_ns = clock_.Unix().value;
+    ASSIGN_OR_RETURN(const bool has_room, ledger_->HasRoom(sender.machine));
+    if (has_room) {
+      ++sender.unknown_closed;
+      session->machine = sender.machine;
+      session->last_seen_ns = clock_.Unix().value;
+    }
   }
   if (session->machine == 0 && !may_be_new) return nullptr;
   if (session != &sender && session->machine == sender.machine) return session;

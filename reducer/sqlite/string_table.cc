@@ -1,11 +1,11 @@
 #include "reducer/sqlite/string_table.h"
 
-#include <algorithm>
-
 #include "base/status.h"
 
 namespace tributary::store {
 namespace {
+
+uint64_t BytesOf(std::string_view text) { return text.size() + NodeLedger::kRowBytes; }
 
 absl::StatusOr<TextHashKey> ReadKey(Database& database) {
   TextHashKey key;
@@ -38,10 +38,13 @@ absl::StatusOr<StringTable::Row> StringTable::Put(std::string_view text, int64_t
     const int64_t last_day = find_.Int(1);
     find_.Reset();
     const bool is_shared = row.machine != machine;
+    if (last_day < day.value && machine != 0 && !is_shared) {
+      ledger_->MoveDefinitions(Day{static_cast<int32_t>(last_day)}, day, machine, BytesOf(text));
+    }
     if (last_day < day.value || (is_shared && row.machine != 0)) RETURN_IF_ERROR(Use(row.no, machine, day));
     return Row{row.no, is_shared ? 0 : row.machine};
   }
-  const uint64_t bytes = text.size() + NodeLedger::kRowBytes;
+  const uint64_t bytes = BytesOf(text);
   if (machine != 0) {
     ASSIGN_OR_RETURN(const bool has_room, ledger_->HasRoom(machine, bytes));
     if (!has_room) return Row{};

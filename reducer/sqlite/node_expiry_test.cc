@@ -1,0 +1,188 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "reducer/sqlite/history_share_testing.h"
+#include "reducer/sqlite/node_expiry.h"
+#include "reducer/store/store_times.h"
+
+namespace tributary::store {
+namespace {
+
+class NodeExpiryTest : public HistoryShareTest {
+ protected:
+  // Adds rows of samples that cannot be decoded, because these tests only remove them.
+  void AddRows(int64_t machine, int64_t minute, int rows, int bytes) {
+    ASSERT_TRUE(
+        Shard()
+            .Execute(fmt::format(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {2}) "
+                "INSERT INTO sample_chunk (minute, machine, type, samples, raw_bytes, columns, samples_end) "
+                "SELECT {1}, {0}, 1, 1, 0, zeroblob({3}), 0 FROM n; INSERT INTO node_day VALUES ({4}, {0}, "
+                "{2} * ({3} + 56), 0, 0, 0) ON CONFLICT DO UPDATE SET data_bytes = data_bytes + {2} * ({3} + 56)",
+                machine, minute, rows, bytes, DayOfMinute(minute).value))
+            .ok());
+  }
+  // Stores a sample of each node, closes its minute, and returns the minute.
+  int64_t Begin() {
+    CommitHonest(1);
+    CommitNames(hostile_, 1, 10);
+    const int64_t minute = MinuteOf(clock_.Unix());
+    clock_.Advance(10 * kNsPerMinute);
+    Maintain(20);
+    return minute;
+  }
+  int64_t RowsOf(int64_t machine) {
+    return Query(fmt::format("SELECT count(*) FROM sample_chunk WHERE machine = {}", machine));
+  }
+  int64_t Machine(std::string_view node_id) {
+    return Query(fmt::format("SELECT id FROM machine WHERE node_id = CAST('{}' AS BLOB)", node_id));
+  }
+};
+
+// A node can store more rows in a second than a run removes from a shard that is a little over its limit.
+TEST_F(NodeExpiryTest, RemovesMoreRowsPerRunTheFurtherTheShardIsOverItsLimit) {
+  Open(4u << 20);
+  const int64_t minute = Begin(), hostile = Machine("hostile");
+  for (int i = 0; i < 60; ++i) AddRows(hostile, minute - i, 1'000, 100);
+  Maintain(1);
+  EXPECT_LT(RowsOf(hostile), 60'000 - 4 * NodeExpiry::kRowsPerRun);
+}
+
+TEST_F(NodeExpiryTest, ANodeThatOverfillsTheShardHasASmallQuota) {
+  options_.node_definition_bytes_per_day = 1u << 20;
+  Open(4u << 20);
+  const int64_t minute = Begin(), hostile = Machine("hostile");
+  AddRows(hostile, minute, 1'500, 4'000);
+  Maintain(1);
+  CommitNames(hostile_, 200, 1'000);
+  EXPECT_LT(Query(fmt::format("SELECT charged_bytes FROM node_day WHERE machine = {}", hostile)), 160'000);
+  EXPECT_GT(refusals_.Of("hostile").at("history_quota"), 50u);
+
+  CommitNames(honest_, 200, 1'000);
+  EXPECT_FALSE(refusals_.Of("honest").contains("history_quota"));
+
+  Maintain(20);
+  EXPECT_LT(UsedBytes(), 4u << 20);
+  CommitNames(hostile_, 200, 1'000);
+  EXPECT_GT(Query(fmt::format("SELECT charged_bytes FROM node_day WHERE machine = {}", hostile)), 200'000);
+}
+
+// The expiry has passed the minute of these data already.
+TEST_F(NodeExpiryTest, RemovesDataThatCameLate) {
+  options_.raw_age_ns = options_.sum_age_ns = 7 * kNsPerDay;
+  Open(4u << 20);
+  const int64_t minute = Begin(), hostile = Machine("hostile");
+  clock_.Advance(2 * kNsPerDay);
+  Maintain(5);
+  AddRows(hostile, minute + 60, 3'000, 2'000);
+  Maintain(5);
+  ASSERT_LT(RowsOf(hostile), 3'000);
+  const int64_t left = RowsOf(hostile);
+  AddRows(hostile, minute, 3'000, 2'000);
+  Maintain(200);
+  EXPECT_LT(RowsOf(hostile), left + 10);
+  EXPECT_EQ(RowsOf(Machine("honest")), 1);
+  EXPECT_LE(UsedBytes(), 4u << 20);
+}
+
+TEST_F(NodeExpiryTest, RemovesTheSameRowsAgainAfterAnError) {
+  Open(4u << 20);
+  const int64_t minute = Begin(), hostile = Machine("hostile");
+  AddRows(hostile, minute, 1'000, 1'000);
+  AddRows(hostile, minute + 1, 3'000, 2'000);
+  ASSERT_TRUE(Shard()
+                  .Execute(fmt::format("CREATE TRIGGER refuse BEFORE DELETE ON sample_chunk WHEN old.minute = {} BEGIN "
+                                       "SELECT RAISE(ABORT, 'no'); END",
+                                       minute + 1))
+                  .ok());
+  EXPECT_FALSE(writer_->Maintain(clock_.Unix()).ok());
+  ASSERT_TRUE(Shard().Execute("DROP TRIGGER refuse").ok());
+  Maintain(1);
+  EXPECT_EQ(Query(fmt::format("SELECT count(*) FROM sample_chunk WHERE machine = {} AND minute = {}", hostile, minute)),
+            0);
+}
+
+// Two nodes send the same texts, so no removal of one node's data can remove them.
+TEST_F(NodeExpiryTest, TextsOfTwoNodesStillCountForTheFirst) {
+  Open(16u << 20);
+  CommitHonest(60);
+  TestCollector accomplice("accomplice", 3);
+  for (int batch = 0; batch < 5; ++batch) {
+    const int first = next_name_;
+    CommitNames(hostile_, 1000, 4000);
+    next_name_ = first;
+    CommitNames(accomplice, 1000, 4000);
+  }
+  clock_.Advance(10 * kNsPerMinute);
+  Maintain();
+  EXPECT_GT(Query(fmt::format("SELECT sum(definition_bytes) FROM node_day WHERE machine = {}", Machine("hostile"))),
+            19'000'000);
+  EXPECT_EQ(SamplesOf("honest"), uint64_t{60} * kSamplesPerMinute);
+}
+
+// A text counts for the last day on which it was used, so it counts as long as it is stored.
+TEST_F(NodeExpiryTest, TextsThatAreUsedEveryDayStayCharged) {
+  Open(1u << 30);
+  for (int day = 0; day < 3; ++day) {
+    next_name_ = 1;
+    CommitNames(hostile_, 100, 1'000);
+    const int64_t definitions = Query(fmt::format(
+        "SELECT definition_bytes FROM node_day WHERE machine = {} ORDER BY day DESC LIMIT 1", Machine("hostile")));
+    EXPECT_GT(definitions, 100'000) << day;
+    EXPECT_LT(definitions, 150'000) << day;
+    clock_.Advance(kNsPerDay);
+  }
+}
+
+// Each session has a row, which stays longer than its samples.
+TEST_F(NodeExpiryTest, SessionsOfANodeAreCharged) {
+  options_.node_definition_bytes_per_day = 64u << 10;
+  Open(1u << 30);
+  const auto commit = [&](int sessions) {
+    for (int i = 0; i < sessions; ++i) {
+      TestCollector session("hostile", 0);
+      session.Add(clock_.Unix(), session.Thread(1, "worker"), session.Stack({7}));
+      RowBatch batch = session.Take(clock_.Unix());
+      batch.source.id = fmt::format("{:016}", next_name_++);
+      ASSERT_FALSE(CommitOne(batch).need_dictionary);
+    }
+  };
+  CommitHonest(1);
+  for (int hour = 0; hour < 4; ++hour) {
+    commit(300);
+    clock_.Advance(2 * 60 * kNsPerMinute);
+  }
+  const int64_t rows = Query(fmt::format("SELECT count(*) FROM session WHERE machine = {}", Machine("hostile")));
+  EXPECT_LT(rows, 700);
+  EXPECT_GT(rows, 200);
+  EXPECT_GT(refusals_.Of("hostile").at("history_quota"), 500u);
+  EXPECT_EQ(SamplesOf("hostile"), 1'200u);
+  EXPECT_EQ(SamplesOf("honest"), uint64_t{kSamplesPerMinute});
+}
+
+// A session can report others as ended, and each of them needs a row.
+TEST_F(NodeExpiryTest, UnknownEndedSessionsNeedRoomInTheQuota) {
+  options_.node_definition_bytes_per_day = 32u << 10;
+  Open(1u << 30);
+  for (int i = 0; i < 40; ++i) {
+    TestCollector session("hostile", 0);
+    session.Add(clock_.Unix(), session.Thread(1, "worker"), session.Stack({7}));
+    for (int j = 0; j < 40; ++j) {
+      RowBatch batch = session.Take(clock_.Unix());
+      batch.source.id = fmt::format("{:016}", i);
+      ClosedSession closed{.reason = LossReason::kCollectorKilled};
+      const std::string id = fmt::format("{:08}{:08}", i, j);
+      std::copy(id.begin(), id.end(), closed.session_id.begin());
+      batch.closes.push_back(closed);
+      ASSERT_FALSE(CommitOne(batch).need_dictionary);
+    }
+  }
+  EXPECT_LT(Query("SELECT count(*) FROM session"), 300);
+  EXPECT_GT(Metric("tributary_reducer_closings_refused_total"), 1'200u);
+}
+
+}  // namespace
+}  // namespace tributary::store
