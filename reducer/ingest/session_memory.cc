@@ -67,16 +67,21 @@ std::vector<SessionId> SessionMemory::Evict() {
   std::vector<SessionId> connected;
   const size_t excess = ledger_.Excess();
   if (excess == 0) return connected;
-  std::vector<store::Evictable<List::iterator>> all;
-  for (auto it = entries_.begin(); it != entries_.end(); ++it) all.push_back({it, it->memory.total(), !it->connected});
-  for (const auto& chosen : store::ChooseEvictions(std::move(all), excess)) {
-    ledger_.CountEviction(chosen.is_idle);
-    if (refusals_ != nullptr) refusals_->Add(chosen.session->node_id, "memory");
-    if (chosen.is_idle) {
-      Erase(chosen.session);
+  std::vector<store::Evictable> all;
+  std::vector<List::iterator> places;
+  for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+    all.push_back({it->memory.total(), !it->connected, it->node_id});
+    places.push_back(it);
+  }
+  for (const size_t chosen : store::ChooseEvictions(all, excess)) {
+    const bool is_idle = all[chosen].is_idle;
+    ledger_.CountEviction(is_idle);
+    if (refusals_ != nullptr) refusals_->Add(places[chosen]->node_id, "memory");
+    if (is_idle) {
+      Erase(places[chosen]);
       continue;
     }
-    Entry& entry = *chosen.session;
+    Entry& entry = *places[chosen];
     connected.push_back(entry.id);
     const uint32_t refused = std::max(entry.refused_generation, entry.generation);
     ForgetDictionary(entry);

@@ -262,15 +262,17 @@ void SessionTable::Settle() {
 void SessionTable::LimitMemory() {
   const size_t excess = ledger_->Excess();
   if (excess == 0) return;
-  std::vector<Evictable<List::iterator>> others;
+  std::vector<Evictable> others;
+  std::vector<List::iterator> places;
   for (auto it = std::next(sessions_.begin()); it != sessions_.end(); ++it) {
-    others.push_back({it, it->memory.total(), it->last_seen_ns < now_ns_ - kIdleNs});
+    others.push_back({it->memory.total(), it->last_seen_ns < now_ns_ - kIdleNs, it->node_id});
+    places.push_back(it);
   }
-  for (const auto& chosen : ChooseEvictions(std::move(others), excess)) {
-    ledger_->CountEviction(chosen.is_idle);
-    const std::string& node_id = chosen.session->node_id;
+  for (const size_t chosen : ChooseEvictions(others, excess)) {
+    ledger_->CountEviction(others[chosen].is_idle);
+    const std::string& node_id = places[chosen]->node_id;
     if (limits_.refusals != nullptr && !node_id.empty()) limits_.refusals->Add(node_id, "memory");
-    Erase(chosen.session);
+    Erase(places[chosen]);
   }
 }
 

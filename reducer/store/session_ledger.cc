@@ -1,6 +1,10 @@
 #include "reducer/store/session_ledger.h"
 
+#include <algorithm>
 #include <numeric>
+#include <queue>
+#include <unordered_map>
+#include <utility>
 
 namespace tributary::store {
 namespace {
@@ -55,6 +59,46 @@ void SessionLedger::Count(MemoryUse* counted, const MemoryUse& now) {
     gauges_[kind]->Add(static_cast<int64_t>(change));
   }
   *counted = now;
+}
+
+std::vector<size_t> ChooseEvictions(std::span<const Evictable> sessions, size_t excess) {
+  std::vector<size_t> order(sessions.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(sessions[a].is_idle, sessions[a].bytes) > std::pair(sessions[b].is_idle, sessions[b].bytes);
+  });
+  std::vector<size_t> evicted;
+  size_t freed = 0;
+  const auto evict = [&](size_t session) {
+    evicted.push_back(session);
+    freed += sessions[session].bytes;
+  };
+  auto next = order.begin();
+  for (; next != order.end() && sessions[*next].is_idle && freed < excess; ++next) evict(*next);
+  if (freed >= excess) return evicted;
+
+  struct Node {
+    size_t bytes = 0;
+    std::vector<size_t> sessions;  // active ones, the largest first
+    size_t evicted = 0;
+  };
+  std::unordered_map<std::string_view, Node> nodes;
+  for (; next != order.end(); ++next) {
+    Node& node = nodes[sessions[*next].node_id];
+    node.bytes += sessions[*next].bytes;
+    node.sessions.push_back(*next);
+  }
+  std::priority_queue<std::pair<size_t, Node*>> largest;
+  for (auto& [id, node] : nodes) largest.emplace(node.bytes, &node);
+  while (freed < excess && !largest.empty()) {
+    Node& node = *largest.top().second;
+    largest.pop();
+    const size_t session = node.sessions[node.evicted++];
+    evict(session);
+    node.bytes -= sessions[session].bytes;
+    if (node.evicted < node.sessions.size()) largest.emplace(node.bytes, &node);
+  }
+  return evicted;
 }
 
 }  // namespace tributary::store

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/metrics.h"
@@ -65,25 +64,17 @@ class SessionLedger {
 };
 
 // A session that may be evicted.
-template <typename Iterator>
 struct Evictable {
-  Iterator session;
   size_t bytes = 0;
   bool is_idle = false;
+  std::string_view node_id;
 };
 
-// Returns the sessions to evict, so that `excess` bytes become free if there are enough: first idle sessions, then
-// active ones; of each, the largest first. Largest first, because the owner of a large session pays for what it takes,
-// and because few sessions then must send their dictionaries again.
-template <typename Iterator>
-std::vector<Evictable<Iterator>> ChooseEvictions(std::vector<Evictable<Iterator>> sessions, size_t excess) {
-  std::sort(sessions.begin(), sessions.end(),
-            [](const auto& a, const auto& b) { return std::pair(a.is_idle, a.bytes) > std::pair(b.is_idle, b.bytes); });
-  size_t count = 0;
-  for (size_t freed = 0; count < sessions.size() && freed < excess; ++count) freed += sessions[count].bytes;
-  sessions.resize(count);
-  return sessions;
-}
+// Returns the indexes of the sessions to evict, so that `excess` bytes become free if there are enough. First idle
+// sessions, the largest first: few sessions then must send their dictionaries again. Then active sessions, each time
+// the largest one of the node whose active sessions take the most: many small sessions help a node no more than one
+// large session.
+std::vector<size_t> ChooseEvictions(std::span<const Evictable> sessions, size_t excess);
 
 // Returns the memory that a string has allocated for its text, with the header of the allocated block. A short text is
 // inside the object.

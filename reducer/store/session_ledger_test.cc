@@ -57,21 +57,26 @@ TEST_F(SessionLedgerTest, AFullLedgerAsksForSomeRoom) {
 }
 
 TEST_F(SessionLedgerTest, EvictsTheLargestIdleSessionsFirst) {
-  const std::vector<Evictable<int>> all = {
-      {.session = 1, .bytes = 900, .is_idle = false}, {.session = 2, .bytes = 10, .is_idle = true},
-      {.session = 3, .bytes = 100, .is_idle = true},  {.session = 4, .bytes = 950, .is_idle = false},
-      {.session = 5, .bytes = 50, .is_idle = true},
+  const std::vector<Evictable> all = {
+      {.bytes = 900, .is_idle = false, .node_id = "a"}, {.bytes = 10, .is_idle = true, .node_id = "b"},
+      {.bytes = 100, .is_idle = true, .node_id = "c"},  {.bytes = 950, .is_idle = false, .node_id = "d"},
+      {.bytes = 50, .is_idle = true, .node_id = "e"},
   };
-  const auto chosen = [&](size_t excess) {
-    std::vector<int> numbers;
-    for (const auto& session : ChooseEvictions(all, excess)) numbers.push_back(session.session);
-    return numbers;
+  EXPECT_THAT(ChooseEvictions(all, 0), IsEmpty());
+  EXPECT_THAT(ChooseEvictions(all, 100), ElementsAre(2));
+  EXPECT_THAT(ChooseEvictions(all, 101), ElementsAre(2, 4));
+  EXPECT_THAT(ChooseEvictions(all, 161), ElementsAre(2, 4, 1, 3)) << "active ones come last";
+  EXPECT_EQ(ChooseEvictions(all, 1'000'000).size(), all.size());
+}
+
+// The sessions of the hostile node are the smallest, but together the most.
+TEST_F(SessionLedgerTest, EvictsActiveSessionsOfTheNodeThatTakesTheMost) {
+  const std::vector<Evictable> all = {
+      {.bytes = 500, .node_id = "honest"},  {.bytes = 300, .node_id = "hostile"}, {.bytes = 301, .node_id = "hostile"},
+      {.bytes = 299, .node_id = "hostile"}, {.bytes = 50, .node_id = "other"},
   };
-  EXPECT_THAT(chosen(0), IsEmpty());
-  EXPECT_THAT(chosen(100), ElementsAre(3));
-  EXPECT_THAT(chosen(101), ElementsAre(3, 5));
-  EXPECT_THAT(chosen(161), ElementsAre(3, 5, 2, 4)) << "active ones come last";
-  EXPECT_EQ(chosen(1'000'000).size(), all.size());
+  EXPECT_THAT(ChooseEvictions(all, 500), ElementsAre(2, 1));
+  EXPECT_THAT(ChooseEvictions(all, 700), ElementsAre(2, 1, 0));
 }
 
 TEST(AllocatedBytes, CountsOnlyTextsOutsideOfTheObject) {
