@@ -19,9 +19,9 @@ namespace tributary::ingest {
 
 // Remembers the sessions of a shard, connected or not. So a collector that reconnects continues its session with the
 // dictionary (definitions of executables, frames and stacks) that it has already sent. If there are too many sessions,
-// the least recently used ones are removed. If they take too much memory, the largest ones are: first those without a
-// connection (session_ledger.h). A collector whose session was removed must send a new dictionary. Use it on the loop's
-// thread.
+// the least recently used ones are removed. If they take too much memory, ChooseEvictions (session_ledger.h) selects
+// the removed ones: a session is idle if it has no connection. A collector whose session was removed must send a new
+// dictionary. Use it on the loop's thread.
 class SessionMemory {
  public:
   struct Entry {

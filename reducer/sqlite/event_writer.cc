@@ -18,8 +18,9 @@ absl::StatusOr<EventWriter> EventWriter::Prepare(Database& database, NodeLedger&
 absl::Status EventWriter::Write() {
   for (auto& [key, events] : pending_) {
     const auto& [slot, machine] = key;
-    std::stable_sort(events.begin(), events.end(),
-                     [](const StoredEvent& a, const StoredEvent& b) { return a.time_ns < b.time_ns; });
+    // Usually they are in order: sorting them would take 5% of the time of a commit.
+    const auto before = [](const StoredEvent& a, const StoredEvent& b) { return a.time_ns < b.time_ns; };
+    if (!std::is_sorted(events.begin(), events.end(), before)) std::stable_sort(events.begin(), events.end(), before);
     for (std::span<const StoredEvent> rest(events); !rest.empty();) {
       const std::span<const StoredEvent> chunk = rest.first(std::min(rest.size(), kEventsPerChunkMax));
       rest = rest.subspan(chunk.size());

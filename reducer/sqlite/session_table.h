@@ -64,8 +64,8 @@ struct Touched {
 
 // The sessions that a shard writer has in memory. The table can undo the changes of one transaction. Limits bounds the
 // number of sessions and the memory of their dictionaries. If there are too many sessions, the least recently used ones
-// are evicted. If they take too much memory, the largest ones are evicted: first those without a batch for a minute
-// (session_ledger.h). An evicted session must send its dictionary again with its next batch.
+// are evicted. If they take too much memory, ChooseEvictions (session_ledger.h) selects the evicted ones: a session is
+// idle if it had no batch for a minute. An evicted session must send its dictionary again with its next batch.
 //
 // The row of a session is charged to its machine as a definition. If the machine has no room for a new session, the
 // oldest sessions of the machine that had no batch for an hour are removed from the file.

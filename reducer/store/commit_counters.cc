@@ -42,7 +42,7 @@ CommitCounters::CommitCounters(Metrics& metrics, Refusals* refusals)
       closings_refused_(
           metrics.AddCounter("tributary_reducer_closings_refused_total",
                              "Refused reports that a session has ended: the session belongs to another node, is the "
-                             "reporting session itself, or is one of too many unknown sessions")),
+                             "reporting session itself, or is unknown and above a limit of its session or node")),
       nameless_types_(metrics.AddCounter(
           "tributary_reducer_nameless_types_total",
           "Samples of a type that neither their batch nor this release defines; they were stored without a type name")),
