@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "reducer/sqlite/history_share_testing.h"
 #include "reducer/sqlite/node_expiry.h"
@@ -141,18 +142,16 @@ TEST_F(NodeExpiryTest, TextsThatAreUsedEveryDayStayCharged) {
 TEST_F(NodeExpiryTest, SessionsOfANodeAreCharged) {
   options_.node_definition_bytes_per_day = 64u << 10;
   Open(1u << 30);
-  const auto commit = [&](int sessions) {
-    for (int i = 0; i < sessions; ++i) {
-      TestCollector session("hostile", 0);
-      session.Add(clock_.Unix(), session.Thread(1, "worker"), session.Stack({7}));
-      RowBatch batch = session.Take(clock_.Unix());
-      batch.source.id = fmt::format("{:016}", next_name_++);
-      ASSERT_FALSE(CommitOne(batch).need_dictionary);
-    }
-  };
   CommitHonest(1);
   for (int hour = 0; hour < 4; ++hour) {
-    commit(300);
+    std::vector<RowBatch> group;
+    for (int i = 0; i < 300; ++i) {
+      TestCollector session("hostile", 0);
+      session.Add(clock_.Unix(), session.Thread(1, "worker"), session.Stack({7}));
+      group.push_back(session.Take(clock_.Unix()));
+      group.back().source.id = fmt::format("{:016}", next_name_++);
+    }
+    ASSERT_TRUE(writer_->Commit(group).ok());
     clock_.Advance(2 * 60 * kNsPerMinute);
   }
   const int64_t rows = Query(fmt::format("SELECT count(*) FROM session WHERE machine = {}", Machine("hostile")));
@@ -170,15 +169,14 @@ TEST_F(NodeExpiryTest, UnknownEndedSessionsNeedRoomInTheQuota) {
   for (int i = 0; i < 40; ++i) {
     TestCollector session("hostile", 0);
     session.Add(clock_.Unix(), session.Thread(1, "worker"), session.Stack({7}));
+    std::vector<RowBatch> group;
     for (int j = 0; j < 40; ++j) {
-      RowBatch batch = session.Take(clock_.Unix());
-      batch.source.id = fmt::format("{:016}", i);
-      ClosedSession closed{.reason = LossReason::kCollectorKilled};
+      group.push_back(session.Take(clock_.Unix()));
+      group.back().source.id = fmt::format("{:016}", i);
       const std::string id = fmt::format("{:08}{:08}", i, j);
-      std::copy(id.begin(), id.end(), closed.session_id.begin());
-      batch.closes.push_back(closed);
-      ASSERT_FALSE(CommitOne(batch).need_dictionary);
+      std::copy(id.begin(), id.end(), group.back().closes.emplace_back().session_id.begin());
     }
+    ASSERT_TRUE(writer_->Commit(group).ok());
   }
   EXPECT_LT(Query("SELECT count(*) FROM session"), 300);
   EXPECT_GT(Metric("tributary_reducer_closings_refused_total"), 1'200u);
