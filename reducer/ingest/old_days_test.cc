@@ -13,6 +13,9 @@ constexpr int64_t kHour = 60 * kNsPerMinute;
 
 class OldDaysTest : public testing::Test {
  protected:
+  OldDaysTest() : OldDaysTest({.node_days_max = 2, .nodes_max = 3, .turn_ns = 0}) {}
+  explicit OldDaysTest(const OldDays::Options& options) : days_(options) {}
+
   // Returns how long a batch must wait that was closed `days_ago[0]` days ago, and has a sample of each of `days_ago`.
   int64_t Wait(const std::string& node, const std::vector<double>& days_ago) {
     RowBatch batch;
@@ -30,7 +33,7 @@ class OldDaysTest : public testing::Test {
   static MonotonicNs Monotonic(double days_ago) { return MonotonicNs{100 * kNsPerDay - Ns(days_ago)}; }
 
   MonotonicNs now_{200 * kNsPerDay};
-  OldDays days_{{.node_days_max = 2, .nodes_max = 3}};
+  OldDays days_;
 };
 
 TEST_F(OldDaysTest, CurrentDataAreNotLimited) {
@@ -99,17 +102,25 @@ TEST_F(OldDaysTest, EventsUseDays) {
   EXPECT_EQ(WaitOfEvent("a", 9), 0) << "too old";
 }
 
-TEST_F(OldDaysTest, LimitsTheNodes) {
+TEST_F(OldDaysTest, ForgetsUnusedNodes) {
   for (const char* node : {"a", "b", "c"}) EXPECT_EQ(Wait(node, {6}), 0);
-  EXPECT_EQ(Wait("d", {6}), kNsPerMinute);
   EXPECT_EQ(days_.nodes(), 3u);
   now_.value += kHour;
   EXPECT_EQ(Wait("d", {6}), 0);
-  EXPECT_EQ(days_.nodes(), 1u) << "unused nodes are forgotten";
+  EXPECT_EQ(days_.nodes(), 1u);
+}
+
+// A peer that may use any id must not be able to fill the table for ever.
+TEST_F(OldDaysTest, ManyIdsOfOnePeerDoNotMakeOtherNodesWait) {
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(Wait("hostile-" + std::to_string(i), {6}), 0);
+  EXPECT_EQ(Wait("honest", {6}), 0);
+  EXPECT_EQ(days_.nodes(), 3u);
+  EXPECT_EQ(Wait("honest", {5}), 0);
+  EXPECT_EQ(Wait("honest", {4}), kHour) << "its own limit still holds";
 }
 
 TEST_F(OldDaysTest, CanBeSwitchedOff) {
-  OldDays off({.node_days_max = 0});
+  OldDays off({.node_days_max = 0, .turn_ns = 0});
   RowBatch batch;
   for (int day = 2; day < 7; ++day) {
     batch.clock = {Monotonic(day), UnixNs{kNow.value - Ns(day)}};
@@ -117,6 +128,55 @@ TEST_F(OldDaysTest, CanBeSwitchedOff) {
     batch.samples[0].time = Monotonic(day);
     EXPECT_EQ(off.Take("a", batch, kNow, now_), 0);
   }
+}
+
+class OldDaysOfShardTest : public OldDaysTest {
+ protected:
+  OldDaysOfShardTest() : OldDaysTest({.node_days_max = 2, .turn_ns = kTurn}) {}
+  static constexpr int64_t kTurn = 2 * kNsPerMinute;
+};
+
+TEST_F(OldDaysOfShardTest, SeveralNodesOfOnePeerUseTwoDaysAtATime) {
+  EXPECT_EQ(Wait("hostile-1", {6}), 0);
+  EXPECT_EQ(Wait("hostile-2", {5}), 0);
+  EXPECT_EQ(Wait("hostile-3", {4}), kTurn);
+  EXPECT_EQ(Wait("hostile-4", {3}), kTurn) << "the day after it has the same turn";
+  EXPECT_EQ(Wait("hostile-5", {2}), 2 * kTurn);
+  EXPECT_EQ(Wait("honest", {0}), 0);
+  EXPECT_EQ(Wait("honest", {1}), 0) << "yesterday needs no turn";
+  EXPECT_EQ(Wait("honest", {6}), 0);
+}
+
+TEST_F(OldDaysOfShardTest, ABatchThatWaitsForATurnUsesNoDayOfItsNode) {
+  EXPECT_EQ(Wait("other", {6}), 0);
+  EXPECT_EQ(Wait("a", {4}), kTurn);
+  EXPECT_EQ(Wait("a", {3}), kTurn);
+  now_.value += kTurn;
+  EXPECT_EQ(Wait("a", {4}), 0);
+  EXPECT_EQ(Wait("a", {3}), 0);
+  EXPECT_EQ(Wait("a", {2}), kHour);
+}
+
+TEST_F(OldDaysOfShardTest, EventsNeedNoTurn) {
+  EXPECT_EQ(Wait("a", {6}), 0);
+  EXPECT_EQ(WaitOfEvent("b", 4), 0);
+}
+
+TEST_F(OldDaysOfShardTest, TooOldDataNeedNoTurn) {
+  for (int day = 10; day < 20; ++day) EXPECT_EQ(Wait("a", {1.0 * day}), 0);
+}
+
+// Single samples may be kept for a week: their days are not old, but each of them needs a trie.
+TEST_F(OldDaysOfShardTest, DaysOfSingleSamplesNeedATurn) {
+  OldDays days({.ages = {.raw_ns = 7 * kNsPerDay}, .node_days_max = 2});
+  std::vector<int64_t> waits;
+  for (const int days_ago : {0, 1, 2, 3, 4}) {
+    RowBatch batch;
+    batch.clock = {Monotonic(days_ago), UnixNs{kNow.value - Ns(days_ago)}};
+    batch.samples.emplace_back().time = Monotonic(days_ago);
+    waits.push_back(days.Take("a", batch, kNow, now_));
+  }
+  EXPECT_EQ(waits, (std::vector<int64_t>{0, 0, 0, kTurn, 2 * kTurn}));
 }
 
 }  // namespace

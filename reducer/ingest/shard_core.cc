@@ -35,7 +35,8 @@ ShardCore::ShardCore(const Dependencies& dependencies, Options options, Callback
       over_old_days_(metrics_.AddCounter(
           "tributary_reducer_old_days_total",
           "Times that a batch waited, because its node already used --intake-node-old-days days older than "
-          "--retention-raw; reading from the collector pauses meanwhile")),
+          "--retention-raw, or because other days before yesterday had their turn; reading from the collector pauses "
+          "meanwhile")),
       memory_(options_.sessions_remembered_max, options_.session_memory_bytes_max, metrics_, options_.server.refusals),
       share_(options_.queue),
       old_days_(options_.old_days),
@@ -181,7 +182,8 @@ bool ShardCore::HasRoom(Live& live, size_t memory_bytes) {
   return true;
 }
 
-// Returns false if the batch must wait, because its node uses too many old days. OnTick then resumes the session.
+// Returns false if the batch must wait, because its node uses too many old days, or for the turn of its days. OnTick
+// then resumes the session.
 bool ShardCore::TakesDaysOf(Live& live, const RowBatch& batch) {
   const MonotonicNs now = clock_.Monotonic();
   const int64_t wait_ns = old_days_.Take(live.info->node_id, batch, clock_.Unix(), now);
@@ -206,7 +208,7 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   const size_t memory_bytes = live.batch_bytes = MemoryOf(pending);
   if (!HasRoom(live, memory_bytes))
     return absl::ResourceExhaustedError("the store writer's queue has no room for the batch of this node");
-  if (!TakesDaysOf(live, pending)) return absl::ResourceExhaustedError("the node uses too many old days");
+  if (!TakesDaysOf(live, pending)) return absl::ResourceExhaustedError("the batch has samples of too many old days");
   // The session's memory must know the batch before the writer owns it.
   Remember(info, pending);
   const std::vector<ClosedSession> ended = pending.closes;

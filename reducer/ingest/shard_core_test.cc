@@ -249,9 +249,9 @@ TEST_F(ShardCoreTest, ADictionaryOfAnEarlierProcessIsNotKept) {
   EXPECT_FALSE(WelcomeOn(*again)->dictionary_kept);
 }
 
-// The bound is on the days of a node: its current samples, and other nodes, do not wait.
+// Only old samples wait: neither current samples of the same node, nor other nodes whose day has its turn.
 TEST_F(ShardCoreTest, ABatchWaitsIfItsNodeUsesTooManyOldDays) {
-  constexpr int64_t kHour = 60 * kNsPerMinute;
+  constexpr int64_t kHour = 60 * kNsPerMinute, kTurn = 2 * kNsPerMinute;
   struct Node {
     std::shared_ptr<Wire> wire;
     intake::BatchGenerator generator{1};
@@ -270,14 +270,6 @@ TEST_F(ShardCoreTest, ABatchWaitsIfItsNodeUsesTooManyOldDays) {
     node->wire = Connect(hello);
     core_.OnFound(hello.session.session_id, uint64_t{0});
   }
-  for (int days = 6; days > 2; --days) old.Send(days);
-  EXPECT_EQ(writer_.submitted.size(), 4u);
-  old.Send(2);
-  EXPECT_EQ(writer_.submitted.size(), 4u);
-  current.Send(0);
-  other.Send(2);
-  EXPECT_EQ(writer_.submitted.size(), 6u);
-
   const Counter& waits = metrics_.AddCounter("tributary_reducer_old_days_total", "");
   const auto run_ticks = [&] {
     int left = 20;
@@ -288,16 +280,33 @@ TEST_F(ShardCoreTest, ABatchWaitsIfItsNodeUsesTooManyOldDays) {
     loop_.Run();
   };
   core_.Start();
-  clock_.Advance(kHour - 1);
+  for (const int days : {6, 5, 4}) old.Send(days);
+  EXPECT_EQ(writer_.submitted.size(), 2u) << "4 days ago has its turn later";
+  EXPECT_EQ(waits.value(), 1u);
+  current.Send(0);
+  other.Send(6);
+  EXPECT_EQ(writer_.submitted.size(), 4u);
+  clock_.Advance(kTurn);
   run_ticks();
+  EXPECT_EQ(writer_.submitted.size(), 5u);
+  old.Send(3);
   EXPECT_EQ(writer_.submitted.size(), 6u);
-  EXPECT_EQ(waits.value(), 1u) << "it was not even decoded again";
+
+  old.Send(2);
+  current.Send(0);
+  other.Send(3);
+  EXPECT_EQ(writer_.submitted.size(), 8u);
+  EXPECT_EQ(waits.value(), 2u);
+  clock_.Advance(kHour - kTurn - 1);
+  run_ticks();
+  EXPECT_EQ(writer_.submitted.size(), 8u);
+  EXPECT_EQ(waits.value(), 2u) << "it was not even decoded again";
   clock_.Advance(1);
   run_ticks();
-  ASSERT_EQ(writer_.submitted.size(), 7u);
+  ASSERT_EQ(writer_.submitted.size(), 9u);
   EXPECT_EQ(writer_.submitted.back().sequence, 5u);
-  EXPECT_EQ(waits.value(), 1u);
-  EXPECT_EQ(refusals_.Of("node")["old_days"], 1u);
+  EXPECT_EQ(waits.value(), 2u);
+  EXPECT_EQ(refusals_.Of("node")["old_days"], 2u);
 }
 
 // After a start of the reducer, look-ups alone may fill the writer's queue. A batch that was held back then must not

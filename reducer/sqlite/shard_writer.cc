@@ -16,7 +16,6 @@ namespace tributary::store {
 namespace {
 
 constexpr uint32_t kUnknownClosedMax = 64;  // unknown sessions that one session may report as ended; each adds a row
-constexpr size_t kTriesKept = 3;            // yesterday's, today's, and one that late samples need
 
 }  // namespace
 
@@ -40,18 +39,13 @@ absl::Status SqliteShardWriter::Prepare() {
   types_ = std::make_unique<SampleTypeTable>(std::move(types));
   ASSIGN_OR_RETURN(EventWriter events, EventWriter::Prepare(*database_, *ledger_));
   events_ = std::make_unique<EventWriter>(std::move(events));
-  ASSIGN_OR_RETURN(TrieShareTable trie_shares, TrieShareTable::Prepare(*database_));
-  trie_shares_ = std::make_unique<TrieShareTable>(std::move(trie_shares));
+  ASSIGN_OR_RETURN(tries_, DayTries::Prepare(*database_, *ledger_, options_.trie, clock_, metrics_));
   ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, *ledger_, options_.sessions, metrics_));
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, *ledger_, options_.maintenance));
   ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
                                                     "raw_bytes, columns, samples_end) VALUES (?, ?, ?, ?, ?, ?, ?)"));
   ASSIGN_OR_RETURN(put_sums_, database_->Prepare(kInsertMinuteSum));
-  ASSIGN_OR_RETURN(put_trie_,
-                   database_->Prepare("INSERT INTO trie_chunk (day, raw_bytes, columns, nodes_end, frames_end) "
-                                      "VALUES (?, ?, ?, ?, ?)"));
-  ASSIGN_OR_RETURN(trie_pieces_, TriePieces::Prepare(*database_));
   ASSIGN_OR_RETURN(set_aside_, SetAside::Prepare(
                                    *database_, *ledger_, options_.trie.nodes_max,
                                    [this](std::string_view text, Day day) { return definitions_->Text(text, day); },
@@ -62,12 +56,11 @@ absl::Status SqliteShardWriter::Prepare() {
 absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std::span<const RowBatch> group) {
   if (group.empty()) return std::vector<Outcome>();
   const MonotonicNs start = clock_.Monotonic();
-  damaged_trie_.reset();
   absl::StatusOr<std::vector<Outcome>> outcomes = CommitOrUndo(group);
-  if (!outcomes.ok() && damaged_trie_) {
-    const absl::StatusOr<bool> repaired = set_aside_->RepairTrie(*damaged_trie_);
+  if (const std::optional<Day> damaged = tries_->TakeDamaged(); !outcomes.ok() && damaged) {
+    const absl::StatusOr<bool> repaired = set_aside_->RepairTrie(*damaged);
     if (repaired.value_or(false)) {
-      ForgetTrie(*damaged_trie_);
+      ForgetTrie(*damaged);
       outcomes = CommitOrUndo(group);
     }
   }
@@ -82,8 +75,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::CommitOrUnd
   if (outcomes.ok()) {
     sessions_->Settle();
     ledger_->MarkCommitted();
-    for (DayTrie& trie : tries_) trie.MarkCommitted();
-    while (tries_.size() > kTriesKept) tries_.pop_back();
+    tries_->MarkCommitted();
     counters_.Add(tally_);
   } else {
     sessions_->Undo();
@@ -92,7 +84,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::CommitOrUnd
     types_->Forget();
     events_->Forget();
     samples_end_ = samples_end;
-    for (DayTrie& trie : tries_) trie.Rollback();
+    tries_->Rollback();
     // Only sessions of this group can have ids of rows and nodes that were rolled back. Undo has removed these ids.
   }
   return outcomes;
@@ -398,7 +390,7 @@ absl::StatusOr<MappedNode> SqliteShardWriter::MapNode(Session& session, NodeRef 
   SessionDictionary& dictionary = *session.dictionary;
   SessionDictionary::DayIds& ids = dictionary.IdsOfDay(day);
   if (ref.value == 0 || ids.nodes[ref.value] != 0) return MappedNode{NodeNo{ids.nodes[ref.value]}};
-  ASSIGN_OR_RETURN(DayTrie * trie, TrieOf(day));
+  ASSIGN_OR_RETURN(DayTrie * trie, tries_->Find(day));
   std::vector<NodeRef> unmapped;
   for (NodeRef at = ref; at.value != 0 && ids.nodes[at.value] == 0; at = dictionary.node(at).parent) {
     unmapped.push_back(at);
@@ -474,43 +466,6 @@ absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<co
   return maintenance_->RaiseWatermark("samples_end", static_cast<int64_t>(*samples_end_));
 }
 
-absl::StatusOr<DayTrie*> SqliteShardWriter::TrieOf(Day day) {
-  auto it = std::find_if(tries_.begin(), tries_.end(), [&](const DayTrie& trie) { return trie.day() == day; });
-  if (it == tries_.end()) {
-    tries_.emplace_front(day, options_.trie);
-    absl::Cleanup drop = [&] { tries_.pop_front(); };
-    RETURN_IF_ERROR(LoadTrie(tries_.front()));
-    RETURN_IF_ERROR(trie_shares_->Load(day, &tries_.front().shares()));
-    std::move(drop).Cancel();
-    return &tries_.front();
-  }
-  tries_.splice(tries_.begin(), tries_, it);
-  return &tries_.front();
-}
-
-absl::Status SqliteShardWriter::LoadTrie(DayTrie& trie) {
-  DayTrieSink sink(trie);
-  std::vector<DamagedRun> damage;
-  RETURN_IF_ERROR(trie_pieces_->Read(trie.day(), 0, sink, &damage));
-  if (damage.empty()) return absl::OkStatus();
-  damaged_trie_ = trie.day();
-  return Error(absl::StatusCode::kDataLoss, damage.front().reason);
-}
-
-absl::Status SqliteShardWriter::WriteTries() {
-  size_t place = 0;
-  for (DayTrie& trie : tries_) {
-    RETURN_IF_ERROR(trie_shares_->Write(trie.day(), /*all=*/++place > kTriesKept, &trie.shares()));
-    if (!trie.has_new()) continue;
-    const PackedColumns packed = PackColumns(trie.EncodeNew());
-    const TrieEnds ends = trie.ends();
-    put_trie_.Bind(trie.day().value, packed.raw_bytes, packed.bytes, ends.nodes, ends.frames);
-    RETURN_IF_ERROR(put_trie_.Run());
-    ledger_->AddTriePiece(trie.day(), packed.bytes.size() + NodeLedger::kRowBytes);
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<ShardWriter::SessionState> SqliteShardWriter::FindSession(std::span<const uint8_t> session_id) {
   std::string_view id(reinterpret_cast<const char*>(session_id.data()), session_id.size());
   ASSIGN_OR_RETURN(uint64_t durable, sessions_->FindDurable(id));
@@ -519,7 +474,7 @@ absl::StatusOr<ShardWriter::SessionState> SqliteShardWriter::FindSession(std::sp
 
 // Sessions look up their nodes again, because lost nodes get new numbers.
 void SqliteShardWriter::ForgetTrie(Day day) {
-  tries_.remove_if([&](const DayTrie& trie) { return trie.day() == day; });
+  tries_->Forget(day);
   sessions_->ForgetTrie(day);
 }
 
@@ -548,9 +503,7 @@ absl::Status SqliteShardWriter::Maintain(UnixNs now) {
     definitions_->ForgetStoreIdsOf(machine);
   }
   if (removed.sessions) sessions_->ForgetBefore(removed.sessions_before_ns);
-  for (Day day : removed.days) {
-    tries_.remove_if([&](const DayTrie& trie) { return trie.day() == day; });
-  }
+  for (const Day day : removed.days) tries_->Forget(day);
   return status;
 }
 

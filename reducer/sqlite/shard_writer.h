@@ -1,6 +1,5 @@
 #pragma once
 
-#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,7 +11,7 @@
 #include "base/metrics.h"
 #include "base/refusals.h"
 #include "reducer/sqlite/column_codec.h"
-#include "reducer/sqlite/day_trie.h"
+#include "reducer/sqlite/day_tries.h"
 #include "reducer/sqlite/definition_tables.h"
 #include "reducer/sqlite/event_writer.h"
 #include "reducer/sqlite/maintenance.h"
@@ -21,8 +20,6 @@
 #include "reducer/sqlite/session_table.h"
 #include "reducer/sqlite/set_aside.h"
 #include "reducer/sqlite/sqlite.h"
-#include "reducer/sqlite/trie_pieces.h"
-#include "reducer/sqlite/trie_shares.h"
 #include "reducer/store/age_rules.h"
 #include "reducer/store/commit_counters.h"
 #include "reducer/store/store.h"
@@ -32,7 +29,7 @@ namespace tributary::store {
 struct ShardWriterOptions {
   std::string path;
   SessionTable::Limits sessions;
-  TrieLimits trie;  // with the default limit, a day's trie takes about 200 MB of memory
+  TrieLimits trie;  // see DayTries for the memory that they take
   MaintenanceOptions maintenance;
   Refusals* refusals = nullptr;                        // as in StoreOptions
   uint64_t node_definition_bytes_per_day = 32u << 20;  // see NodeLedger
@@ -81,9 +78,7 @@ class SqliteShardWriter : public ShardWriter {
   absl::StatusOr<MappedNode> MapNode(Session& session, NodeRef ref, Day day);
   absl::Status WriteChunks(const Session& session, std::span<const Typed> samples, const AgeRules& rules);
   AgeRules Rules() const;
-  absl::StatusOr<DayTrie*> TrieOf(Day day);
-  absl::Status LoadTrie(DayTrie& trie);
-  absl::Status WriteTries();
+  absl::Status WriteTries() { return tries_->Write(); }
   void ForgetTrie(Day day);
 
   const ShardWriterOptions options_;
@@ -95,16 +90,13 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<DefinitionTables> definitions_;
   std::unique_ptr<SampleTypeTable> types_;
   std::unique_ptr<EventWriter> events_;
-  std::unique_ptr<TrieShareTable> trie_shares_;
+  std::unique_ptr<DayTries> tries_;
   std::unique_ptr<SessionTable> sessions_;
   std::unique_ptr<Maintenance> maintenance_;
-  Statement put_samples_, put_sums_, put_trie_;
+  Statement put_samples_, put_sums_;
   // Of the last chunk. Read by the first commit, so that damage of the last chunk does not prevent a start.
   std::optional<uint64_t> samples_end_;
   std::unique_ptr<SetAside> set_aside_;
-  std::optional<TriePieces> trie_pieces_;
-  std::optional<Day> damaged_trie_;  // the commit failed because of a damaged piece of this trie
-  std::list<DayTrie> tries_;         // most recently used first
   CommitTally tally_;
   LogLimit refused_types_{kNsPerMinute}, size_stalled_{kNsPerMinute};
 };

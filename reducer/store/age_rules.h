@@ -9,6 +9,10 @@
 
 namespace tributary::store {
 
+// Days before yesterday whose samples may arrive in one shard at the same time. ingest::OldDayTurns enforces it, so
+// that a store writer can keep the tries of these days in memory.
+constexpr int32_t kOldDaysAtOnce = 2;
+
 // Where a sample goes when it arrives.
 enum class SamplePlace : uint8_t {
   kChunk,     // into a chunk of single samples
