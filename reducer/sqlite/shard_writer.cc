@@ -1,14 +1,10 @@
 #include "reducer/sqlite/shard_writer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 
-#include "absl/cleanup/cleanup.h"
 #include "base/status.h"
-#include "profile/attributes.h"
-#include "reducer/sqlite/minute_sums.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/store/store_times.h"
 
@@ -43,9 +39,8 @@ absl::Status SqliteShardWriter::Prepare() {
   ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, *ledger_, options_.sessions, metrics_));
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, *ledger_, options_.maintenance));
-  ASSIGN_OR_RETURN(put_samples_, database_->Prepare("INSERT INTO sample_chunk (minute, machine, type, samples, "
-                                                    "raw_bytes, columns, samples_end) VALUES (?, ?, ?, ?, ?, ?, ?)"));
-  ASSIGN_OR_RETURN(put_sums_, database_->Prepare(kInsertMinuteSum));
+  ASSIGN_OR_RETURN(samples_, SampleWriter::Prepare({*database_, *definitions_, *types_, *tries_, *ledger_,
+                                                    *maintenance_, clock_, tally_}));
   ASSIGN_OR_RETURN(set_aside_, SetAside::Prepare(
                                    *database_, *ledger_, options_.trie.nodes_max,
                                    [this](std::string_view text, Day day) { return definitions_->Text(text, day); },
@@ -70,12 +65,12 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::Commit(std:
 
 absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::CommitOrUndo(std::span<const RowBatch> group) {
   tally_ = {};
-  const std::optional<uint64_t> samples_end = samples_end_;
   absl::StatusOr<std::vector<Outcome>> outcomes = TryCommit(group);
   if (outcomes.ok()) {
     sessions_->Settle();
     ledger_->MarkCommitted();
     tries_->MarkCommitted();
+    samples_->MarkCommitted();
     counters_.Add(tally_);
   } else {
     sessions_->Undo();
@@ -83,7 +78,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::CommitOrUnd
     definitions_->Rollback();
     types_->Forget();
     events_->Forget();
-    samples_end_ = samples_end;
+    samples_->Rollback();
     tries_->Rollback();
     // Only sessions of this group can have ids of rows and nodes that were rolled back. Undo has removed these ids.
   }
@@ -140,7 +135,7 @@ absl::Status SqliteShardWriter::Store(Session& session, const RowBatch& batch) {
   if (session.boot_ns == 0 && has_boot) RETURN_IF_ERROR(NoteBoot(session, batch.clock));
   if (batch.sequence != 0 || !batch.samples.empty() || !batch.events.empty()) {
     const uint64_t too_old = tally_.too_old(), clamped = tally_.clamped_times;
-    RETURN_IF_ERROR(StoreSamples(session, batch));
+    RETURN_IF_ERROR(samples_->Write(session, batch, Rules()));
     RETURN_IF_ERROR(StoreEvents(session, batch));
     CountReduced(batch);
     tally_.Refuse(batch.node->node_id, "too_old", tally_.too_old() - too_old);
@@ -227,78 +222,6 @@ bool SqliteShardWriter::TakeDefinitions(Session& session, const RowBatch& batch)
   return ok;
 }
 
-absl::Status SqliteShardWriter::StoreSamples(Session& session, const RowBatch& batch) {
-  RETURN_IF_ERROR(definitions_->Redescribe(*session.dictionary, ProcessRef{batch.before.processes},
-                                           {session.machine, session.boot_id}));
-  const SampleTimes times(batch.clock, clock_.Unix().value);
-  const AgeRules rules = Rules();
-  std::vector<Typed> rows;
-  rows.reserve(batch.samples.size());
-  struct Type {
-    SampleType number{};
-    TypeNo no;
-    Day day{INT32_MIN};  // the latest day that the type was looked up for
-    uint64_t stored = 0, unnamed = 0, too_old = 0;
-  };
-  std::vector<Type> types;
-  std::array<uint64_t, 3> cut{};        // samples, by TrieCut
-  std::array<uint16_t, 256> type_of{};  // by the source's number: 0, or the index of the type plus 1
-  for (const Sample& sample : batch.samples) {
-    bool clamped = false;
-    const int64_t time_ns = times.ToUnixNs(sample.time, &clamped);
-    if (clamped) ++tally_.clamped_times;
-    uint16_t& place = type_of[static_cast<uint8_t>(sample.type)];
-    if (place == 0) {
-      types.push_back({.number = sample.type});
-      place = static_cast<uint16_t>(types.size());
-    }
-    Type& type = types[place - 1];
-    if (rules.PlaceOf(UnixNs{time_ns}) == SamplePlace::kTooOld) {
-      type.too_old += sample.count;
-      continue;
-    }
-    if (const Day day = DayOf(UnixNs{time_ns}); type.day < day) {
-      ASSIGN_OR_RETURN(type.no, types_->Find(NameOf(batch, sample.type), session.machine, day));
-      type.day = day;
-    }
-    if (type.no.value == 0) type.unnamed += sample.count;
-    ASSIGN_OR_RETURN(Typed row, Map(session, sample, type.no, time_ns));
-    type.stored += row.sample.count;
-    const auto ending = static_cast<size_t>(row.sample.ending);
-    session.totals.endings[ending] += row.sample.count;
-    tally_.endings[ending] += row.sample.count;
-    tally_.samples += row.sample.count;
-    cut[static_cast<size_t>(row.cut)] += row.sample.count;
-    rows.push_back(row);
-  }
-  for (const TrieCut cause : {TrieCut::kShare, TrieCut::kFull}) {
-    tally_.cut_stacks += cut[static_cast<size_t>(cause)];
-    tally_.Refuse(batch.node->node_id, ReasonOf(cause), cut[static_cast<size_t>(cause)]);
-  }
-  std::optional<BoundedTypes> names;
-  NamedSampleCounts& too_old = session.totals.accounting.LostFor(LossReason::kTooOld);
-  for (const Type& type : types) {
-    tally_.too_old_samples += type.too_old;
-    if (type.number == SampleType::kCpu) {
-      session.totals.stored += type.stored;
-      too_old += type.too_old;
-      continue;
-    }
-    const SampleTypeInfo name = NameOf(batch, type.number);
-    if (!names) names.emplace(session.totals.Types());
-    session.totals.stored.Add(names->Bound(name), type.stored);
-    too_old.Add(names->Bound(name), type.too_old);
-    if (type.unnamed != 0) CountUnnamed(batch, name, type.unnamed);
-  }
-  // Sorts by type, then by time: each minute of each type is then one run. Most batches have one type and come in
-  // order.
-  auto before = [](const Typed& a, const Typed& b) {
-    return std::pair(a.type, a.sample.time_ns) < std::pair(b.type, b.sample.time_ns);
-  };
-  if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
-  return WriteChunks(session, rows, rules);
-}
-
 // Only processes with samples get a row, so an event contains the description of its process.
 absl::Status SqliteShardWriter::StoreEvents(Session& session, const RowBatch& batch) {
   const SampleTimes times(batch.clock, clock_.Unix().value);
@@ -344,126 +267,10 @@ void SqliteShardWriter::CountReduced(const RowBatch& batch) {
   tally_.Refuse(batch.node->node_id, "history_quota", reduced.texts + reduced.samples);
 }
 
-void SqliteShardWriter::CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples) {
-  if (type == kUndefinedType) {
-    tally_.nameless_types += samples;
-    return;
-  }
-  tally_.refused_types += samples;
-  if (uint64_t suppressed; refused_types_.Allow(clock_.Monotonic(), &suppressed)) {
-    LogWarning(
-        "too many sample types: samples of this type are stored without its name type={} unit={} host={} suppressed={}",
-        EscapeForDisplay(type.name), EscapeForDisplay(type.unit), EscapeForDisplay(batch.node->host_name), suppressed);
-  }
-}
-
-absl::StatusOr<SqliteShardWriter::Typed> SqliteShardWriter::Map(Session& session, const Sample& sample, TypeNo type,
-                                                                int64_t time_ns) {
-  const Day day = DayOf(UnixNs{time_ns});
-  Typed row;
-  row.type = type;
-  row.sample.time_ns = time_ns;
-  ASSIGN_OR_RETURN(SessionDictionary::StoreThread thread,
-                   definitions_->Thread(*session.dictionary, sample.thread, {session.machine, session.boot_id},
-                                        SlotOf(UnixNs{time_ns})));
-  row.sample.thread = thread.no;
-  row.sample.process = thread.process;
-  ASSIGN_OR_RETURN(const MappedNode node, MapNode(session, sample.node, day));
-  row.sample.node = node.node.value;
-  row.cut = node.cut;
-  row.sample.count = sample.count;
-  row.sample.value = sample.value;
-  row.sample.cpu = sample.cpu;
-  if (!FitsSample(session.dictionary->string(sample.attributes))) {
-    ++tally_.refused_attributes;
-  } else if (sample.attributes.value != 0) {
-    ASSIGN_OR_RETURN(row.sample.attributes, definitions_->String(*session.dictionary, sample.attributes, day));
-  }
-  // This release cannot name the ending of a newer collector.
-  row.sample.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
-  if (row.cut != TrieCut::kNone) row.sample.ending = Ending::kCutByQuota;
-  return row;
-}
-
-// If the trie has no room for a new node, returns the stack's deepest node that the trie already contains.
-absl::StatusOr<MappedNode> SqliteShardWriter::MapNode(Session& session, NodeRef ref, Day day) {
-  SessionDictionary& dictionary = *session.dictionary;
-  SessionDictionary::DayIds& ids = dictionary.IdsOfDay(day);
-  if (ref.value == 0 || ids.nodes[ref.value] != 0) return MappedNode{NodeNo{ids.nodes[ref.value]}};
-  ASSIGN_OR_RETURN(DayTrie * trie, tries_->Find(day));
-  std::vector<NodeRef> unmapped;
-  for (NodeRef at = ref; at.value != 0 && ids.nodes[at.value] == 0; at = dictionary.node(at).parent) {
-    unmapped.push_back(at);
-  }
-  const size_t nodes_before = trie->node_count();
-  const absl::Cleanup charge = [&] { ledger_->AddTrieNodes(day, session.machine, trie->node_count() - nodes_before); };
-  uint32_t parent = ids.nodes[dictionary.node(unmapped.back()).parent.value];
-  for (auto it = unmapped.rbegin(); it != unmapped.rend(); ++it) {
-    const FrameRef frame_ref = dictionary.node(*it).frame;
-    uint32_t& frame = ids.frames[frame_ref.value];
-    if (frame == 0 && frame_ref.value != 0) {
-      const Frame& raw = dictionary.frame(frame_ref);
-      ASSIGN_OR_RETURN(uint32_t executable, definitions_->Executable(dictionary, raw.executable, day));
-      FrameRow row{raw.kind, raw.is_caller, ExecutableNo{executable}, raw.address, raw.position, {}};
-      if (raw.name.value != 0) {
-        ASSIGN_OR_RETURN(row.name.value, definitions_->String(dictionary, raw.name, day));
-      }
-      frame = trie->InternFrame(row, session.machine);
-    }
-    // No node has a frame that the trie does not contain. Number 0 would stand for a node without a frame.
-    const bool has_frame = frame != 0 || frame_ref.value == 0;
-    const uint32_t node = has_frame ? trie->InternNode(parent, frame, session.machine) : 0;
-    if (node == 0) return MappedNode{NodeNo{parent}, trie->full() ? TrieCut::kFull : TrieCut::kShare};
-    ids.nodes[it->value] = parent = node;
-  }
-  return MappedNode{NodeNo{parent}};
-}
-
 AgeRules SqliteShardWriter::Rules() const {
   const MaintenanceOptions& ages = options_.maintenance;
   return AgeRules({.raw_ns = ages.raw_age_ns, .sum_ns = ages.sum_age_ns, .event_ns = ages.event_age_ns}, clock_.Unix(),
                   maintenance_->closed_before());
-}
-
-absl::Status SqliteShardWriter::WriteChunks(const Session& session, std::span<const Typed> samples,
-                                            const AgeRules& rules) {
-  if (!samples_end_) {
-    ASSIGN_OR_RETURN(const int64_t stored, database_->QueryInt(kSamplesEnd));
-    samples_end_ = static_cast<uint64_t>(stored);
-  }
-  std::vector<StoredSample> chunk;
-  int64_t raw_from = 0;  // earlier minutes have samples that are only in sums
-  for (size_t i = 0; i < samples.size();) {
-    const TypeNo type = samples[i].type;
-    const int64_t minute = MinuteOf(UnixNs{samples[i].sample.time_ns});
-    chunk.clear();
-    for (; i < samples.size() && samples[i].type == type && MinuteOf(UnixNs{samples[i].sample.time_ns}) == minute;
-         ++i) {
-      chunk.push_back(samples[i].sample);
-      *samples_end_ += samples[i].sample.count;
-    }
-    if (rules.PlaceOfMinute(minute) == SamplePlace::kSumsOnly) {
-      for (const StoredSample& sample : chunk) tally_.sums_only += sample.count;
-      raw_from = std::max(raw_from, minute + 1);
-    } else {
-      const PackedColumns packed = PackColumns(EncodeSamples(chunk));
-      put_samples_.Bind(minute, session.machine, type.value, chunk.size(), packed.raw_bytes, packed.bytes,
-                        *samples_end_);
-      RETURN_IF_ERROR(put_samples_.Run());
-      ledger_->AddData(DayOfMinute(minute), session.machine, NodeLedger::BytesOf(packed.bytes.size()));
-    }
-    if (minute < maintenance_->closed_before()) {
-      SumTable sums(types_->AggregationOf(type));
-      for (const StoredSample& sample : chunk) sums.Add(sample);
-      const MinuteKey key{minute, session.machine, static_cast<int>(type.value)};
-      ASSIGN_OR_RETURN(const size_t bytes, InsertMinuteSum(put_sums_, key, sums.Sorted()));
-      ledger_->AddData(DayOfMinute(minute), session.machine, NodeLedger::BytesOf(bytes));
-    }
-  }
-  if (raw_from == 0) return absl::OkStatus();
-  // Readers must not look for these samples in chunks, and exporters must count them although no chunk does.
-  RETURN_IF_ERROR(maintenance_->RaiseWatermark("raw_from", raw_from));
-  return maintenance_->RaiseWatermark("samples_end", static_cast<int64_t>(*samples_end_));
 }
 
 absl::StatusOr<ShardWriter::SessionState> SqliteShardWriter::FindSession(std::span<const uint8_t> session_id) {

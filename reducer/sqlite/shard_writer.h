@@ -10,13 +10,13 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/refusals.h"
-#include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/day_tries.h"
 #include "reducer/sqlite/definition_tables.h"
 #include "reducer/sqlite/event_writer.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/sample_type_table.h"
+#include "reducer/sqlite/sample_writer.h"
 #include "reducer/sqlite/session_table.h"
 #include "reducer/sqlite/set_aside.h"
 #include "reducer/sqlite/sqlite.h"
@@ -36,9 +36,8 @@ struct ShardWriterOptions {
 };
 
 // Writes one shard's file. Replaces the ids in batches, which are ids of a session's dictionary, with ids of the store.
-// It does so for a definition when a sample first needs it, and for a trie node once per day. A sample of a known stack
-// costs about 0.5 µs, including decoding and SQLite (measured with ingest_bench). Use it on the shard's store-writer
-// thread.
+// It does so for a definition when a sample first needs it, and for a trie node once per day. Use it on the shard's
+// store-writer thread.
 class SqliteShardWriter : public ShardWriter {
  public:
   // Opens or creates the file, and updates its schema if an older release wrote it. `clock` and `metrics` must outlive
@@ -51,15 +50,9 @@ class SqliteShardWriter : public ShardWriter {
   absl::Status Maintain(UnixNs now) override;
 
   Database& database() { return *database_; }
+  const SampleWriter& samples() const { return *samples_; }
 
  private:
-  // A sample as it is stored, with the number of its type.
-  struct Typed {
-    TypeNo type;
-    StoredSample sample;
-    TrieCut cut = TrieCut::kNone;
-  };
-
   SqliteShardWriter(ShardWriterOptions options, const Clock& clock, Metrics& metrics);
   absl::Status Prepare();
   absl::StatusOr<std::vector<Outcome>> CommitOrUndo(std::span<const RowBatch> group);
@@ -70,13 +63,8 @@ class SqliteShardWriter : public ShardWriter {
   absl::Status Close(Session& sender, const RowBatch& batch);
   absl::StatusOr<Session*> FindClosed(Session& sender, const ClosedSession& closed, bool may_be_new);
   bool TakeDefinitions(Session& session, const RowBatch& batch);
-  absl::Status StoreSamples(Session& session, const RowBatch& batch);
   absl::Status StoreEvents(Session& session, const RowBatch& batch);
   void CountReduced(const RowBatch& batch);
-  void CountUnnamed(const RowBatch& batch, const SampleTypeInfo& type, uint64_t samples);
-  absl::StatusOr<Typed> Map(Session& session, const Sample& sample, TypeNo type, int64_t time_ns);
-  absl::StatusOr<MappedNode> MapNode(Session& session, NodeRef ref, Day day);
-  absl::Status WriteChunks(const Session& session, std::span<const Typed> samples, const AgeRules& rules);
   AgeRules Rules() const;
   absl::Status WriteTries() { return tries_->Write(); }
   void ForgetTrie(Day day);
@@ -93,12 +81,10 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<DayTries> tries_;
   std::unique_ptr<SessionTable> sessions_;
   std::unique_ptr<Maintenance> maintenance_;
-  Statement put_samples_, put_sums_;
-  // Of the last chunk. Read by the first commit, so that damage of the last chunk does not prevent a start.
-  std::optional<uint64_t> samples_end_;
+  std::unique_ptr<SampleWriter> samples_;
   std::unique_ptr<SetAside> set_aside_;
   CommitTally tally_;
-  LogLimit refused_types_{kNsPerMinute}, size_stalled_{kNsPerMinute};
+  LogLimit size_stalled_{kNsPerMinute};
 };
 
 }  // namespace tributary::store
