@@ -23,10 +23,32 @@ struct SampleWriter::Pass {
   Session& session;
   const RowBatch& batch;
   const AgeRules& rules;
+  // The samples of one slot are stored together, because the tables of a session have the ids of one slot and of two
+  // days. Almost all batches have samples of one slot only.
+  Slot slot = kNoSlot;
+  Day day{INT32_MIN};
+  int64_t slot_begin_ns = 0, slot_end_ns = 0;
+  std::vector<std::pair<int64_t, const Sample*>> later{};  // samples of other slots, with their times
+  bool stacks_started = false;                             // for `day`
+
   std::vector<Typed> rows{};
   std::vector<Type> types{};
   std::array<uint16_t, 256> type_of{};  // by the source's number: 0, or the index of the type plus 1
   std::array<uint64_t, 3> cut{};        // samples, by TrieCut
+
+  // Returns true if the sample is of the current slot. If there is no slot yet, starts the slot of the sample.
+  bool InSlot(int64_t time_ns) {
+    if (slot == kNoSlot) StartSlot(time_ns);
+    return time_ns >= slot_begin_ns && time_ns < slot_end_ns;
+  }
+  void StartSlot(int64_t time_ns) {
+    slot = SlotOf(UnixNs{time_ns});
+    slot_begin_ns = StartOf(slot).value;
+    slot_end_ns = slot_begin_ns + kSlotMinutes * kNsPerMinute;
+    if (day == DayOf(slot)) return;
+    day = DayOf(slot);
+    stacks_started = false;
+  }
 };
 
 SampleWriter::SampleWriter(const Dependencies& dependencies)
@@ -59,7 +81,16 @@ absl::Status SampleWriter::Write(Session& session, const RowBatch& batch, const 
     bool clamped = false;
     const int64_t time_ns = times.ToUnixNs(sample.time, &clamped);
     if (clamped) ++tally_.clamped_times;
-    RETURN_IF_ERROR(Add(pass, sample, time_ns));
+    if (pass.InSlot(time_ns)) {
+      RETURN_IF_ERROR(Add(pass, sample, time_ns));
+    } else {
+      pass.later.emplace_back(time_ns, &sample);
+    }
+  }
+  std::sort(pass.later.begin(), pass.later.end());
+  for (const auto& [time_ns, sample] : pass.later) {
+    if (!pass.InSlot(time_ns)) pass.StartSlot(time_ns);
+    RETURN_IF_ERROR(Add(pass, *sample, time_ns));
   }
   Count(pass);
   // Sorts by type, then by time: each minute of each type is then one run. Most batches have one type and come in
@@ -83,9 +114,9 @@ absl::Status SampleWriter::Add(Pass& pass, const Sample& sample, int64_t time_ns
     type.too_old += sample.count;
     return absl::OkStatus();
   }
-  if (const Day day = DayOf(UnixNs{time_ns}); type.day < day) {
-    ASSIGN_OR_RETURN(type.no, types_.Find(NameOf(pass.batch, sample.type), pass.session.machine, day));
-    type.day = day;
+  if (type.day < pass.day) {
+    ASSIGN_OR_RETURN(type.no, types_.Find(NameOf(pass.batch, sample.type), pass.session.machine, pass.day));
+    type.day = pass.day;
   }
   if (type.no.value == 0) type.unnamed += sample.count;
   type.stored += sample.count;
@@ -94,15 +125,15 @@ absl::Status SampleWriter::Add(Pass& pass, const Sample& sample, int64_t time_ns
 
 absl::Status SampleWriter::Map(Pass& pass, const Sample& sample, TypeNo type, int64_t time_ns) {
   Session& session = pass.session;
-  const Day day = DayOf(UnixNs{time_ns});
+  if (!std::exchange(pass.stacks_started, true)) stacks_.Start(session, pass.day);
   StoredSample row;
   row.time_ns = time_ns;
-  ASSIGN_OR_RETURN(SessionDictionary::StoreThread thread,
-                   definitions_.Thread(*session.dictionary, sample.thread, {session.machine, session.boot_id},
-                                       SlotOf(UnixNs{time_ns})));
+  ASSIGN_OR_RETURN(
+      SessionDictionary::StoreThread thread,
+      definitions_.Thread(*session.dictionary, sample.thread, {session.machine, session.boot_id}, pass.slot));
   row.thread = thread.no;
   row.process = thread.process;
-  ASSIGN_OR_RETURN(const MappedNode node, stacks_.Map(session, sample.node, day));
+  ASSIGN_OR_RETURN(const MappedNode node, stacks_.Map(sample.node));
   row.node = node.node.value;
   row.count = sample.count;
   row.value = sample.value;
@@ -110,7 +141,7 @@ absl::Status SampleWriter::Map(Pass& pass, const Sample& sample, TypeNo type, in
   if (!FitsSample(session.dictionary->string(sample.attributes))) {
     ++tally_.refused_attributes;
   } else if (sample.attributes.value != 0) {
-    ASSIGN_OR_RETURN(row.attributes, definitions_.String(*session.dictionary, sample.attributes, day));
+    ASSIGN_OR_RETURN(row.attributes, definitions_.String(*session.dictionary, sample.attributes, pass.day));
   }
   // This release cannot name the ending of a newer collector.
   row.ending = static_cast<uint8_t>(sample.ending) < kEndingCount ? sample.ending : Ending::kUnknown;
