@@ -23,8 +23,8 @@ struct SampleWriter::Pass {
   Session& session;
   const RowBatch& batch;
   const AgeRules& rules;
-  // The samples of one slot are stored together, because the tables of a session have the ids of one slot and of two
-  // days. Almost all batches have samples of one slot only.
+  // The samples of one slot are stored together, because the tables of a session have the ids of one slot and of a
+  // few days. Almost all batches have samples of one slot only.
   Slot slot = kNoSlot;
   Day day{INT32_MIN};
   int64_t slot_begin_ns = 0, slot_end_ns = 0;

@@ -68,6 +68,46 @@ TEST_F(SampleWriterTest, MapsAStackOncePerDayThoughDaysAlternate) {
   EXPECT_EQ(DepthsOf("node-1"), (std::map<size_t, uint64_t>{{kDepth, times.size() * kRounds}}));
 }
 
+// A node may send samples of four days at the same time (ingest::OldDayTurns).
+TEST_F(SampleWriterTest, MapsAStackOncePerDayThoughBatchesAlternate) {
+  constexpr uint32_t kDepth = 100;
+  TestCollector collector("node");
+  const ThreadRef thread = collector.Thread(1, "a");
+  const NodeRef stack = collector.Stack(Addresses(1, kDepth));
+  const auto commit = [&](int days_ago) {
+    const UnixNs time{kNow.value - days_ago * kNsPerDay};
+    collector.Add(time, thread, stack);
+    CommitOne(collector.Take(time));
+  };
+  for (int round = 0; round < 50; ++round) {
+    for (int day = 3; day >= 0; --day) commit(day);
+  }
+  EXPECT_EQ(Steps(), 4 * kDepth);
+}
+
+// The ids of a day take memory in each session.
+TEST_F(SampleWriterTest, ForgetsTheIdsOfADayThatWasNotUsedForLong) {
+  TestCollector collector("node");
+  const ThreadRef thread = collector.Thread(1, "a");
+  const NodeRef stack = collector.Stack(Addresses(1, 10));
+  const auto commit = [&](int days_ago, int batches = 1) {
+    const UnixNs time{kNow.value - days_ago * kNsPerDay};
+    std::vector<RowBatch> group;
+    for (int i = 0; i < batches; ++i) {
+      collector.Add(time, thread, stack);
+      group.push_back(collector.Take(time));
+    }
+    ASSERT_TRUE(writer_->Commit(group).ok());
+  };
+  for (const int day : {3, 2, 1, 0}) commit(day);
+  commit(0, 2'000);
+  ASSERT_EQ(Steps(), 40u);
+  commit(1);
+  EXPECT_EQ(Steps(), 40u) << "the two days used last stay";
+  commit(2);
+  EXPECT_EQ(Steps(), 50u);
+}
+
 TEST_F(SampleWriterTest, DescribesAProcessOncePerSlotThoughSlotsAlternate) {
   std::vector<UnixNs> times;
   for (int slot = 5; slot >= 0; --slot) times.push_back(UnixNs{kNow.value - slot * kSlotMinutes * kNsPerMinute});

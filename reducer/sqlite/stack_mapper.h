@@ -16,8 +16,8 @@ namespace tributary::store {
 
 // Maps the stacks of sessions to nodes of the tries of days, and adds the nodes that a trie does not have. A stack that
 // was mapped before costs one look-up in a table of its session. A new stack is walked up to its first node that is
-// mapped. So each node of a session is walked once per day, as long as its session is in memory and sends samples of
-// only two days (SessionDictionary::IdsOfDay).
+// mapped. So each node of a session is walked once per day, as long as the session is in memory and uses the day
+// (SessionDictionary::IdsOfDay).
 //
 // If the trie has no room for a stack, the stack is cut. Another machine may add the missing nodes later, so the
 // session does not remember this result. But after the first cut, no node is added to the trie until the next Start:

@@ -4,12 +4,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "reducer/store/age_rules.h"
 #include "reducer/store/session_ledger.h"
 
 namespace tributary::store {
 namespace {
 
-constexpr size_t kDaysKept = 2;
+constexpr size_t kDaysAlwaysKept = 2;
+constexpr size_t kDaysMax = 2 + kOldDaysAtOnce;  // today, yesterday, and earlier days
 
 // Reserves an eighth more than `size`. With doubling, a thousand sessions would take twice the memory that they use.
 template <typename T>
@@ -199,9 +201,13 @@ SessionDictionary::DayIds& SessionDictionary::IdsOfDay(Day day) {
     days_.splice(days_.begin(), days_, it);
   } else {
     days_.push_front(DayIds{day, {}, {}});
-    if (days_.size() > kDaysKept) days_.pop_back();
   }
   DayIds& ids = days_.front();
+  ids.last_use = ++day_uses_;
+  while (days_.size() > kDaysMax ||
+         (days_.size() > kDaysAlwaysKept && day_uses_ - days_.back().last_use > kDayUnusedMax)) {
+    days_.pop_back();
+  }
   MakeRoom(ids.nodes, tables_.nodes.size());
   MakeRoom(ids.frames, tables_.frames.size());
   ids.nodes.resize(tables_.nodes.size());

@@ -84,9 +84,13 @@ class SessionDictionary {
   struct DayIds {
     Day day;
     std::vector<uint32_t> nodes, frames;
+    uint64_t last_use = 0;  // number of the call of IdsOfDay
   };
-  // Keeps the ids of only the two days used last. One day is not enough: around midnight, samples of two days arrive.
+  // Call it for each batch and each of its days. Keeps the ids of the two days used last: around midnight, samples of
+  // two days arrive. Keeps the ids of up to four days while each of them is used at least once per kDayUnusedMax calls.
+  // So batches that alternate between all days that a node may use do not look up their nodes again and again.
   DayIds& IdsOfDay(Day day);
+  static constexpr uint64_t kDayUnusedMax = 1'000;  // a collector sends about as many batches in 80 minutes
 
   // Allocated memory (session_ledger.h) of the texts, and of all other data.
   size_t string_bytes() const { return string_bytes_; }
@@ -105,6 +109,7 @@ class SessionDictionary {
   absl::flat_hash_map<ProcessKey, uint32_t> newest_process_;
   std::vector<uint32_t> newer_process_;  // index: a process; value: the description that replaced it, or 0
   std::list<DayIds> days_;               // most recently used first
+  uint64_t day_uses_ = 0;                // calls of IdsOfDay
 };
 
 }  // namespace tributary::store
