@@ -120,7 +120,6 @@ void ServiceWatch::Run() {
 void ServiceWatch::Look() {
   const UnixNs now = clock_.Unix();
   ServiceSightings sightings;
-  build_ids_.resize(store_.shard_count());
   for (uint32_t shard = 0; shard < store_.shard_count(); ++shard) {
     // If one shard is missing, do not judge: versions that run there would seem to be gone.
     if (!LookAt(shard, now, &sightings).ok()) return;
@@ -139,14 +138,12 @@ absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, ServiceSightings* 
   ASSIGN_OR_RETURN(const std::vector<store::NodeStatus> nodes, reader->Nodes());
   for (const store::NodeStatus& node : nodes) booted[node.node_id] = node.booted;
 
-  BuildIds running;
+  // Build-ids of the executables that run, by number. Another reader may have other numbers.
+  absl::flat_hash_map<uint32_t, std::string> running;
   std::optional<std::vector<store::ExecutableRow>> executables;
   const auto build_id_of = [&](uint32_t executable) -> absl::StatusOr<std::string> {
     const auto [entry, added] = running.try_emplace(executable);
     if (!added) return entry->second;
-    if (const auto known = build_ids_[shard].find(executable); known != build_ids_[shard].end()) {
-      return entry->second = known->second;
-    }
     if (!executables) {
       ASSIGN_OR_RETURN(executables, reader->Executables());
     }
@@ -158,7 +155,7 @@ absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, ServiceSightings* 
 
   const store::TimeRange range{UnixNs{now.value - kLookBackNs}, UnixNs{now.value + 1}};
   ResourceCache resources(joiner_, range);
-  RETURN_IF_ERROR(reader->ScanProcesses(range, [&](const store::ProcessRow& process) -> absl::Status {
+  return reader->ScanProcesses(range, [&](const store::ProcessRow& process) -> absl::Status {
     if (stopping_) return absl::CancelledError("stops");
     ASSIGN_OR_RETURN(const std::string build_id, build_id_of(process.executable.value));
     const std::shared_ptr<const ResourceStates> states = resources.Of(process);
@@ -166,9 +163,7 @@ absl::Status ServiceWatch::LookAt(uint32_t shard, UnixNs now, ServiceSightings* 
         SightingOf(process, states->back().resource->attributes, build_id, booted[process.node_id], now);
     if (sighting) sightings->Add(*std::move(sighting));
     return absl::OkStatus();
-  }));
-  build_ids_[shard] = std::move(running);
-  return absl::OkStatus();
+  });
 }
 
 // Returns true if the log already has the rollout: the programs of one service change to a version one after the other,

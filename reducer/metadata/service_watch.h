@@ -55,10 +55,6 @@ class ServiceWatch {
   void Look();  // one check, as the thread does it; for tests
 
  private:
-  // Build-ids of the executables of one shard that ran at the last check, by number. For a number that is not in the
-  // map, a check reads all executables again, because the shard may have given the number to another executable since.
-  using BuildIds = absl::flat_hash_map<uint32_t, std::string>;
-
   void Run();
   absl::Status LookAt(uint32_t shard, UnixNs now, ServiceSightings* sightings);
   void Report(const ServiceTracker::Change& change);
@@ -71,7 +67,6 @@ class ServiceWatch {
   RolloutLog& log_;
   const Clock& clock_;
   ServiceTracker tracker_;
-  std::vector<BuildIds> build_ids_;
   std::unique_ptr<ServiceStateStore> states_;  // nullptr: memory only
   Gauge& programs_;
   Counter &turned_away_, &muted_, &failures_;

@@ -28,8 +28,9 @@ absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database, N
   ASSIGN_OR_RETURN(tables.find_executable_,
                    database.Prepare("SELECT id, path FROM executable WHERE kind = ? AND bytes = ?"));
   ASSIGN_OR_RETURN(tables.put_executable_,
-                   database.Prepare("INSERT INTO executable (kind, bytes, path, last_day, machine) VALUES (?, ?, ?, ?, "
-                                    "?) RETURNING id"));
+                   database.Prepare("INSERT INTO executable (kind, bytes, path, last_day, machine, id) VALUES (?, ?, "
+                                    "?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(tables.executable_ids_, RowIds::Prepare(database, "executable"));
   ASSIGN_OR_RETURN(tables.use_executable_,
                    database.Prepare("UPDATE executable SET last_day = max(last_day, ?2), machine = iif(machine = ?3, "
                                     "machine, 0) WHERE id = ?1 AND (last_day < ?2 OR machine NOT IN (0, ?3))"));
@@ -93,11 +94,11 @@ absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& diction
   if (!executable.id.known()) return 0u;
   const int kind = static_cast<int>(executable.id.kind());
   ASSIGN_OR_RETURN(bool found, find_executable_.Bind(kind, executable.id.view()).Step());
-  int64_t no = 0;
+  uint32_t no = 0;
   if (found) {
-    no = find_executable_.Int(0);
-    const int64_t path = find_executable_.Int(1);
+    const int64_t id = find_executable_.Int(0), path = find_executable_.Int(1);
     find_executable_.Reset();
+    ASSIGN_OR_RETURN(no, executable_ids_.Mend(id));
     RETURN_IF_ERROR(use_executable_.Bind(no, day.value, machine_).Run());
     RETURN_IF_ERROR(strings_->Use(path, machine_, day));
   } else {
@@ -110,11 +111,11 @@ absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& diction
       return 0u;
     }
     ASSIGN_OR_RETURN(uint32_t path, String(dictionary, executable.path, day));
-    put_executable_.Bind(kind, executable.id.view(), path, day.value, machine_);
-    ASSIGN_OR_RETURN(no, put_executable_.RunReturning());
+    ASSIGN_OR_RETURN(no, executable_ids_.New());
+    RETURN_IF_ERROR(put_executable_.Bind(kind, executable.id.view(), path, day.value, machine_, no).Run());
     ledger_->AddDefinitions(machine_, bytes);
   }
-  known = {static_cast<uint32_t>(no), day.value};
+  known = {no, day.value};
   return known.no;
 }
 

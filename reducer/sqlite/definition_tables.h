@@ -11,6 +11,7 @@
 #include "profile/batch.h"
 #include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/process_writer.h"
+#include "reducer/sqlite/row_ids.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/string_table.h"
 #include "reducer/store/session_dictionary.h"
@@ -101,6 +102,7 @@ class DefinitionTables {
   int64_t machine_ = 0;
   Reduced reduced_;
   Statement put_machine_, find_executable_, put_executable_, use_executable_;
+  RowIds executable_ids_;
   std::unique_ptr<StringTable> strings_;
   std::unique_ptr<ProcessWriter> processes_;
   // The store ids of short texts, for all sessions: the nodes of a fleet run the same programs.

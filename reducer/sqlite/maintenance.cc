@@ -139,7 +139,7 @@ absl::Status Maintenance::CloseMinute(int64_t minute, int64_t* samples) {
   for (;;) {
     ASSIGN_OR_RETURN(bool row, raw_of_minute_.Step());
     const MinuteKey next =
-        row ? MinuteKey{minute, raw_of_minute_.Int(0), static_cast<int>(raw_of_minute_.Int(1))} : key;
+        row ? MinuteKey{minute, raw_of_minute_.Int(0), static_cast<int>(ReadType(raw_of_minute_.Int(1)).value)} : key;
     if (!sums.empty() && (!row || next != key)) {
       absl::StatusOr<size_t> inserted = InsertMinuteSum(put_sum_, key, sums.Sorted());
       sums.Start(Aggregation::kSum);

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/row_ids.h"
 
 namespace tributary::store {
 namespace {
@@ -35,7 +36,7 @@ absl::Status ConvertProcesses(Database& database, Statement& put) {
     const UnixNs seen_first{from.Int(12)}, seen_last{from.Int(13)};
     first = rows.processes.empty() ? seen_first : std::min(first, seen_first);
     last = rows.processes.empty() ? seen_last : std::max(last, seen_last);
-    auto id = [&from](int column) { return static_cast<uint32_t>(from.Int(column)); };
+    auto id = [&from](int column) { return ReadRowId(from.Int(column)).value_or(0); };
     rows.processes.push_back({.no = id(0),
                               .machine = from.Int(1),
                               .boot = id(2),
@@ -68,8 +69,8 @@ absl::Status ConvertThreads(Database& database, Statement& put) {
     const UnixNs seen_first{from.Int(4)}, seen_last{from.Int(5)};
     first = rows.threads.empty() ? seen_first : std::min(first, seen_first);
     last = rows.threads.empty() ? seen_last : std::max(last, seen_last);
-    rows.threads.push_back({static_cast<uint32_t>(from.Int(0)), static_cast<uint32_t>(from.Int(1)),
-                            static_cast<int32_t>(from.Int(2)), static_cast<uint32_t>(from.Int(3))});
+    auto id = [&from](int column) { return ReadRowId(from.Int(column)).value_or(0); };
+    rows.threads.push_back({id(0), id(1), static_cast<int32_t>(from.Int(2)), id(3)});
   }
 }
 
@@ -83,8 +84,8 @@ absl::StatusOr<ProcessWriter> ProcessWriter::Prepare(Database& database, NodeLed
   ASSIGN_OR_RETURN(writer.set_watermark_, database.Prepare(kSetWatermark));
   ASSIGN_OR_RETURN(int64_t process, database.QueryInt("SELECT value FROM watermark WHERE name = 'next_process'"));
   ASSIGN_OR_RETURN(int64_t thread, database.QueryInt("SELECT value FROM watermark WHERE name = 'next_thread'"));
-  writer.next_process_ = std::max(static_cast<uint32_t>(process), 1u);
-  writer.next_thread_ = std::max(static_cast<uint32_t>(thread), 1u);
+  writer.next_process_ = ReadRowId(process).value_or(1);
+  writer.next_thread_ = ReadRowId(thread).value_or(1);
   return writer;
 }
 

@@ -21,25 +21,21 @@ absl::StatusOr<SampleTypeTable> SampleTypeTable::Prepare(Database& database) {
   SampleTypeTable table;
   ASSIGN_OR_RETURN(table.all_,
                    database.Prepare("SELECT id, name, unit, machine, last_day, aggregation FROM sample_type"));
-  // Numbers of future built-in types stay free.
-  ASSIGN_OR_RETURN(table.put_,
-                   database.Prepare("INSERT INTO sample_type (id, name, unit, machine, last_day, aggregation) "
-                                    "SELECT max(coalesce(max(id), 0), 255) + 1, ?1, ?2, ?3, ?4, ?5 FROM "
-                                    "sample_type RETURNING id"));
-  static_assert(kBuiltInTypesMax == 255);
-  ASSIGN_OR_RETURN(table.put_built_in_, database.Prepare("INSERT INTO sample_type (name, unit, machine, last_day, "
-                                                         "aggregation, id) VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING "
-                                                         "id"));
+  ASSIGN_OR_RETURN(table.forget_damaged_, database.Prepare("DELETE FROM sample_type WHERE id < 1 OR id > ?"));
+  ASSIGN_OR_RETURN(table.put_, database.Prepare("INSERT INTO sample_type (name, unit, machine, last_day, aggregation, "
+                                                "id) VALUES (?, ?, ?, ?, ?, ?)"));
   ASSIGN_OR_RETURN(table.use_, database.Prepare("UPDATE sample_type SET last_day = ?2 WHERE id = ?1"));
   return table;
 }
 
 absl::Status SampleTypeTable::Load() {
+  // No samples can refer to such a row, and its type must get a number.
+  RETURN_IF_ERROR(forget_damaged_.Bind(kRowIdMax).Run());
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, all_.Step());
     if (!row) break;
     Keep({std::string(all_.Bytes(1)), std::string(all_.Bytes(2)), ReadAggregation(all_.Int(5))}, all_.Int(3),
-         {.no = TypeNo{static_cast<uint32_t>(all_.Int(0))}, .day = static_cast<int32_t>(all_.Int(4))});
+         {.no = ReadType(all_.Int(0)), .day = static_cast<int32_t>(all_.Int(4))});
   }
   loaded_ = true;
   return absl::OkStatus();
@@ -74,16 +70,10 @@ absl::StatusOr<TypeNo> SampleTypeTable::Find(const SampleTypeInfo& info, int64_t
   }
   const SampleTypeRow* const built_in = BuiltIn(info);
   if (built_in == nullptr && !HasRoomFor(machine)) return TypeNo{};
-  Statement& put = built_in != nullptr ? put_built_in_ : put_;
-  const auto aggregation = static_cast<int>(info.aggregation);
-  if (built_in != nullptr) {
-    put.Bind(std::string_view(info.name), std::string_view(info.unit), machine, day.value, aggregation,
-             static_cast<int>(built_in->type));
-  } else {
-    put.Bind(std::string_view(info.name), std::string_view(info.unit), machine, day.value, aggregation);
-  }
-  ASSIGN_OR_RETURN(const int64_t no, put.RunReturning());
-  const TypeNo added{static_cast<uint32_t>(no)};
+  const TypeNo added = built_in != nullptr ? TypeNo{static_cast<uint32_t>(built_in->type)} : FreeNumber();
+  put_.Bind(std::string_view(info.name), std::string_view(info.unit), machine, day.value,
+            static_cast<int>(info.aggregation), added.value);
+  RETURN_IF_ERROR(put_.Run());
   Keep(info, machine, {.no = added, .day = day.value});
   return added;
 }
@@ -91,6 +81,13 @@ absl::StatusOr<TypeNo> SampleTypeTable::Find(const SampleTypeInfo& info, int64_t
 Aggregation SampleTypeTable::AggregationOf(TypeNo type) const {
   const auto it = aggregations_.find(type);
   return it != aggregations_.end() ? it->second : Aggregation::kSum;
+}
+
+// Returns the lowest one. Numbers of future built-in types stay free. The limits of types bound the search.
+TypeNo SampleTypeTable::FreeNumber() const {
+  TypeNo no{kBuiltInTypesMax + 1};
+  while (aggregations_.contains(no)) ++no.value;
+  return no;
 }
 
 bool SampleTypeTable::HasRoomFor(int64_t machine) const {

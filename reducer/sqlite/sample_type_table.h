@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "profile/sample_types.h"
+#include "reducer/sqlite/row_ids.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/store/store.h"
 
@@ -15,6 +16,9 @@ namespace tributary::store {
 inline Aggregation ReadAggregation(int64_t stored) {
   return stored == kAggregationLast ? Aggregation::kLast : Aggregation::kSum;
 }
+
+// Converts a number of a type. A number that no type can have means samples without the name of their type.
+inline TypeNo ReadType(int64_t stored) { return TypeNo{ReadRowId(stored).value_or(0)}; }
 
 // The numbers that sample types have in a shard. Built-in types have the same number everywhere. Any other type gets a
 // number when its first sample is stored. Its number becomes free when all data that may use it have expired. Use it
@@ -44,8 +48,9 @@ class SampleTypeTable {
   absl::Status Load();
   void Keep(const SampleTypeInfo& info, int64_t machine, Known known);
   bool HasRoomFor(int64_t machine) const;
+  TypeNo FreeNumber() const;
 
-  Statement all_, put_, put_built_in_, use_;
+  Statement forget_damaged_, all_, put_, use_;
   bool loaded_ = false;
   std::map<SampleTypeInfo, Known> known_;
   absl::flat_hash_map<TypeNo, Aggregation> aggregations_;

@@ -69,6 +69,7 @@ TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
         last_day INTEGER NOT NULL, UNIQUE (process, tid, name));
       INSERT INTO machine VALUES (1, 'node-a', 'host-a', '', '', '', 2, 19);
       INSERT INTO string VALUES (1, '', 0), (2, 'worker', 0), (3, 'c0ffee', 0);
+      INSERT INTO executable VALUES (5, 1, 'main-exe', 2, 0);
       INSERT INTO process VALUES (7, 1, 1, 42, 99, 1, 41, 2, 1, 3, 1, 5, 1760000400000000000, 1760004000000000000);
       INSERT INTO thread VALUES (9, 7, 43, 2, 20370);
       ALTER TABLE session DROP COLUMN types;
@@ -82,8 +83,9 @@ TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
   EXPECT_EQ(upgraded.QueryInt("SELECT value FROM watermark WHERE name = 'next_thread'").value(), 10);
   EXPECT_EQ(upgraded.QueryInt("SELECT count(*) FROM sqlite_schema WHERE name IN ('process', 'thread')").value(), 0);
   TrieCache cache(1000);
+  SharedExecutableNumbers executables;
   DamageReports damage;
-  auto reader = SqliteShardReader::Open(path, 0, cache, damage).value();
+  auto reader = SqliteShardReader::Open(path, 0, {cache, executables, damage}).value();
   for (int64_t minute : {0, 30, 59}) {
     const TimeRange range{At(minute), At(minute + 1)};
     auto processes = reader->Processes(range, nullptr).value();
@@ -96,7 +98,7 @@ TEST_F(SchemaTest, RowsOfSchemaTwoAreConverted) {
     EXPECT_EQ(processes[0].exec_sequence, 1u);
     EXPECT_EQ(processes[0].comm, "worker");
     EXPECT_EQ(processes[0].container_id, "c0ffee");
-    EXPECT_EQ(processes[0].executable, ExecutableNo{5});
+    EXPECT_EQ(reader->Executables()->at(processes[0].executable.value).path, "worker");
     auto threads = reader->Threads(range, {ProcessNo{7}}).value();
     ASSERT_EQ(threads.size(), 1u);
     EXPECT_EQ(threads[0].no, ThreadNo{9});

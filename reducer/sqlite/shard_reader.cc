@@ -51,8 +51,8 @@ Slot LastSlotOf(TimeRange range) { return SlotOf(UnixNs{range.to.value - 1}); }
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StoreReader>> SqliteShardReader::Open(const std::string& path, uint32_t shard,
-                                                                     TrieCache& cache, DamageReports& damage) {
-  std::unique_ptr<SqliteShardReader> reader(new SqliteShardReader(shard, cache, damage));
+                                                                     const Shared& shared) {
+  std::unique_ptr<SqliteShardReader> reader(new SqliteShardReader(shard, shared));
   RETURN_IF_ERROR(reader->Start(path));
   return reader;
 }
@@ -79,6 +79,7 @@ absl::Status SqliteShardReader::Start(const std::string& path) {
   }
   ASSIGN_OR_RETURN(trie_pieces_, TriePieces::Prepare(*database_));
   ASSIGN_OR_RETURN(strings_, StringReader::Prepare(*database_));
+  ASSIGN_OR_RETURN(executables_, ExecutableReader::Prepare(*database_, executable_numbers_));
   ASSIGN_OR_RETURN(events_, EventReader::Prepare(*database_, machines_, &damage_));
   return absl::OkStatus();
 }
@@ -138,9 +139,10 @@ absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SqliteShardReader::SampleTypes(
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, statement.Step());
     if (!row) return types;
-    types.emplace(TypeNo{static_cast<uint32_t>(statement.Int(0))},
-                  SampleTypeInfo{std::string(statement.Bytes(1)), std::string(statement.Bytes(2)),
-                                 ReadAggregation(statement.Int(3))});
+    const TypeNo type = ReadType(statement.Int(0));
+    if (type.value == 0) continue;
+    types.emplace(type, SampleTypeInfo{std::string(statement.Bytes(1)), std::string(statement.Bytes(2)),
+                                       ReadAggregation(statement.Int(3))});
   }
 }
 
@@ -178,7 +180,7 @@ absl::Status SqliteShardReader::Describe(const StoredProcess& process, Slot last
   ASSIGN_OR_RETURN(row->container_id, strings_->Get(process.container_id));
   ASSIGN_OR_RETURN(row->cgroup_path, strings_->Get(process.cgroup_path));
   ASSIGN_OR_RETURN(row->attributes, strings_->Get(process.attributes));
-  row->executable = ExecutableNo{process.executable};
+  ASSIGN_OR_RETURN(row->executable, executables_->NumberOf(process.executable));
   row->as_of = StartOf(last_slot);
   return absl::OkStatus();
 }
@@ -212,19 +214,7 @@ absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(TimeRange rang
 }
 
 absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {
-  std::vector<ExecutableRow> executables(1);
-  if (database_ == nullptr) return executables;
-  ASSIGN_OR_RETURN(Statement statement, database_->Prepare("SELECT e.id, e.kind, e.bytes, path.text FROM executable e "
-                                                           "LEFT JOIN string path ON path.id = e.path ORDER BY e.id"));
-  for (;;) {
-    ASSIGN_OR_RETURN(bool row, statement.Step());
-    if (!row) return executables;
-    executables.resize(static_cast<size_t>(statement.Int(0)) + 1);
-    ExecutableRow& executable = executables.back();
-    auto kind = static_cast<ExecutableIdKind>(statement.Int(1));
-    executable.id = ExecutableId::Make(kind, statement.Bytes(2)).value_or(ExecutableId());
-    executable.path = statement.Bytes(3);
-  }
+  return executables_ ? executables_->All() : std::vector<ExecutableRow>(1);
 }
 
 absl::StatusOr<SqliteShardReader::Pieces> SqliteShardReader::PiecesOf(Day day) {
@@ -250,7 +240,9 @@ absl::StatusOr<TrieCache::Snapshot> SqliteShardReader::FindTrie(const TrieCache:
 absl::StatusOr<bool> SqliteShardReader::AppendPieces(Day day, int64_t after, const TrieEnds& before, Trie* to) {
   TrieAppender sink(to, before);
   std::vector<DamagedRun> damage;
+  const size_t frames = to->frame_rows.size();
   RETURN_IF_ERROR(trie_pieces_->Read(day, after, sink, &damage));
+  RETURN_IF_ERROR(executables_->Number(std::span(to->frame_rows).subspan(frames)));
   if (damage.empty()) return true;
   damage_.Report({PieceKind::kTrie, day.value}, Error(absl::StatusCode::kDataLoss, damage.front().reason));
   return false;
@@ -272,7 +264,7 @@ absl::StatusOr<bool> SqliteShardReader::DecodeOrReport(const Statement& row, Pie
 absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day) {
   ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
   if (pieces.last == 0 && pieces.newest_gap == 0) return std::make_shared<const Trie>(EmptyTrie());
-  const TrieCache::Key key{shard_, day, pieces.first, pieces.newest_gap};
+  const TrieCache::Key key{shard_, day, pieces.first, pieces.newest_gap, executables_->generation()};
   ASSIGN_OR_RETURN(TrieCache::Snapshot known, FindTrie(key, pieces));
   // A longer trie that a later reader loaded serves as well, because ids never change their meaning.
   if (known.trie != nullptr && known.last_piece >= pieces.last) return known.trie;
@@ -290,7 +282,7 @@ absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day)
 absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
   ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
   if (pieces.last == 0 && pieces.newest_gap == 0) return CutTrie(EmptyTrie(), {}, leaves);
-  const TrieCache::Key key{shard_, day, pieces.first, pieces.newest_gap};
+  const TrieCache::Key key{shard_, day, pieces.first, pieces.newest_gap, executables_->generation()};
   ASSIGN_OR_RETURN(TrieCache::Snapshot known, FindTrie(key, pieces));
   if (known.trie == nullptr) {
     ASSIGN_OR_RETURN(const std::shared_ptr<const Trie> trie, LoadTrie(day));
@@ -340,7 +332,7 @@ absl::Status SqliteShardReader::ScanRaw(TimeRange range, int64_t first_minute, i
     CutToRange(columns, range);
     if (columns.times.empty()) continue;
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
-    columns.type = TypeNo{static_cast<uint32_t>(statement.Int(2))};
+    columns.type = ReadType(statement.Int(2));
     columns.day = DayOfMinute(statement.Int(0));
     RETURN_IF_ERROR(visit(columns));
   }
@@ -447,7 +439,7 @@ absl::Status SqliteShardReader::ScanSumRows(int64_t first_minute, int64_t last_m
                                     [&columns](std::string_view raw) { return DecodeSums(raw, &columns); }));
     if (!intact) continue;
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(1)));
-    columns.type = TypeNo{static_cast<uint32_t>(statement.Int(2))};
+    columns.type = ReadType(statement.Int(2));
     columns.minute = UnixNs{statement.Int(0) * kNsPerMinute};
     columns.day = DayOfMinute(statement.Int(0));
     ASSIGN_OR_RETURN(const bool is_gauge, IsGauge(columns.type));
@@ -514,7 +506,7 @@ absl::StatusOr<CommittedScan> SqliteShardReader::ScanCommitted(const Cursor& cur
     scan.MoveTo(id, begin);
     if (samples_max == 0) break;
     ASSIGN_OR_RETURN(columns.node_id, NodeIdOf(statement.Int(2)));
-    columns.type = TypeNo{static_cast<uint32_t>(statement.Int(3))};
+    columns.type = ReadType(statement.Int(3));
     columns.day = DayOfMinute(statement.Int(1));
     RETURN_IF_ERROR(visit(columns, scan.next));
     scan.next = {.chunk = id, .samples = end};

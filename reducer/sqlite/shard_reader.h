@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/event_reader.h"
+#include "reducer/sqlite/executable_reader.h"
 #include "reducer/sqlite/process_reader.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/trie_cache.h"
@@ -23,10 +23,16 @@ namespace tributary::store {
 // should be short-lived: while a reader is open, the write-ahead log behind its snapshot cannot shrink.
 class SqliteShardReader : public StoreReader {
  public:
-  // Reads an empty shard if the file does not exist, or if the writer has not yet updated the file's schema. `cache`
-  // and `damage` must outlive the reader. Damaged pieces are skipped and reported to `damage`.
-  static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard, TrieCache& cache,
-                                                           DamageReports& damage);
+  // What the readers of a shard share. `cache` serves all shards.
+  struct Shared {
+    TrieCache& cache;
+    SharedExecutableNumbers& executables;
+    DamageReports& damage;  // damaged pieces are skipped and reported here
+  };
+  // Reads an empty shard if the file does not exist, or if the writer has not yet updated the file's schema. All
+  // objects in `shared` must outlive the reader.
+  static absl::StatusOr<std::unique_ptr<StoreReader>> Open(const std::string& path, uint32_t shard,
+                                                           const Shared& shared);
 
   absl::StatusOr<std::vector<NodeStatus>> Nodes() override;
   absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() override;
@@ -45,8 +51,8 @@ class SqliteShardReader : public StoreReader {
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
 
  private:
-  SqliteShardReader(uint32_t shard, TrieCache& cache, DamageReports& damage)
-      : shard_(shard), cache_(cache), damage_(damage) {}
+  SqliteShardReader(uint32_t shard, const Shared& shared)
+      : shard_(shard), cache_(shared.cache), executable_numbers_(shared.executables), damage_(shared.damage) {}
   absl::Status Start(const std::string& path);
   absl::Status ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit);
   absl::Status Describe(const StoredProcess& process, Slot last_slot, ProcessRow* row);
@@ -77,12 +83,14 @@ class SqliteShardReader : public StoreReader {
 
   const uint32_t shard_;
   TrieCache& cache_;
+  SharedExecutableNumbers& executable_numbers_;
   DamageReports& damage_;
   std::optional<TriePieces> trie_pieces_;  // unset: there is no file
   std::unique_ptr<Database> database_;     // null: the shard has no file
   int64_t closed_before_ = 0, raw_from_ = 0;
   Machines machines_;
   std::optional<StringReader> strings_;
+  std::optional<ExecutableReader> executables_;        // unset: there is no file
   std::optional<EventReader> events_;                  // unset: there is no file
   std::optional<absl::flat_hash_set<TypeNo>> gauges_;  // set at the first use
 };

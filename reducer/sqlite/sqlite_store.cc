@@ -63,7 +63,10 @@ absl::Status SqliteStore::Start() {
   shard_count_ = options_.shards;
   while (shard_count_ < kShardsMax && access(ShardPath(shard_count_).c_str(), F_OK) == 0) ++shard_count_;
   writer_opened_.resize(shard_count_);
-  while (damage_.size() < shard_count_) damage_.push_back(std::make_unique<DamageReports>());
+  while (damage_.size() < shard_count_) {
+    damage_.push_back(std::make_unique<DamageReports>());
+    executables_.push_back(std::make_unique<SharedExecutableNumbers>());
+  }
   return MoveSessions();
 }
 
@@ -114,7 +117,7 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> SqliteStore::OpenWriter(uint32_t sh
 
 absl::StatusOr<std::unique_ptr<StoreReader>> SqliteStore::OpenReader(uint32_t shard) {
   if (shard >= shard_count_) return absl::InvalidArgumentError("no such shard");
-  return SqliteShardReader::Open(ShardPath(shard), shard, *tries_, *damage_[shard]);
+  return SqliteShardReader::Open(ShardPath(shard), shard, {*tries_, *executables_[shard], *damage_[shard]});
 }
 
 uint64_t SqliteStore::disk_bytes() const {

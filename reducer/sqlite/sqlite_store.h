@@ -18,6 +18,7 @@ namespace tributary::store {
 
 class Database;
 class DamageReports;
+class SharedExecutableNumbers;
 class TrieCache;
 
 // The embedded store (docs/store.md). Each shard has an SQLite file, `shard-<n>.db`, which contains column chunks.
@@ -62,7 +63,8 @@ class SqliteStore : public Store, private CursorStore {
   Fd lock_;
   uint32_t shard_count_ = 0;
   std::unique_ptr<TrieCache> tries_;
-  std::vector<std::unique_ptr<DamageReports>> damage_;  // of each shard
+  std::vector<std::unique_ptr<DamageReports>> damage_;                 // of each shard
+  std::vector<std::unique_ptr<SharedExecutableNumbers>> executables_;  // of each shard
   std::mutex mutex_;
   std::unique_ptr<Database> directory_;   // guarded by mutex_
   std::vector<bool> writer_opened_;       // guarded by mutex_

@@ -21,9 +21,9 @@ absl::StatusOr<StringTable> StringTable::Prepare(Database& database, NodeLedger&
   ASSIGN_OR_RETURN(table.key_, ReadKey(database));
   ASSIGN_OR_RETURN(table.find_,
                    database.Prepare("SELECT id, last_day, machine FROM string WHERE hash = ? AND text = ?"));
-  ASSIGN_OR_RETURN(
-      table.put_,
-      database.Prepare("INSERT INTO string (hash, text, last_day, machine) VALUES (?, ?, ?, ?) RETURNING id"));
+  ASSIGN_OR_RETURN(table.put_,
+                   database.Prepare("INSERT INTO string (hash, text, last_day, machine, id) VALUES (?, ?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(table.ids_, RowIds::Prepare(database, "string"));
   ASSIGN_OR_RETURN(table.use_,
                    database.Prepare("UPDATE string SET last_day = max(last_day, ?2), machine = iif(machine = ?3, "
                                     "machine, 0) WHERE id = ?1 AND (last_day < ?2 OR machine NOT IN (0, ?3))"));
@@ -34,9 +34,10 @@ absl::StatusOr<StringTable::Row> StringTable::Put(std::string_view text, int64_t
   const int64_t hash = StoredTextHash(key_, text);
   ASSIGN_OR_RETURN(const bool found, find_.Bind(hash, text).Step());
   if (found) {
-    const Row row{static_cast<uint32_t>(find_.Int(0)), find_.Int(2)};
-    const int64_t last_day = find_.Int(1);
+    const int64_t id = find_.Int(0), last_day = find_.Int(1), known_machine = find_.Int(2);
     find_.Reset();
+    ASSIGN_OR_RETURN(const uint32_t mended, ids_.Mend(id));
+    const Row row{mended, known_machine};
     const bool is_shared = row.machine != machine;
     if (last_day < day.value && machine != 0 && !is_shared) {
       ledger_->MoveDefinitions(Day{static_cast<int32_t>(last_day)}, day, machine, BytesOf(text));
@@ -50,8 +51,9 @@ absl::StatusOr<StringTable::Row> StringTable::Put(std::string_view text, int64_t
     if (!has_room) return Row{};
     ledger_->AddDefinitions(machine, bytes);
   }
-  ASSIGN_OR_RETURN(const int64_t no, put_.Bind(hash, text, day.value, machine).RunReturning());
-  return Row{static_cast<uint32_t>(no), machine};
+  ASSIGN_OR_RETURN(const uint32_t no, ids_.New());
+  RETURN_IF_ERROR(put_.Bind(hash, text, day.value, machine, no).Run());
+  return Row{no, machine};
 }
 
 absl::Status StringTable::Use(int64_t id, int64_t machine, Day day) { return use_.Bind(id, day.value, machine).Run(); }

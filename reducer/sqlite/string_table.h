@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "reducer/sqlite/node_ledger.h"
+#include "reducer/sqlite/row_ids.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/text_hash.h"
 #include "reducer/store/store.h"
@@ -37,6 +38,7 @@ class StringTable {
   NodeLedger* ledger_;
   TextHashKey key_;
   Statement find_, put_, use_;
+  RowIds ids_;
 };
 
 // For Database::Migrate. Moves the texts of schema 10 into a table that stores each text once.

@@ -23,7 +23,8 @@ class TrieCache {
     uint32_t shard = 0;
     Day day;
     int64_t first_piece = 0;
-    int64_t newest_gap = 0;  // with another gap, later nodes may have other numbers
+    int64_t newest_gap = 0;   // with another gap, later nodes may have other numbers
+    uint64_t generation = 0;  // of the executables' numbers in frames
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Snapshot {

@@ -62,7 +62,9 @@ class TrieMergerTest : public ::testing::Test {
   int64_t Count(Day day) {
     return database_.QueryInt("SELECT count(*) FROM trie_chunk WHERE day = " + std::to_string(day.value)).value();
   }
-  std::unique_ptr<StoreReader> Reader() { return SqliteShardReader::Open(path_, 0, cache_, damage_).value(); }
+  std::unique_ptr<StoreReader> Reader() {
+    return SqliteShardReader::Open(path_, 0, {cache_, executables_, damage_}).value();
+  }
   static void ExpectEqual(const Trie& trie, const Trie& expected) {
     EXPECT_EQ(trie.parents, expected.parents);
     EXPECT_EQ(trie.frames, expected.frames);
@@ -71,7 +73,7 @@ class TrieMergerTest : public ::testing::Test {
   // Reads the trie without a cache.
   Trie Stored(Day day) {
     TrieCache none(0);
-    return *SqliteShardReader::Open(path_, 0, none, damage_).value()->LoadTrie(day).value();
+    return *SqliteShardReader::Open(path_, 0, {none, executables_, damage_}).value()->LoadTrie(day).value();
   }
   void Execute(const std::string& sql) {
     const absl::Status status = database_.Execute(sql);
@@ -88,6 +90,7 @@ class TrieMergerTest : public ::testing::Test {
   Database database_;
   std::unique_ptr<TrieMerger> merger_;
   TrieCache cache_{1u << 30};
+  SharedExecutableNumbers executables_;
   std::map<Day, DayTrie> tries_;
   uint32_t address_ = 0;
 };

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/varint.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/row_ids.h"
 #include "reducer/store/trie.h"
 
 namespace tributary::store {
@@ -112,7 +113,7 @@ absl::StatusOr<std::vector<TriePieces::Gap>> TriePieces::GapsOf(Day day) {
     gaps.push_back({gaps_.Int(0),
                     gaps_.Int(1),
                     {static_cast<uint64_t>(gaps_.Int(2)), static_cast<uint64_t>(gaps_.Int(3))},
-                    StringId{static_cast<uint32_t>(gaps_.Int(4))}});
+                    StringId{ReadRowId(gaps_.Int(4)).value_or(0)}});
   }
 }
 
