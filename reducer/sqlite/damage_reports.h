@@ -9,8 +9,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "reducer/store/damage_list.h"
 
 namespace tributary::store {
 
@@ -29,6 +31,7 @@ constexpr std::string_view TableOf(PieceKind kind) {
 class DamageReports {
  public:
   static constexpr size_t kReportsMax = 4096;
+  static constexpr size_t kReasonBytesMax = 512;
 
   struct Piece {
     PieceKind kind;
@@ -46,6 +49,23 @@ class DamageReports {
     std::lock_guard lock(mutex_);
     return std::exchange(reported_, {});
   }
+  // Adds to the damage that the status of the reducer lists. `kind`: as in DamageEntry. There must be few kinds.
+  void List(std::string_view kind, uint64_t count, std::string_view reason) {
+    std::lock_guard lock(mutex_);
+    const auto [listed, added] = listed_.try_emplace(std::string(kind));
+    if (added) listed->second.reason = reason.substr(0, kReasonBytesMax);
+    listed->second.count += count;
+  }
+  void Unlist(std::string_view kind) {
+    std::lock_guard lock(mutex_);
+    listed_.erase(std::string(kind));
+  }
+  // Appends what is listed, as damage of `shard`.
+  void AppendListed(uint32_t shard, std::vector<DamageEntry>* to) {
+    std::lock_guard lock(mutex_);
+    for (const auto& [kind, listed] : listed_) to->push_back({shard, kind, listed.count, listed.reason});
+  }
+
   // Allows further reports about the piece. Call it for a piece that was set aside: a later piece may get its key.
   void Forget(const Piece& piece) {
     std::lock_guard lock(mutex_);
@@ -53,9 +73,15 @@ class DamageReports {
   }
 
  private:
+  struct Listed {
+    uint64_t count = 0;
+    std::string reason;  // of the first one
+  };
+
   std::mutex mutex_;
   std::set<Piece> known_;                  // guarded by mutex_
   std::map<Piece, std::string> reported_;  // guarded by mutex_
+  std::map<std::string, Listed> listed_;   // guarded by mutex_; by kind
 };
 
 }  // namespace tributary::store

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/status.h"
+#include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/process_columns.h"
 #include "reducer/sqlite/sample_type_table.h"
 
@@ -42,27 +45,18 @@ absl::Status Maintenance::PrepareStatements() {
   } const wanted[] = {
       {&next_open_minute_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ?"},
       {&raw_of_minute_,
-       "SELECT machine, type, raw_bytes, columns, (SELECT aggregation FROM sample_type WHERE sample_type.id = type), "
-       "id "
-       "FROM "
-       "sample_chunk WHERE minute = ? ORDER BY machine, type"},
+       "SELECT machine, type, id, (SELECT aggregation FROM sample_type WHERE sample_type.id = type) FROM sample_chunk "
+       "WHERE minute = ? ORDER BY machine, type"},
+      {&read_raw_, "SELECT raw_bytes, columns FROM sample_chunk WHERE id = ?"},
       {&put_sum_, kInsertMinuteSum},
       {&set_watermark_, "UPDATE watermark SET value = ?2 WHERE name = CAST(?1 AS TEXT)"},
       {&raise_watermark_, "UPDATE watermark SET value = max(value, ?2) WHERE name = CAST(?1 AS TEXT)"},
-      {&oldest_raw_, "SELECT min(minute) FROM sample_chunk"},
-      {&oldest_sum_, "SELECT min(minute) FROM minute_sum"},
-      {&oldest_events_, "SELECT min(slot) FROM event_chunk"},
-      {&delete_raw_,
-       "DELETE FROM sample_chunk WHERE id IN (SELECT id FROM sample_chunk WHERE minute < ? ORDER BY minute LIMIT ?) "
-       "RETURNING machine, minute, length(columns)"},
-      {&delete_sums_,
-       "DELETE FROM minute_sum WHERE id IN (SELECT id FROM minute_sum WHERE minute < ? ORDER BY minute LIMIT ?) "
-       "RETURNING machine, minute, length(columns)"},
-      {&delete_events_,
-       "DELETE FROM event_chunk WHERE id IN (SELECT id FROM event_chunk WHERE slot < ? ORDER BY slot LIMIT ?) "
-       "RETURNING machine, slot, length(columns)"},
+      {&oldest_raw_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ?"},
+      {&oldest_sum_, "SELECT min(minute) FROM minute_sum WHERE minute >= ?"},
+      {&oldest_events_, "SELECT min(slot) FROM event_chunk WHERE slot >= ?"},
       {&delete_sessions_, "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE last_seen < ? LIMIT ?)"},
       {&oldest_day_, "SELECT min(day) FROM trie_chunk"},
+      {&next_day_, "SELECT min(day) FROM trie_chunk WHERE day > ?"},
       {&day_has_raw_, "SELECT min(minute) FROM sample_chunk WHERE minute >= ? AND minute < ?"},
       {&day_has_sums_, "SELECT min(minute) FROM minute_sum WHERE minute >= ? AND minute < ?"},
       {&delete_day_, "DELETE FROM trie_chunk WHERE day = ?"},
@@ -75,7 +69,22 @@ absl::Status Maintenance::PrepareStatements() {
   for (const auto& [statement, sql] : wanted) {
     ASSIGN_OR_RETURN(*statement, database_.Prepare(sql));
   }
+  DamageReports* const damage = options_.damage;
+  ASSIGN_OR_RETURN(expiring_raw_,
+                   ExpiringRows::Prepare(database_, ledger_, {PieceKind::kSamples, "minute", DayOfMinuteNo}, damage));
+  ASSIGN_OR_RETURN(expiring_sums_,
+                   ExpiringRows::Prepare(database_, ledger_, {PieceKind::kSums, "minute", DayOfMinuteNo}, damage));
+  ASSIGN_OR_RETURN(expiring_events_,
+                   ExpiringRows::Prepare(database_, ledger_, {PieceKind::kEvents, "slot", DayOfSlot}, damage));
+  IgnoreDamagedRows();
   return absl::OkStatus();
+}
+
+// Rows that cannot be deleted must not hold up what is removed in order of time. Statements keep what is bound.
+void Maintenance::IgnoreDamagedRows() {
+  oldest_raw_.Bind(expiring_raw_->cleared_before());
+  oldest_sum_.Bind(expiring_sums_->cleared_before());
+  oldest_events_.Bind(expiring_events_->cleared_before());
 }
 
 // For aggregates, which are NULL if the query finds no rows.
@@ -88,25 +97,37 @@ absl::StatusOr<int64_t> Maintenance::QueryOr(Statement& statement, int64_t other
 }
 
 absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
-  // The log must stay short even if a damaged chunk makes another task fail, and the other way round.
-  const absl::Status shortened = log_->Shorten(now);
-  absl::Status status = RunTasks(now, removed);
-  if (!status.ok()) ledger_.Rollback();
-  status.Update(shortened);
+  using Task = MaintenanceTask;
+  absl::Status status;
+  const auto run = [&](Task task, absl::FunctionRef<absl::Status()> work) {
+    // Another connection holds the lock: each task would wait for it.
+    if (!absl::IsUnavailable(status)) status.Update(RunTask(task, now, work));
+  };
+  const auto before = [now](int64_t age_ns) { return UnixNs{now.value - age_ns}; };
+  run(Task::kShortenLog, [&] { return log_->Shorten(now); });
+  run(Task::kCloseMinutes, [&] { return CloseMinutes(MinuteOf(before(kMinuteOpenNs))); });
+  run(Task::kExpireSamples, [&] { return RemoveRaw(MinuteOf(before(options_.raw_age_ns))); });
+  run(Task::kExpireSums, [&] { return RemoveSums(MinuteOf(before(options_.sum_age_ns))); });
+  run(Task::kExpireEvents, [&] { return RemoveEvents(SlotOf(before(options_.event_age_ns))); });
+  run(Task::kExpireSessions, [&] { return RemoveSessions(now, removed); });
+  run(Task::kExpireBySize, [&] { return ExpireBySize(now, removed); });
+  run(Task::kRemoveDays, [&] { return RemoveEmptyDays(removed); });
+  run(Task::kRemoveDefinitions, [&] { return RemoveUnusedDefinitions(removed); });
+  run(Task::kReturnPages, [&] { return GiveBackPages(); });
+  run(Task::kMergeEvents, [&] { return events_->Run(now); });
+  run(Task::kMergeTries, [&] { return tries_->Run(now); });
+  run(Task::kMergeProcesses, [&] { return processes_->Run(now); });
   return status;
 }
 
-absl::Status Maintenance::RunTasks(UnixNs now, Removed* removed) {
-  RETURN_IF_ERROR(CloseMinutes(MinuteOf(UnixNs{now.value - kMinuteOpenNs})));
-  RETURN_IF_ERROR(ExpireByAge(now, removed));
-  RETURN_IF_ERROR(ExpireBySize(now, removed));
-  RETURN_IF_ERROR(RemoveEmptyDays(removed));
-  RETURN_IF_ERROR(RemoveUnusedDefinitions(removed));
-  RETURN_IF_ERROR(GiveBackPages());
-  absl::Status status = events_->Run(now);
+absl::Status Maintenance::RunTask(MaintenanceTask task, UnixNs now, absl::FunctionRef<absl::Status()> run) {
+  std::optional<UnixNs>& damaged_at = damaged_at_[static_cast<size_t>(task)];
+  if (damaged_at && now >= *damaged_at && now.value - damaged_at->value < kRetryNs) return absl::OkStatus();
+  damaged_at.reset();
+  absl::Status status = run();
   if (!status.ok()) ledger_.Rollback();
-  status.Update(tries_->Run(now));
-  status.Update(processes_->Run(now));
+  if (absl::IsDataLoss(status)) damaged_at = now;
+  if (options_.failures != nullptr) options_.failures->Note(task, status);
   return status;
 }
 
@@ -122,44 +143,81 @@ absl::Status Maintenance::CloseMinutes(int64_t before) {
       if (closed_before_ + 1 >= before) return absl::OkStatus();
       minute = before - 1;
     }
-    ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-    RETURN_IF_ERROR(CloseMinute(minute, &samples));
-    RETURN_IF_ERROR(SetWatermark("closed_before", minute + 1));
-    RETURN_IF_ERROR(ledger_.Commit(transaction));
+    absl::flat_hash_set<int64_t> unreadable;
+    absl::Status closed = CloseMinute(minute, unreadable, &samples);
+    if (absl::IsDataLoss(closed) && options_.damage != nullptr) {
+      ledger_.Rollback();
+      RETURN_IF_ERROR(FindUnreadable(minute, &unreadable));
+      if (!unreadable.empty()) closed = CloseMinute(minute, unreadable, &samples);
+    }
+    RETURN_IF_ERROR(closed);
     closed_before_ = minute + 1;
   }
   return absl::OkStatus();
 }
 
-absl::Status Maintenance::CloseMinute(int64_t minute, int64_t* samples) {
+absl::Status Maintenance::CloseMinute(int64_t minute, const absl::flat_hash_set<int64_t>& unreadable,
+                                      int64_t* samples) {
+  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   SumTable sums;
   MinuteKey key{minute, 0, 0};
   SampleColumns columns;
+  const absl::Cleanup reset = [this] { raw_of_minute_.Reset(); };
   raw_of_minute_.Bind(minute);
-  for (;;) {
-    ASSIGN_OR_RETURN(bool row, raw_of_minute_.Step());
+  for (bool row = true; row;) {
+    ASSIGN_OR_RETURN(row, raw_of_minute_.Step());
     const MinuteKey next =
         row ? MinuteKey{minute, raw_of_minute_.Int(0), static_cast<int>(ReadType(raw_of_minute_.Int(1)).value)} : key;
     if (!sums.empty() && (!row || next != key)) {
-      absl::StatusOr<size_t> inserted = InsertMinuteSum(put_sum_, key, sums.Sorted());
+      ASSIGN_OR_RETURN(const size_t inserted, InsertMinuteSum(put_sum_, key, sums.Sorted()));
       sums.Start(Aggregation::kSum);
-      if (!inserted.ok()) raw_of_minute_.Reset();
-      RETURN_IF_ERROR(inserted.status());
-      ledger_.AddData(DayOfMinute(minute), key.machine, NodeLedger::BytesOf(*inserted));
+      ledger_.AddData(DayOfMinute(minute), key.machine, NodeLedger::BytesOf(inserted));
     }
-    if (!row) return absl::OkStatus();
-    if (sums.empty()) sums.Start(ReadAggregation(raw_of_minute_.IsNull(4) ? 0 : raw_of_minute_.Int(4)));
+    if (!row || unreadable.contains(raw_of_minute_.Int(2))) continue;
+    if (sums.empty()) sums.Start(ReadAggregation(raw_of_minute_.IsNull(3) ? 0 : raw_of_minute_.Int(3)));
     key = next;
-    absl::StatusOr<std::string> raw = UnpackColumns(raw_of_minute_.Bytes(3), raw_of_minute_.Int(2));
-    absl::Status decoded = raw.ok() ? DecodeSamples(*raw, &columns) : raw.status();
-    if (absl::IsDataLoss(decoded) && options_.damage != nullptr) {
-      options_.damage->Report({PieceKind::kSamples, raw_of_minute_.Int(5)}, raw_of_minute_.InFile(decoded));
-      continue;
-    }
-    if (!decoded.ok()) raw_of_minute_.Reset();
-    RETURN_IF_ERROR(raw_of_minute_.InFile(decoded));
+    ASSIGN_OR_RETURN(const bool intact, ReadRaw(raw_of_minute_.Int(2), &columns));
+    if (!intact) continue;
     sums.Add(columns);
     *samples += static_cast<int64_t>(columns.times.size());
+  }
+  RETURN_IF_ERROR(SetWatermark("closed_before", minute + 1));
+  return ledger_.Commit(transaction);
+}
+
+// Returns false if the row was removed, or if its columns do not decode. Returns DataLoss if SQLite cannot read it.
+absl::StatusOr<bool> Maintenance::ReadRaw(int64_t id, SampleColumns* columns) {
+  const absl::Cleanup reset = [this] { read_raw_.Reset(); };
+  ASSIGN_OR_RETURN(const bool row, read_raw_.Bind(id).Step());
+  if (!row) return false;
+  const absl::StatusOr<std::string> raw = UnpackColumns(read_raw_.Bytes(1), read_raw_.Int(0));
+  const absl::Status decoded = read_raw_.InFile(raw.ok() ? DecodeSamples(*raw, columns) : raw.status());
+  if (absl::IsDataLoss(decoded) && options_.damage != nullptr) {
+    options_.damage->Report({PieceKind::kSamples, id}, decoded);
+    return false;
+  }
+  RETURN_IF_ERROR(decoded);
+  return true;
+}
+
+// Finds and reports the rows on damaged pages. They must not hold up the minute, and all later ones, for ever. But if
+// the list of the rows cannot be read, the minute stays open: its rows may be intact. Does not run in a transaction,
+// because SQLite would refuse all further changes in it.
+absl::Status Maintenance::FindUnreadable(int64_t minute, absl::flat_hash_set<int64_t>* unreadable) {
+  const absl::Cleanup reset = [this] { raw_of_minute_.Reset(); };
+  raw_of_minute_.Bind(minute);
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, raw_of_minute_.Step());
+    if (!row) return absl::OkStatus();
+    const int64_t id = raw_of_minute_.Int(2);
+    const absl::Status read = read_raw_.Bind(id).Step().status();
+    read_raw_.Reset();
+    if (absl::IsDataLoss(read)) {
+      options_.damage->Report({PieceKind::kSamples, id}, read);
+      unreadable->insert(id);
+    } else {
+      RETURN_IF_ERROR(read);
+    }
   }
 }
 
@@ -169,13 +227,6 @@ absl::Status Maintenance::SetWatermark(std::string_view name, int64_t value) {
 
 absl::Status Maintenance::RaiseWatermark(std::string_view name, int64_t value) {
   return raise_watermark_.Bind(name, value).Run();
-}
-
-absl::Status Maintenance::ExpireByAge(UnixNs now, Removed* removed) {
-  RETURN_IF_ERROR(RemoveRaw(MinuteOf(UnixNs{now.value - options_.raw_age_ns})));
-  RETURN_IF_ERROR(RemoveSums(MinuteOf(UnixNs{now.value - options_.sum_age_ns})));
-  RETURN_IF_ERROR(RemoveEvents(SlotOf(UnixNs{now.value - options_.event_age_ns})));
-  return RemoveSessions(now, removed);
 }
 
 // Looks at all sessions, so it runs seldom. An index over last_seen would change with every batch.
@@ -197,43 +248,34 @@ absl::Status Maintenance::RemoveSessions(UnixNs now, Removed* removed) {
 // Readers read raw columns from the watermark on, so that they see a minute as a whole or not at all.
 absl::Status Maintenance::RemoveRaw(int64_t before) {
   before = std::min(before, closed_before_);
-  ASSIGN_OR_RETURN(int64_t oldest, QueryOr(oldest_raw_, kNever));
+  ASSIGN_OR_RETURN(const int64_t oldest, expiring_raw_->Oldest());
   if (oldest >= before) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-  RETURN_IF_ERROR(RaiseWatermark("raw_from", before));
-  // The newest chunk may be among those that are deleted.
-  ASSIGN_OR_RETURN(const int64_t samples_end, database_.QueryInt(kSamplesEnd));
-  RETURN_IF_ERROR(SetWatermark("samples_end", samples_end));
-  RETURN_IF_ERROR(Delete(delete_raw_.Bind(before, kRowsPerRun), DayOfMinuteNo));
-  return ledger_.Commit(transaction);
+  const absl::Status removed = expiring_raw_->Delete(before, kRowsPerRun, [&]() -> absl::Status {
+    RETURN_IF_ERROR(RaiseWatermark("raw_from", before));
+    // The newest chunk may be among those that are deleted.
+    ASSIGN_OR_RETURN(const int64_t samples_end, database_.QueryInt(kSamplesEnd));
+    return SetWatermark("samples_end", samples_end);
+  });
+  IgnoreDamagedRows();
+  return removed;
 }
 
 absl::Status Maintenance::RemoveSums(int64_t before) {
-  ASSIGN_OR_RETURN(int64_t oldest, QueryOr(oldest_sum_, kNever));
+  ASSIGN_OR_RETURN(const int64_t oldest, expiring_sums_->Oldest());
   if (oldest >= before) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-  RETURN_IF_ERROR(Delete(delete_sums_.Bind(before, kRowsPerRun), DayOfMinuteNo));
-  return ledger_.Commit(transaction);
+  const absl::Status removed = expiring_sums_->Delete(before, kRowsPerRun, [] { return absl::OkStatus(); });
+  IgnoreDamagedRows();
+  return removed;
 }
 
 absl::Status Maintenance::RemoveEvents(Slot before) {
-  ASSIGN_OR_RETURN(const int64_t oldest, QueryOr(oldest_events_, kNever));
+  ASSIGN_OR_RETURN(const int64_t oldest, expiring_events_->Oldest());
   if (oldest >= before.value) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-  RETURN_IF_ERROR(Delete(delete_events_.Bind(before.value, kRowsPerRun), DayOfSlot));
-  RETURN_IF_ERROR(ledger_.Commit(transaction));
+  RETURN_IF_ERROR(expiring_events_->Delete(before.value, kRowsPerRun, [] { return absl::OkStatus(); }));
+  IgnoreDamagedRows();
   ASSIGN_OR_RETURN(const int64_t left, QueryOr(oldest_events_, before.value));
   if (DayOfSlot(oldest) < DayOfSlot(left)) days_removed_ = true;
   return absl::OkStatus();
-}
-
-absl::Status Maintenance::Delete(Statement& statement, Day (*day_of)(int64_t)) {
-  for (;;) {
-    ASSIGN_OR_RETURN(const bool row, statement.Step());
-    if (!row) return absl::OkStatus();
-    const auto bytes = static_cast<uint64_t>(statement.Int(2));
-    ledger_.AddData(day_of(statement.Int(1)), statement.Int(0), -NodeLedger::BytesOf(bytes));
-  }
 }
 
 absl::StatusOr<uint64_t> Maintenance::UsedBytes() {
@@ -287,16 +329,23 @@ absl::Status Maintenance::RemoveHour(int64_t oldest, uint64_t used, Removed* rem
 // Removes a day's trie with the last of its data. The oldest data are removed first, so this looks only at the oldest
 // day until that day is empty. A list of all days would be a walk over all pieces of tries: millions of rows.
 absl::Status Maintenance::RemoveEmptyDays(Removed* removed) {
-  for (;;) {
-    ASSIGN_OR_RETURN(const int64_t day, QueryOr(oldest_day_, kNever));
-    if (day == kNever) return absl::OkStatus();
+  absl::Status status;
+  for (int64_t after = std::numeric_limits<int64_t>::min();;) {
+    ASSIGN_OR_RETURN(const int64_t day, QueryOr(next_day_.Bind(after), kNever));
+    if (day == kNever) return status;
+    after = day;
     const int64_t first = day * kMinutesPerDay, end = first + kMinutesPerDay;
-    if (end > closed_before_) return absl::OkStatus();
-    ASSIGN_OR_RETURN(int64_t raw, QueryOr(day_has_raw_.Bind(first, end), kNever));
-    ASSIGN_OR_RETURN(int64_t sums, QueryOr(day_has_sums_.Bind(first, end), kNever));
-    if (raw != kNever || sums != kNever) return absl::OkStatus();
+    if (end > closed_before_) return status;
+    const int64_t first_raw = std::max(first, expiring_raw_->cleared_before()),
+                  first_sum = std::max(first, expiring_sums_->cleared_before());
+    ASSIGN_OR_RETURN(int64_t raw, QueryOr(day_has_raw_.Bind(first_raw, end), kNever));
+    ASSIGN_OR_RETURN(int64_t sums, QueryOr(day_has_sums_.Bind(first_sum, end), kNever));
+    if (raw != kNever || sums != kNever) return status;
     RETURN_IF_ERROR(delete_shares_.Bind(day).Run());
-    RETURN_IF_ERROR(delete_day_.Bind(day).Run());
+    const absl::Status deleted = delete_day_.Bind(day).Run();
+    status.Update(deleted);
+    if (absl::IsDataLoss(deleted)) continue;  // a damaged trie must not keep the tries of later days
+    RETURN_IF_ERROR(deleted);
     removed->days.push_back(Day{static_cast<int32_t>(day)});
     removed->definitions = true;
     removed->before = Day{static_cast<int32_t>(day) + 1};
@@ -309,9 +358,13 @@ absl::Status Maintenance::RemoveEmptyDays(Removed* removed) {
 absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
   if (!days_removed_) return absl::OkStatus();
   ASSIGN_OR_RETURN(int64_t day, QueryOr(oldest_day_, DayOfMinute(closed_before_).value));
+  absl::Status status;
   // Events refer only to strings.
-  ASSIGN_OR_RETURN(const int64_t slot, QueryOr(oldest_events_, kNever));
-  const int64_t strings_before = slot == kNever ? day : std::min<int64_t>(day, DayOfSlot(slot).value);
+  const absl::StatusOr<int64_t> slot = QueryOr(oldest_events_, kNever);
+  status.Update(slot.status());
+  int64_t strings_before = day;
+  if (!slot.ok()) strings_before = std::numeric_limits<int32_t>::min();
+  if (slot.ok() && *slot != kNever) strings_before = std::min<int64_t>(day, DayOfSlot(*slot).value);
   struct {
     std::string_view sql;
     int64_t before;
@@ -327,12 +380,13 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
   removed->strings_before = Day{static_cast<int32_t>(strings_before)};
   for (const auto& [sql, before] : unused) {
     ASSIGN_OR_RETURN(Statement statement, database_.Prepare(sql));
-    RETURN_IF_ERROR(statement.Bind(before, kRowsPerRun).Run());
-    if (database_.changes() == 0) continue;
+    const absl::Status deleted = statement.Bind(before, kRowsPerRun).Run();
+    status.Update(deleted);
+    if (!deleted.ok() || database_.changes() == 0) continue;  // after an error, tries again with the next removed day
     removed->definitions = true;
     days_removed_ = true;
   }
-  if (days_removed_) return absl::OkStatus();
+  if (days_removed_ || !status.ok()) return status;
   RETURN_IF_ERROR(delete_ledger_.Bind(strings_before).Run());
   // If events stay longer than samples, their texts are the only definitions that are left of these days.
   RETURN_IF_ERROR(keep_texts_in_ledger_.Bind(day, NodeLedger::kRowBytes).Run());

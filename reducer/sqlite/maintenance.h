@@ -1,13 +1,19 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/event_merger.h"
+#include "reducer/sqlite/expiring_rows.h"
+#include "reducer/sqlite/maintenance_tasks.h"
 #include "reducer/sqlite/minute_sums.h"
 #include "reducer/sqlite/node_expiry.h"
 #include "reducer/sqlite/node_ledger.h"
@@ -33,7 +39,8 @@ struct MaintenanceOptions {
   // Limit of this shard's file and of its write-ahead log together. Beyond it, Maintenance removes the oldest data of
   // nodes over their share, and then the oldest data of all nodes.
   uint64_t bytes_max = 10ull << 30;
-  DamageReports* damage = nullptr;  // for damaged chunks, which are skipped; nullptr: a damaged chunk is an error
+  DamageReports* damage = nullptr;   // for damaged chunks, which are skipped; nullptr: a damaged chunk is an error
+  TaskFailures* failures = nullptr;  // nullptr: failures are only returned
 };
 
 // Turns closed minutes into sums, joins chunks of events and pieces of tries and processes, removes data that are too
@@ -47,6 +54,8 @@ class Maintenance {
   static constexpr int kMinutesPerRun = 8;
   static constexpr int kRowsPerRun = 4000;
   static constexpr int kPagesPerRun = 512;
+  // A task that failed because of damage runs again only after this time, because it may do much work in vain.
+  static constexpr int64_t kRetryNs = kNsPerMinute;
 
   // `database` and `ledger` must outlive the object.
   static absl::StatusOr<std::unique_ptr<Maintenance>> Prepare(Database& database, NodeLedger& ledger,
@@ -66,6 +75,7 @@ class Maintenance {
     // True if the shard is above its limit, but removing further samples would not help.
     bool size_stalled = false;
   };
+  // Runs all tasks. A task that fails does not stop the others. Returns the first error.
   absl::Status Run(UnixNs now, Removed* removed);
   // Sets a row of the table `watermark`, unless it has a larger value. The writer calls it in its own transactions.
   absl::Status RaiseWatermark(std::string_view name, int64_t value);
@@ -76,20 +86,20 @@ class Maintenance {
   Maintenance(Database& database, NodeLedger& ledger, const MaintenanceOptions& options)
       : database_(database), ledger_(ledger), options_(options) {}
   absl::Status PrepareStatements();
+  void IgnoreDamagedRows();
 
-  absl::Status RunTasks(UnixNs now, Removed* removed);
+  absl::Status RunTask(MaintenanceTask task, UnixNs now, absl::FunctionRef<absl::Status()> run);
   absl::Status CloseMinutes(int64_t before);
-  absl::Status CloseMinute(int64_t minute, int64_t* samples);
+  absl::Status CloseMinute(int64_t minute, const absl::flat_hash_set<int64_t>& unreadable, int64_t* samples);
+  absl::StatusOr<bool> ReadRaw(int64_t id, SampleColumns* columns);
+  absl::Status FindUnreadable(int64_t minute, absl::flat_hash_set<int64_t>* unreadable);
   absl::Status SetWatermark(std::string_view name, int64_t value);
-  absl::Status ExpireByAge(UnixNs now, Removed* removed);
   absl::Status RemoveSessions(UnixNs now, Removed* removed);
   absl::Status ExpireBySize(UnixNs now, Removed* removed);
   absl::StatusOr<uint64_t> UsedBytes();  // of the file
   // Removes the oldest hour of all nodes, unless that frees nothing. `oldest`: the first minute with data. `used`:
   // bytes of the file, without the log.
   absl::Status RemoveHour(int64_t oldest, uint64_t used, Removed* removed);
-  // Runs a DELETE that returns machine, time and bytes of each removed row. `day_of` converts the time.
-  absl::Status Delete(Statement& statement, Day (*day_of)(int64_t));
   absl::Status RemoveRaw(int64_t before);
   absl::Status RemoveSums(int64_t before);
   absl::Status RemoveEvents(Slot before);
@@ -102,6 +112,7 @@ class Maintenance {
   NodeLedger& ledger_;
   const MaintenanceOptions options_;
   int64_t closed_before_ = 0;
+  std::array<std::optional<UnixNs>, kMaintenanceTaskCount> damaged_at_;  // when a task last met damage
   int64_t sessions_looked_at_ns_ = 0;  // the last time when nothing was left to remove
   bool days_removed_ = false;          // so definitions may be unused
   uint64_t stalled_at_bytes_ = 0;      // size of the file after a removal that freed nothing; 0: none
@@ -110,9 +121,10 @@ class Maintenance {
   std::unique_ptr<TrieMerger> tries_;
   std::unique_ptr<ProcessMerger> processes_;
   std::unique_ptr<WriteAheadLog> log_;
-  Statement next_open_minute_, raw_of_minute_, put_sum_, set_watermark_, raise_watermark_, oldest_raw_, oldest_sum_,
-      oldest_events_, delete_raw_, delete_sums_, delete_events_, delete_sessions_, oldest_day_, day_has_raw_,
-      day_has_sums_, delete_day_, delete_shares_, delete_ledger_, keep_texts_in_ledger_;
+  std::optional<ExpiringRows> expiring_raw_, expiring_sums_, expiring_events_;
+  Statement next_open_minute_, raw_of_minute_, read_raw_, put_sum_, set_watermark_, raise_watermark_, oldest_raw_,
+      oldest_sum_, oldest_events_, next_day_, delete_sessions_, oldest_day_, day_has_raw_, day_has_sums_, delete_day_,
+      delete_shares_, delete_ledger_, keep_texts_in_ledger_;
 };
 
 }  // namespace tributary::store

@@ -12,6 +12,8 @@
 
 #include "base/status.h"
 #include "reducer/sqlite/damage_reports.h"
+#include "reducer/sqlite/executable_reader.h"
+#include "reducer/sqlite/maintenance_tasks.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/shard_reader.h"
 #include "reducer/sqlite/shard_writer.h"
@@ -66,6 +68,8 @@ absl::Status SqliteStore::Start() {
   while (damage_.size() < shard_count_) {
     damage_.push_back(std::make_unique<DamageReports>());
     executables_.push_back(std::make_unique<SharedExecutableNumbers>());
+    failures_.push_back(std::make_unique<TaskFailures>(ShardPath(static_cast<uint32_t>(failures_.size())),
+                                                       *damage_.back(), clock_, metrics_));
   }
   return MoveSessions();
 }
@@ -111,13 +115,23 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> SqliteStore::OpenWriter(uint32_t sh
                          .sum_age_ns = options_.sum_age_ns,
                          .event_age_ns = options_.event_age_ns,
                          .bytes_max = options_.bytes_max / shard_count_,
-                         .damage = damage_[shard].get()};
+                         .damage = damage_[shard].get(),
+                         .failures = failures_[shard].get()};
   return SqliteShardWriter::Open(std::move(options), clock_, metrics_);
 }
 
 absl::StatusOr<std::unique_ptr<StoreReader>> SqliteStore::OpenReader(uint32_t shard) {
   if (shard >= shard_count_) return absl::InvalidArgumentError("no such shard");
   return SqliteShardReader::Open(ShardPath(shard), shard, {*tries_, *executables_[shard], *damage_[shard]});
+}
+
+std::vector<DamageEntry> SqliteStore::ListDamage() {
+  std::vector<DamageEntry> entries;
+  for (uint32_t shard = 0; shard < shard_count_ && entries.size() < kEntriesMax; ++shard) {
+    damage_[shard]->AppendListed(shard, &entries);
+  }
+  if (entries.size() > kEntriesMax) entries.resize(kEntriesMax);
+  return entries;
 }
 
 uint64_t SqliteStore::disk_bytes() const {

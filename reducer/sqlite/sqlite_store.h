@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/metrics.h"
+#include "reducer/store/damage_list.h"
 #include "reducer/store/store.h"
 
 namespace tributary::store {
@@ -19,13 +20,14 @@ namespace tributary::store {
 class Database;
 class DamageReports;
 class SharedExecutableNumbers;
+class TaskFailures;
 class TrieCache;
 
 // The embedded store (docs/store.md). Each shard has an SQLite file, `shard-<n>.db`, which contains column chunks.
 // `store.db` contains the exporters' cursors and the number of shards. The file `LOCK` is locked as long as this object
 // exists, so that no other reducer writes to the directory. The store may be used on any thread. Each writer and each
 // reader may be used on only one thread. The store must outlive its writers and readers.
-class SqliteStore : public Store, private CursorStore {
+class SqliteStore : public Store, public DamageSource, private CursorStore {
  public:
   static constexpr int64_t kSyncCursorsNs = 5 * kNsPerSecond;
 
@@ -41,6 +43,7 @@ class SqliteStore : public Store, private CursorStore {
   absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) override;
   CursorStore& cursors() override { return *this; }
   uint64_t disk_bytes() const override;
+  std::vector<DamageEntry> ListDamage() override;
 
   std::string ShardPath(uint32_t shard) const;
 
@@ -65,6 +68,7 @@ class SqliteStore : public Store, private CursorStore {
   std::unique_ptr<TrieCache> tries_;
   std::vector<std::unique_ptr<DamageReports>> damage_;                 // of each shard
   std::vector<std::unique_ptr<SharedExecutableNumbers>> executables_;  // of each shard
+  std::vector<std::unique_ptr<TaskFailures>> failures_;                // of each shard
   std::mutex mutex_;
   std::unique_ptr<Database> directory_;   // guarded by mutex_
   std::vector<bool> writer_opened_;       // guarded by mutex_

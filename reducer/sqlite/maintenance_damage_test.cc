@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "reducer/sqlite/maintenance_tasks.h"
+#include "reducer/sqlite/sqlite_store_testing.h"
+
+namespace tributary::store {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int kMinutes = 24;
+constexpr int64_t kPageBytes = 8192;
+
+// Maintenance of a shard's file with a page that SQLite itself cannot read.
+class MaintenanceDamageTest : public SqliteStoreTest {
+ protected:
+  MaintenanceDamageTest() {
+    options_.raw_age_ns = kNsPerDay / 2;
+    options_.sum_age_ns = options_.event_age_ns = kNsPerDay;
+    Reopen();
+    for (int minute = 0; minute < kMinutes; ++minute) CommitMinute(minute);
+  }
+  // Commits a chunk of samples that fills most of a page, and an event.
+  void CommitMinute(int minute) {
+    const int64_t at_s = 60 * (minute - kMinutes);
+    for (uint64_t i = 0; i < 400; ++i) {
+      collector_.Add(At(at_s), collector_.Thread(1, "t"), collector_.Stack({1, i % 10}), random_() >> 8);
+    }
+    collector_.Add(At(at_s), collector_.Event(ProcessEventKind::kExec, 7 + minute, "gcc"));
+    CommitOne(collector_.Take(At(at_s)));
+  }
+  Database& database() { return static_cast<SqliteShardWriter*>(writer_.get())->database(); }
+  int64_t Query(const std::string& sql) { return database().QueryInt(sql).value(); }
+  std::string QueryBytes(const std::string& sql) {
+    Statement statement = database().Prepare(sql).value();
+    EXPECT_TRUE(statement.Step().value());
+    return std::string(statement.Bytes(0));
+  }
+  int64_t PageOf(const std::string& bytes) {
+    std::ifstream in(path_, std::ios::binary);
+    const std::string file{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    const size_t at = file.rfind(bytes);  // earlier pages may contain old copies
+    EXPECT_NE(at, std::string::npos);
+    return static_cast<int64_t>(at) / kPageBytes + 1;
+  }
+  // Overwrites a page. The file must be closed.
+  void Damage(int64_t page) {
+    std::fstream file(path_, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp((page - 1) * kPageBytes);
+    file << std::string(kPageBytes, '\x5a');
+  }
+  void Close() {
+    writer_.reset();
+    store_.reset();
+  }
+  void DamageRow(int64_t chunk) {
+    const std::string columns = QueryBytes(fmt::format("SELECT columns FROM sample_chunk WHERE id = {}", chunk));
+    Close();
+    Damage(PageOf(columns.substr(columns.size() / 2, 64)));
+    Reopen();
+    collector_.StartGeneration();
+  }
+  // Runs maintenance until no work is left. Returns the last status.
+  absl::Status Maintain(int64_t at_s) {
+    absl::Status status;
+    for (int i = 0; i < 40; ++i) status = writer_->Maintain(At(at_s));
+    return status;
+  }
+  uint64_t Failures(MaintenanceTask task) {
+    return metrics_
+        .AddCounter("tributary_reducer_maintenance_failures_total", "", {{"task", std::string(NameOf(task))}})
+        .value();
+  }
+
+  const std::string path_ = directory_.path() + "/shard-0.db";
+  TestCollector collector_{"node-a"};
+  std::mt19937_64 random_{7};
+};
+
+TEST_F(MaintenanceDamageTest, MinutesAfterADamagedOneAreClosed) {
+  DamageRow(5);
+  EXPECT_TRUE(Maintain(600).ok()) << "the unreadable row was reported";
+  EXPECT_GE(Query("SELECT value FROM watermark WHERE name = 'closed_before'"), MinuteOf(At(0)));
+  EXPECT_GE(Query("SELECT count(*) FROM minute_sum"), kMinutes - 3);
+  EXPECT_LT(Query("SELECT count(*) FROM minute_sum"), kMinutes);
+  CommitMinute(kMinutes);
+}
+
+TEST_F(MaintenanceDamageTest, ARowThatCannotBeDeletedDoesNotStopExpiry) {
+  DamageRow(5);
+  ASSERT_TRUE(Maintain(600).ok());
+  EXPECT_TRUE(Maintain(86'400).ok());
+  const int64_t left = Query("SELECT count(*) FROM sample_chunk INDEXED BY sample_chunk_minute");
+  EXPECT_GE(left, 1);
+  EXPECT_LE(left, 8) << "also rows of neighbouring pages";
+  // Further days come and go.
+  for (int day = 1; day < 5; ++day) {
+    clock_.Advance(kNsPerDay);
+    for (int minute = 0; minute < 3; ++minute) CommitMinute(1440 * day + minute);
+    EXPECT_TRUE(Maintain(86'400 * (day + 1)).ok());
+  }
+  EXPECT_LE(Query("SELECT count(*) FROM sample_chunk INDEXED BY sample_chunk_minute"), left + 3);
+  EXPECT_LE(Query("SELECT count(DISTINCT day) FROM trie_chunk"), 2);
+  EXPECT_LE(Query("SELECT count(DISTINCT minute) FROM minute_sum"), 6);
+}
+
+// Before, the first task that failed ended each run of maintenance.
+TEST_F(MaintenanceDamageTest, ATaskThatFailsDoesNotStopTheOthers) {
+  const int64_t page = Query("SELECT rootpage FROM sqlite_schema WHERE name = 'event_chunk_slot'");
+  Close();
+  Damage(page);
+  Reopen();
+  collector_.StartGeneration();
+  EXPECT_THAT(store_->ListDamage(), IsEmpty());
+  const absl::Status status = writer_->Maintain(At(3 * 86'400));
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_EQ(Failures(MaintenanceTask::kExpireEvents), 1u);
+  EXPECT_EQ(Failures(MaintenanceTask::kMergeEvents), 1u) << "in the same run";
+  EXPECT_TRUE(Maintain(3 * 86'400 + 1).ok()) << "failed tasks wait for a minute";
+  EXPECT_EQ(Failures(MaintenanceTask::kExpireSums), 0u);
+  EXPECT_EQ(Query("SELECT count(*) FROM sample_chunk"), 0);
+  EXPECT_EQ(Query("SELECT count(*) FROM minute_sum"), 0);
+  EXPECT_EQ(Query("SELECT count(*) FROM trie_chunk"), 0);
+  const std::vector<DamageEntry> damage = store_->ListDamage();
+  EXPECT_THAT(damage, Contains(Field(&DamageEntry::kind, "maintenance: expire_events")));
+  EXPECT_THAT(damage, Not(Contains(Field(&DamageEntry::kind, "maintenance: expire_sums"))));
+  EXPECT_THAT(damage.at(0).reason, HasSubstr("shard-0.db"));
+
+  // The intake goes on.
+  clock_.Advance(3 * kNsPerDay);
+  TestCollector collector("node-b", 2);
+  collector.Add(At(3 * 86'400), collector.Thread(1, "t"), collector.Stack({1, 2}));
+  CommitOne(collector.Take(At(3 * 86'400)));
+  EXPECT_EQ(Query("SELECT count(*) FROM sample_chunk"), 1);
+}
+
+TEST(TaskFailures, ListsATaskUntilItWorksAgain) {
+  DamageReports damage;
+  FakeClock clock(MonotonicNs{1}, UnixNs{1});
+  Metrics metrics;
+  TaskFailures failures("shard-0.db", damage, clock, metrics);
+  const auto listed = [&] {
+    std::vector<DamageEntry> entries;
+    damage.AppendListed(7, &entries);
+    return entries;
+  };
+  failures.Note(MaintenanceTask::kReturnPages, absl::ResourceExhaustedError("disk full"));
+  EXPECT_THAT(listed(), IsEmpty()) << "not damage";
+  failures.Note(MaintenanceTask::kReturnPages, absl::DataLossError("first"));
+  failures.Note(MaintenanceTask::kReturnPages, absl::DataLossError("second"));
+  ASSERT_EQ(listed().size(), 1u);
+  EXPECT_EQ(listed()[0].shard, 7u);
+  EXPECT_EQ(listed()[0].kind, "maintenance: return_pages");
+  EXPECT_EQ(listed()[0].count, 2u);
+  EXPECT_EQ(listed()[0].reason, "first");
+  failures.Note(MaintenanceTask::kReturnPages, absl::OkStatus());
+  EXPECT_THAT(listed(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tributary::store
