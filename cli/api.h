@@ -46,6 +46,10 @@ struct StatusAnswer {
     std::string node, reason;
     uint64_t amount = 0;
   };
+  struct Damage {
+    std::string kind, reason;
+    uint64_t shard = 0, count = 0;
+  };
   std::string version;
   uint64_t uptime_s = 0;
   Totals total;
@@ -55,6 +59,7 @@ struct StatusAnswer {
   std::vector<Node> nodes;
   std::vector<Cluster> clusters;
   std::vector<Refusal> refusals;  // an older reducer sends none
+  std::vector<Damage> damage;
   double reducer_cpu_seconds = 0;
   uint64_t reducer_rss_bytes = 0, reducer_disk_bytes = 0, shards = 0, symbol_tables = 0;
 };

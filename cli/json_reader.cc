@@ -133,6 +133,14 @@ absl::StatusOr<StatusAnswer> ParseStatus(std::string_view json) {
           {GetString(refusal, "node"), GetString(refusal, "reason"), GetNumber(refusal, "amount")});
     }));
   }
+  if (!root.at_key("damage").error()) {  // an older reducer does not send damage
+    RETURN_IF_ERROR(ForEachObject(root, "damage", [&](const object& damage) {
+      status.damage.push_back({.kind = GetString(damage, "kind"),
+                               .reason = GetString(damage, "reason"),
+                               .shard = GetNumber(damage, "shard"),
+                               .count = GetNumber(damage, "count")});
+    }));
+  }
   if (!root.at_key("clusters").error()) {  // an older reducer does not send clusters
     RETURN_IF_ERROR(ForEachObject(root, "clusters", [&](const object& cluster) {
       status.clusters.push_back({.id = GetString(cluster, "id"),

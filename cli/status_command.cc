@@ -26,6 +26,7 @@ std::string LostText(const Totals& totals) {
 
 constexpr size_t kExecutablesShown = 5;
 constexpr size_t kNameLettersMax = 60;
+constexpr size_t kReasonLettersMax = 160;
 
 std::string HealthText(const Counts& health) {
   uint64_t all = 0;
@@ -127,6 +128,19 @@ std::string RefusalsText(const StatusAnswer& status) {
          WriteTable({"NODE", "REASON", "AMOUNT"}, {false, false, true}, rows);
 }
 
+// Damaged data of the store.
+std::string DamageText(const StatusAnswer& status) {
+  if (status.damage.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const StatusAnswer::Damage& damage : status.damage) {
+    rows.push_back({FormatCount(damage.shard), EscapeForDisplay(damage.kind), FormatCount(damage.count),
+                    CutToWidth(EscapeForDisplay(damage.reason), kReasonLettersMax)});
+  }
+  return "\ndamaged data (run 'tributary check' on the reducer's data directory; docs/store.md explains what "
+         "happens)\n" +
+         WriteTable({"SHARD", "KIND", "COUNT", "FIRST REASON"}, {true, false, true, false}, rows);
+}
+
 // Joins two objects: the second becomes member `key` of the first.
 std::string WithMember(std::string json, std::string_view key, std::string_view member) {
   const size_t end = json.find_last_of('}');
@@ -155,6 +169,7 @@ std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHe
   out += EventsText(status.process_events);
   out += ClustersText(status.clusters);
   out += RefusalsText(status);
+  out += DamageText(status);
   out += fmt::format("\nstacks: {}\n", HealthText(status.stack_health));
   if (status.nodes.size() > 1) {
     for (const StatusAnswer::Node& node : status.nodes) {

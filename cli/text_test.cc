@@ -106,6 +106,18 @@ TEST(StatusCommand, ShowsTheCountsOfEachSampleType) {
       << WriteStatus(status, StackHealthAnswer());
 }
 
+TEST(StatusCommand, ShowsDamage) {
+  const StatusAnswer status = *ParseStatus(R"({"total": {}, "nodes": [], "damage": [
+    {"shard": 3, "kind": "samples", "count": 1200, "reason": "stored samples are \u0007corrupt"}]})");
+  EXPECT_NE(WriteStatus(status, StackHealthAnswer())
+                .find("docs/store.md explains what happens)\n"
+                      "SHARD  KIND     COUNT  FIRST REASON\n"
+                      "    3  samples  1,200  stored samples are \\x07corrupt\n"
+                      "\nstacks: "),
+            std::string::npos)
+      << WriteStatus(status, StackHealthAnswer());
+}
+
 TEST(StatusCommand, ShowsClusters) {
   setenv("TZ", "UTC", 1);
   StatusAnswer status = *ParseStatus(testing::kStatusJson);

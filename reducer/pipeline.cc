@@ -133,6 +133,7 @@ absl::Status Pipeline::OpenStores() {
   absl::StatusOr<Stores> stores = tributary::OpenStores(options_.store, options, clock_, metrics_);
   RETURN_IF_ERROR(StorageStatus(store::AdviseOnDamage(stores.status()), StoreFlag()));
   store_ = std::move(stores->samples);
+  damage_ = stores->damage;
   RETURN_IF_ERROR(OpenSymbols());
   symbol_parts_ = std::make_unique<intake::SymbolParts>(intake::SymbolParts::Options(), metrics_);
   OpenMetadata(*std::move(stores));
@@ -222,6 +223,10 @@ void Pipeline::OpenSourceFetcher() {
       SourceFetcher::Options{},
       [this](const ExecutableId& id, const std::string& path) { return source_servers_->FetchSource(id, path); },
       symbol_notices_, clock_, metrics_);
+}
+
+std::vector<store::DamageEntry> Pipeline::Damage() const {
+  return damage_ != nullptr ? damage_->ListDamage() : std::vector<store::DamageEntry>();
 }
 
 absl::StatusOr<std::vector<store::ExecutableRow>> Pipeline::AllExecutables() {

@@ -98,6 +98,7 @@ class Pipeline : private StatusSource {
   bool IsConnected(std::string_view node_id) const override;
   std::string NotReady() const override;
   uint32_t shards() const override { return options_.shards; }
+  std::vector<store::DamageEntry> Damage() const override;
 
   const ReducerOptions options_;
   const Clock& clock_;
@@ -105,6 +106,7 @@ class Pipeline : private StatusSource {
   Refusals refusals_;
   HeapTrimmer heap_;
   std::unique_ptr<store::Store> store_;
+  store::DamageSource* damage_ = nullptr;  // of store_
   std::unique_ptr<SymbolStore> symbols_;
   SymbolNotices symbol_notices_;
   const SourceFiles source_files_;

@@ -27,11 +27,14 @@ absl::StatusOr<Stores> OpenSqlite(std::string_view place, const store::StoreOpti
   // system.
   setenv("SQLITE_TMPDIR", directory.c_str(), /*overwrite=*/0);
   // This comes first: it creates the directory and holds its lock.
-  ASSIGN_OR_RETURN(std::unique_ptr<store::Store> samples, store::SqliteStore::Open(directory, options, clock, metrics));
+  ASSIGN_OR_RETURN(std::unique_ptr<store::SqliteStore> samples,
+                   store::SqliteStore::Open(directory, options, clock, metrics));
+  store::DamageSource* const damage = samples.get();
   Stores stores{.samples = std::move(samples),
                 .entities = SqliteEntityStore::Open(directory),
                 .rollouts = SqliteRolloutStore::Open(directory),
-                .service_states = SqliteServiceStateStore::Open(directory)};
+                .service_states = SqliteServiceStateStore::Open(directory),
+                .damage = damage};
   for (const absl::Status& status :
        {stores.entities.status(), stores.rollouts.status(), stores.service_states.status()}) {
     if (absl::IsFailedPrecondition(status)) return status;

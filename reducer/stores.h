@@ -11,6 +11,7 @@
 #include "reducer/metadata/entity_store.h"
 #include "reducer/metadata/rollout_store.h"
 #include "reducer/metadata/service_state_store.h"
+#include "reducer/store/damage_list.h"
 #include "reducer/store/finding.h"
 #include "reducer/store/store.h"
 
@@ -24,6 +25,7 @@ struct Stores {
   absl::StatusOr<std::unique_ptr<EntityStore>> entities;
   absl::StatusOr<std::unique_ptr<RolloutStore>> rollouts;
   absl::StatusOr<std::unique_ptr<ServiceStateStore>> service_states;
+  store::DamageSource* damage = nullptr;  // of `samples`; nullptr: this kind of store lists no damage
 };
 
 // A store URL has the form SCHEME:PLACE, where the scheme is a kind of store. The table in stores.cc is the only code

@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<Maintenance>> Maintenance::Prepare(Database& data
   RETURN_IF_ERROR(maintenance->PrepareStatements());
   ASSIGN_OR_RETURN(maintenance->tries_, TrieMerger::Prepare(database, options.damage));
   ASSIGN_OR_RETURN(maintenance->events_, EventMerger::Prepare(database, ledger, options.damage));
-  ASSIGN_OR_RETURN(maintenance->processes_, ProcessMerger::Prepare(database, ledger));
+  ASSIGN_OR_RETURN(maintenance->processes_, ProcessMerger::Prepare(database, ledger, options.damage));
   ASSIGN_OR_RETURN(maintenance->nodes_, NodeExpiry::Prepare(database, ledger));
   ASSIGN_OR_RETURN(maintenance->log_, WriteAheadLog::Prepare(database, options.bytes_max));
   ASSIGN_OR_RETURN(maintenance->closed_before_,

@@ -8,8 +8,9 @@
 
 namespace tributary::store {
 
-absl::StatusOr<std::unique_ptr<ProcessMerger>> ProcessMerger::Prepare(Database& database, NodeLedger& ledger) {
-  std::unique_ptr<ProcessMerger> merger(new ProcessMerger(database, ledger));
+absl::StatusOr<std::unique_ptr<ProcessMerger>> ProcessMerger::Prepare(Database& database, NodeLedger& ledger,
+                                                                      DamageReports* damage) {
+  std::unique_ptr<ProcessMerger> merger(new ProcessMerger(database, ledger, damage));
   ASSIGN_OR_RETURN(merger->newest_, database.Prepare("SELECT coalesce(max(id), 0) FROM process_chunk"));
   ASSIGN_OR_RETURN(
       merger->list_,
@@ -89,32 +90,36 @@ void ProcessMerger::FindGroups() {
 }
 
 // The pieces of a machine lie between those of others. So all joined pieces of a run share a transaction, which writes
-// each page of the file once.
+// each page of the file once. If SQLite cannot read a piece, nothing is joined: the next run joins all pieces again
+// that are not parts of the same group.
 absl::Status ProcessMerger::JoinListed() {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-  absl::Status read;
-  for (int64_t pieces = 0, bytes = 0;
-       read.ok() && next_ < listed_.size() && pieces < kPiecesPerRun && bytes < kBytesPerRun;) {
-    const std::span<const Piece> parts = NextParts(kPiecesPerRun - pieces);
+  const size_t begin = next_;
+  for (int64_t pieces = 0, bytes = 0; next_ < listed_.size() && pieces < kPiecesPerRun && bytes < kBytesPerRun;) {
+    const std::span<Piece> parts = NextParts(kPiecesPerRun - pieces);
     pieces += static_cast<int64_t>(parts.size());
     if (parts.size() == 1) continue;
     for (const Piece& piece : parts) bytes += piece.bytes;
     int64_t freed = 0;
-    read = Read(parts, &freed);
-    if (absl::IsNotFound(read)) {
-      read = absl::OkStatus();  // a part was removed, and the others will be soon
-    } else if (read.ok()) {
-      RETURN_IF_ERROR(Replace(parts, freed));
+    const absl::Status read = Read(parts, &freed);
+    if (absl::IsNotFound(read)) continue;  // a part was removed, and the others will be soon
+    if (absl::IsDataLoss(read) && damage_ != nullptr) {
+      for (Piece& piece : parts) piece.group = piece.id;  // these pieces stay as they are
+      if (!unreadable_) continue;
+      next_ = begin;
+      ledger_.Rollback();
+      return absl::OkStatus();
     }
+    RETURN_IF_ERROR(read);
+    RETURN_IF_ERROR(Replace(parts, freed));
   }
-  RETURN_IF_ERROR(ledger_.Commit(transaction));
-  return read;
+  return ledger_.Commit(transaction);
 }
 
 // Takes the next pieces of one group.
-std::span<const ProcessMerger::Piece> ProcessMerger::NextParts(int64_t pieces_max) {
-  const std::span<const Piece> rest =
-      std::span<const Piece>(listed_).subspan(next_, std::min(listed_.size() - next_, static_cast<size_t>(pieces_max)));
+std::span<ProcessMerger::Piece> ProcessMerger::NextParts(int64_t pieces_max) {
+  const std::span<Piece> rest =
+      std::span(listed_).subspan(next_, std::min(listed_.size() - next_, static_cast<size_t>(pieces_max)));
   size_t count = 1;
   while (count < rest.size() && rest[count].group == rest[0].group) ++count;
   next_ += count;
@@ -122,21 +127,29 @@ std::span<const ProcessMerger::Piece> ProcessMerger::NextParts(int64_t pieces_ma
 }
 
 // Reads the parts into joined_, and sets `*freed` to the bytes that they take. Returns NotFound if a part was removed.
+// Reports a damaged part.
 absl::Status ProcessMerger::Read(std::span<const Piece> parts, int64_t* freed) {
   joined_.processes.clear();
   joined_.threads.clear();
   for (const Piece& piece : parts) {
-    ASSIGN_OR_RETURN(const bool row, read_.Bind(piece.id, piece.machine, piece.slot).Step());
-    if (!row) return absl::NotFoundError("piece of processes");
-    const absl::StatusOr<std::string> raw = UnpackColumns(read_.Bytes(1), read_.Int(0));
-    const absl::Status decoded = read_.InFile(raw.ok() ? DecodeProcesses(*raw, &part_) : raw.status());
-    *freed += NodeLedger::BytesOf(read_.Bytes(1).size());
+    const absl::Status read = ReadPiece(piece, freed);
     read_.Reset();
-    RETURN_IF_ERROR(decoded);
+    if (absl::IsDataLoss(read) && damage_ != nullptr) damage_->Report({PieceKind::kProcesses, piece.id}, read);
+    RETURN_IF_ERROR(read);
     joined_.processes.insert(joined_.processes.end(), part_.processes.begin(), part_.processes.end());
     joined_.threads.insert(joined_.threads.end(), part_.threads.begin(), part_.threads.end());
   }
   return absl::OkStatus();
+}
+
+absl::Status ProcessMerger::ReadPiece(const Piece& piece, int64_t* freed) {
+  const absl::StatusOr<bool> row = read_.Bind(piece.id, piece.machine, piece.slot).Step();
+  unreadable_ = absl::IsDataLoss(row.status());
+  RETURN_IF_ERROR(row.status());
+  if (!*row) return absl::NotFoundError("piece of processes");
+  *freed += NodeLedger::BytesOf(read_.Bytes(1).size());
+  const absl::StatusOr<std::string> raw = UnpackColumns(read_.Bytes(1), read_.Int(0));
+  return read_.InFile(raw.ok() ? DecodeProcesses(*raw, &part_) : raw.status());
 }
 
 // Replaces the parts by joined_.

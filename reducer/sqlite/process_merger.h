@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/process_columns.h"
 #include "reducer/sqlite/sqlite.h"
@@ -33,12 +34,14 @@ class ProcessMerger {
   // Limits of one call of Run, which blocks commits.
   static constexpr int64_t kPiecesPerRun = 4096, kBytesPerRun = 1 << 20;
 
-  // `database` and `ledger` must outlive the object.
-  static absl::StatusOr<std::unique_ptr<ProcessMerger>> Prepare(Database& database, NodeLedger& ledger);
+  // All must outlive the object. `damage` may be nullptr.
+  static absl::StatusOr<std::unique_ptr<ProcessMerger>> Prepare(Database& database, NodeLedger& ledger,
+                                                                DamageReports* damage);
 
   // Lists at most kPiecesPerRun pieces. If all pieces of closed slots, or kPiecesListedMax pieces, are listed, joins
   // about kPiecesPerRun of them, or kBytesPerRun bytes, in one transaction. Skips pieces that would be joined with a
-  // damaged piece, and returns DataLoss. After an error, the caller must roll the ledger back.
+  // damaged piece, and reports the damaged one to `damage`, or returns DataLoss. After an error, the caller must roll
+  // the ledger back.
   absl::Status Run(UnixNs now);
 
  private:
@@ -47,23 +50,27 @@ class ProcessMerger {
     int64_t group = 0;  // the first id of the pieces that are joined with this one
   };
 
-  ProcessMerger(Database& database, NodeLedger& ledger) : database_(database), ledger_(ledger) {}
+  ProcessMerger(Database& database, NodeLedger& ledger, DamageReports* damage)
+      : database_(database), ledger_(ledger), damage_(damage) {}
   absl::Status ForgetReusedIds();
   absl::Status List(int64_t slots_before);
   void FindGroups();
   void ForgetListed();
   absl::Status JoinListed();
-  std::span<const Piece> NextParts(int64_t pieces_max);
+  std::span<Piece> NextParts(int64_t pieces_max);
   absl::Status Read(std::span<const Piece> parts, int64_t* freed);
+  absl::Status ReadPiece(const Piece& piece, int64_t* freed);
   absl::Status Replace(std::span<const Piece> parts, int64_t freed);
 
   Database& database_;
   NodeLedger& ledger_;
+  DamageReports* const damage_;
   Statement newest_, list_, read_, update_, delete_;
   int64_t looked_to_ = 0;      // the id of the last piece that was listed; a start lists all pieces again
   std::vector<Piece> listed_;  // in the order of ids, and at last of groups and ids
   bool is_listed_ = false;     // listed_ is complete, and Run joins its pieces
   size_t next_ = 0;            // the first piece of listed_ that must still be looked at
+  bool unreadable_ = false;    // SQLite could not read a piece, so it refuses changes until the transaction ends
   StoredProcesses part_, joined_;
 };
 

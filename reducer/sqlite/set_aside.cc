@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -48,9 +47,14 @@ absl::Status CheckPiece(PieceKind kind, std::string_view columns, int64_t raw_by
   return absl::InternalError("unknown kind of pieces");
 }
 
-SetAside::SetAside(Database& database, NodeLedger& ledger, uint64_t nodes_max, TextId text_id, const Clock& clock,
-                   Metrics& metrics)
-    : database_(database), ledger_(ledger), nodes_max_(nodes_max), text_id_(std::move(text_id)), clock_(clock) {
+SetAside::SetAside(Database& database, NodeLedger& ledger, uint64_t nodes_max, TextId text_id, DamageReports* reports,
+                   const Clock& clock, Metrics& metrics)
+    : database_(database),
+      ledger_(ledger),
+      nodes_max_(nodes_max),
+      text_id_(std::move(text_id)),
+      reports_(reports),
+      clock_(clock) {
   for (size_t i = 0; i < kPieceKindCount; ++i) {
     counters_[i] = &metrics.AddCounter("tributary_reducer_set_aside_total",
                                        "Damaged pieces of stored data that were set aside: queries go on without them",
@@ -59,10 +63,31 @@ SetAside::SetAside(Database& database, NodeLedger& ledger, uint64_t nodes_max, T
 }
 
 absl::StatusOr<std::unique_ptr<SetAside>> SetAside::Prepare(Database& database, NodeLedger& ledger, uint64_t nodes_max,
-                                                            TextId text_id, const Clock& clock, Metrics& metrics) {
-  std::unique_ptr<SetAside> set_aside(new SetAside(database, ledger, nodes_max, std::move(text_id), clock, metrics));
+                                                            TextId text_id, DamageReports* reports, const Clock& clock,
+                                                            Metrics& metrics) {
+  std::unique_ptr<SetAside> set_aside(
+      new SetAside(database, ledger, nodes_max, std::move(text_id), reports, clock, metrics));
   ASSIGN_OR_RETURN(set_aside->tries_, TriePieces::Prepare(database));
+  // Damage of these two tables must not prevent a start.
+  if (const absl::Status listed = set_aside->ListEarlier(); !absl::IsDataLoss(listed)) RETURN_IF_ERROR(listed);
   return set_aside;
+}
+
+absl::Status SetAside::ListEarlier() {
+  if (reports_ == nullptr) return absl::OkStatus();
+  for (const PieceKind kind : {PieceKind::kProcesses, PieceKind::kSamples, PieceKind::kSums, PieceKind::kEvents}) {
+    // SQLite takes the reason from the row with the smallest id.
+    ASSIGN_OR_RETURN(Statement rows, database_.Prepare("SELECT count(*), reason, min(id) FROM set_aside WHERE origin = "
+                                                       "CAST(? AS TEXT)"));
+    const std::string_view table = TableOf(kind);
+    ASSIGN_OR_RETURN([[maybe_unused]] const bool row, rows.Bind(table).Step());
+    if (rows.Int(0) == 0) continue;
+    reports_->List(kNames[static_cast<size_t>(kind)], static_cast<uint64_t>(rows.Int(0)), rows.Bytes(1));
+  }
+  ASSIGN_OR_RETURN(const int64_t gaps,
+                   database_.QueryInt("SELECT ifnull(sum(max(last_piece - first_piece, 0) + 1), 0) FROM trie_gap"));
+  if (gaps > 0) reports_->List(kNames[0], static_cast<uint64_t>(gaps), "set aside earlier");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> SetAside::RepairTrie(Day day) {
@@ -199,7 +224,10 @@ void SetAside::Handle(DamageReports& reports, std::vector<Day>* days) {
     }
     if (status.ok()) {
       reports.Forget(piece);
-    } else if (uint64_t suppressed; log_.Allow(clock_.Monotonic(), &suppressed)) {
+      continue;
+    }
+    reports.List(kNames[static_cast<size_t>(piece.kind)], 1, why);
+    if (uint64_t suppressed; log_.Allow(clock_.Monotonic(), &suppressed)) {
       LogError(
           "a damaged piece cannot be set aside, each query skips it file={} piece={} key={} damage=\"{}\" "
           "error=\"{}\" suppressed={}",
@@ -209,7 +237,9 @@ void SetAside::Handle(DamageReports& reports, std::vector<Day>* days) {
 }
 
 void SetAside::Report(PieceKind kind, int64_t first, int64_t last, std::string_view reason) {
-  counters_[static_cast<size_t>(kind)]->Add(static_cast<uint64_t>(last - first + 1));
+  const auto pieces = static_cast<uint64_t>(last - first + 1);
+  counters_[static_cast<size_t>(kind)]->Add(pieces);
+  if (reports_ != nullptr) reports_->List(kNames[static_cast<size_t>(kind)], pieces, reason);
   if (uint64_t suppressed; log_.Allow(clock_.Monotonic(), &suppressed)) {
     LogError(
         "a damaged piece was set aside, queries go on without it; run 'tributary check' on the data directory "

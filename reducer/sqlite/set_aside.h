@@ -37,9 +37,11 @@ class SetAside {
 
   // Returns the id of a text in the table string.
   using TextId = std::function<absl::StatusOr<uint32_t>(std::string_view text, Day day)>;
-  // `nodes_max`: no node of a trie has a higher number. All borrowed objects must outlive this object.
+  // `nodes_max`: no node of a trie has a higher number. `reports` lists what was set aside, also in earlier runs of the
+  // program. All borrowed objects must outlive this object.
   static absl::StatusOr<std::unique_ptr<SetAside>> Prepare(Database& database, NodeLedger& ledger, uint64_t nodes_max,
-                                                           TextId text_id, const Clock& clock, Metrics& metrics);
+                                                           TextId text_id, DamageReports* reports, const Clock& clock,
+                                                           Metrics& metrics);
 
   // Sets aside all damaged pieces of a day's trie. Returns false if no piece is damaged. The caller must discard its
   // copy of the trie if the result is true.
@@ -50,8 +52,9 @@ class SetAside {
   void Handle(DamageReports& reports, std::vector<Day>* days);
 
  private:
-  SetAside(Database& database, NodeLedger& ledger, uint64_t nodes_max, TextId text_id, const Clock& clock,
-           Metrics& metrics);
+  SetAside(Database& database, NodeLedger& ledger, uint64_t nodes_max, TextId text_id, DamageReports* reports,
+           const Clock& clock, Metrics& metrics);
+  absl::Status ListEarlier();
   absl::Status StoreGap(Day day, const DamagedRun& run, const TrieEnds& intact);
   // Returns a number above all node numbers in samples and sums of the day.
   absl::StatusOr<uint64_t> NodesUsed(Day day);
@@ -63,6 +66,7 @@ class SetAside {
   NodeLedger& ledger_;
   const uint64_t nodes_max_;
   const TextId text_id_;
+  DamageReports* const reports_;  // nullptr: nothing is listed
   const Clock& clock_;
   std::optional<TriePieces> tries_;
   Counter* counters_[kPieceKindCount];

@@ -144,6 +144,31 @@ TEST_F(SetAsideTest, APieceWithAWrongNumberOfNodesIsDamaged) {
   EXPECT_THAT(Stacks(), ElementsAre("1;2", SetAside::kLostFrame, "4;5", "6"));
 }
 
+TEST_F(SetAsideTest, TheStatusListsWhatWasSetAside) {
+  Commit({1});
+  Commit({2});
+  Commit({3});
+  EXPECT_TRUE(store_->ListDamage().empty());
+  DamageAndReopen(
+      "UPDATE sample_chunk SET columns = x'00' WHERE id < 3; UPDATE trie_chunk SET columns = x'00' WHERE id = 2");
+  EXPECT_EQ(CountSamples(*Reader()), 1u);
+  Commit({4});
+  ASSERT_TRUE(writer_->Maintain(At(0)).ok());
+  const auto check = [&] {
+    const std::vector<DamageEntry> damage = store_->ListDamage();
+    ASSERT_EQ(damage.size(), 2u);
+    EXPECT_EQ(damage[0].shard, 0u);
+    EXPECT_EQ(damage[0].kind, "samples");
+    EXPECT_EQ(damage[0].count, 2u);
+    EXPECT_NE(damage[0].reason.find("corrupt"), std::string::npos) << damage[0].reason;
+    EXPECT_EQ(damage[1].kind, "trie");
+    EXPECT_EQ(damage[1].count, 1u);
+  };
+  check();
+  Reopen();
+  check();
+}
+
 TEST_F(SetAsideTest, AReaderReportsADamagedTrieOfAnotherDay) {
   Commit({1, 2});
   Commit({3});

@@ -44,7 +44,7 @@ absl::Status SqliteShardWriter::Prepare() {
   ASSIGN_OR_RETURN(set_aside_, SetAside::Prepare(
                                    *database_, *ledger_, options_.trie.nodes_max,
                                    [this](std::string_view text, Day day) { return definitions_->Text(text, day); },
-                                   clock_, metrics_));
+                                   options_.maintenance.damage, clock_, metrics_));
   return absl::OkStatus();
 }
 

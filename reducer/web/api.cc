@@ -429,6 +429,7 @@ Api::Answer Api::StatusAnswer() {
                         .shards = context_.status.shards(),
                         .symbol_tables = tables.size()};
   for (const SymbolFiles::Row& table : tables) reducer.disk_bytes += table.stored_bytes;
+  reducer.damage = context_.status.Damage();
   if (context_.refusals != nullptr) reducer.refusals = context_.refusals->List();
   if (context_.metadata != nullptr) reducer.clusters = context_.metadata->Clusters();
   return StatusJson(nodes, connected, reducer);

@@ -129,6 +129,17 @@ std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::v
     json.EndObject();
   }
   json.EndArray();
+  json.Key("damage");
+  json.BeginArray();
+  for (const store::DamageEntry& entry : reducer.damage) {
+    json.BeginObject();
+    json.Field("shard", entry.shard);
+    json.Field("kind", entry.kind);
+    json.Field("count", entry.count);
+    json.Field("reason", entry.reason);
+    json.EndObject();
+  }
+  json.EndArray();
   json.Key("reducer");
   json.BeginObject();
   json.Field("cpu_seconds", reducer.cpu_seconds);

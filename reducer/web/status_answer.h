@@ -6,6 +6,7 @@
 
 #include "base/refusals.h"
 #include "reducer/metadata/metadata_store.h"
+#include "reducer/store/damage_list.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
@@ -21,6 +22,7 @@ struct ReducerStatus {
   uint64_t symbol_tables = 0;
   std::vector<MetadataStore::Cluster> clusters;
   std::vector<Refusals::Entry> refusals;
+  std::vector<store::DamageEntry> damage;
 };
 // connected[i] is true if nodes[i] is connected.
 std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,6 +15,7 @@
 #include "reducer/metadata/metadata_store.h"
 #include "reducer/metadata/rollout_log.h"
 #include "reducer/query/query_engine.h"
+#include "reducer/store/damage_list.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/source_fetcher.h"
 #include "reducer/symbolizer/source_files.h"
@@ -32,6 +34,8 @@ class StatusSource {
   virtual bool IsConnected(std::string_view node_id) const = 0;  // true: a session of that node is open
   virtual std::string NotReady() const = 0;  // "": ready; else a sentence that says what is not ready
   virtual uint32_t shards() const = 0;       // number of shards that new samples are written to
+  // Damage of the store that /api/v1/status lists.
+  virtual std::vector<store::DamageEntry> Damage() const { return {}; }
 };
 
 // The components that the web server uses. All of them must outlive the server.

@@ -246,6 +246,14 @@ export interface Refusal {
   amount: number;
 }
 
+// Damaged data of the store.
+export interface Damage {
+  shard: number;
+  kind: string;
+  count: number;
+  reason: string; // of the first one
+}
+
 export interface StatusAnswer {
   version: string;
   uptime_s: number;
@@ -253,6 +261,7 @@ export interface StatusAnswer {
   stack_health: Record<string, number>;
   nodes: StatusNode[];
   refusals?: Refusal[]; // a reducer of an earlier release does not send it
+  damage?: Damage[]; // nor this
   reducer: {cpu_seconds: number; rss_bytes: number; disk_bytes: number; shards: number; symbol_tables: number};
 }
 

@@ -92,6 +92,7 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
   const {reducer} = answer;
   const events = answer.total.process_events;
   const refusals = answer.refusals ?? [];
+  const damage = answer.damage ?? [];
   const known = new Set(answer.nodes.map((node) => node.id));
   const strangers = refusals.filter((refusal) => !known.has(refusal.node));
   return (
@@ -126,6 +127,19 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
             {strangers.slice(0, nodesShown).map((refusal) => (
               <li key={`${refusal.node} ${refusal.reason}`} class="small">
                 {`${refusal.node}: ${refusedText([refusal])}`}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {damage.length > 0 && (
+        <>
+          <h2>Damaged data</h2>
+          <p class="note">Run “tributary check” on the reducer’s data directory.</p>
+          <ul class="nodes">
+            {damage.slice(0, nodesShown).map((entry) => (
+              <li key={`${entry.shard} ${entry.kind}`} class="small">
+                {`shard ${entry.shard}, ${entry.kind}: ${formatCount(entry.count)} (${entry.reason})`}
               </li>
             ))}
           </ul>
