@@ -57,7 +57,7 @@ void CheckSymbols(const std::string& directory, const store::FindingVisitor& vis
 }
 
 void PrintText(const Finding& finding) {
-  constexpr std::string_view kWords[] = {"note", "damage", "not checked"};
+  constexpr std::string_view kWords[] = {"note", "warning", "damage", "not checked"};
   std::string line = fmt::format("{}: {}: {}", kWords[static_cast<size_t>(finding.kind)],
                                  EscapeForDisplay(finding.file), EscapeForDisplay(finding.what));
   if (!finding.advice.empty()) line += "; next: " + finding.advice;
@@ -65,7 +65,7 @@ void PrintText(const Finding& finding) {
 }
 
 void PrintJson(const Finding& finding) {
-  constexpr std::string_view kKinds[] = {"note", "damage", "newer_release"};
+  constexpr std::string_view kKinds[] = {"note", "warning", "damage", "newer_release"};
   JsonWriter json;
   json.BeginObject();
   json.Field("kind", kKinds[static_cast<size_t>(finding.kind)]);

@@ -37,6 +37,8 @@ void WriteFile(const std::string& path, const std::string& bytes) {
 class DataCheckTest : public SqliteStoreTest {
  protected:
   DataCheckTest() {
+    options_.machine_nodes_per_day_min = 64;  // so each added node is counted in the file
+    Reopen();
     TestCollector collector("node-a");
     for (int round = 0; round < 20; ++round) {
       for (uint64_t i = 0; i < 100; ++i) {
@@ -107,7 +109,7 @@ TEST_F(DataCheckTest, FindsEachKindOfDamage) {
       {"UPDATE sample_chunk SET samples_end = 77 WHERE id = 3", "the total of samples does not continue"},
       {"UPDATE process_chunk SET columns = x'00' WHERE id = 1", "process_chunk row 1: stored processes are corrupt"},
       {"UPDATE minute_sum SET columns = x'00' WHERE id = 1", "minute_sum row 1: stored columns are corrupt"},
-      {"DELETE FROM minute_sum WHERE id = 1", "the sums have 0 samples"},
+      {"DELETE FROM minute_sum WHERE id = 1", "machine 1 type 1: the sums have 0 samples"},
       {"UPDATE event_chunk SET columns = x'00' WHERE id = 1", "event_chunk row 1: stored process events are corrupt"},
       {"UPDATE trie_chunk SET columns = x'00' WHERE id = 2", "trie_chunk row 2: rows 2 to 2 of day"},
       {"UPDATE trie_chunk SET nodes_end = 7 WHERE id = 2", "the numbers of its nodes do not continue"},
@@ -115,6 +117,7 @@ TEST_F(DataCheckTest, FindsEachKindOfDamage) {
       {"UPDATE session SET machine = 77", "session row 1: machine 77 does not exist"},
       {"UPDATE session SET types = x'0505'", "session row 1: "},
       {"DELETE FROM string WHERE id > 1; UPDATE sqlite_sequence SET seq = 1 WHERE name = 'string'", "text "},
+      {"UPDATE executable SET id = 1 << 40 WHERE id = 1", "executable row 1099511627776: no data can refer to this id"},
       {"UPDATE watermark SET value = 5 WHERE name = 'closed_before'", "closed_before 5"},
       {"DROP INDEX session_machine", "the schema is damaged"},
   };
@@ -127,6 +130,40 @@ TEST_F(DataCheckTest, FindsEachKindOfDamage) {
   EXPECT_THAT(Check(), IsEmpty());
   Damage("PRAGMA user_version = 99");
   EXPECT_THAT(Check(Finding::Kind::kNewerRelease), Contains(HasSubstr("schema version 99")));
+}
+
+// Limits and the order of expiry depend on these numbers, but no stored data.
+TEST_F(DataCheckTest, WarnsOfWrongNumbersAboutMachines) {
+  Close();
+  EXPECT_THAT(Check(Finding::Kind::kWarning), IsEmpty());
+  const struct {
+    const char* sql;
+    const char* words;
+  } kCases[] = {
+      {"UPDATE node_day SET data_bytes = data_bytes + 1", "bytes of samples, sums and events are recorded, but"},
+      {"DELETE FROM event_chunk", "bytes of samples, sums and events are recorded, but"},
+      {"UPDATE node_day SET charged_bytes = -1", "machine 1: a number is negative"},
+      {"UPDATE node_day SET day = 1000000", "node_day day 1000000 machine 1: the day is impossible"},
+      {"UPDATE node_day SET machine = 77", "machine 77: the machine does not exist"},
+      {"UPDATE trie_share SET nodes = -1", "the number of nodes is impossible"},
+      {"UPDATE trie_share SET nodes = 1000000", "the machines have added 1000000 nodes, but the trie has only"},
+      {"UPDATE trie_share SET machine = 77", "machine 77: the machine does not exist"},
+      {"UPDATE trie_share SET day = -1", "trie_share day -1 machine 1: the day is impossible"},
+  };
+  const std::string path = directory_.path() + "/shard-0.db", intact = ReadFile(path);
+  for (const auto& [sql, words] : kCases) {
+    Damage(sql);
+    EXPECT_THAT(Check(Finding::Kind::kWarning), Contains(HasSubstr(words))) << sql;
+    EXPECT_THAT(Check(), IsEmpty()) << sql;
+    WriteFile(path, intact);
+  }
+  // An earlier release stored the data of these days, and had no numbers about them.
+  Damage(
+      "UPDATE node_day SET data_bytes = data_bytes / 2; INSERT INTO node_day SELECT day, 0, 0, 0, 0, 0 FROM node_day");
+  EXPECT_THAT(Check(Finding::Kind::kWarning), IsEmpty());
+  WriteFile(path, intact);
+  Damage("DELETE FROM node_day; DELETE FROM trie_share");
+  EXPECT_THAT(Check(Finding::Kind::kWarning), IsEmpty());
 }
 
 // Texts of a node with too much data are removed before the data that refer to them.

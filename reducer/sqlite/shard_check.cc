@@ -13,10 +13,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
+#include "reducer/sqlite/accounting_check.h"
 #include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/event_columns.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/process_columns.h"
+#include "reducer/sqlite/row_ids.h"
 #include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/session_columns.h"
 #include "reducer/sqlite/set_aside.h"
@@ -49,6 +51,7 @@ class ShardCheck {
     RETURN_IF_ERROR(CheckRows(PieceKind::kSums));
     RETURN_IF_ERROR(CheckRows(PieceKind::kEvents));
     CompareSums();
+    RETURN_IF_ERROR(CheckAccounting(database_, machines_, nodes_of_, visit_));
     return Summarize();
   }
 
@@ -56,11 +59,14 @@ class ShardCheck {
   using MinuteOfType = std::tuple<int64_t, int64_t, int64_t>;  // minute, machine, type
 
   void Found(std::string_view table, int64_t id, std::string_view what, std::string_view advice) {
+    FoundAt(table, fmt::format("row {}", id), what, advice);
+  }
+  void FoundAt(std::string_view table, std::string_view place, std::string_view what, std::string_view advice) {
     int& found = found_[std::string(table)];
     if (++found > kFindingsOfTableMax) return;
     visit_({.kind = Finding::Kind::kDamage,
             .file = database_.path(),
-            .what = fmt::format("{} row {}: {}", table, id, what),
+            .what = fmt::format("{} {}: {}", table, place, what),
             .advice = std::string(advice)});
   }
   void Note(std::string what, std::string_view advice) {
@@ -69,12 +75,13 @@ class ShardCheck {
 
   absl::StatusOr<int64_t> Number(std::string_view sql) { return database_.QueryInt(sql); }
   absl::StatusOr<int64_t> IdLimit(std::string_view table) {
-    return Number(
-        fmt::format("SELECT 1 + max(ifnull((SELECT max(id) FROM {0}), 0), ifnull((SELECT seq FROM "
-                    "sqlite_sequence WHERE name = '{0}'), 0))",
-                    table));
+    return Number(fmt::format(
+        "SELECT 1 + max(ifnull((SELECT max(id) FROM {0} WHERE id BETWEEN 1 AND {1}), 0), ifnull((SELECT seq "
+        "FROM sqlite_sequence WHERE name = '{0}' AND seq BETWEEN 1 AND {1}), 0))",
+        table, kRowIdMax));
   }
   absl::Status ReadLimits();
+  absl::Status CheckIds(std::string_view table);
   absl::Status CheckSessions();
   absl::Status CheckTries();
   absl::Status CheckTrie(Day day);
@@ -109,9 +116,10 @@ absl::Status ShardCheck::ReadLimits() {
   ASSIGN_OR_RETURN(raw_from_, Number("SELECT value FROM watermark WHERE name = 'raw_from'"));
   ASSIGN_OR_RETURN(const int64_t newest_sum, Number("SELECT ifnull(max(minute), -1) FROM minute_sum"));
   if (raw_from_ > closed_before_ || newest_sum >= closed_before_) {
-    Found("watermark", 0, fmt::format("closed_before {} or raw_from {} is wrong", closed_before_, raw_from_),
-          kRestoreAdvice);
+    FoundAt("watermark", "closed_before",
+            fmt::format("closed_before {} or raw_from {} is wrong", closed_before_, raw_from_), kRestoreAdvice);
   }
+  for (const std::string_view table : {"string", "executable", "sample_type"}) RETURN_IF_ERROR(CheckIds(table));
   ASSIGN_OR_RETURN(limits_.strings, IdLimit("string"));
   ASSIGN_OR_RETURN(limits_.executables, IdLimit("executable"));
   ASSIGN_OR_RETURN(Statement machines, database_.Prepare("SELECT id FROM machine"));
@@ -126,6 +134,18 @@ absl::Status ShardCheck::ReadLimits() {
     if (!row) return absl::OkStatus();
     types_.insert(types.Int(0));
     if (ReadAggregation(types.Int(1)) == Aggregation::kLast) gauges_.insert(types.Int(0));
+  }
+}
+
+absl::Status ShardCheck::CheckIds(std::string_view table) {
+  ASSIGN_OR_RETURN(Statement rows, database_.Prepare(fmt::format("SELECT id FROM {0} WHERE id < 1 UNION ALL SELECT id "
+                                                                 "FROM {0} WHERE id > {1}",
+                                                                 table, kRowIdMax)));
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, rows.Step());
+    if (!row) return absl::OkStatus();
+    Found(table, rows.Int(0), "no data can refer to this id",
+          "nothing: the reducer gives the row a new id when it needs the row");
   }
 }
 
@@ -182,8 +202,8 @@ absl::Status ShardCheck::CheckTrie(Day day) {
   for (size_t i = 1; i < trie.frame_rows.size(); ++i) {
     const FrameRow& row = trie.frame_rows[i];
     if (row.executable.value >= limits_.executables || !Knows(row.name.value)) {
-      Found("trie_chunk", day.value, fmt::format("frame {} of day {} has an unknown executable or name", i, day.value),
-            "nothing: the frame is shown as unknown");
+      FoundAt("trie_chunk", fmt::format("day {}", day.value),
+              fmt::format("frame {} has an unknown executable or name", i), "nothing: the frame is shown as unknown");
       break;
     }
   }
@@ -201,7 +221,8 @@ absl::Status ShardCheck::CheckRows(PieceKind kind) {
   for (;;) {
     const absl::StatusOr<bool> next = list.Step();
     if (absl::IsDataLoss(next.status())) {
-      Found(table, 0, fmt::format("the rest of the table cannot be read: {}", Message(next.status())), kRestoreAdvice);
+      FoundAt(table, "(rest)", fmt::format("the rest of the table cannot be read: {}", Message(next.status())),
+              kRestoreAdvice);
       return absl::OkStatus();
     }
     RETURN_IF_ERROR(next.status());
@@ -340,17 +361,18 @@ void ShardCheck::CompareSums() {
   for (const auto& [key, count] : raw_counts_) {
     const auto sum = sum_counts_.find(key);
     if (sum != sum_counts_.end() && sum->second == count) continue;
-    Found("minute_sum", std::get<0>(key),
-          fmt::format("minute {}, machine {}, type {}: the sums have {} samples, but {} are stored", std::get<0>(key),
-                      std::get<1>(key), std::get<2>(key), sum == sum_counts_.end() ? 0 : sum->second, count),
-          "nothing can restore the sums; if there are many such minutes, restore a backup");
+    const auto& [minute, machine, type] = key;
+    FoundAt(
+        "minute_sum", fmt::format("minute {} machine {} type {}", minute, machine, type),
+        fmt::format("the sums have {} samples, but {} are stored", sum == sum_counts_.end() ? 0 : sum->second, count),
+        "nothing can restore the sums; if there are many such minutes, restore a backup");
   }
 }
 
 absl::Status ShardCheck::Summarize() {
   for (const auto& [table, found] : found_) {
     if (found > kFindingsOfTableMax) {
-      Note(fmt::format("{}: {} more damaged rows are not listed", table, found - kFindingsOfTableMax), "");
+      Note(fmt::format("{}: {} more findings are not listed", table, found - kFindingsOfTableMax), "");
     }
   }
   ASSIGN_OR_RETURN(const int64_t moved, Number("SELECT count(*) FROM set_aside"));
