@@ -34,8 +34,7 @@ class EventMerger {
                                                               DamageReports* damage);
 
   // Joins chunks until about kChunksPerRun chunks or kEventsPerRun events were read. Each joined chunk has its own
-  // transaction. Skips a machine and slot with a damaged chunk, and reports the chunk to `damage`, or
-  // returns DataLoss.
+  // transaction. Skips a machine and slot with a damaged chunk, and reports the chunk to `damage`, or returns DataLoss.
   absl::Status Run(UnixNs now);
 
  private:

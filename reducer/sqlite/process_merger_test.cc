@@ -123,7 +123,7 @@ TEST_F(ProcessMergerTest, JoinsEachMachineWhateverLiesBetween) {
 }
 
 // The pieces of one machine are far apart.
-TEST_F(ProcessMergerTest, ManyMachinesNeedSeveralRuns) {
+TEST_F(ProcessMergerTest, JoinsThePiecesOfManyMachinesInSeveralRuns) {
   constexpr int kMachines = 1500, kPieces = 10;
   Transaction transaction = Transaction::Begin(database_).value();
   for (int i = 0; i < kPieces; ++i) {

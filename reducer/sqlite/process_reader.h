@@ -21,6 +21,12 @@ struct MachineRow {
 };
 using Machines = absl::flat_hash_map<int64_t, MachineRow>;
 
+// Returns the machine's node id, or "" if no row has this machine.
+inline std::string_view NodeIdOf(const Machines& machines, int64_t machine) {
+  const auto found = machines.find(machine);
+  return found != machines.end() ? std::string_view(found->second.node_id) : std::string_view();
+}
+
 // Reads strings by their ids and caches them, so that each is read from the file once. Use it on one thread.
 class StringReader {
  public:

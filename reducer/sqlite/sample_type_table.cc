@@ -96,4 +96,17 @@ bool SampleTypeTable::HasRoomFor(int64_t machine) const {
          (of_machine == brought_.end() || of_machine->second < kSampleTypesOfMachineMax);
 }
 
+absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> ReadSampleTypes(Database& database) {
+  std::map<TypeNo, SampleTypeInfo> types;
+  ASSIGN_OR_RETURN(Statement statement, database.Prepare("SELECT id, name, unit, aggregation FROM sample_type"));
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, statement.Step());
+    if (!row) return types;
+    const TypeNo type = ReadType(statement.Int(0));
+    if (type.value == 0) continue;
+    types.emplace(type, SampleTypeInfo{std::string(statement.Bytes(1)), std::string(statement.Bytes(2)),
+                                       ReadAggregation(statement.Int(3))});
+  }
+}
+
 }  // namespace tributary::store

@@ -20,6 +20,9 @@ inline Aggregation ReadAggregation(int64_t stored) {
 // Converts a number of a type. A number that no type can have means samples without the name of their type.
 inline TypeNo ReadType(int64_t stored) { return TypeNo{ReadRowId(stored).value_or(0)}; }
 
+// Returns the types of a shard's file, for readers. Leaves out types with a number that no type can have.
+absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> ReadSampleTypes(Database& database);
+
 // The numbers that sample types have in a shard. Built-in types have the same number everywhere. Any other type gets a
 // number when its first sample is stored. Its number becomes free when all data that may use it have expired. Use it
 // inside the writer's transaction, on the writer's thread.

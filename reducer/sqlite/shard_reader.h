@@ -6,15 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/event_reader.h"
 #include "reducer/sqlite/executable_reader.h"
 #include "reducer/sqlite/process_reader.h"
+#include "reducer/sqlite/sample_reader.h"
 #include "reducer/sqlite/sqlite.h"
+#include "reducer/sqlite/sum_reader.h"
 #include "reducer/sqlite/trie_cache.h"
-#include "reducer/sqlite/trie_pieces.h"
+#include "reducer/sqlite/trie_reader.h"
 #include "reducer/store/store.h"
 
 namespace tributary::store {
@@ -51,48 +53,21 @@ class SqliteShardReader : public StoreReader {
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
 
  private:
-  SqliteShardReader(uint32_t shard, const Shared& shared)
-      : shard_(shard), cache_(shared.cache), executable_numbers_(shared.executables), damage_(shared.damage) {}
+  SqliteShardReader(uint32_t shard, const Shared& shared) : shard_(shard), shared_(shared) {}
   absl::Status Start(const std::string& path);
   absl::Status ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit);
   absl::Status Describe(const StoredProcess& process, Slot last_slot, ProcessRow* row);
-  // Returns the machine's node id, or "" if no row has this machine.
-  absl::StatusOr<std::string_view> NodeIdOf(int64_t machine);
-  // The ids of the first and the last piece of a day's trie, as far as this reader's snapshot contains them. {0, 0}:
-  // there are no pieces.
-  struct Pieces {
-    int64_t first = 0, last = 0, newest_gap = 0;
-  };
-  absl::StatusOr<Pieces> PiecesOf(Day day);
-  // Returns what the cache contains of the day's trie, if this reader can continue after its newest piece.
-  absl::StatusOr<TrieCache::Snapshot> FindTrie(const TrieCache::Key& key, const Pieces& pieces);
-  // Decodes the day's pieces that have an id above `after`, and appends them to `to`. `before`: as for TrieAppender.
-  // Returns false if a piece is damaged: then `to` must not be used by readers that see a later state of the file.
-  absl::StatusOr<bool> AppendPieces(Day day, int64_t after, const TrieEnds& before, Trie* to);
-  // Decodes the columns of a row, which begin with raw_bytes in the column `raw_bytes_column`. Returns false if they
-  // are damaged, after it has reported the row.
-  absl::StatusOr<bool> DecodeOrReport(const Statement& row, PieceKind kind, int id_column, int raw_bytes_column,
-                                      absl::FunctionRef<absl::Status(std::string_view)> decode);
-  absl::StatusOr<bool> IsGauge(TypeNo type);
-  class LateSnapshots;
-  absl::Status ScanSumRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
-  absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
-  // Visits the stored samples of the minutes [first_minute, last_minute] that have not expired. Cuts each chunk to
-  // `range`.
-  absl::Status ScanRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SampleVisitor& visit);
 
   const uint32_t shard_;
-  TrieCache& cache_;
-  SharedExecutableNumbers& executable_numbers_;
-  DamageReports& damage_;
-  std::optional<TriePieces> trie_pieces_;  // unset: there is no file
-  std::unique_ptr<Database> database_;     // null: the shard has no file
-  int64_t closed_before_ = 0, raw_from_ = 0;
+  const Shared shared_;
+  std::unique_ptr<Database> database_;  // null: the shard has no file, and all readers below are unset
   Machines machines_;
   std::optional<StringReader> strings_;
-  std::optional<ExecutableReader> executables_;        // unset: there is no file
-  std::optional<EventReader> events_;                  // unset: there is no file
-  std::optional<absl::flat_hash_set<TypeNo>> gauges_;  // set at the first use
+  std::optional<ExecutableReader> executables_;
+  std::optional<TrieReader> tries_;
+  std::optional<SampleReader> samples_;
+  std::optional<SumReader> sums_;
+  std::optional<EventReader> events_;
 };
 
 }  // namespace tributary::store
