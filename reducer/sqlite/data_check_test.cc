@@ -166,6 +166,18 @@ TEST_F(DataCheckTest, WarnsOfWrongNumbersAboutMachines) {
   EXPECT_THAT(Check(Finding::Kind::kWarning), IsEmpty());
 }
 
+TEST_F(DataCheckTest, TheNumbersAboutMachinesStayRightWhileDataExpire) {
+  options_.raw_age_ns = kNsPerDay / 4;
+  options_.sum_age_ns = kNsPerDay / 2;
+  options_.event_age_ns = kNsPerDay;
+  Reopen();
+  for (const int64_t at_s : {600, 3600, 6 * 3600, 7 * 3600, 13 * 3600, 25 * 3600, 26 * 3600}) {
+    for (int i = 0; i < 10; ++i) EXPECT_TRUE(writer_->Maintain(At(at_s)).ok());
+    EXPECT_THAT(Check(Finding::Kind::kWarning), IsEmpty()) << at_s;
+    EXPECT_THAT(Check(), IsEmpty()) << at_s;
+  }
+}
+
 // Texts of a node with too much data are removed before the data that refer to them.
 TEST_F(DataCheckTest, TextsThatWereRemovedAreNoDamage) {
   Close();

@@ -121,12 +121,12 @@ absl::Status Maintenance::Run(UnixNs now, Removed* removed) {
 }
 
 absl::Status Maintenance::RunTask(MaintenanceTask task, UnixNs now, absl::FunctionRef<absl::Status()> run) {
-  std::optional<UnixNs>& damaged_at = damaged_at_[static_cast<size_t>(task)];
-  if (damaged_at && now >= *damaged_at && now.value - damaged_at->value < kRetryNs) return absl::OkStatus();
-  damaged_at.reset();
+  std::optional<MetDamage>& met_damage = met_damage_[static_cast<size_t>(task)];
+  if (met_damage && now >= met_damage->at && now.value - met_damage->at.value < kRetryNs) return met_damage->why;
+  met_damage.reset();
   absl::Status status = run();
   if (!status.ok()) ledger_.Rollback();
-  if (absl::IsDataLoss(status)) damaged_at = now;
+  if (absl::IsDataLoss(status)) met_damage = MetDamage{now, status};
   if (options_.failures != nullptr) options_.failures->Note(task, status);
   return status;
 }

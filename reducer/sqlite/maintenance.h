@@ -54,7 +54,8 @@ class Maintenance {
   static constexpr int kMinutesPerRun = 8;
   static constexpr int kRowsPerRun = 4000;
   static constexpr int kPagesPerRun = 512;
-  // A task that failed because of damage runs again only after this time, because it may do much work in vain.
+  // A task that failed because of damage runs again only after this time, because it may do much work in vain. Until
+  // then, Run returns its error.
   static constexpr int64_t kRetryNs = kNsPerMinute;
 
   // `database` and `ledger` must outlive the object.
@@ -83,6 +84,11 @@ class Maintenance {
   int64_t closed_before() const { return closed_before_; }  // minutes before this one have their sums
 
  private:
+  struct MetDamage {
+    UnixNs at;
+    absl::Status why;
+  };
+
   Maintenance(Database& database, NodeLedger& ledger, const MaintenanceOptions& options)
       : database_(database), ledger_(ledger), options_(options) {}
   absl::Status PrepareStatements();
@@ -112,7 +118,7 @@ class Maintenance {
   NodeLedger& ledger_;
   const MaintenanceOptions options_;
   int64_t closed_before_ = 0;
-  std::array<std::optional<UnixNs>, kMaintenanceTaskCount> damaged_at_;  // when a task last met damage
+  std::array<std::optional<MetDamage>, kMaintenanceTaskCount> met_damage_;  // by task
   int64_t sessions_looked_at_ns_ = 0;  // the last time when nothing was left to remove
   bool days_removed_ = false;          // so definitions may be unused
   uint64_t stalled_at_bytes_ = 0;      // size of the file after a removal that freed nothing; 0: none

@@ -127,7 +127,10 @@ TEST_F(MaintenanceDamageTest, ATaskThatFailsDoesNotStopTheOthers) {
   EXPECT_TRUE(absl::IsDataLoss(status)) << status;
   EXPECT_EQ(Failures(MaintenanceTask::kExpireEvents), 1u);
   EXPECT_EQ(Failures(MaintenanceTask::kMergeEvents), 1u) << "in the same run";
-  EXPECT_TRUE(Maintain(3 * 86'400 + 1).ok()) << "failed tasks wait for a minute";
+  EXPECT_TRUE(absl::IsDataLoss(Maintain(3 * 86'400 + 1))) << "the damage is still there";
+  EXPECT_EQ(Failures(MaintenanceTask::kExpireEvents), 1u) << "a failed task waits for a minute";
+  EXPECT_TRUE(absl::IsDataLoss(Maintain(3 * 86'400 + 60)));
+  EXPECT_EQ(Failures(MaintenanceTask::kExpireEvents), 2u);
   EXPECT_EQ(Failures(MaintenanceTask::kExpireSums), 0u);
   EXPECT_EQ(Query("SELECT count(*) FROM sample_chunk"), 0);
   EXPECT_EQ(Query("SELECT count(*) FROM minute_sum"), 0);

@@ -229,7 +229,8 @@ void SetAside::Handle(DamageReports& reports, std::vector<Day>* days) {
     reports.List(kNames[static_cast<size_t>(piece.kind)], 1, why);
     if (uint64_t suppressed; log_.Allow(clock_.Monotonic(), &suppressed)) {
       LogError(
-          "a damaged piece cannot be set aside, each query skips it file={} piece={} key={} damage=\"{}\" "
+          "a damaged piece cannot be set aside and stays in the file; run 'tributary check' on the data directory "
+          "file={} piece={} key={} damage=\"{}\" "
           "error=\"{}\" suppressed={}",
           database_.path(), kNames[static_cast<size_t>(piece.kind)], piece.key, why, Message(status), suppressed);
     }
