@@ -25,8 +25,11 @@ absl::StatusOr<std::unique_ptr<ProcessMerger>> ProcessMerger::Prepare(Database& 
 }
 
 absl::Status ProcessMerger::Run(UnixNs now) {
-  RETURN_IF_ERROR(ForgetReusedIds());
-  if (!is_listed_) RETURN_IF_ERROR(List(SlotOf(UnixNs{now.value - kMergeAfterNs}).value));
+  ASSIGN_OR_RETURN([[maybe_unused]] const bool found, newest_.Step());
+  const int64_t newest = newest_.Int(0);
+  newest_.Reset();
+  ForgetReusedIds(newest);
+  if (!is_listed_) RETURN_IF_ERROR(List(SlotOf(UnixNs{now.value - kMergeAfterNs}).value, newest));
   if (!is_listed_) return absl::OkStatus();
   RETURN_IF_ERROR(JoinListed());
   if (next_ == listed_.size()) ForgetListed();
@@ -34,14 +37,10 @@ absl::Status ProcessMerger::Run(UnixNs now) {
 }
 
 // If the newest pieces were removed, new pieces get their ids. Then the list does not describe the pieces any more.
-absl::Status ProcessMerger::ForgetReusedIds() {
-  ASSIGN_OR_RETURN([[maybe_unused]] const bool found, newest_.Step());
-  const int64_t newest = newest_.Int(0);
-  newest_.Reset();
-  if (newest >= looked_to_) return absl::OkStatus();
+void ProcessMerger::ForgetReusedIds(int64_t newest) {
+  if (newest >= looked_to_) return;
   looked_to_ = newest;
   ForgetListed();
-  return absl::OkStatus();
 }
 
 void ProcessMerger::ForgetListed() {
@@ -51,12 +50,20 @@ void ProcessMerger::ForgetListed() {
 }
 
 // Lists the next pieces, up to the first one that does not end before the slot `slots_before`.
-absl::Status ProcessMerger::List(int64_t slots_before) {
-  int64_t pieces = 0;
+absl::Status ProcessMerger::List(int64_t slots_before, int64_t newest) {
+  int64_t pieces = 0, skipped = 0;
   list_.Bind(looked_to_, kPiecesPerRun);
   for (;; ++pieces) {
-    ASSIGN_OR_RETURN(const bool row, list_.Step());
-    if (!row) break;
+    const absl::StatusOr<bool> row = list_.Step();
+    if (absl::IsDataLoss(row.status()) && damage_ != nullptr && looked_to_ < newest) {
+      // The pieces of a damaged page stay as they are. It is unknown which ids the page has.
+      skipped = 2 * skipped + 1;
+      looked_to_ = std::min(looked_to_ + skipped, newest);
+      list_.Bind(looked_to_, kPiecesPerRun);
+      continue;
+    }
+    RETURN_IF_ERROR(row.status());
+    if (!*row) break;
     const int64_t id = list_.Int(0), first = list_.Int(1), last = list_.Int(2), machine = list_.Int(3);
     if (last >= slots_before) {
       list_.Reset();
@@ -90,7 +97,7 @@ void ProcessMerger::FindGroups() {
 }
 
 // The pieces of a machine lie between those of others. So all joined pieces of a run share a transaction, which writes
-// each page of the file once. If SQLite cannot read a piece, nothing is joined: the next run joins all pieces again
+// each page of the file once. If SQLite meets a damaged page, nothing is joined: the next run joins all pieces again
 // that are not parts of the same group.
 absl::Status ProcessMerger::JoinListed() {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
@@ -101,17 +108,20 @@ absl::Status ProcessMerger::JoinListed() {
     if (parts.size() == 1) continue;
     for (const Piece& piece : parts) bytes += piece.bytes;
     int64_t freed = 0;
-    const absl::Status read = Read(parts, &freed);
-    if (absl::IsNotFound(read)) continue;  // a part was removed, and the others will be soon
-    if (absl::IsDataLoss(read) && damage_ != nullptr) {
+    absl::Status joined = Read(parts, &freed);
+    if (absl::IsNotFound(joined)) continue;  // a part was removed, and the others will be soon
+    if (joined.ok()) {
+      joined = Replace(parts, freed);
+      unreadable_ = absl::IsDataLoss(joined);
+    }
+    if (absl::IsDataLoss(joined) && damage_ != nullptr) {
       for (Piece& piece : parts) piece.group = piece.id;  // these pieces stay as they are
       if (!unreadable_) continue;
       next_ = begin;
       ledger_.Rollback();
       return absl::OkStatus();
     }
-    RETURN_IF_ERROR(read);
-    RETURN_IF_ERROR(Replace(parts, freed));
+    RETURN_IF_ERROR(joined);
   }
   return ledger_.Commit(transaction);
 }

@@ -52,8 +52,8 @@ class ProcessMerger {
 
   ProcessMerger(Database& database, NodeLedger& ledger, DamageReports* damage)
       : database_(database), ledger_(ledger), damage_(damage) {}
-  absl::Status ForgetReusedIds();
-  absl::Status List(int64_t slots_before);
+  void ForgetReusedIds(int64_t newest);
+  absl::Status List(int64_t slots_before, int64_t newest);
   void FindGroups();
   void ForgetListed();
   absl::Status JoinListed();
@@ -70,7 +70,7 @@ class ProcessMerger {
   std::vector<Piece> listed_;  // in the order of ids, and at last of groups and ids
   bool is_listed_ = false;     // listed_ is complete, and Run joins its pieces
   size_t next_ = 0;            // the first piece of listed_ that must still be looked at
-  bool unreadable_ = false;    // SQLite could not read a piece, so it refuses changes until the transaction ends
+  bool unreadable_ = false;    // SQLite met a damaged page, so it refuses changes until the transaction ends
   StoredProcesses part_, joined_;
 };
 

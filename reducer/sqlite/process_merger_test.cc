@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
 #include <vector>
 
 #include "base/directory_testing.h"
@@ -211,6 +215,53 @@ TEST_F(ProcessMergerTest, ReportsADamagedPieceAndJoinsTheOthers) {
   EXPECT_EQ(reported.begin()->first, (DamageReports::Piece{PieceKind::kProcesses, 100}));
   EXPECT_LE(Count(), ProcessMerger::kPiecesPerRun + 3);
   EXPECT_EQ(Count(kOther), 1);
+}
+
+// After an error of a page, SQLite refuses all changes in the same transaction.
+TEST(ProcessMergerDamage, APageThatCannotBeReadDoesNotStopTheOtherMachines) {
+  constexpr int64_t kPieces = 20, kPageBytes = 8192;
+  const TestDirectory directory;
+  const std::string path = directory.path() + "/shard.db";
+  std::string damaged;
+  {
+    Database database = OpenShardForWriting(path).value();
+    Statement put = database
+                        .Prepare(
+                            "INSERT INTO process_chunk (first_slot, last_slot, raw_bytes, columns, machine) "
+                            "VALUES (?1, ?1, ?2, ?3, ?4)")
+                        .value();
+    std::mt19937_64 random(7);
+    for (int64_t i = 0; i < 2 * kPieces; ++i) {
+      StoredProcesses rows;
+      for (uint32_t no = 1; no < 300; ++no) {
+        rows.processes.push_back(
+            {.no = no, .machine = 1 + i / kPieces, .start_time_ns = static_cast<int64_t>(random() >> 4)});
+      }
+      const PackedColumns packed = PackColumns(EncodeProcesses(rows));
+      if (i == 5) damaged = packed.bytes.substr(packed.bytes.size() / 2, 64);
+      ASSERT_TRUE(put.Bind(kClosed.value, packed.raw_bytes, packed.bytes, 1 + i / kPieces).Run().ok());
+    }
+  }
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const size_t at = bytes.rfind(damaged);
+  ASSERT_NE(at, std::string::npos);
+  file.clear();
+  file.seekp(static_cast<std::streamoff>(at / kPageBytes * kPageBytes));
+  file << std::string(kPageBytes, '\x5a');
+  file.close();
+
+  Database database = OpenShardForWriting(path).value();
+  DamageReports damage;
+  const auto ledger = NodeLedger::Prepare(database, 1u << 30).value();
+  const auto merger = ProcessMerger::Prepare(database, *ledger, &damage).value();
+  for (int i = 0; i < 10; ++i) {
+    const absl::Status status = merger->Run(kNow);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_EQ(
+      database.QueryInt("SELECT count(*) FROM process_chunk INDEXED BY process_chunk_slots WHERE machine = 2").value(),
+      1);
 }
 
 }  // namespace
