@@ -146,7 +146,8 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
       {.name = "symbols-max-bytes",
        .help =
            "largest size of the symbol tables on disk: half of it is for the tables, the other half for uncompressed "
-           "copies, which queries read; when one half is full, its least recently used files are removed",
+           "copies, which queries read; when the first half is full, the least trusted tables are removed; when the "
+           "other half is full, its least recently used files are removed",
        .value_name = "BYTES",
        .check = CheckBytes},
       &texts.bytes_max, "4GiB");

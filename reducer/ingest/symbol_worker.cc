@@ -98,7 +98,8 @@ void SymbolWorker::Put(const SymbolNode& node, const ExecutableId& id,
   if (kept.ok()) return;
   LogDebug("a symbol table was refused executable={} node={} cause=\"{}\"", id.ToString(),
            EscapeForDisplay(node.node_id), Message(kept.status()));
-  symbols_.demand().Defer(id);
+  // If there is no space, the store has decided when the table may be requested again.
+  if (!absl::IsResourceExhausted(kept.status())) symbols_.demand().Defer(id);
 }
 
 }  // namespace tributary::ingest

@@ -149,7 +149,11 @@ absl::StatusOr<SymbolFiles::Row> SymbolFiles::Find(const ExecutableId& id) const
   return Error(absl::StatusCode::kDataLoss, PathOf(id) + ": the table belongs to another executable");
 }
 
-absl::Status SymbolFiles::Put(const TableFile& header, const SymbolTable& table, std::string_view encoded, UnixNs now,
+std::string SymbolFiles::Pack(const TableFile& header, std::string_view encoded) {
+  return PackTableFile(header, encoded, kZstdLevel);
+}
+
+absl::Status SymbolFiles::Put(const TableFile& header, const SymbolTable& table, std::string_view packed, UnixNs now,
                               Row* row) const {
   *row = Row{header, 0, now};
   const std::string path = PathOf(header.id);
@@ -158,13 +162,12 @@ absl::Status SymbolFiles::Put(const TableFile& header, const SymbolTable& table,
   }
   const std::string_view flat[] = {table.bytes()};
   RETURN_IF_ERROR(WriteWholeFile(FlatPathOf(*row), flat, /*durable=*/true));
-  const std::string file = PackTableFile(header, encoded, kZstdLevel);
-  const std::string_view parts[] = {file};
+  const std::string_view parts[] = {packed};
   if (absl::Status written = WriteWholeFile(path, parts, /*durable=*/true); !written.ok()) {
     DeleteFlat(*row);
     return written;
   }
-  row->stored_bytes = file.size();
+  row->stored_bytes = packed.size();
   Touch(*row, now);
   return absl::OkStatus();
 }

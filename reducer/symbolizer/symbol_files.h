@@ -67,8 +67,10 @@ class SymbolFiles {
 
   absl::StatusOr<Contents> List(UnixNs now) const;         // without unreadable and misnamed files
   absl::StatusOr<Row> Find(const ExecutableId& id) const;  // NotFound: there is no table
-  // Writes the .tsym file and the .flat file.
-  absl::Status Put(const TableFile& header, const SymbolTable& table, std::string_view encoded, UnixNs now,
+  // Returns the contents of a .tsym file. `encoded`: the output of EncodeSymbolTable.
+  static std::string Pack(const TableFile& header, std::string_view encoded);
+  // Writes the .tsym file, which Pack has made, and the .flat file.
+  absl::Status Put(const TableFile& header, const SymbolTable& table, std::string_view packed, UnixNs now,
                    Row* row) const;
   // Writes the table file of `row` again, with the origin, the notes and the contested mark of row.header.
   absl::Status Annotate(Row& row) const;

@@ -41,13 +41,14 @@ class SymbolStore {
  public:
   struct Options {
     std::string directory;
-    uint64_t disk_bytes_max = 4ull << 30;  // half for .tsym files, half for .flat files; least recently used go first
-    size_t mapped_max = 8192;              // tables; the least recently used are unmapped first
-    int64_t rescan_ns = 60'000'000'000;    // List reads the directory again after this time
+    uint64_t disk_bytes_max = 4ull << 30;       // half for .tsym files (table_eviction.h), half for .flat files
+    uint64_t node_share_bytes_min = 16u << 20;  // TableLimits
+    size_t mapped_max = 8192;                   // tables; the least recently used are unmapped first
+    int64_t rescan_ns = 60'000'000'000;         // List reads the directory again after this time
     SymbolDemand::Options demand;
     SymbolVotes::Options votes;
     SymbolNotices* notices = nullptr;  // gets a notice if nodes have different tables; null: none
-    Refusals* refusals = nullptr;      // counts outvoted nodes; null: they are not counted
+    Refusals* refusals = nullptr;      // counts outvoted nodes, and tables without space, by node; null: counts nothing
   };
   static absl::StatusOr<std::unique_ptr<SymbolStore>> Open(Options options, const Clock& clock, Metrics& metrics);
   ~SymbolStore();
@@ -67,8 +68,9 @@ class SymbolStore {
     SymbolFiles::Row row;    // describes the table that is stored now
   };
   // `encoded` is the output of EncodeSymbolTable for `id`. InvalidArgument: `encoded` is not a valid table of `id`.
-  // ResourceExhausted: the table is larger than half of `disk_bytes_max`, or the disk is full.
-  // If a second node sends the stored table of another node, its origin becomes kNodes.
+  // ResourceExhausted: the table is larger than half of `disk_bytes_max`, or more trusted tables leave no space, or the
+  // disk is full. The store then decides when the table may be requested again. If a second node sends the stored table
+  // of another node, its origin becomes kNodes.
   absl::StatusOr<Kept> Put(const ExecutableId& id, std::string_view encoded, SymbolOrigin origin,
                            const SymbolSender& sender = {});
   // Compares the digest of a node's table with the stored table. An error means that the node has no table.

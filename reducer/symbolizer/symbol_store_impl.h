@@ -10,11 +10,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "reducer/symbolizer/symbol_store.h"
+#include "reducer/symbolizer/table_eviction.h"
 
 namespace tributary {
 
-// The state of a SymbolStore, for symbol_store.cc (files and mapped tables) and symbol_store_digests.cc (the digests of
-// other nodes' tables).
+// The state of a SymbolStore, for symbol_store.cc (tables), symbol_store_space.cc (the directory and its limits) and
+// symbol_store_digests.cc (the digests of other nodes' tables).
 //
 // Two locks. If both are taken, `write_mutex` comes first (slow: for changes of the directory), then `mutex` (short:
 // for the state in memory).
@@ -69,8 +70,8 @@ struct SymbolStore::Impl {
   }
   static Counter& Evictions(Metrics& m, std::string_view from) {
     return m.AddCounter("tributary_symbolizer_evictions_total",
-                        "Files that were removed because of --symbols-max-bytes, the least recently used first; from: "
-                        "disk (symbol tables) or flat (their uncompressed copies).",
+                        "Files that were removed because of --symbols-max-bytes; from: disk (symbol tables, the least "
+                        "trusted first) or flat (their uncompressed copies, the least recently used first).",
                         {{"from", std::string(from)}});
   }
 
@@ -88,11 +89,14 @@ struct SymbolStore::Impl {
   absl::Status Annotate(SymbolFiles::Row& row);
   absl::StatusOr<SymbolFiles::Contents> Scan();
   absl::Status Rescan();
-  absl::Status MakeRoom(const ExecutableId& for_id);
+  absl::StatusOr<std::shared_ptr<const SymbolTable>> Check(const ExecutableId& id, std::string_view encoded);
+  absl::Status KeepStored(const SymbolFiles::Row& before, bool same, const SymbolSender& sender, Kept& kept);
+  bool Evict(const std::vector<SymbolFiles::Row>& stored, const NewTable* fresh);
+  absl::Status KeepLimits();
+  absl::Status MakeRoom(const NewTable& fresh, const SymbolSender& sender);
+  absl::Status Write(const TableFile& header, const SymbolTable& table, std::string_view encoded,
+                     const SymbolSender& sender, SymbolFiles::Row& row);
   absl::Status Replace(const SymbolFiles::Row& row, uint64_t flat);
-  bool IsOver() const {
-    return tables_on_disk > options.disk_bytes_max / 2 || flats_on_disk > options.disk_bytes_max / 2;
-  }
   void ShowSizes();
 
   const Options options;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profile/executable_id.h"
+#include "reducer/symbolizer/symbol_files.h"
+
+namespace tributary {
+
+struct TableLimits {
+  uint64_t disk_bytes_max = 0;  // of all tables
+  // Share of a node that has more than its part: see TablesToEvict.
+  uint64_t node_share_bytes_min = 0;
+};
+
+// A table that needs space.
+struct NewTable {
+  ExecutableId id;
+  uint64_t disk_bytes = 0;
+  int rank = 0;         // SymbolOriginRank
+  std::string node_id;  // of the node that sent it; "": none, or unknown
+};
+
+// Bytes that a table file takes on disk: whole pages.
+uint64_t TableDiskBytes(uint64_t stored_bytes);
+
+// Chooses the tables to delete when the directory is full. Returns nullopt if `fresh` has no space, because the other
+// tables are more trusted. `fresh` null: there is no new table, and any table may be deleted.
+//
+// A table is never deleted for a less trusted one. The least trusted tables are deleted first, and of equal rank the
+// least recently used ones. A table that one node alone has sent is charged to this node. A node over its share loses
+// its own tables first when it sends another one, and its tables are the first ones to go when another table needs
+// space. The share is `disk_bytes_max` divided by the number of such nodes, but at least `node_share_bytes_min`. So one
+// node can push out no more tables of other single nodes than its share, or than one table that is larger.
+std::optional<std::vector<SymbolFiles::Row>> TablesToEvict(std::vector<SymbolFiles::Row> stored,
+                                                           const TableLimits& limits, const NewTable* fresh);
+
+}  // namespace tributary
