@@ -8,8 +8,11 @@ namespace tributary {
 
 using Sha256Digest = std::array<uint8_t, 32>;
 
-// Returns the SHA-256 of `bytes` (FIPS 180-4). OpenSSL's implementation reads configuration files, so it cannot run in
-// a sandboxed process. Takes 5 ms per MB.
+// Returns the SHA-256 of `bytes`, computed by OpenSSL. Any thread.
+//
+// The first call in a process loads OpenSSL's algorithms, and for this it opens OpenSSL's configuration file. So a
+// process that enters a sandbox must call LoadSha256 before. Later calls only use memory.
 Sha256Digest Sha256(std::string_view bytes);
+void LoadSha256();
 
 }  // namespace tributary

@@ -1,10 +1,9 @@
 #include "elf/content_hash.h"
 
-#include <openssl/sha.h>
-
-#include <array>
 #include <span>
 #include <string>
+
+#include "base/sha256.h"
 
 namespace tributary {
 namespace {
@@ -14,8 +13,7 @@ constexpr size_t kHashBytes = 16;  // number of bytes kept of the SHA-256
 }  // namespace
 
 std::optional<ExecutableId> HashId(ExecutableIdKind kind, std::string_view bytes) {
-  std::array<uint8_t, SHA256_DIGEST_LENGTH> digest;
-  SHA256(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), digest.data());
+  const Sha256Digest digest = Sha256(bytes);
   return ExecutableId::Make(kind, std::span(digest).first(kHashBytes));
 }
 

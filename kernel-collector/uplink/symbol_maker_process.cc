@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/resident.h"
 #include "base/sandbox.h"
+#include "base/sha256.h"
 #include "base/socket_message.h"
 #include "base/status.h"
 #include "base/zstd.h"
@@ -117,6 +118,7 @@ bool Answer(int socket, const SymbolMakerRequest& request, Fd file) {
 }  // namespace
 
 int RunSymbolMaker(int socket) {
+  LoadSha256();  // for DigestOf
   if (absl::Status status = EnterSandbox({.name = "symbol-maker", .memory_bytes_max = kMemoryBytesMax}); !status.ok()) {
     LogError("symbol maker: {}", Message(status));
     return 1;

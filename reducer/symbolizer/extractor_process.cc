@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/number.h"
 #include "base/sandbox.h"
+#include "base/sha256.h"
 #include "base/status.h"
 #include "base/whole_file.h"
 #include "elf/elf_file.h"
@@ -74,6 +75,7 @@ void StepBack() {
 
 int RunSymbolExtractor(const ExtractorRequest& request) {
   StepBack();
+  LoadSha256();  // for ids that are hashes
   const SandboxLimits limits = {.name = "symbol-reader",
                                 .memory_bytes_max = request.memory_bytes_max,
                                 .file_bytes_max = kEncodedSymbolsMax + sizeof(ExtractorAnswer),

@@ -8,6 +8,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "reducer/symbolizer/extractor_testing.h"
@@ -57,6 +59,18 @@ TEST_F(SymbolExtractorTest, MakesATableOfThisProgram) {
   EXPECT_EQ((*table)->id(), extracted->id);
   EXPECT_EQ((*table)->source(), SymbolSource::kDwarf);
   EXPECT_GT((*table)->function_count(), 100u);
+}
+
+// Its id is a hash, which the sandboxed process must be able to compute.
+TEST_F(SymbolExtractorTest, MakesATableOfAFileWithoutABuildId) {
+  std::ifstream file("/bin/true", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const size_t note = bytes.find(std::string_view("\x14\0\0\0\3\0\0\0GNU", 11));  // its size, its type and its owner
+  ASSERT_NE(note, bytes.npos);
+  bytes[note + 4] = '\x77';  // a type that nothing knows
+  const auto extracted = Extract(InMemory(bytes));
+  ASSERT_TRUE(extracted.ok()) << extracted.status();
+  EXPECT_EQ(extracted->id.kind(), ExecutableIdKind::kContentHash);
 }
 
 TEST_F(SymbolExtractorTest, ReportsWhyThereIsNoTable) {
