@@ -5,15 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "intake/codec/decode_work.h"
-#include "intake/metadata/metadata_message.h"
-#include "intake/server/batch_receiver.h"
-#include "intake/server/peer_watch.h"
-#include "intake/server/server_metrics.h"
-#include "intake/symbols/symbol_receiver.h"
+#include "intake/server/server_session_impl.h"
 
 namespace tributary::intake {
 namespace {
@@ -22,78 +17,6 @@ namespace {
 constexpr size_t kUnreadBytesMax = 8u << 20;
 
 }  // namespace
-
-// Open → lingering (Goodbye was sent, further input is discarded) → closed.
-//
-// A session takes turns with the other connections of its loop. A turn ends after `turn_work` units of work. The
-// received frames that are left, and the bytes that the kernel holds, wait for the next turn. A frame is never divided:
-// the largest one needs about 7 million units.
-struct ServerSession::Impl : BatchReceiver::Session {
-  enum class State { kOpen, kLingering, kClosed };
-
-  Impl(AlarmSource& alarms, Arrival arrival, const ServerOptions& opts, const Clock& by, Metrics& all,
-       SessionOwner& of);
-  ~Impl() override { metrics.sessions.Add(-1); }
-
-  void Start();
-  void OnData(std::string_view bytes);
-  void Pump();
-  void Handle(Frame frame);
-  void HandleSymbolChunk(const Frame& frame);
-  void HandleSymbolDigest(const Frame& frame);
-  void HandleMetadata(Frame frame);
-  void Process(Frame frame);
-  void Charge(uint64_t work);
-  void BeginTurn();
-  void StopReading();
-  bool waiting() const { return stalled || throttled || yielded; }
-  void WaitForDebts();
-  void Pause(NodeRate rate, int64_t wait_ms);
-  void Unthrottle();
-  void CountMemory();
-  void OnTick();
-  void NeedSymbols(const std::vector<ExecutableId>& ids);
-  void NeedDigests(const std::vector<ExecutableId>& ids);
-  void Write(MessageType type, std::string_view payload);
-  void FinishUnread();
-  void Close(const Goodbye& goodbye);
-  void Finish(const absl::Status& why);
-
-  // BatchReceiver::Session
-  bool open() const override { return state == State::kOpen; }
-  void SendAck(uint64_t durable_sequence) override { Write(MessageType::kAck, EncodeAck(durable_sequence)); }
-  void SendNeedDictionary(uint32_t generation) override;
-  void OnNewGeneration() override;
-  void Stall(Frame frame) override;
-  void Refuse(Refusal refusal, const Goodbye& goodbye) override;
-  void Count(Refusal refusal);
-
-  const ServerOptions options;
-  const Clock& clock;
-  SessionOwner& owner;
-  ServerMetrics metrics;
-  Hello hello;
-  std::string rest;
-  State state = State::kOpen;
-  absl::Status why_closed;
-  std::string peer;
-
-  FrameDecoder frames;
-  BatchReceiver batches;
-  std::optional<Frame> stalled;  // the owner could not take it yet
-  SymbolReceiver symbols;
-  absl::flat_hash_set<ExecutableId> expected_digests;  // requested and not answered
-
-  std::unique_ptr<Limits::Share> share;
-  bool throttled = false;  // the node is over one of its rates
-  bool yielded = false;    // this turn is over, and frames may be left
-  bool paused = false;     // the stream does not read
-  uint64_t turn_work = 0;
-  PeerWatch watch;
-  uint64_t received_bytes = 0;
-  std::unique_ptr<Stream> stream;
-  std::unique_ptr<Alarm> tick_timer, pump_timer, throttle_timer, linger_timer, closed_timer;
-};
 
 ServerSession::Impl::Impl(AlarmSource& alarms, Arrival arrival, const ServerOptions& opts, const Clock& by,
                           Metrics& all, SessionOwner& of)
@@ -244,106 +167,6 @@ void ServerSession::Impl::Pump() {
   }
   if (state == State::kOpen && !waiting() && std::exchange(paused, false)) stream->ResumeReading();
   CountMemory();
-}
-
-void ServerSession::Impl::Handle(Frame frame) {
-  switch (frame.type) {
-    case MessageType::kDefinitions:
-    case MessageType::kBatch:
-      return batches.Take(std::move(frame));
-    case MessageType::kSymbolChunk:
-      return HandleSymbolChunk(frame);
-    case MessageType::kSymbolDigest:
-      return HandleSymbolDigest(frame);
-    case MessageType::kMetadata:
-      return HandleMetadata(std::move(frame));
-    case MessageType::kHeartbeat:
-      if (!DecodeHeartbeat(frame.payload).ok()) break;
-      return Write(MessageType::kHeartbeat, frame.payload);
-    case MessageType::kGoodbye: {
-      absl::StatusOr<Goodbye> goodbye = DecodeGoodbye(frame.payload);
-      if (!goodbye.ok()) break;
-      return Finish(Error(absl::StatusCode::kCancelled, "the collector said: " + EscapeForDisplay(goodbye->reason)));
-    }
-    case MessageType::kHello:
-    case MessageType::kWelcome:
-    case MessageType::kAck:
-    case MessageType::kNeedDictionary:
-    case MessageType::kNeedSymbols:
-    case MessageType::kNeedDigests:
-      break;
-    default:
-      return metrics.unknown_frames.Add();
-  }
-  Refuse(Refusal::kBadMessage,
-         {.reason = fmt::format("a message of type {} is malformed or unexpected", static_cast<int>(frame.type))});
-}
-
-void ServerSession::Impl::HandleSymbolChunk(const Frame& frame) {
-  absl::StatusOr<SymbolChunk> chunk = DecodeSymbolChunk(frame.payload);
-  if (!chunk.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(chunk.status())});
-  absl::StatusOr<std::optional<SymbolReceiver::Table>> table = symbols.Take(*std::move(chunk));
-  if (table.status().code() == absl::StatusCode::kNotFound) return Count(Refusal::kUnaskedSymbols);
-  if (!table.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(table.status())});
-  if (!*table) return owner.OnSymbolProgress(hello.session);
-  if ((*table)->encoded.status().code() == absl::StatusCode::kResourceExhausted) Count(Refusal::kOversized);
-  owner.OnSymbols(hello.session, (*table)->id, std::move((*table)->encoded));
-}
-
-void ServerSession::Impl::NeedSymbols(const std::vector<ExecutableId>& ids) {
-  std::vector<SymbolRequest> asked;
-  auto send = [&] {
-    if (!asked.empty()) Write(MessageType::kNeedSymbols, EncodeNeedSymbols(asked));
-    asked.clear();
-  };
-  for (const ExecutableId& id : ids) {
-    if (!id.known()) continue;
-    std::optional<SymbolRequest> request = symbols.Expect(id);
-    if (!request) {
-      Count(Refusal::kTooManySymbols);
-      continue;
-    }
-    asked.push_back(*std::move(request));
-    if (asked.size() == kNeedSymbolsMax) send();
-  }
-  send();
-}
-
-void ServerSession::Impl::NeedDigests(const std::vector<ExecutableId>& ids) {
-  std::vector<ExecutableId> asked;
-  auto send = [&] {
-    if (!asked.empty()) Write(MessageType::kNeedDigests, EncodeNeedDigests(asked));
-    asked.clear();
-  };
-  for (const ExecutableId& id : ids) {
-    if (!id.known()) continue;
-    if (expected_digests.size() >= SymbolReceiver::kExpectedMax) {
-      Count(Refusal::kTooManySymbols);
-      continue;
-    }
-    expected_digests.insert(id);
-    asked.push_back(id);
-    if (asked.size() == kNeedSymbolsMax) send();
-  }
-  send();
-}
-
-void ServerSession::Impl::HandleSymbolDigest(const Frame& frame) {
-  const absl::StatusOr<SymbolDigestAnswer> answer = DecodeSymbolDigest(frame.payload);
-  if (!answer.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(answer.status())});
-  if (expected_digests.erase(answer->id) == 0) return Count(Refusal::kUnaskedSymbols);
-  absl::StatusOr<SymbolDigest> digest =
-      SymbolDigest{.sha256 = answer->sha256, .source = static_cast<SymbolSource>(answer->source)};
-  if (!answer->unavailable.empty()) digest = Error(absl::StatusCode::kNotFound, answer->unavailable);
-  owner.OnSymbolDigest(hello.session, answer->id, digest);
-}
-
-void ServerSession::Impl::HandleMetadata(Frame frame) {
-  uint32_t unknown_values = 0;
-  absl::StatusOr<MetadataUpdate> update = DecodeMetadata(frame.payload, &unknown_values);
-  if (!update.ok()) return Refuse(Refusal::kBadMessage, {.reason = Message(update.status())});
-  if (!owner.OnMetadata(hello.session, *std::move(update))) return Stall(std::move(frame));
-  metrics.unknown_values.Add(unknown_values);
 }
 
 void ServerSession::Impl::SendNeedDictionary(uint32_t generation) {

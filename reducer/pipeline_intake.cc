@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "base/descriptor_limit.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "reducer/pipeline.h"
+
+// The ports of a Pipeline, and who may connect to them.
+
+namespace tributary {
+namespace {
+
+// Descriptors that collectors do not use: files of the store, HTTP connections, exporters.
+constexpr size_t kOwnDescriptors = 1'024;
+constexpr size_t kConnectionsMin = 64;
+// Before Hello a connection may hold 64 KiB. All such connections together may hold no more than this.
+constexpr size_t kWaitingBytesMax = 64u << 20;
+
+// Enough for 3,000 collectors: a smaller limit deserves a warning, a larger one does not.
+constexpr size_t kEnoughDescriptors = 4'096;
+
+// Returns the number of connections that a limit on open files allows.
+size_t ConnectionsWithin(size_t descriptors, size_t wanted) {
+  if (descriptors < kOwnDescriptors + kConnectionsMin) return kConnectionsMin;
+  return std::min(wanted, descriptors - kOwnDescriptors);
+}
+
+// A taken port is the one error that another program causes.
+absl::Status ListenStatus(const absl::Status& status, std::string_view flag) {
+  if (!absl::IsAlreadyExists(status)) return WithContext(status, flag);
+  return Error(status.code(), fmt::format("{}: {}. Another reducer may be running: stop it or choose another port",
+                                          flag, Message(status)));
+}
+
+}  // namespace
+
+intake::ServerOptions Pipeline::IntakeOptions() {
+  limits_.push_back(std::make_unique<intake::Limits>(
+      intake::Limits::Options{.node_bytes_per_second = options_.node_bytes_per_second,
+                              .node_work_per_second = options_.node_work_per_second,
+                              .node_generations_per_second = options_.node_generations_per_second},
+      clock_));
+  intake::ServerOptions options;
+  options.limits = limits_.back().get();
+  options.symbol_parts = symbol_parts_.get();
+  options.refusals = &refusals_;
+  return options;
+}
+
+absl::StatusOr<std::shared_ptr<intake::Security>> Pipeline::OpenSecurity(const ReducerOptions& options) const {
+  auto security = std::make_shared<intake::Security>();
+  security->certificate_names_node = options.certificate_names_node;
+  if (!options.tls_cert.empty()) {
+    auto tls = TlsContext::Load({.side = TlsContext::Side::kServer,
+                                 .cert_path = options.tls_cert,
+                                 .key_path = options.tls_key,
+                                 .ca_path = options.tls_ca},
+                                clock_, metrics_);
+    if (!tls.ok()) return WithContext(tls.status(), "--tls-cert, --tls-key, --tls-ca");
+    security->tls = *std::move(tls);
+  }
+  if (!options.intake_token_file.empty()) {
+    auto tokens = intake::TokenFile::Load(options.intake_token_file, clock_);
+    if (!tokens.ok()) return WithContext(tokens.status(), "--intake-token-file");
+    security->tokens = *std::move(tokens);
+  }
+  return security;
+}
+
+absl::Status Pipeline::ReplaceCredentials(const ReducerOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<intake::Security> security, OpenSecurity(options));
+  std::promise<void> replaced;
+  accept_loop_->Post([&] {
+    acceptor_->SetSecurity(std::move(security));
+    replaced.set_value();
+  });
+  replaced.get_future().wait();
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::Listen() {
+  limits_.push_back(
+      std::make_unique<intake::Limits>(intake::Limits::Options{.memory_bytes_max = kWaitingBytesMax}, clock_));
+  intake::ServerOptions options;
+  options.host = options_.intake_listen.host;
+  options.port = options_.intake_listen.port;
+  const size_t descriptors = RaiseDescriptorLimit();
+  options.connections_max = ConnectionsWithin(descriptors, options.connections_max);
+  options.limits = limits_.back().get();
+  ASSIGN_OR_RETURN(options.security, OpenSecurity(options_));
+  if (options.security->tokens != nullptr && options.security->tls == nullptr) {
+    LogWarning("intake tokens are sent in plain text: use --tls-cert and --tls-key");
+  }
+  accept_loop_ = std::make_unique<Loop>();
+  absl::StatusOr<std::unique_ptr<intake::Acceptor>> acceptor =
+      intake::Acceptor::Listen(*accept_loop_, options, clock_, metrics_, [this](intake::PendingSession session) {
+        const uint32_t shard = store::ShardOf(session.hello.session.node_id, options_.shards);
+        shards_[shard]->Accept(std::move(session));
+      });
+  if (!acceptor.ok()) return ListenStatus(acceptor.status(), "--intake-listen");
+  acceptor_ = *std::move(acceptor);
+  acceptor_port_ = acceptor_->port();
+  absl::StatusOr<ListeningSocket> http = ListenTcp(options_.http_listen.host, options_.http_listen.port);
+  if (!http.ok()) return ListenStatus(http.status(), "--http-listen");
+  http_listening_ = *std::move(http);
+  // Warns only now: if the reducer cannot start, the error must be its only message.
+  WarnOfLowDescriptorLimit(descriptors, kEnoughDescriptors);
+  return absl::OkStatus();
+}
+
+}  // namespace tributary
