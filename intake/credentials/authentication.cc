@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <utility>
@@ -46,12 +45,6 @@ absl::Status CheckToken(std::string_view token) {
 
 }  // namespace
 
-TokenFile::Digest TokenFile::DigestOf(std::string_view token) {
-  Digest digest;
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
-  return digest;
-}
-
 absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Load(std::string path, const Clock& clock,
                                                            int64_t look_period_ns) {
   std::unique_ptr<TokenFile> file(new TokenFile(std::move(path), clock, look_period_ns));
@@ -67,7 +60,7 @@ absl::StatusOr<TokenFile::Entry> TokenFile::ParseLine(std::string_view line, siz
     status = Error(absl::StatusCode::kInvalidArgument, "a line must be TOKEN or TOKEN NODE-ID-PATTERN");
   }
   if (!status.ok()) return WithContext(status, fmt::format("{}:{}", path_, number));
-  return Entry{DigestOf(token), std::string(pattern.empty() ? "*" : pattern)};
+  return Entry{Sha256(token), std::string(pattern.empty() ? "*" : pattern)};
 }
 
 absl::StatusOr<std::vector<TokenFile::Entry>> TokenFile::Read() const {
@@ -90,7 +83,7 @@ absl::StatusOr<std::vector<TokenFile::Entry>> TokenFile::Read() const {
   return entries;
 }
 
-absl::Status TokenFile::Check(std::string_view token, std::string_view node_id) {
+absl::Status TokenFile::Check(std::string_view token, std::string_view node_id, std::string* pattern) {
   if (watch_.Changed(clock_.Monotonic())) {
     absl::StatusOr<std::vector<Entry>> fresh = Read();
     if (fresh.ok()) {
@@ -103,15 +96,19 @@ absl::Status TokenFile::Check(std::string_view token, std::string_view node_id) 
   }
   if (token.empty())
     return Error(absl::StatusCode::kUnauthenticated, "no token was sent, but the reducer requires one");
-  const Digest digest = DigestOf(token);
-  bool known = false, allowed = false;
+  const Sha256Digest digest = Sha256(token);
+  bool known = false;
+  const Entry* allowed = nullptr;
   // Compares all entries, each to its end: the time that this takes says nothing about any token.
   for (const Entry& entry : entries_) {
     const bool same = CRYPTO_memcmp(entry.digest.data(), digest.data(), digest.size()) == 0;
     known |= same;
-    allowed |= same && GlobMatches(entry.pattern, node_id);
+    if (same && GlobMatches(entry.pattern, node_id) && allowed == nullptr) allowed = &entry;
   }
-  if (allowed) return absl::OkStatus();
+  if (allowed != nullptr) {
+    if (pattern != nullptr) *pattern = allowed->pattern;
+    return absl::OkStatus();
+  }
   if (known) return Error(absl::StatusCode::kPermissionDenied, "the token is not valid for this node id");
   return Error(absl::StatusCode::kUnauthenticated, "the token is not known");
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -11,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/secret_file.h"
+#include "base/sha256.h"
 #include "base/tls_context.h"
 
 namespace tributary::intake {
@@ -38,17 +38,17 @@ class TokenFile {
                                                          int64_t look_period_ns = FileWatch::kPeriodNs);
 
   // Unauthenticated if the token is unknown. PermissionDenied if the token is known, but not for this node.
-  absl::Status Check(std::string_view token, std::string_view node_id);
+  // If the token is valid and `pattern` is not null, sets `pattern` to the node ids for which the token is valid ("*":
+  // all): the pattern of the first line that allows this node.
+  absl::Status Check(std::string_view token, std::string_view node_id, std::string* pattern = nullptr);
 
  private:
-  using Digest = std::array<uint8_t, 32>;
   struct Entry {
-    Digest digest;
+    Sha256Digest digest;
     std::string pattern;
   };
   TokenFile(std::string path, const Clock& clock, int64_t look_period_ns)
       : path_(std::move(path)), clock_(clock), watch_({path_}, look_period_ns) {}
-  static Digest DigestOf(std::string_view token);
   absl::StatusOr<std::vector<Entry>> Read() const;
   absl::StatusOr<Entry> ParseLine(std::string_view line, size_t number) const;
 

@@ -9,6 +9,7 @@
 #include "base/tcp.h"
 #include "base/tls.h"
 #include "intake/server/acceptor.h"
+#include "intake/server/peer_id.h"
 #include "intake/server/server_metrics.h"
 
 namespace tributary::intake {
@@ -47,8 +48,8 @@ struct Acceptor::Impl {
   void OnData(Waiting& waiting, std::string_view bytes);
   void OnClose(Waiting& waiting, const absl::Status& status);
   void OnHello(Waiting& waiting, const Frame& frame);
-  absl::Status CheckToken(const Waiting& waiting, const Hello& hello, Refusal* refusal);
-  absl::Status CheckIdentity(const Waiting& waiting, const Hello& hello, Refusal* refusal);
+  absl::Status CheckToken(const Waiting& waiting, const Hello& hello, Refusal* refusal, PeerFacts& peer);
+  absl::Status CheckIdentity(const Waiting& waiting, const Hello& hello, Refusal* refusal, PeerFacts& peer);
   void OnDeadline(Waiting& waiting);
   void Refuse(Waiting& waiting, Refusal refusal, const Goodbye& goodbye);
   void Answer(Waiting& waiting, Refusal refusal, const Goodbye& goodbye);
@@ -160,29 +161,32 @@ void Acceptor::Impl::OnHello(Waiting& waiting, const Frame& frame) {
                    .retry = false});
   }
   Refusal refusal{};
-  absl::Status allowed = CheckIdentity(waiting, *hello, &refusal);
-  if (allowed.ok()) allowed = CheckToken(waiting, *hello, &refusal);
+  PeerFacts peer{.address = waiting.stream->peer()};
+  absl::Status allowed = CheckIdentity(waiting, *hello, &refusal, peer);
+  if (allowed.ok()) allowed = CheckToken(waiting, *hello, &refusal, peer);
   if (!allowed.ok()) {
     return Refuse(waiting, refusal,
                   {.reason = fmt::format("node {}: {}", EscapeForDisplay(hello->session.node_id), Message(allowed)),
                    .retry = false});
   }
   hello->token.clear();  // no later component needs it
-  PendingSession session{waiting.stream->Detach(), *std::move(hello), waiting.decoder.TakeRest()};
+  PendingSession session{waiting.stream->Detach(), *std::move(hello), waiting.decoder.TakeRest(), PeerId(peer)};
   waiting_list.erase(waiting.self);
   if (session.stream != nullptr) hand_over(std::move(session));
 }
 
-absl::Status Acceptor::Impl::CheckIdentity(const Waiting& waiting, const Hello& hello, Refusal* refusal) {
+absl::Status Acceptor::Impl::CheckIdentity(const Waiting& waiting, const Hello& hello, Refusal* refusal,
+                                           PeerFacts& peer) {
   *refusal = Refusal::kForgedIdentity;
   if (waiting.tls == nullptr || !waiting.security->tls->checks_peers()) return absl::OkStatus();
+  peer.certificate_names = waiting.tls->peer_identity();
   if (!waiting.security->certificate_names_node) return absl::OkStatus();
-  return Security::CheckNames(waiting.tls->peer_identity(), hello.session.node_id);
+  return Security::CheckNames(peer.certificate_names, hello.session.node_id);
 }
 
-absl::Status Acceptor::Impl::CheckToken(const Waiting& waiting, const Hello& hello, Refusal* refusal) {
+absl::Status Acceptor::Impl::CheckToken(const Waiting& waiting, const Hello& hello, Refusal* refusal, PeerFacts& peer) {
   if (waiting.security == nullptr || waiting.security->tokens == nullptr) return absl::OkStatus();
-  absl::Status status = waiting.security->tokens->Check(hello.token, hello.session.node_id);
+  absl::Status status = waiting.security->tokens->Check(hello.token, hello.session.node_id, &peer.token_pattern);
   *refusal = absl::IsPermissionDenied(status) ? Refusal::kForgedIdentity : Refusal::kBadToken;
   return status;
 }

@@ -19,7 +19,8 @@ namespace tributary::intake {
 struct PendingSession {
   std::unique_ptr<DetachedStream> stream;
   Hello hello;
-  std::string rest;  // bytes received after Hello
+  std::string rest;     // bytes received after Hello
+  std::string peer_id;  // PeerId
 };
 
 // Accepts connections to the reducer, and reads the first message of each connection, Hello. Hello must arrive within

@@ -146,6 +146,32 @@ TEST_F(SecurityTest, CertificateMustNameItsNode) {
   ExpectTaken(As("web-1"), HelloFrame("web-2"));
 }
 
+// All connections come from one address.
+TEST_F(SecurityTest, PeersAreDistinguishedByTheirCredentials) {
+  Pair("edge", authority_.Issue({.common_name = "edge-*"}));
+  AskForTls(true);
+  Listen();
+  ExpectTaken(As("web-1"), HelloFrame("web-1"));
+  ExpectTaken(As("edge"), HelloFrame("edge-1"));
+  ExpectTaken(As("edge"), HelloFrame("edge-2"));
+  const std::vector<std::string>& ids = server_->peer_ids;
+  ASSERT_EQ(ids.size(), 3u);
+  EXPECT_NE(ids[0], ids[1]);
+  EXPECT_EQ(ids[1], ids[2]) << "two node ids with one certificate";
+}
+
+TEST_F(SecurityTest, PeersAreDistinguishedByThePatternsOfTheirTokens) {
+  AskForTokens();
+  Listen();
+  ExpectTaken(tcp_, HelloFrame("web-1", kToken));
+  ExpectTaken(tcp_, HelloFrame("web-2", kToken));
+  ExpectTaken(tcp_, HelloFrame("db-1", kDbToken));
+  const std::vector<std::string>& ids = server_->peer_ids;
+  ASSERT_EQ(ids.size(), 3u);
+  EXPECT_EQ(ids[0], ids[1]);
+  EXPECT_NE(ids[0], ids[2]);
+}
+
 TEST_F(SecurityTest, ChecksTokens) {
   AskForTokens();
   Listen();

@@ -30,7 +30,8 @@ class ServerSession {
   struct Arrival {
     std::unique_ptr<Stream> stream;
     Hello hello;
-    std::string rest;  // bytes received after Hello
+    std::string rest;     // bytes received after Hello
+    std::string peer_id;  // PeerId; "": unknown. Only for the owner
   };
 
   // All borrowed objects must outlive the session.

@@ -149,17 +149,20 @@ class TestServer {
  public:
   // `owner_of`: returns the owner for the session that sent this Hello.
   TestServer(Loop& loop, ServerOptions options, Metrics& metrics, std::function<SessionOwner&(const Hello&)> owner_of) {
-    auto acceptor = Acceptor::Listen(
-        loop, options, Clock::Real(), metrics,
-        [this, &loop, options, &metrics, owner_of = std::move(owner_of)](PendingSession pending) {
-          auto stream = pending.stream->Adopt(loop);
-          ASSERT_TRUE(stream.ok()) << stream.status();
-          SessionOwner& owner = owner_of(pending.hello);
-          sessions.push_back(std::make_unique<ServerSession>(
-              loop, ServerSession::Arrival{*std::move(stream), std::move(pending.hello), std::move(pending.rest)},
-              options, Clock::Real(), metrics, owner));
-          sessions.back()->Start();
-        });
+    auto acceptor =
+        Acceptor::Listen(loop, options, Clock::Real(), metrics,
+                         [this, &loop, options, &metrics, owner_of = std::move(owner_of)](PendingSession pending) {
+                           auto stream = pending.stream->Adopt(loop);
+                           ASSERT_TRUE(stream.ok()) << stream.status();
+                           SessionOwner& owner = owner_of(pending.hello);
+                           peer_ids.push_back(pending.peer_id);
+                           sessions.push_back(std::make_unique<ServerSession>(
+                               loop,
+                               ServerSession::Arrival{*std::move(stream), std::move(pending.hello),
+                                                      std::move(pending.rest), std::move(pending.peer_id)},
+                               options, Clock::Real(), metrics, owner));
+                           sessions.back()->Start();
+                         });
     EXPECT_TRUE(acceptor.ok()) << acceptor.status();
     if (acceptor.ok()) acceptor_ = *std::move(acceptor);
   }
@@ -173,6 +176,7 @@ class TestServer {
   }
 
   std::vector<std::unique_ptr<ServerSession>> sessions;
+  std::vector<std::string> peer_ids;  // of all connections, in their order
 
  private:
   std::unique_ptr<Acceptor> acceptor_;

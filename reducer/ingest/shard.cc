@@ -97,7 +97,7 @@ void Shard::Accept(intake::PendingSession session) {
 void Shard::StartSession(intake::PendingSession pending) {
   absl::StatusOr<std::unique_ptr<Stream>> stream = pending.stream->Adopt(loop_);
   if (!stream.ok()) return;  // the connection broke on the way
-  core_->Accept({*std::move(stream), std::move(pending.hello), std::move(pending.rest)});
+  core_->Accept({*std::move(stream), std::move(pending.hello), std::move(pending.rest), std::move(pending.peer_id)});
 }
 
 void Shard::CountConnected(const std::string& node_id, int change) {

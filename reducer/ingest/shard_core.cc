@@ -103,6 +103,7 @@ void ShardCore::StartSession(Arrival arrival) {
   live.sender = {arrival.hello.role == intake::Role::kCluster, arrival.hello.session.node_id};
   live.oldest_held = arrival.hello.next_sequence;
   live.asker = ++askers_;
+  live.peer_id = std::move(arrival.peer_id);
   live.session = std::make_unique<intake::ServerSession>(alarms_, std::move(arrival), options_.server, clock_, metrics_,
                                                          static_cast<intake::SessionOwner&>(*this));
   live.session->Start();

@@ -84,7 +84,8 @@ class ShardCore : private intake::SessionOwner {
     MetadataSender sender;
     bool registered = false;  // the connection was reported to `callbacks_` and `options_.metadata`
     SymbolRequests symbols;
-    uint64_t asker = 0;  // number of this connection
+    uint64_t asker = 0;   // number of this connection
+    std::string peer_id;  // intake/server/peer_id.h
   };
 
   // intake::SessionOwner

@@ -12,6 +12,7 @@ SymbolNode ShardCore::NodeOf(const Live& live) {
   return {.connection = live.asker,
           .node_id = live.info->node_id,
           .version = live.info->agent_version,
+          .peer_id = live.peer_id,
           .sends_digests = (live.session->hello().features & intake::kFeatureSymbolDigests) != 0};
 }
 

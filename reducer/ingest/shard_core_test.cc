@@ -217,7 +217,7 @@ TEST_F(ShardCoreTest, ASessionThatTakesTooMuchMemoryMustSendANewDictionary) {
   intake::Hello hello = HelloOf(1);
   auto connect = [&] {
     auto wire = std::make_shared<Wire>();
-    core.Accept({std::make_unique<WireStream>(wire), hello, ""});
+    core.Accept({std::make_unique<WireStream>(wire), hello, "", "peer of " + hello.session.node_id});
     core.OnFound(hello.session.session_id, uint64_t{0});
     return wire;
   };

@@ -113,7 +113,7 @@ class ShardCoreTest : public testing::Test {
   }
   std::shared_ptr<Wire> Connect(const intake::Hello& hello) {
     auto wire = std::make_shared<Wire>();
-    core_.Accept({std::make_unique<WireStream>(wire), hello, ""});
+    core_.Accept({std::make_unique<WireStream>(wire), hello, "", "peer of " + hello.session.node_id});
     return wire;
   }
   void Commit(uint64_t sequence, bool need_dictionary = false) {

@@ -17,6 +17,7 @@ struct SymbolNode {
   uint64_t connection = 0;  // the number of a connection to the node
   std::string node_id;
   std::string version;  // of its collector
+  std::string peer_id;  // intake/server/peer_id.h
   bool sends_digests = false;
 };
 

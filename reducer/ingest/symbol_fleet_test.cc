@@ -79,6 +79,7 @@ class FleetReducer {
                                          [this](intake::PendingSession session) {
                                            const uint32_t shard =
                                                store::ShardOf(session.hello.session.node_id, kShards);
+                                           if (own_credentials_) session.peer_id = session.hello.session.node_id;
                                            shards_[shard]->Accept(std::move(session));
                                          })
                     .value();
@@ -95,6 +96,9 @@ class FleetReducer {
     for (const auto& shard : shards_) shard->Stop();
   }
 
+  // By default, each node counts as a peer of its own, as if it had a credential of its own. From now on, only the
+  // addresses of nodes count.
+  void RequireNoCredentials() { own_credentials_ = false; }
   uint16_t port() const { return port_; }
   SymbolStore& symbols() { return *symbols_; }
   intake::SymbolParts& parts() { return parts_; }
@@ -108,6 +112,7 @@ class FleetReducer {
  private:
   Metrics metrics_;
   intake::SymbolParts parts_{{}, metrics_};
+  std::atomic<bool> own_credentials_ = true;
   std::unique_ptr<store::SqliteStore> store_;
   std::unique_ptr<SymbolStore> symbols_;
   std::vector<std::unique_ptr<Shard>> shards_;
@@ -243,6 +248,18 @@ TEST_F(SymbolFleetTest, ASecondNodeConfirmsTheTablesOfTheFirst) {
   EXPECT_EQ(Digests("asked"), kExecutables);
   EXPECT_EQ(reducer_.Refused(), 0u);
   ExpectEachOnce();
+}
+
+// One machine may invent any number of node ids, as long as no credentials are required.
+TEST_F(SymbolFleetTest, TwoIdsFromOneAddressDoNotConfirmATable) {
+  reducer_.RequireNoCredentials();
+  StartNode(/*chunk_period_ms=*/1, /*digests=*/true);
+  RunUntil([this] { return AllHere(); }, "all tables are here");
+  StartNode(/*chunk_period_ms=*/1, /*digests=*/true);
+  StartNode(/*chunk_period_ms=*/1, /*digests=*/true);
+  Settle();
+  EXPECT_EQ(CountOf(SymbolOrigin::kNodes), 0u);
+  EXPECT_EQ(Digests("asked"), 0u);
 }
 
 // The first node is hostile. Two others outvote it, and one of them sends its tables.

@@ -6,6 +6,13 @@
 #include "base/status.h"
 
 namespace tributary::ingest {
+namespace {
+
+SymbolSender SenderOf(const SymbolNode& node) {
+  return {.node_id = node.node_id, .version = node.version, .peer_id = node.peer_id};
+}
+
+}  // namespace
 
 SymbolWorker::SymbolWorker(Loop& loop, SymbolStore& symbols, Options options, Metrics& metrics)
     : loop_(loop),
@@ -36,7 +43,8 @@ bool SymbolWorker::TryChoose(const SymbolNode& node, std::vector<ExecutableId> c
     Choice choice;
     while (choice.considered < candidates.size() && choice.tables.size() + choice.digests.size() < ask_max) {
       const ExecutableId& id = candidates[choice.considered++];
-      const SymbolAsk ask = symbols_.WhatToAsk(id, AskerOf(node.connection), node.node_id, node.sends_digests);
+      const SymbolAsk ask =
+          symbols_.WhatToAsk(id, AskerOf(node.connection), {node.node_id, node.peer_id}, node.sends_digests);
       if (ask == SymbolAsk::kTable) choice.tables.push_back(id);
       if (ask == SymbolAsk::kDigest) choice.digests.push_back(id);
     }
@@ -65,7 +73,7 @@ void SymbolWorker::Take(const SymbolNode& node, const ExecutableId& id, absl::St
 void SymbolWorker::TakeDigest(const SymbolNode& node, const ExecutableId& id,
                               const absl::StatusOr<SymbolDigest>& digest) {
   // If the queue is full, another node is asked later.
-  if (!queue_.TryPush([this, node, id, digest] { symbols_.PutDigest(id, {node.node_id, node.version}, digest); })) {
+  if (!queue_.TryPush([this, node, id, digest] { symbols_.PutDigest(id, SenderOf(node), digest); })) {
     dropped_.Add();
   }
 }
@@ -94,7 +102,7 @@ void SymbolWorker::Put(const SymbolNode& node, const ExecutableId& id,
     symbols_.PutUnavailable(id, Message(encoded_table.status()));
     return;
   }
-  const auto kept = symbols_.Put(id, *encoded_table, SymbolOrigin::kNode, {node.node_id, node.version});
+  const auto kept = symbols_.Put(id, *encoded_table, SymbolOrigin::kNode, SenderOf(node));
   if (kept.ok()) return;
   LogDebug("a symbol table was refused executable={} node={} cause=\"{}\"", id.ToString(),
            EscapeForDisplay(node.node_id), Message(kept.status()));

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -102,7 +101,7 @@ absl::StatusOr<std::unique_ptr<SymbolStore>> SymbolStore::Open(Options options, 
 }
 
 bool SymbolStore::ShouldRequest(const ExecutableId& id, SymbolAsker asker) {
-  return WhatToAsk(id, asker, "", /*sends_digests=*/false) == SymbolAsk::kTable;
+  return WhatToAsk(id, asker, SymbolWitness(), /*sends_digests=*/false) == SymbolAsk::kTable;
 }
 
 SymbolDemand& SymbolStore::demand() { return impl_->demand; }

@@ -25,6 +25,9 @@ namespace tributary {
 struct SymbolSender {
   std::string node_id;  // "": unknown, or the table did not come from a node
   std::string version;  // of its collector
+  std::string peer_id;  // SymbolWitness
+
+  SymbolWitness witness() const { return {.node_id = node_id, .peer_id = peer_id}; }
 };
 
 // What a reducer should request from a node.
@@ -36,7 +39,8 @@ enum class SymbolAsk { kNothing, kTable, kDigest };
 // uploads that are equal in these, the newer one is kept. A reducer has one SymbolStore. Any thread may call any
 // method; methods read or write files. A SymbolDemand remembers which tables were requested, so that only one node
 // uploads the table of an executable. If only one node has sent a table, SymbolVotes compares it with the tables of
-// other nodes, of which the reducer requests only the digests. The table of two nodes replaces that of one node.
+// other nodes, of which the reducer requests only the digests. The table of two independent nodes (SymbolWitness)
+// replaces that of one node.
 class SymbolStore {
  public:
   struct Options {
@@ -59,7 +63,7 @@ class SymbolStore {
   // Returns what to request from a node over the connection `asker`: the table, as ShouldRequest does; or the table
   // that this node and another one have, if it is not the stored one; or the digest of a table that only one other node
   // is known to have. `sends_digests`: the node answers requests for digests.
-  SymbolAsk WhatToAsk(const ExecutableId& id, SymbolAsker asker, const std::string& node_id, bool sends_digests);
+  SymbolAsk WhatToAsk(const ExecutableId& id, SymbolAsker asker, const SymbolWitness& node, bool sends_digests);
   SymbolDemand& demand();
 
   struct Kept {
@@ -69,8 +73,8 @@ class SymbolStore {
   };
   // `encoded` is the output of EncodeSymbolTable for `id`. InvalidArgument: `encoded` is not a valid table of `id`.
   // ResourceExhausted: the table is larger than half of `disk_bytes_max`, or more trusted tables leave no space, or the
-  // disk is full. The store then decides when the table may be requested again. If a second node sends the stored table
-  // of another node, its origin becomes kNodes.
+  // disk is full. The store then decides when the table may be requested again. If an independent node sends the stored
+  // table of another node, its origin becomes kNodes.
   absl::StatusOr<Kept> Put(const ExecutableId& id, std::string_view encoded, SymbolOrigin origin,
                            const SymbolSender& sender = {});
   // Compares the digest of a node's table with the stored table. An error means that the node has no table.

@@ -9,16 +9,20 @@
 
 namespace tributary {
 
-SymbolAsk SymbolStore::WhatToAsk(const ExecutableId& id, SymbolAsker asker, const std::string& node_id,
+SymbolAsk SymbolStore::WhatToAsk(const ExecutableId& id, SymbolAsker asker, const SymbolWitness& node,
                                  bool sends_digests) {
   if (!id.known() || !impl_->demand.MayAsk(id)) return SymbolAsk::kNothing;
-  if (impl_->votes.IsOfMajority(id, node_id)) {
+  if (impl_->votes.IsOfMajority(id, node.node_id)) {
     return impl_->demand.Ask(id, asker) ? SymbolAsk::kTable : SymbolAsk::kNothing;
   }
   if (const auto row = impl_->files.Find(id); row.ok()) {
-    if (!sends_digests || row->origin() != SymbolOrigin::kNode) return SymbolAsk::kNothing;
-    if (std::ranges::count(row->notes().nodes, node_id) > 0) return SymbolAsk::kNothing;
-    const SymbolVotes::Question question = impl_->votes.Ask(id, node_id);
+    if (!sends_digests || row->origin() != SymbolOrigin::kNode) {
+      return SymbolAsk::kNothing;
+    }
+    const TableNotes notes = row->notes();
+    const auto is_same = [&](const SymbolWitness& known) { return known.IsSameAs(node); };
+    if (std::ranges::any_of(notes.nodes, is_same)) return SymbolAsk::kNothing;
+    const SymbolVotes::Question question = impl_->votes.Ask(id, node);
     if (question == SymbolVotes::Question::kTooMany) impl_->digests_deferred.Add();
     if (question != SymbolVotes::Question::kAsk) return SymbolAsk::kNothing;
     impl_->digests_asked.Add();
@@ -49,12 +53,15 @@ void SymbolStore::PutDigest(const ExecutableId& id, const SymbolSender& sender,
 // Adds a node that has the same table to the notes of `row`. Returns true if `row` has changed.
 bool SymbolStore::Impl::Confirm(SymbolFiles::Row& row, const SymbolSender& by) {
   TableNotes notes = row.notes();
-  if (row.origin() != SymbolOrigin::kNode || by.node_id.empty() || std::ranges::count(notes.nodes, by.node_id) > 0) {
-    return false;
+  if (row.origin() != SymbolOrigin::kNode || by.node_id.empty()) return false;
+  bool two = false;
+  for (const SymbolWitness& known : notes.nodes) {
+    if (known.IsSameAs(by.witness())) return false;
+    two = two || known.IsIndependentOf(by.witness());
   }
-  notes.nodes.push_back(by.node_id);
+  notes.nodes.push_back(by.witness());
   if (notes.version.empty()) notes.version = by.version;
-  if (notes.nodes.size() >= 2) row.header.origin = static_cast<uint8_t>(SymbolOrigin::kNodes);
+  if (two) row.header.origin = static_cast<uint8_t>(SymbolOrigin::kNodes);
   row.header.notes = EncodeTableNotes(notes);
   return true;
 }
@@ -64,7 +71,7 @@ absl::Status SymbolStore::Impl::Dispute(SymbolFiles::Row& row, const SymbolSende
                                         const SymbolVotes::Outcome& outcome) {
   TableNotes notes = row.notes();
   const bool outvoted = outcome.verdict == SymbolVotes::Verdict::kOutvoted;
-  const std::string first = notes.nodes.empty() ? "another node" : notes.nodes.front();
+  const std::string first = notes.nodes.empty() ? "another node" : notes.nodes.front().node_id;
   const std::string text =
       outvoted
           ? fmt::format("node {} and another one have the same symbol table, which replaces that of {}", by.node_id,
@@ -90,7 +97,7 @@ absl::Status SymbolStore::Impl::Count(SymbolFiles::Row row, const SymbolSender& 
   const TableNotes notes = row.notes();
   const ExecutableId& id = row.header.id;
   const SymbolVotes::Outcome outcome =
-      votes.Take(id, {stored, notes.version, notes.nodes}, {by.node_id, by.version, digest});
+      votes.Take(id, {stored, notes.version, notes.nodes}, {by.witness(), by.version, digest});
   for (const std::string& node : outcome.outvoted) {
     if (options.refusals != nullptr) options.refusals->Add(node, "symbol_conflict");
   }
@@ -113,16 +120,16 @@ absl::Status SymbolStore::Impl::Count(SymbolFiles::Row row, const SymbolSender& 
   return Dispute(row, by, outcome);
 }
 
-// Sets the origin and the notes of a table that a node has sent. If another node has given the digest of this table,
-// its origin is kNodes.
+// Sets the origin and the notes of a table that a node has sent. If an independent node has given the digest of this
+// table, its origin is kNodes.
 SymbolOrigin SymbolStore::Impl::TakeMajority(const SymbolSender& sender, const SymbolDigest& digest,
                                              TableFile& header) {
   TableNotes notes{.nodes = {}, .disputed_by = {}, .version = sender.version, .sha256 = digest.sha256};
-  if (!sender.node_id.empty()) notes.nodes.push_back(sender.node_id);
+  if (!sender.node_id.empty()) notes.nodes.push_back(sender.witness());
   const bool of_majority = votes.IsOfMajority(header.id, sender.node_id);
   SymbolOrigin origin = SymbolOrigin::kNode;
-  for (const std::string& node : votes.Majority(header.id, digest)) {
-    if (of_majority && node != sender.node_id) notes.nodes.push_back(node);
+  for (const SymbolWitness& node : votes.Majority(header.id, digest)) {
+    if (of_majority && node.IsIndependentOf(sender.witness())) notes.nodes.push_back(node);
   }
   if (notes.nodes.size() >= 2) {
     origin = SymbolOrigin::kNodes;
@@ -147,7 +154,7 @@ absl::StatusOr<SymbolDigest> SymbolStore::Impl::DigestOfStored(SymbolFiles::Row&
 // Returns `notes` of a table that two nodes have, with the nodes whose table it replaces.
 std::string SymbolStore::Impl::Outvoting(const std::string& notes, const TableNotes& outvoted) {
   TableNotes with = ParseTableNotes(notes);
-  if (!outvoted.disputed_by.empty()) with.disputed_by = outvoted.nodes;
+  if (!outvoted.disputed_by.empty()) with.disputed_by = outvoted.node_ids();
   return EncodeTableNotes(with);
 }
 

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/directory_testing.h"
 #include "reducer/symbolizer/symbol_store.h"
 #include "symbols/symbol_builder.h"
@@ -35,16 +37,21 @@ class SymbolStoreDigestsTest : public ::testing::Test {
     ASSERT_TRUE(opened.ok()) << opened.status();
     store_ = *std::move(opened);
   }
+  // Each node is another peer, unless `peers_` says otherwise.
+  SymbolSender From(const std::string& node, const std::string& version = "1.0") {
+    const auto it = peers_.find(node);
+    return {.node_id = node, .version = version, .peer_id = it == peers_.end() ? "peer of " + node : it->second};
+  }
   SymbolAsk Ask(const std::string& node, bool sends_digests = true) {
-    return store_->WhatToAsk(kLibc, SymbolAsker{++askers_}, node, sends_digests);
+    return store_->WhatToAsk(kLibc, SymbolAsker{++askers_}, From(node).witness(), sends_digests);
   }
   void Send(const std::string& node, const std::string& table, const std::string& version = "1.0") {
-    EXPECT_TRUE(store_->Put(kLibc, table, SymbolOrigin::kNode, {node, version}).ok());
+    EXPECT_TRUE(store_->Put(kLibc, table, SymbolOrigin::kNode, From(node, version)).ok());
   }
   // The node is asked for its digest, and answers.
   void SendDigest(const std::string& node, const std::string& table, const std::string& version = "1.0") {
     EXPECT_EQ(Ask(node), SymbolAsk::kDigest) << node;
-    store_->PutDigest(kLibc, {node, version}, DigestOf(table));
+    store_->PutDigest(kLibc, From(node, version), DigestOf(table));
   }
   std::string Name() {
     const auto table = store_->Get(kLibc);
@@ -62,6 +69,7 @@ class SymbolStoreDigestsTest : public ::testing::Test {
   Refusals refusals_{clock_, metrics_};
   std::unique_ptr<SymbolStore> store_;
   uint64_t askers_ = 0;
+  std::map<std::string, std::string> peers_;
 };
 
 TEST_F(SymbolStoreDigestsTest, ASecondNodeConfirmsATable) {
@@ -71,7 +79,7 @@ TEST_F(SymbolStoreDigestsTest, ASecondNodeConfirmsATable) {
   EXPECT_EQ(Ask("old", /*sends_digests=*/false), SymbolAsk::kNothing);
   SendDigest("b", Table("malloc"));
   EXPECT_EQ(Row().origin(), SymbolOrigin::kNodes);
-  EXPECT_THAT(Row().notes().nodes, ElementsAre("a", "b"));
+  EXPECT_THAT(Row().notes().node_ids(), ElementsAre("a", "b"));
   EXPECT_EQ(Ask("c"), SymbolAsk::kNothing) << "it is settled";
   EXPECT_EQ(Digests("agreed"), 1u);
   EXPECT_TRUE(notices_.List().empty());
@@ -94,7 +102,7 @@ TEST_F(SymbolStoreDigestsTest, AHostileFirstNodeDoesNotDecideTheNamesOfTheFleet)
   Send("c", Table("malloc"));
   EXPECT_EQ(Name(), "malloc");
   EXPECT_EQ(Row().origin(), SymbolOrigin::kNodes);
-  EXPECT_THAT(Row().notes().nodes, ElementsAre("c", "b"));
+  EXPECT_THAT(Row().notes().node_ids(), ElementsAre("c", "b"));
   EXPECT_THAT(Row().notes().disputed_by, ElementsAre("hostile"));
   EXPECT_TRUE(Row().header.contested);
   Send("hostile", Table("nonsense"));
@@ -169,14 +177,14 @@ TEST_F(SymbolStoreDigestsTest, TwoNodesConfirmATableOfAnEarlierRelease) {
   EXPECT_EQ(Row().origin(), SymbolOrigin::kNode);
   SendDigest("b", Table("malloc"));
   EXPECT_EQ(Row().origin(), SymbolOrigin::kNodes);
-  EXPECT_THAT(Row().notes().nodes, ElementsAre("a", "b"));
+  EXPECT_THAT(Row().notes().node_ids(), ElementsAre("a", "b"));
 }
 
 TEST_F(SymbolStoreDigestsTest, AnUploadEndsTheQuestions) {
   Send("a", Table("malloc"));
   EXPECT_EQ(Ask("b"), SymbolAsk::kDigest);
   ASSERT_TRUE(store_->Put(kLibc, Table("calloc"), SymbolOrigin::kUpload).ok());
-  store_->PutDigest(kLibc, {"b", "1.0"}, DigestOf(Table("malloc")));
+  store_->PutDigest(kLibc, From("b"), DigestOf(Table("malloc")));
   EXPECT_EQ(Row().origin(), SymbolOrigin::kUpload);
   EXPECT_EQ(Ask("c"), SymbolAsk::kNothing);
 }
@@ -185,10 +193,33 @@ TEST_F(SymbolStoreDigestsTest, ANodeWithoutATableIsNoVote) {
   Send("a", Table("malloc"));
   EXPECT_EQ(Ask("b"), SymbolAsk::kDigest);
   EXPECT_EQ(Ask("c"), SymbolAsk::kNothing) << "b has not answered";
-  store_->PutDigest(kLibc, {"b", "1.0"}, absl::NotFoundError("the file is gone"));
+  store_->PutDigest(kLibc, From("b"), absl::NotFoundError("the file is gone"));
   EXPECT_EQ(Digests("unavailable"), 1u);
   SendDigest("c", Table("malloc"));
   EXPECT_EQ(Row().origin(), SymbolOrigin::kNodes);
+}
+
+TEST_F(SymbolStoreDigestsTest, TwoIdsOfOnePeerAreOneWitness) {
+  peers_ = {{"a", "peer"}, {"a2", "peer"}, {"a3", "peer"}};
+  Send("a", Table("nonsense"));
+  EXPECT_EQ(Ask("a2"), SymbolAsk::kNothing);
+  Send("a2", Table("nonsense"));
+  EXPECT_EQ(Row().origin(), SymbolOrigin::kNode);
+  EXPECT_THAT(Row().notes().node_ids(), ElementsAre("a"));
+  Open();
+  EXPECT_EQ(Ask("a3"), SymbolAsk::kNothing) << "the peer is stored with the table";
+  SendDigest("b", Table("nonsense"));
+  EXPECT_EQ(Row().origin(), SymbolOrigin::kNodes);
+}
+
+TEST_F(SymbolStoreDigestsTest, TwoIdsOfOnePeerDoNotOutvote) {
+  peers_ = {{"x1", "peer"}, {"x2", "peer"}};
+  Send("a", Table("malloc"));
+  SendDigest("x1", Table("nonsense"));
+  EXPECT_EQ(Ask("x2"), SymbolAsk::kNothing);
+  SendDigest("b", Table("malloc"));
+  EXPECT_EQ(Row().origin(), SymbolOrigin::kNodes);
+  EXPECT_EQ(Name(), "malloc");
 }
 
 }  // namespace

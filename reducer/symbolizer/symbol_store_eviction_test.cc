@@ -25,7 +25,8 @@ class SymbolStoreEvictionTest : public SymbolStoreTest {
   }
   absl::StatusOr<SymbolStore::Kept> Put(uint8_t n, SymbolOrigin origin, const std::string& node = "") {
     clock_.Advance(kNsPerSecond);
-    return store_->Put(Id(n), EncodeSymbolTable(*Table(n)), origin, {.node_id = node, .version = "1.0"});
+    return store_->Put(Id(n), EncodeSymbolTable(*Table(n)), origin,
+                       {.node_id = node, .version = "1.0", .peer_id = node});
   }
   void PutAgreed(uint8_t n) {
     EXPECT_TRUE(Put(n, SymbolOrigin::kNode, "a").ok());
@@ -117,7 +118,8 @@ TEST_F(SymbolStoreEvictionTest, ARefusedTableLeavesTheTableThatItWouldReplace) {
   ASSERT_TRUE(Put(1, SymbolOrigin::kUpload).ok());
   ASSERT_TRUE(Put(2, SymbolOrigin::kNode, "a").ok());
   const std::string large = EncodeSymbolTable(*Table(2, SymbolSource::kSymtab, 3000));
-  EXPECT_FALSE(store_->Put(Id(2), large, SymbolOrigin::kNode, {.node_id = "hostile", .version = "1.0"}).ok());
+  EXPECT_FALSE(
+      store_->Put(Id(2), large, SymbolOrigin::kNode, {.node_id = "hostile", .version = "1.0", .peer_id = "x"}).ok());
   ASSERT_NE(store_->Get(Id(2)), nullptr);
   EXPECT_EQ(store_->Get(Id(2))->function_count(), 3u);
   EXPECT_TRUE(Has(1));

@@ -83,7 +83,8 @@ TEST_F(SymbolStoreTest, TwoNodesWithTheSameTableAgree) {
   Open();
   const std::string encoded = EncodeSymbolTable(*Table(1));
   auto put = [&](const char* node) {
-    return store_->Put(Id(1), encoded, SymbolOrigin::kNode, {.node_id = node, .version = "1.0"})->stored;
+    return store_->Put(Id(1), encoded, SymbolOrigin::kNode, {.node_id = node, .version = "1.0", .peer_id = node})
+        ->stored;
   };
   EXPECT_TRUE(put("a"));
   EXPECT_FALSE(put("a"));
@@ -93,7 +94,7 @@ TEST_F(SymbolStoreTest, TwoNodesWithTheSameTableAgree) {
   store_.reset();
   Open();
   EXPECT_EQ(List()[0].origin(), SymbolOrigin::kNodes);
-  EXPECT_EQ(List()[0].notes().nodes, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(List()[0].notes().node_ids(), (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(List()[0].notes().version, "1.0");
   ASSERT_NE(store_->Get(Id(1)), nullptr);
   EXPECT_FALSE(store_->Put(Id(1), EncodeSymbolTable(*Table(1, SymbolSource::kDwarf, 99)), SymbolOrigin::kNode)->stored);

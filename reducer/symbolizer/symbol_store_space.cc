@@ -103,7 +103,7 @@ absl::Status SymbolStore::Impl::Write(const TableFile& header, const SymbolTable
   const NewTable fresh{.id = header.id,
                        .disk_bytes = TableDiskBytes(packed.size()),
                        .rank = SymbolOriginRank(static_cast<SymbolOrigin>(header.origin), header.source),
-                       .node_id = sender.node_id};
+                       .sender = sender.witness()};
   absl::Status status = MakeRoom(fresh, sender);
   if (status.ok()) {
     if (const auto before = files.Find(header.id); before.ok()) files.DeleteFlat(*before);

@@ -1,13 +1,24 @@
 #include "reducer/symbolizer/symbol_votes.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace tributary {
 namespace {
 
-bool Contains(const std::vector<std::string>& nodes, const std::string& node_id) {
-  return std::ranges::find(nodes, node_id) != nodes.end();
+bool Contains(const std::vector<SymbolWitness>& nodes, const std::string& node_id) {
+  return std::ranges::find(nodes, node_id, &SymbolWitness::node_id) != nodes.end();
+}
+
+bool HasIndependentOf(const std::vector<SymbolWitness>& nodes, const SymbolWitness& node) {
+  return std::ranges::any_of(nodes, [&](const SymbolWitness& other) { return other.IsIndependentOf(node); });
+}
+
+std::vector<SymbolWitness> VotersFor(const std::vector<SymbolVotes::Vote>& votes, const SymbolDigest& digest) {
+  std::vector<SymbolWitness> voters;
+  for (const SymbolVotes::Vote& vote : votes) {
+    if (vote.digest == digest) voters.push_back(vote.by);
+  }
+  return voters;
 }
 
 // Collectors of other releases, and other sources of names, make other tables of the same file.
@@ -17,13 +28,15 @@ bool IsComparable(const std::string& version, SymbolSource source, const SymbolV
 
 }  // namespace
 
-SymbolVotes::Question SymbolVotes::Ask(const ExecutableId& id, const std::string& node_id) {
+SymbolVotes::Question SymbolVotes::Ask(const ExecutableId& id, const SymbolWitness& node) {
   const int64_t now = clock_.Monotonic().value;
   std::lock_guard lock(mutex_);
   if (!tables_.contains(id) && !HasRoom(now)) return Question::kTooMany;
   Table& table = tables_[id];
-  if (now < table.answer_by || table.asked.size() >= kNodesMax || Contains(table.asked, node_id)) return Question::kNo;
-  table.asked.push_back(node_id);
+  const auto is_same = [&](const SymbolWitness& known) { return known.IsSameAs(node); };
+  if (now < table.answer_by || table.asked.size() >= kNodesMax) return Question::kNo;
+  if (std::ranges::any_of(table.asked, is_same)) return Question::kNo;
+  table.asked.push_back(node);
   table.answer_by = now + options_.answer_ns;
   return Question::kAsk;
 }
@@ -31,27 +44,26 @@ SymbolVotes::Question SymbolVotes::Ask(const ExecutableId& id, const std::string
 SymbolVotes::Outcome SymbolVotes::Take(const ExecutableId& id, const Stored& stored, const Vote& vote) {
   std::lock_guard lock(mutex_);
   auto it = tables_.find(id);
-  if (it == tables_.end() || !Contains(it->second.asked, vote.node_id)) return {};
+  if (it == tables_.end() || !Contains(it->second.asked, vote.by.node_id)) return {};
   Table& table = it->second;
-  const auto is_of_node = [&](const Vote& known) { return known.node_id == vote.node_id; };
+  const auto is_of_node = [&](const Vote& known) { return known.by.node_id == vote.by.node_id; };
   if (std::ranges::any_of(table.votes, is_of_node)) return {};
   table.answer_by = 0;
   Outcome outcome;
-  size_t same = 1;  // nodes with the digest of `vote`
-  for (const Vote& known : table.votes) same += known.digest == vote.digest ? 1 : 0;
-  if (vote.digest == stored.digest) {
-    for (const std::string& node : stored.nodes) {
-      const auto is_of_sender = [&](const Vote& known) { return known.node_id == node; };
-      same += node == vote.node_id || std::ranges::any_of(table.votes, is_of_sender) ? 0 : 1;
-    }
-    outcome.verdict = same >= 2 ? Verdict::kAgreed : Verdict::kOnlyOne;
+  const bool of_stored = vote.digest == stored.digest;
+  const bool two = HasIndependentOf(VotersFor(table.votes, vote.digest), vote.by) ||
+                   (of_stored && HasIndependentOf(stored.nodes, vote.by));
+  if (of_stored) {
+    outcome.verdict = two ? Verdict::kAgreed : Verdict::kOnlyOne;
     for (const Vote& known : table.votes) {
-      if (same < 2 || known.digest == vote.digest) continue;
-      if (IsComparable(stored.version, stored.digest.source, known)) outcome.outvoted.push_back(known.node_id);
+      if (!two || known.digest == vote.digest) continue;
+      if (IsComparable(stored.version, stored.digest.source, known)) outcome.outvoted.push_back(known.by.node_id);
     }
-  } else if (same >= 2) {
+  } else if (two) {
     outcome.verdict = Verdict::kOutvoted;
-    if (IsComparable(stored.version, stored.digest.source, vote)) outcome.outvoted = stored.nodes;
+    if (IsComparable(stored.version, stored.digest.source, vote)) {
+      for (const SymbolWitness& node : stored.nodes) outcome.outvoted.push_back(node.node_id);
+    }
     table.majority = vote.digest;
     table.has_majority = true;
   } else {
@@ -73,19 +85,15 @@ bool SymbolVotes::IsOfMajority(const ExecutableId& id, const std::string& node_i
   auto it = tables_.find(id);
   if (it == tables_.end() || !it->second.has_majority) return false;
   return std::ranges::any_of(it->second.votes, [&](const Vote& vote) {
-    return vote.node_id == node_id && vote.digest == it->second.majority;
+    return vote.by.node_id == node_id && vote.digest == it->second.majority;
   });
 }
 
-std::vector<std::string> SymbolVotes::Majority(const ExecutableId& id, const SymbolDigest& digest) const {
+std::vector<SymbolWitness> SymbolVotes::Majority(const ExecutableId& id, const SymbolDigest& digest) const {
   std::lock_guard lock(mutex_);
   auto it = tables_.find(id);
   if (it == tables_.end() || !it->second.has_majority || it->second.majority != digest) return {};
-  std::vector<std::string> nodes;
-  for (const Vote& vote : it->second.votes) {
-    if (vote.digest == digest) nodes.push_back(vote.node_id);
-  }
-  return nodes;
+  return VotersFor(it->second.votes, digest);
 }
 
 void SymbolVotes::Discard(const ExecutableId& id, const std::string& node_id) {
@@ -93,9 +101,10 @@ void SymbolVotes::Discard(const ExecutableId& id, const std::string& node_id) {
   auto it = tables_.find(id);
   if (it == tables_.end()) return;
   Table& table = it->second;
-  std::erase_if(table.votes, [&](const Vote& vote) { return vote.node_id == node_id; });
-  const auto for_majority = [&](const Vote& vote) { return vote.digest == table.majority; };
-  table.has_majority = table.has_majority && std::ranges::count_if(table.votes, for_majority) >= 2;
+  std::erase_if(table.votes, [&](const Vote& vote) { return vote.by.node_id == node_id; });
+  const std::vector<SymbolWitness> left = VotersFor(table.votes, table.majority);
+  const auto is_of_two = [&](const SymbolWitness& voter) { return HasIndependentOf(left, voter); };
+  table.has_majority = table.has_majority && std::ranges::any_of(left, is_of_two);
 }
 
 void SymbolVotes::Forget(const ExecutableId& id) {

@@ -16,10 +16,12 @@ int RankOf(const SymbolFiles::Row& row) { return SymbolOriginRank(row.origin(), 
 
 const int kSingleNodeRank = SymbolOriginRank(SymbolOrigin::kNode, SymbolSource::kNone);
 
-// Returns the node that is charged for the table. "": an earlier release has not stored the sender.
-std::string ChargedNode(const SymbolFiles::Row& row) {
+// Returns the node that is charged for a table, or the node's peer. "": an earlier release has not stored the sender.
+std::string ChargedTo(const SymbolWitness& sender) { return sender.peer_id.empty() ? sender.node_id : sender.peer_id; }
+
+SymbolWitness SenderOf(const SymbolFiles::Row& row) {
   const TableNotes notes = row.notes();
-  return notes.nodes.empty() ? "" : notes.nodes.front();
+  return notes.nodes.empty() ? SymbolWitness() : notes.nodes.front();
 }
 
 class Eviction {
@@ -29,7 +31,7 @@ class Eviction {
     std::ranges::stable_sort(stored, {}, &SymbolFiles::Row::last_used);
     if (fresh != nullptr) {
       over_bytes_ += static_cast<int64_t>(fresh->disk_bytes);
-      if (fresh->rank == kSingleNodeRank) charged_[fresh->node_id] += fresh->disk_bytes;
+      if (fresh->rank == kSingleNodeRank) charged_[ChargedTo(fresh->sender)] += fresh->disk_bytes;
     }
     for (SymbolFiles::Row& row : stored) {
       if (fresh != nullptr && row.header.id == fresh->id) continue;  // `fresh` replaces it
@@ -37,7 +39,7 @@ class Eviction {
       const int rank = RankOf(row);
       over_bytes_ += static_cast<int64_t>(bytes);
       std::string node;
-      if (rank == kSingleNodeRank) charged_[node = ChargedNode(row)] += bytes;
+      if (rank == kSingleNodeRank) charged_[node = ChargedTo(SenderOf(row))] += bytes;
       candidates_.push_back({.row = std::move(row), .rank = rank, .node = std::move(node)});
     }
     const uint64_t part = limits.disk_bytes_max / std::max<size_t>(charged_.size(), 1);
@@ -49,7 +51,8 @@ class Eviction {
       return candidate.rank == kSingleNodeRank && charged_[candidate.node] > share_bytes_;
     };
     if (fresh_ != nullptr && fresh_->rank == kSingleNodeRank) {
-      EvictWhile([&](const Candidate& c) { return over_share(c) && c.node == fresh_->node_id; });
+      const std::string own = ChargedTo(fresh_->sender);
+      EvictWhile([&](const Candidate& c) { return over_share(c) && c.node == own; });
     }
     EvictWhile(over_share);
     const int rank_max = fresh_ != nullptr ? fresh_->rank : std::numeric_limits<int>::max();

@@ -7,6 +7,7 @@
 
 #include "profile/executable_id.h"
 #include "reducer/symbolizer/symbol_files.h"
+#include "reducer/symbolizer/table_notes.h"
 
 namespace tributary {
 
@@ -20,8 +21,8 @@ struct TableLimits {
 struct NewTable {
   ExecutableId id;
   uint64_t disk_bytes = 0;
-  int rank = 0;         // SymbolOriginRank
-  std::string node_id;  // of the node that sent it; "": none, or unknown
+  int rank = 0;          // SymbolOriginRank
+  SymbolWitness sender;  // no node_id: no node sent it, or the node is unknown
 };
 
 // Bytes that a table file takes on disk: whole pages.
@@ -31,10 +32,11 @@ uint64_t TableDiskBytes(uint64_t stored_bytes);
 // tables are more trusted. `fresh` null: there is no new table, and any table may be deleted.
 //
 // A table is never deleted for a less trusted one. The least trusted tables are deleted first, and of equal rank the
-// least recently used ones. A table that one node alone has sent is charged to this node. A node over its share loses
-// its own tables first when it sends another one, and its tables are the first ones to go when another table needs
-// space. The share is `disk_bytes_max` divided by the number of such nodes, but at least `node_share_bytes_min`. So one
-// node can push out no more tables of other single nodes than its share, or than one table that is larger.
+// least recently used ones. A table that one node alone has sent is charged to this node. Nodes of one peer count as
+// one node, if their peer is known. A node over its share loses its own tables first when it sends another one, and its
+// tables are the first ones to go when another table needs space. The share is `disk_bytes_max` divided by the number
+// of such nodes, but at least `node_share_bytes_min`. So one node can push out no more tables of other single nodes
+// than its share, or than one table that is larger.
 std::optional<std::vector<SymbolFiles::Row>> TablesToEvict(std::vector<SymbolFiles::Row> stored,
                                                            const TableLimits& limits, const NewTable* fresh);
 

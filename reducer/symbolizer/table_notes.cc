@@ -7,7 +7,7 @@ namespace tributary {
 namespace {
 
 // The values are stored on disk: do not change them, only add new ones.
-enum Kind : uint8_t { kNode = 1, kDisputer = 2, kVersion = 3, kSha256 = 4 };
+enum Kind : uint8_t { kNode = 1, kDisputer = 2, kVersion = 3, kSha256 = 4, kPeer = 5 };
 
 void Append(Kind kind, std::string_view text, std::string& to) {
   text = text.substr(0, TableNotes::kTextBytesMax);
@@ -18,15 +18,23 @@ void Append(Kind kind, std::string_view text, std::string& to) {
 
 // Each fact takes two bytes more than its text.
 static_assert((TableNotes::kNodesMax + TableNotes::kDisputersMax + 1) * (TableNotes::kTextBytesMax + 2) +
-                  sizeof(Sha256Digest) + 2 <=
+                  TableNotes::kNodesMax * (TableNotes::kPeerBytesMax + 2) + sizeof(Sha256Digest) + 2 <=
               kTableFileNotesMax);
 
 }  // namespace
 
+std::vector<std::string> TableNotes::node_ids() const {
+  std::vector<std::string> ids;
+  for (const SymbolWitness& node : nodes) ids.push_back(node.node_id);
+  return ids;
+}
+
 std::string EncodeTableNotes(const TableNotes& notes) {
   std::string bytes;
   for (size_t i = 0; i < std::min(notes.nodes.size(), TableNotes::kNodesMax); ++i) {
-    Append(kNode, notes.nodes[i], bytes);
+    const SymbolWitness& node = notes.nodes[i];
+    Append(kNode, node.node_id, bytes);
+    if (!node.peer_id.empty()) Append(kPeer, node.peer_id.substr(0, TableNotes::kPeerBytesMax), bytes);
   }
   for (size_t i = 0; i < std::min(notes.disputed_by.size(), TableNotes::kDisputersMax); ++i) {
     Append(kDisputer, notes.disputed_by[i], bytes);
@@ -45,7 +53,11 @@ TableNotes ParseTableNotes(std::string_view bytes) {
     const size_t size = static_cast<uint8_t>(bytes[1]);
     if (bytes.size() - 2 < size) break;
     const std::string_view text = bytes.substr(2, size);
-    if (kind == kNode && notes.nodes.size() < TableNotes::kNodesMax) notes.nodes.emplace_back(text);
+    if (kind == kNode && notes.nodes.size() < TableNotes::kNodesMax) {
+      notes.nodes.push_back({.node_id = std::string(text), .peer_id = ""});
+    }
+    if (kind == kPeer && !notes.nodes.empty())
+      notes.nodes.back().peer_id.assign(text.substr(0, TableNotes::kPeerBytesMax));
     if (kind == kDisputer && notes.disputed_by.size() < TableNotes::kDisputersMax) {
       notes.disputed_by.emplace_back(text);
     }

@@ -9,27 +9,32 @@ namespace tributary {
 namespace {
 
 TEST(TableNotes, RoundTrip) {
-  const TableNotes notes{.nodes = {"a", "b"}, .disputed_by = {"c"}, .version = "1.2", .sha256 = Sha256("x")};
+  const TableNotes notes{
+      .nodes = {{"a", "peer of a"}, {"b", ""}}, .disputed_by = {"c"}, .version = "1.2", .sha256 = Sha256("x")};
   EXPECT_EQ(ParseTableNotes(EncodeTableNotes(notes)), notes);
   EXPECT_EQ(EncodeTableNotes({}), "");
 }
 
 TEST(TableNotes, AreLimited) {
   const std::string longest(300, 'x');
-  const TableNotes notes{
-      .nodes = {10, longest}, .disputed_by = {10, longest}, .version = longest, .sha256 = Sha256("x")};
+  const TableNotes notes{.nodes = {10, SymbolWitness{longest, longest}},
+                         .disputed_by = {10, longest},
+                         .version = longest,
+                         .sha256 = Sha256("x")};
   const std::string bytes = EncodeTableNotes(notes);
   EXPECT_LE(bytes.size(), kTableFileNotesMax);
   const TableNotes parsed = ParseTableNotes(bytes);
-  EXPECT_EQ(parsed.nodes, std::vector<std::string>(TableNotes::kNodesMax, std::string(255, 'x')));
+  const SymbolWitness cut{std::string(255, 'x'), std::string(TableNotes::kPeerBytesMax, 'x')};
+  EXPECT_EQ(parsed.nodes, std::vector<SymbolWitness>(TableNotes::kNodesMax, cut));
   EXPECT_EQ(parsed.disputed_by.size(), TableNotes::kDisputersMax);
 }
 
 TEST(TableNotes, SkipUnknownKindsAndStopAtMalformedBytes) {
-  const std::string known = EncodeTableNotes({.nodes = {"a"}, .disputed_by = {}, .version = "", .sha256 = {}});
-  EXPECT_EQ(ParseTableNotes("\xf0\x02yz" + known).nodes, std::vector<std::string>{"a"});
-  EXPECT_EQ(ParseTableNotes(known + "\x01\x09z").nodes, std::vector<std::string>{"a"});
+  const std::string known = EncodeTableNotes({.nodes = {{"a", ""}}, .disputed_by = {}, .version = "", .sha256 = {}});
+  EXPECT_EQ(ParseTableNotes("\xf0\x02yz" + known).node_ids(), std::vector<std::string>{"a"});
+  EXPECT_EQ(ParseTableNotes(known + "\x01\x09z").node_ids(), std::vector<std::string>{"a"});
   EXPECT_EQ(ParseTableNotes("\x01"), TableNotes());
+  EXPECT_EQ(ParseTableNotes(std::string_view("\x05\x01p", 3)), TableNotes()) << "a peer of no node";
 }
 
 // An earlier release finds its table in a file with notes, because zstd skips them.

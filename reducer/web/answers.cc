@@ -141,7 +141,7 @@ void TableObject(JsonWriter& json, const SymbolFiles::Row& row) {
   json.Field("contested", row.header.contested);
   json.Field("origin_rank", static_cast<uint64_t>(SymbolOriginRank(row.origin(), row.header.source)));
   const TableNotes notes = row.notes();
-  StringColumn(json, "nodes", notes.nodes);
+  StringColumn(json, "nodes", notes.node_ids());
   StringColumn(json, "disputed_by", notes.disputed_by);
   json.EndObject();
 }

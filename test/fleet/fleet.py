@@ -31,6 +31,16 @@ def directory():
         shutil.rmtree(path, ignore_errors=True)
 
 
+def token_options(path, honest):
+    """Returns the reducer's options for which each node needs a token of its own (tokens.h). All nodes have one address,
+    so only their tokens distinguish them."""
+    tokens = path / "tokens"
+    names = [*(f"honest-{n}" for n in range(honest)), "hostile-symbols"]
+    tokens.touch(mode=0o600)
+    tokens.write_text("".join(f"token-of-{name} {name}\n" for name in names))
+    return "--intake-token-file", str(tokens)
+
+
 class Nodes:
     """The program fleet_nodes: lines go to its standard input, and its standard output is JSON lines."""
 

@@ -36,6 +36,7 @@ class Scenario:
     rss_more_mib: int = 128   # peak memory above RSS_MIB, at most
     all_of_it: bool = False   # wait until the node has done all it can, also if it is refused before
     first: bool = False       # the hostile node sends before any honest node
+    tokens: bool = False      # each node has a token of its own
     check: object = None      # called with the reducer at the end
 
     def refused(self, kind=None):
@@ -62,7 +63,7 @@ SCENARIOS = {
     "deep-trie": Scenario({"deep-trie": ["bad_message"]}, UNLIMITED),
     "wide-trie": Scenario({"wide-trie": ["trie_quota"]}, UNLIMITED, rss_more_mib=384),
     "clocks": Scenario({"clocks": ["too_old", "old_days", "clamped_times"]}, UNLIMITED, check=stored_samples_are_shown),
-    "symbols": Scenario({"symbols": ["symbol_conflict", "unasked_symbols"]}, UNLIMITED, first=True),
+    "symbols": Scenario({"symbols": ["symbol_conflict", "unasked_symbols"]}, UNLIMITED, first=True, tokens=True),
     "memory": Scenario({"memory": ["memory"]}, (*UNLIMITED, *SMALL_MEMORY), all_of_it=True, rss_more_mib=288),
 }
 if LONG:  # the limits on work delay some kinds, so not all of them are refused for their own reason
@@ -130,7 +131,8 @@ def run(name, reference):
     """Runs one scenario."""
     scenario = SCENARIOS[name]
     with fleet.directory() as d, lib.programs() as programs:
-        reducer = lib.Reducer(d, args=scenario.options)
+        tokens = fleet.token_options(d, HONEST) if scenario.tokens else ()
+        reducer = lib.Reducer(d, args=(*scenario.options, *tokens))
         programs.append(reducer)
         with fleet.Nodes(reducer, "--honest", HONEST, "--begin", BEGIN_NS) as honest:
             if not scenario.first:

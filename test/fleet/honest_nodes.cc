@@ -12,6 +12,7 @@
 #include "symbols/packed_table.h"
 #include "symbols/symbol_digest.h"
 #include "test/fleet/made_up_programs.h"
+#include "test/fleet/tokens.h"
 
 namespace tributary {
 namespace {
@@ -24,6 +25,7 @@ intake::DeliveryOptions DeliveryOptionsOf(uint16_t port, uint32_t number) {
   SessionInfo& session = options.client.session;
   session.node_id = fmt::format("honest-{}", number);
   session.host_name = session.node_id;
+  options.client.token = [token = TokenOf(session.node_id)] { return token; };
   session.boot_id = "made-up";
   session.agent_version = "made-up";
   session.cpu_count = 4;

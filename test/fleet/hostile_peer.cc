@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "test/fleet/tokens.h"
 
 namespace tributary {
 namespace {
@@ -57,6 +58,7 @@ void HostilePeer::OnConnected(const absl::Status& status) {
   TRIBUTARY_CHECK(getrandom(hello.session.session_id.data(), hello.session.session_id.size(), 0) ==
                   static_cast<ssize_t>(hello.session.session_id.size()));
   hello.clock = Clock::Real().Pair();
+  hello.token = TokenOf(hello.session.node_id);
   Write(intake::MessageType::kHello, intake::EncodeHello(hello));
 }
 

@@ -92,7 +92,8 @@ void SimReducer::OnData(Waiting& waiting, std::string_view bytes) {
     return Drop(waiting);
   }
   Network::LetGo(*waiting.stream);
-  ingest::ShardCore::Arrival arrival{std::move(waiting.stream), *std::move(hello), waiting.decoder.TakeRest()};
+  ingest::ShardCore::Arrival arrival{std::move(waiting.stream), *std::move(hello), waiting.decoder.TakeRest(),
+                                     /*peer_id=*/""};
   Drop(waiting);
   life_->core.Accept(std::move(arrival));
 }
