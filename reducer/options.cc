@@ -57,7 +57,7 @@ void AddTrie(Options& table, ReducerOptions& out) {
 
 // Options of the sources of names, in addition to nodes (docs/symbols.md).
 struct SymbolTexts {
-  std::string bytes_max, file_bytes_max, memory_max, uploads, debuginfod_urls;
+  std::string bytes_max, file_bytes_max, memory_max, uploads, digests, debuginfod_urls;
 };
 void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
   table.Add(
@@ -93,6 +93,12 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
              .value_name = "WHETHER",
              .values = {"on", "off"}},
             &texts.uploads, "on");
+  table.Add({.name = "symbol-digests",
+             .help = "whether the reducer compares the symbol table of a node with those of other nodes, from which it "
+                     "requests only the digest of the table; off: a table from one node stays unconfirmed",
+             .value_name = "WHETHER",
+             .values = {"on", "off"}},
+            &texts.digests, "on");
   table.Add({.name = "debug-dir",
              .help = "directory with debug files of sampled executables, such as /usr/lib/debug; may be repeated",
              .value_name = "DIR"},
@@ -117,6 +123,7 @@ absl::Status TakeSymbols(const SymbolTexts& texts, ReducerOptions& out) {
   out.symbols_bytes_max = static_cast<uint64_t>(bytes);
   out.symbol_file_bytes_max = static_cast<uint64_t>(file_bytes);
   out.symbol_uploads = texts.uploads == "on";
+  out.symbol_digests = texts.digests == "on";
   std::istringstream urls(texts.debuginfod_urls);
   for (std::string url; urls >> url;) {
     if (!url.starts_with("http://") && !url.starts_with("https://")) {

@@ -33,6 +33,7 @@ struct ReducerOptions {
   std::string symbols_dir;  // "": in the data directory
   uint64_t symbols_bytes_max = 0, symbol_file_bytes_max = 0, symbol_memory_bytes_max = 0;
   bool symbol_uploads = true;
+  bool symbol_digests = true;
   std::vector<std::string> debug_dirs;
   std::vector<std::string> debuginfod_urls;
   std::vector<std::string> source_dirs;

@@ -56,6 +56,13 @@ TEST(ReducerOptions, TakesTheGivenValues) {
   EXPECT_EQ(options->data_dir, "/x");
 }
 
+TEST(ReducerOptions, SwitchesDigestsOfSymbolTablesOff) {
+  EXPECT_TRUE(Parse({})->symbol_digests);
+  EXPECT_FALSE(Parse({"--symbol-digests", "off"})->symbol_digests);
+  EXPECT_TRUE(Parse({"--symbol-digests=on"}, {{"EBPF_NET_SYMBOL_DIGESTS", "off"}})->symbol_digests);
+  EXPECT_FALSE(Parse({"--symbol-digests", "sometimes"}).ok());
+}
+
 TEST(ReducerOptions, TheStoreIsInTheDataDirectoryUnlessAUrlIsGiven) {
   EXPECT_EQ(Parse({"--data-dir", "/x"})->store, "sqlite:/x");
   EXPECT_EQ(Parse({"--data-dir", "/x", "--store", "sqlite:y"})->store, "sqlite:y");

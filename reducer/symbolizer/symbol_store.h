@@ -51,6 +51,7 @@ class SymbolStore {
     int64_t rescan_ns = 60'000'000'000;         // List reads the directory again after this time
     SymbolDemand::Options demand;
     SymbolVotes::Options votes;
+    bool ask_digests = true;           // false: requests no digests, so that tables of one node stay unconfirmed
     SymbolNotices* notices = nullptr;  // gets a notice if nodes have different tables; null: none
     Refusals* refusals = nullptr;      // counts outvoted nodes, and tables without space, by node; null: counts nothing
   };

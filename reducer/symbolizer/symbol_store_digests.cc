@@ -16,7 +16,7 @@ SymbolAsk SymbolStore::WhatToAsk(const ExecutableId& id, SymbolAsker asker, cons
     return impl_->demand.Ask(id, asker) ? SymbolAsk::kTable : SymbolAsk::kNothing;
   }
   if (const auto row = impl_->files.Find(id); row.ok()) {
-    if (!sends_digests || row->origin() != SymbolOrigin::kNode) {
+    if (!sends_digests || !impl_->options.ask_digests || row->origin() != SymbolOrigin::kNode) {
       return SymbolAsk::kNothing;
     }
     const TableNotes notes = row->notes();

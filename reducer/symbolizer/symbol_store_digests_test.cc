@@ -31,6 +31,7 @@ class SymbolStoreDigestsTest : public ::testing::Test {
     auto opened = SymbolStore::Open({.directory = directory_.path() + "/symbols",
                                      .demand = {},
                                      .votes = {},
+                                     .ask_digests = ask_digests_,
                                      .notices = &notices_,
                                      .refusals = &refusals_},
                                     clock_, metrics_);
@@ -70,6 +71,7 @@ class SymbolStoreDigestsTest : public ::testing::Test {
   std::unique_ptr<SymbolStore> store_;
   uint64_t askers_ = 0;
   std::map<std::string, std::string> peers_;
+  bool ask_digests_ = true;
 };
 
 TEST_F(SymbolStoreDigestsTest, ASecondNodeConfirmsATable) {
@@ -220,6 +222,15 @@ TEST_F(SymbolStoreDigestsTest, TwoIdsOfOnePeerDoNotOutvote) {
   SendDigest("b", Table("malloc"));
   EXPECT_EQ(Row().origin(), SymbolOrigin::kNodes);
   EXPECT_EQ(Name(), "malloc");
+}
+
+TEST_F(SymbolStoreDigestsTest, DigestsCanBeSwitchedOff) {
+  ask_digests_ = false;
+  Open();
+  EXPECT_EQ(Ask("a"), SymbolAsk::kTable) << "tables are still requested";
+  Send("a", Table("malloc"));
+  EXPECT_EQ(Ask("b"), SymbolAsk::kNothing);
+  EXPECT_EQ(Digests("asked"), 0u);
 }
 
 }  // namespace
