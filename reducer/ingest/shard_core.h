@@ -5,13 +5,11 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "base/alarm.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/metrics.h"
 #include "base/stream.h"
 #include "intake/server/server_options.h"

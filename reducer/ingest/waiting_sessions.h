@@ -10,11 +10,11 @@
 
 namespace tributary::ingest {
 
-// The sessions of a shard whose batch did not fit into the writer's queue. Each commit lets some of them go on. A shard
-// has thousands of sessions and 15 commits a second, so a commit must not look at the sessions that do not wait.
+// The sessions of a shard whose batch did not fit into the writer's queue. After each commit, some of them may try
+// again. A shard has thousands of sessions and 15 commits a second. So a commit looks only at the sessions that wait.
 //
-// A session that was closed meanwhile may still be in the list, until the next commit of its node. There is one,
-// because a node without a batch in the queue need not wait. Used by one thread.
+// A session that has closed stays in the list until the next commit of its node. This commit always comes: a session
+// waits for its node's share only while the queue contains a batch of the node. Only one thread may use the object.
 class WaitingSessions {
  public:
   void AddForQueue(const SessionId& id) { queue_.insert(id); }  // the queue is full

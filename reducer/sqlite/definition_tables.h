@@ -18,15 +18,15 @@
 
 namespace tributary::store {
 
-// Gives store ids to a session's definitions: strings, executables, processes, threads. Looks up each string and
-// executable in SQLite at most once per session and day, and then caches its store id in the SessionDictionary. A
-// look-up takes 1–5 µs, or less for a string that other sessions use too. Marks the row of a string or executable with
-// the latest day on which it is used. Writes each process and thread once per session and slot of ten minutes. Use it
-// inside the writer's transaction, on the writer's thread.
+// Gives store ids to a session's definitions: strings, executables, processes, threads. A string or executable is
+// looked up in SQLite at most once per session and day. The SessionDictionary then caches its store id. A look-up takes
+// 1–5 µs, or less if other sessions use the string, too. The row of a string or executable contains the latest day of
+// its use. Each process and thread is written once per session and slot of ten minutes. Use the object inside the
+// writer's transaction, on the writer's thread.
 //
-// Each new definition is charged to the machine that sent it. If NodeLedger has no room for the machine's definitions,
-// its new texts become kTextOverQuota, new executables have id 0, and samples of processes without a description get
-// one common process of the machine.
+// Each new definition is charged to the machine that sent it. If NodeLedger has no room for more definitions of the
+// machine, new texts become kTextOverQuota, and new executables get the id 0. Samples of processes without a
+// description then get one common process of the machine.
 class DefinitionTables {
  public:
   // `database` and `ledger` must outlive the object.
@@ -36,10 +36,10 @@ class DefinitionTables {
   // Sets the machine that the following definitions come from.
   void SetMachine(int64_t machine) { machine_ = machine; }
 
-  // What was stored in a reduced form, because the machine has sent too many definitions today.
+  // Amounts of data that were stored in a reduced form, because the machine has sent too many definitions today.
   struct Reduced {
-    uint64_t texts = 0;    // and executables
-    uint64_t samples = 0;  // without their process
+    uint64_t texts = 0;    // texts and executables
+    uint64_t samples = 0;  // samples without their process
   };
   // Returns the amounts since the last call.
   Reduced TakeReduced() { return std::exchange(reduced_, {}); }
@@ -59,8 +59,8 @@ class DefinitionTables {
   // Returns the id of a text that belongs to no session and no machine.
   absl::StatusOr<uint32_t> Text(std::string_view text, Day day);
 
-  // Writes the descriptions of processes from `first` on that replace an earlier description. Uses the slot of the
-  // earlier description, and does not wait for a sample, because the process may never be sampled again.
+  // Looks at the processes from `first` on. Writes each description that replaces an earlier one, in the slot of the
+  // earlier one. Does not wait for a sample, because the process may never be sampled again.
   absl::Status Redescribe(SessionDictionary& dictionary, ProcessRef first, const Source& source);
 
   // Writes the processes and threads of this transaction. Call it before the transaction commits.
@@ -68,8 +68,8 @@ class DefinitionTables {
   // Call it after the transaction was rolled back. The caller must also call SessionDictionary::Truncate for each
   // session of the transaction.
   void Rollback();
-  // Removes the cached store ids of texts that were last used before this day. Call it after retention has deleted
-  // their rows.
+  // Removes the cached store ids of texts that were last used before this day. Call it after retention has deleted the
+  // rows of these texts.
   void ForgetDays(Day strings_before) {
     absl::erase_if(texts_, [&](const auto& text) { return text.second.id.day < strings_before.value; });
     if (text_over_quota_.day < strings_before.value) text_over_quota_ = {};
@@ -82,7 +82,7 @@ class DefinitionTables {
 
  private:
   DefinitionTables() = default;
-  // Looks up `known` before texts_: names repeat within a session far more than between sessions.
+  // Uses `known` if it is set, and otherwise texts_: most names repeat within a session, not between sessions.
   absl::StatusOr<uint32_t> String(SessionDictionary::StoreId& known, std::string_view text, Day day);
   absl::StatusOr<uint32_t> Process(SessionDictionary& dictionary, ProcessRef ref, const Source& source, Slot slot);
   absl::StatusOr<uint32_t> TextOverQuota(Day day);

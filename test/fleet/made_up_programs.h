@@ -25,16 +25,16 @@ std::string_view PathOf(MadeUpFile file);
 // precedes each name, and more functions than the real ones may be added. So a hostile node can send another table.
 std::string TableOf(const ExecutableId& id, std::string_view prefix, uint64_t functions = kFunctionsPerFile);
 
-// Makes the batches of one node. They depend only on the arguments of the constructor, so that two fleets
-// with the same arguments send the same samples.
+// Makes the batches of one node. They depend only on the arguments of the constructor, so that two fleets with the same
+// arguments send the same samples.
 class MadeUpPrograms {
  public:
   static constexpr int kSamplesPerBatch = 20, kEventsPerBatch = 2;
 
   // Each batch covers `batch_ns`.
   MadeUpPrograms(uint32_t node, UnixNs begin, int64_t batch_ns);
-  // Returns the next batch. Each batch has stacks that no earlier batch had. The first sample of
-  // every 25th node has a stack of 900 frames.
+  // Returns the next batch. Each batch has stacks that no earlier batch had. The first sample of every 25th node has a
+  // stack of 900 frames.
   Batch Next();
 
  private:
