@@ -97,6 +97,17 @@ TEST_F(MaintenanceDamageTest, MinutesAfterADamagedOneAreClosed) {
   CommitMinute(kMinutes);
 }
 
+// The node is over its share, and a row of its oldest day cannot be read.
+TEST_F(MaintenanceDamageTest, ADamagedPageDoesNotStopExpiryBySize) {
+  options_.bytes_max = 64 << 10;
+  DamageRow(5);
+  EXPECT_FALSE(Maintain(600).ok());
+  clock_.Advance(5 * kNsPerMinute);  // a task that met damage pauses
+  EXPECT_TRUE(Maintain(900).ok());
+  EXPECT_LE(Query("SELECT count(*) FROM sample_chunk INDEXED BY sample_chunk_minute"), 12);
+  EXPECT_GT(Failures(MaintenanceTask::kExpireBySize), 0u);
+}
+
 TEST_F(MaintenanceDamageTest, ARowThatCannotBeDeletedDoesNotStopExpiry) {
   DamageRow(5);
   ASSERT_TRUE(Maintain(600).ok());

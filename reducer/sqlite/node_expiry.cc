@@ -13,8 +13,10 @@ namespace {
 
 constexpr int64_t kListedForNs = kNsPerMinute;
 constexpr int kDaysPerRun = 16;  // without a row to remove
+constexpr int64_t kForEver = -1;
 constexpr size_t kExhaustedMax = 1u << 16;
 constexpr int64_t kSessionIdleNs = 60 * kNsPerMinute;  // a collector that still runs sends a batch every 5 s
+constexpr int64_t kAheadNs = 10 * kNsPerMinute;        // samples may be so much later than the last batch
 
 }  // namespace
 
@@ -114,6 +116,7 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
   }
   const auto factor = static_cast<int64_t>(target.bytes_over / (target.bytes_max / 16 + 1));
   rows_max_ = kRowsPerRun * std::clamp<int64_t>(factor, 1, kRowsFactorMax);
+  absl::Status damage;
   for (int i = 0; i < kDaysPerRun && !nodes_.empty() && removed->rows == 0; ++i) {
     Node& node = nodes_.back();
     ASSIGN_OR_RETURN(const std::optional<NodeDay> day, OldestDay(node.machine));
@@ -121,11 +124,26 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
       nodes_.pop_back();
       continue;
     }
-    ASSIGN_OR_RETURN(const int64_t freed, RemoveFrom(node, *day, target, removed));
-    node.bytes_over -= freed;
+    const absl::StatusOr<int64_t> freed = RemoveFrom(node, *day, target, removed);
+    if (absl::IsDataLoss(freed.status())) {
+      // The day keeps what it has, so that it does not keep the data of other days and nodes.
+      ledger_.Rollback();
+      *removed = {};
+      machine_ = 0;
+      SetExhausted(node.machine, day->day, kForEver);
+      damage.Update(freed.status());
+      continue;
+    }
+    RETURN_IF_ERROR(freed.status());
+    node.bytes_over -= *freed;
     if (node.bytes_over <= 0) nodes_.pop_back();
   }
-  return absl::OkStatus();
+  return damage;
+}
+
+void NodeExpiry::SetExhausted(int64_t machine, Day day, int64_t bytes) {
+  if (exhausted_.size() >= kExhaustedMax) exhausted_.clear();
+  exhausted_[{machine, day.value}] = bytes;
 }
 
 absl::StatusOr<std::optional<NodeExpiry::NodeDay>> NodeExpiry::OldestDay(int64_t machine) {
@@ -135,7 +153,7 @@ absl::StatusOr<std::optional<NodeExpiry::NodeDay>> NodeExpiry::OldestDay(int64_t
     if (!found) return std::nullopt;
     const NodeDay day{Day{static_cast<int32_t>(days_of_.Int(0))}, days_of_.Int(1)};
     const auto exhausted = exhausted_.find({machine, day.day.value});
-    if (exhausted != exhausted_.end() && exhausted->second == day.bytes) continue;
+    if (exhausted != exhausted_.end() && (exhausted->second == day.bytes || exhausted->second == kForEver)) continue;
     days_of_.Reset();
     return day;
   }
@@ -164,8 +182,7 @@ absl::StatusOr<int64_t> NodeExpiry::RemoveFrom(const Node& node, const NodeDay& 
     minute_ = first;  // late data may have come to earlier minutes
   } else if (removed->rows == 0) {
     // What is left belongs to the tries and to texts that other nodes use, or cannot be removed yet.
-    if (exhausted_.size() >= kExhaustedMax) exhausted_.clear();
-    exhausted_[{node.machine, day.day.value}] = day.bytes;
+    SetExhausted(node.machine, day.day, day.bytes);
   }
   return freed_;
 }
@@ -199,7 +216,7 @@ absl::Status NodeExpiry::RemoveDefinitions(const Node& node, Day day, UnixNs now
   }
   if (removed->rows != rows) removed->machines.push_back(node.machine);
   if (removed->rows < rows_max_) {
-    const int64_t end_ns = int64_t{day.value + 1} * kNsPerDay;
+    const int64_t end_ns = int64_t{day.value + 1} * kNsPerDay - kAheadNs;
     delete_sessions_.Bind(node.machine, std::min(end_ns, now.value - kSessionIdleNs), rows_max_ - removed->rows);
     RETURN_IF_ERROR(Delete(delete_sessions_, &bytes, removed));
   }

@@ -48,7 +48,8 @@ class NodeExpiry {
     std::vector<int64_t> machines;  // whose texts or executables were removed: their ids are not valid any more
   };
   // Removes about as many bytes as the shard is above its limit, within the limit of rows. Removes no row if all nodes
-  // have at most their share. `removed` is valid even after an error.
+  // have at most their share. `removed` is valid even after an error. DataLoss: a day of a node has a damaged page, and
+  // is left out from now on.
   absl::Status Run(const Target& target, Removed* removed);
   // Returns true if the next call of Run may remove data of further nodes over their share.
   bool has_more() const { return !nodes_.empty(); }
@@ -75,6 +76,7 @@ class NodeExpiry {
   void LimitNewDefinitions(const Target& target);
   // Returns the node's oldest day from which data may still be removed.
   absl::StatusOr<std::optional<NodeDay>> OldestDay(int64_t machine);
+  void SetExhausted(int64_t machine, Day day, int64_t bytes);
   // Removes data of this day. Returns the bytes that the ledger has less for the node.
   absl::StatusOr<int64_t> RemoveFrom(const Node& node, const NodeDay& day, const Target& target, Removed* removed);
   absl::Status RemoveTimes(const Node& node, Day day, int64_t end, Removed* removed);
@@ -89,7 +91,8 @@ class NodeExpiry {
   std::vector<Node> nodes_;  // over their share, the one with the most bytes last
   int64_t nodes_as_of_ns_ = 0;
   uint64_t kept_definition_bytes_ = 0;
-  // Days without anything to remove, and the bytes that they had then. Late data change the bytes.
+  // Days without anything that can be removed, and the bytes that they had then: late data change the bytes. Days with a
+  // damaged page are left out until the reducer starts again.
   absl::flat_hash_map<std::pair<int64_t, int32_t>, int64_t> exhausted_;  // by machine and day
   // All earlier minutes of this machine and day were removed.
   int64_t machine_ = 0;
