@@ -91,8 +91,8 @@ class NodeExpiry {
   std::vector<Node> nodes_;  // over their share, the one with the most bytes last
   int64_t nodes_as_of_ns_ = 0;
   uint64_t kept_definition_bytes_ = 0;
-  // Days without anything that can be removed, and the bytes that they had then: late data change the bytes. Days with a
-  // damaged page are left out until the reducer starts again.
+  // Days without anything that can be removed, and the bytes that they had then: late data change the bytes. Days with
+  // a damaged page are left out until the reducer starts again.
   absl::flat_hash_map<std::pair<int64_t, int32_t>, int64_t> exhausted_;  // by machine and day
   // All earlier minutes of this machine and day were removed.
   int64_t machine_ = 0;
