@@ -31,7 +31,7 @@ class OldDayTurns {
   // `turn_ns` 0: no limit.
   explicit OldDayTurns(int64_t turn_ns) : turn_ns_(turn_ns) {}
 
-  // Returns 0 if a batch that has samples of these days may be stored now. Otherwise returns for how long it must wait
+  // Returns 0 if a batch that has samples of these days may be stored now. Otherwise returns how many ns it must wait
   // before it asks again. `days`: days before yesterday, each of them once, in any order.
   int64_t Take(std::span<const store::Day> days, MonotonicNs now);
 
@@ -49,7 +49,7 @@ class OldDayTurns {
   Turn turn_;
   MonotonicNs ends_;          // of `turn_`, if another turn waits
   bool used_up_ = false;      // a batch has used the turn of kManyDays
-  std::deque<Turn> waiting_;  // at most one for each day of the retention
+  std::deque<Turn> waiting_;  // at most one for each day of the retention, and one for kManyDays
 };
 
 }  // namespace tributary::ingest

@@ -12,7 +12,6 @@ namespace {
 using store::Day;
 
 constexpr int64_t kUsedNs = 60 * kNsPerMinute;
-constexpr int64_t kAheadNs = 10 * kNsPerMinute;  // samples may be this much later than now (SampleTimes)
 
 void Add(Day day, std::vector<Day>& days) {
   if (std::find(days.begin(), days.end(), day) == days.end()) days.push_back(day);
@@ -26,7 +25,7 @@ OldDays::Days OldDays::DaysOf(const RowBatch& batch, UnixNs unix_now) const {
   const store::SampleTimes times(batch.clock, unix_now.value);
   const store::AgeRules rules(options_.ages, unix_now, std::numeric_limits<int64_t>::max());
   // Just before midnight, the next day may be in use already. Then yesterday needs a turn, too.
-  const Day yesterday{store::DayOf(UnixNs{unix_now.value + kAheadNs}).value - 1};
+  const Day yesterday{store::DayOf(UnixNs{unix_now.value + store::kFutureMaxNs}).value - 1};
   const auto is_late = [&](UnixNs time) { return rules.IsOld(time) || store::DayOf(time) < yesterday; };
   // Almost all batches end here: neither their first time is late, nor the time that replaces impossible times.
   MonotonicNs first{std::numeric_limits<int64_t>::max()};

@@ -40,7 +40,7 @@ class OldDays {
   };
   explicit OldDays(const Options& options) : options_(options), turns_(options.turn_ns) {}
 
-  // Returns 0 if the batch may be stored, and counts its days as used from now on. Otherwise returns for how long it
+  // Returns 0 if the batch may be stored, and counts its days as used from now on. Otherwise returns how many ns it
   // must wait. A batch with more than `node_days_max` old days may be stored while its node uses no old day.
   int64_t Take(std::string_view node_id, const RowBatch& batch, UnixNs unix_now, MonotonicNs now);
 

@@ -209,7 +209,8 @@ absl::Status ShardCore::OnBatch(const SessionInfo& info, intake::IncomingBatch b
   const size_t memory_bytes = live.batch_bytes = MemoryOf(pending);
   if (!HasRoom(live, memory_bytes))
     return absl::ResourceExhaustedError("the store writer's queue has no room for the batch of this node");
-  if (!TakesDaysOf(live, pending)) return absl::ResourceExhaustedError("the batch has samples of too many old days");
+  if (!TakesDaysOf(live, pending))
+    return absl::ResourceExhaustedError("the batch must wait until its node may use its old days");
   // The session's memory must know the batch before the writer owns it.
   Remember(info, pending);
   const std::vector<ClosedSession> ended = pending.closes;

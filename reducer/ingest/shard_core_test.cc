@@ -102,7 +102,7 @@ TEST_F(ShardCoreTest, ADictionaryOfAnEarlierProcessIsNotKept) {
 }
 
 // Only old samples wait: neither current samples of the same node, nor other nodes whose day has its turn.
-TEST_F(ShardCoreTest, ABatchWaitsIfItsNodeUsesTooManyOldDays) {
+TEST_F(ShardCoreTest, OnlyBatchesOfOldDaysWaitForTheirTurn) {
   constexpr int64_t kHour = 60 * kNsPerMinute, kTurn = 2 * kNsPerMinute;
   struct Node {
     std::shared_ptr<Wire> wire;

@@ -16,9 +16,10 @@ namespace tributary::store {
 // store, but no stored data. So all findings are warnings.
 //
 //   - No number is negative, each day is possible, and each machine exists, or is 0.
-//   - node_day.data_bytes is the sum over the rows of samples, sums and events (NodeLedger::BytesOf). A missing row is
-//     no finding, because NodeExpiry removes rows early. Files of earlier releases had no such table: on the days of
-//     their data, which have a row of machine 0, and before, the sum may be larger.
+//   - node_day.data_bytes is the sum over the rows of samples, sums and events (NodeLedger::BytesOf). An earlier
+//   release
+//     kept no such table. Its days have a row of machine 0, or none. On these days and before, the rows may take more
+//     bytes than recorded. So a missing row is no finding.
 //   - All machines together have added at most as many nodes to a trie as it has. The pieces of a trie do not contain
 //     the machines of their nodes, so the number of a single machine cannot be checked.
 //

@@ -35,7 +35,7 @@ namespace tributary::store {
 // Use it on the writer's thread.
 class DayTries {
  public:
-  static constexpr size_t kAlwaysKept = 2 + kOldDaysAtOnce;  // today, yesterday, and earlier days
+  static constexpr size_t kAlwaysKept = kDaysAtOnce;
 
   // All borrowed objects must outlive the object.
   static absl::StatusOr<std::unique_ptr<DayTries>> Prepare(Database& database, NodeLedger& ledger, TrieLimits limits,

@@ -26,7 +26,7 @@ absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database, N
                                     "architecture = excluded.architecture, cpu_count = excluded.cpu_count, "
                                     "sample_rate_hz = excluded.sample_rate_hz RETURNING id"));
   ASSIGN_OR_RETURN(tables.find_executable_,
-                   database.Prepare("SELECT id, path FROM executable WHERE kind = ? AND bytes = ?"));
+                   database.Prepare("SELECT id, path, last_day, machine FROM executable WHERE kind = ? AND bytes = ?"));
   ASSIGN_OR_RETURN(tables.put_executable_,
                    database.Prepare("INSERT INTO executable (kind, bytes, path, last_day, machine, id) VALUES (?, ?, "
                                     "?, ?, ?, ?)"));
@@ -94,15 +94,19 @@ absl::StatusOr<uint32_t> DefinitionTables::Executable(SessionDictionary& diction
   if (!executable.id.known()) return 0u;
   const int kind = static_cast<int>(executable.id.kind());
   ASSIGN_OR_RETURN(bool found, find_executable_.Bind(kind, executable.id.view()).Step());
+  const uint64_t bytes = 2 * executable.id.view().size() + NodeLedger::kRowBytes;  // the index has the id, too
   uint32_t no = 0;
   if (found) {
-    const int64_t id = find_executable_.Int(0), path = find_executable_.Int(1);
+    const int64_t id = find_executable_.Int(0), path = find_executable_.Int(1), machine = find_executable_.Int(3);
+    const Day last_day{static_cast<int32_t>(find_executable_.Int(2))};
     find_executable_.Reset();
+    if (last_day < day && machine == machine_) {
+      ledger_->MoveDefinitions(last_day, day, machine, static_cast<int64_t>(bytes));
+    }
     ASSIGN_OR_RETURN(no, executable_ids_.Mend(id));
     RETURN_IF_ERROR(use_executable_.Bind(no, day.value, machine_).Run());
     RETURN_IF_ERROR(strings_->Use(path, machine_, day));
   } else {
-    const uint64_t bytes = 2 * executable.id.view().size() + NodeLedger::kRowBytes;  // the index has the id, too
     // All nodes share the row. So there must be room for the path, too.
     const uint64_t path_bytes = dictionary.string(executable.path).size() + NodeLedger::kRowBytes;
     ASSIGN_OR_RETURN(const bool has_room, ledger_->HasRoom(machine_, bytes + path_bytes));

@@ -86,6 +86,9 @@ absl::Status ExpiringRows::DeleteInParts(int64_t before, int64_t rows_max, absl:
   in_parts_ = damaged > 0 || !parts.empty();
   const bool listed_all = static_cast<int64_t>(ids.size()) < rows_max * kTriesPerRow;
   if (damaged > 0 && parts.empty() && listed_all) cleared_before_ = before;
+  if (!parts.empty() && deleted < rows_max) {
+    return Error(absl::StatusCode::kDataLoss, "deleting rows between damaged ones takes several attempts");
+  }
   return absl::OkStatus();
 }
 

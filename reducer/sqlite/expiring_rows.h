@@ -24,9 +24,9 @@ namespace tributary::store {
 class ExpiringRows {
  public:
   static constexpr int64_t kNone = INT64_MAX;
-  // In parts, so many times more rows are tried than may be deleted.
+  // When deleting in parts, a call tries up to this many rows for each row that it may delete.
   static constexpr int64_t kTriesPerRow = 4;
-  static constexpr int kPartsMax = 1024;  // of one call
+  static constexpr int kPartsMax = 128;  // of one call: each is a transaction
 
   struct Table {
     PieceKind kind;
@@ -40,8 +40,9 @@ class ExpiringRows {
   // Returns the time of the oldest row, or kNone. Does not see rows before `cleared_before`.
   absl::StatusOr<int64_t> Oldest();
   // Deletes at most `rows_max` rows with a time before `before`. Calls `begin` at the start of each transaction.
+  // DataLoss: damage is in the way, and a further call may delete more. The caller should wait for some time.
   absl::Status Delete(int64_t before, int64_t rows_max, absl::FunctionRef<absl::Status()> begin);
-  // All rows before this time that are left cannot be deleted. INT64_MIN: no row is known that cannot.
+  // All rows before this time that are left cannot be deleted. INT64_MIN: no such row is known.
   int64_t cleared_before() const { return cleared_before_; }
 
  private:

@@ -31,6 +31,11 @@ inline constexpr std::string_view kSamplesEnd =
     "SELECT max(value, coalesce((SELECT samples_end FROM sample_chunk ORDER BY id DESC LIMIT 1), 0)) FROM watermark "
     "WHERE name = 'samples_end'";
 
+// Keeps this number when chunks are deleted: the newest one may be among them.
+inline constexpr std::string_view kKeepSamplesEnd =
+    "UPDATE watermark SET value = max(value, coalesce((SELECT samples_end FROM sample_chunk ORDER BY id DESC LIMIT 1), "
+    "0)) WHERE name = 'samples_end'";
+
 struct MaintenanceOptions {
   int64_t raw_age_ns = kNsPerDay;      // older raw columns are removed; their sums stay
   int64_t sum_age_ns = 7 * kNsPerDay;  // older sums are removed
@@ -46,9 +51,9 @@ struct MaintenanceOptions {
 // Turns closed minutes into sums, joins chunks of events and pieces of tries and processes, removes data that are too
 // old or over the size limit, and limits the write-ahead log. The work per call is limited. A call sums up at most
 // kMinutesPerRun minutes, and returns at most kPagesPerRun pages to the file system. It deletes at most kRowsPerRun
-// rows of each large table because of age, and as many because of size (but a day's trie as a whole). A call without
-// such work looks only at the ends of indexes, so its cost does not grow with the tables. Call it outside of
-// transactions, on the writer's thread.
+// rows of each large table because of age, and up to NodeExpiry::kRowsFactorMax times as many because of size (but a
+// day's trie as a whole). A call without such work looks only at the ends of indexes, so its cost does not grow with
+// the tables. Call it outside of transactions, on the writer's thread.
 class Maintenance {
  public:
   static constexpr int kMinutesPerRun = 8;
@@ -76,7 +81,8 @@ class Maintenance {
     // True if the shard is above its limit, but removing further samples would not help.
     bool size_stalled = false;
   };
-  // Runs all tasks. A task that fails does not stop the others. Returns the first error.
+  // Runs all tasks, unless another connection holds the lock. A task that fails does not stop the others. Returns the
+  // first error.
   absl::Status Run(UnixNs now, Removed* removed);
   // Sets a row of the table `watermark`, unless it has a larger value. The writer calls it in its own transactions.
   absl::Status RaiseWatermark(std::string_view name, int64_t value);
@@ -84,6 +90,9 @@ class Maintenance {
   int64_t closed_before() const { return closed_before_; }  // minutes before this one have their sums
 
  private:
+  static constexpr int64_t kNever = INT64_MAX;
+  static Day DayOfSlot(int64_t slot) { return DayOf(Slot{static_cast<int32_t>(slot)}); }
+
   struct MetDamage {
     UnixNs at;
     absl::Status why;
@@ -119,9 +128,10 @@ class Maintenance {
   const MaintenanceOptions options_;
   int64_t closed_before_ = 0;
   std::array<std::optional<MetDamage>, kMaintenanceTaskCount> met_damage_;  // by task
-  int64_t sessions_looked_at_ns_ = 0;  // the last time when nothing was left to remove
-  bool days_removed_ = false;          // so definitions may be unused
-  uint64_t stalled_at_bytes_ = 0;      // size of the file after a removal that freed nothing; 0: none
+  int64_t sessions_looked_at_ns_ = 0;   // the last time when nothing was left to remove
+  bool days_removed_ = false;           // so definitions may be unused
+  int64_t undeletable_to_ = INT64_MIN;  // up to this day, the tries that are left cannot be deleted
+  uint64_t stalled_at_bytes_ = 0;       // size of the file after a removal that freed nothing; 0: none
   std::unique_ptr<NodeExpiry> nodes_;
   std::unique_ptr<EventMerger> events_;
   std::unique_ptr<TrieMerger> tries_;
@@ -129,7 +139,7 @@ class Maintenance {
   std::unique_ptr<WriteAheadLog> log_;
   std::optional<ExpiringRows> expiring_raw_, expiring_sums_, expiring_events_;
   Statement next_open_minute_, raw_of_minute_, read_raw_, put_sum_, set_watermark_, raise_watermark_, oldest_raw_,
-      oldest_sum_, oldest_events_, next_day_, delete_sessions_, oldest_day_, day_has_raw_, day_has_sums_, delete_day_,
+      oldest_sum_, oldest_events_, next_day_, delete_sessions_, day_has_raw_, day_has_sums_, delete_day_,
       delete_shares_, delete_ledger_, keep_texts_in_ledger_;
 };
 

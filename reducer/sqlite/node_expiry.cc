@@ -3,30 +3,28 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/session_columns.h"
+#include "reducer/sqlite/session_table.h"
 #include "reducer/store/store_times.h"
 
 namespace tributary::store {
 namespace {
 
-constexpr int64_t kListedForNs = kNsPerMinute;
-constexpr int kDaysPerRun = 16;  // without a row to remove
+constexpr int kDaysPerRun = 64, kUnproductiveDaysPerRun = 16;  // a day costs a transaction, or 3,000 look-ups
+constexpr int64_t kTodaysDefinitionsKept = 4 << 20;
 constexpr int64_t kForEver = -1;
 constexpr size_t kExhaustedMax = 1u << 16;
-constexpr int64_t kSessionIdleNs = 60 * kNsPerMinute;  // a collector that still runs sends a batch every 5 s
-constexpr int64_t kAheadNs = 10 * kNsPerMinute;        // samples may be so much later than the last batch
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<NodeExpiry>> NodeExpiry::Prepare(Database& database, NodeLedger& ledger) {
   std::unique_ptr<NodeExpiry> expiry(new NodeExpiry(database, ledger));
-  const std::string keep_samples_end =
-      "UPDATE watermark SET value = (" + std::string(kSamplesEnd) + ") WHERE name = 'samples_end'";
   const std::string delete_sessions =
-      "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE machine = ? AND last_seen < ? LIMIT ?) "
-      "RETURNING " +
+      "DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE machine = ?1 AND last_seen < ?2 AND rowid < "
+      "(SELECT max(rowid) FROM session WHERE machine = ?1) LIMIT ?3) RETURNING " +
       std::string(kSessionBytes);
   struct {
     Statement* statement;
@@ -34,10 +32,9 @@ absl::StatusOr<std::unique_ptr<NodeExpiry>> NodeExpiry::Prepare(Database& databa
   } const wanted[] = {
       {&expiry->all_, "SELECT day, machine, data_bytes, definition_bytes FROM node_day"},
       {&expiry->days_of_,
-       "SELECT day, data_bytes + definition_bytes FROM node_day WHERE machine = ? AND data_bytes + definition_bytes > "
-       "0 "
+       "SELECT day, data_bytes, definition_bytes FROM node_day WHERE machine = ? AND data_bytes + definition_bytes > 0 "
        "ORDER BY day"},
-      {&expiry->keep_samples_end_, keep_samples_end},
+      {&expiry->keep_samples_end_, kKeepSamplesEnd},
       {&expiry->delete_raw_, "DELETE FROM sample_chunk WHERE minute = ? AND machine = ? RETURNING length(columns)"},
       {&expiry->delete_sums_, "DELETE FROM minute_sum WHERE minute = ? AND machine = ? RETURNING length(columns)"},
       {&expiry->delete_events_, "DELETE FROM event_chunk WHERE slot = ? AND machine = ? RETURNING length(columns)"},
@@ -110,14 +107,17 @@ absl::Status NodeExpiry::Run(const Target& target, Removed* removed) {
 
 absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed) {
   const int64_t age_ns = target.now.value - nodes_as_of_ns_;
-  if (nodes_.empty() || age_ns < 0 || age_ns >= kListedForNs) {
+  if (nodes_.empty() || age_ns < 0) {
     RETURN_IF_ERROR(FindNodes(target));
     LimitNewDefinitions(target);
   }
   const auto factor = static_cast<int64_t>(target.bytes_over / (target.bytes_max / 16 + 1));
   rows_max_ = kRowsPerRun * std::clamp<int64_t>(factor, 1, kRowsFactorMax);
   absl::Status damage;
-  for (int i = 0; i < kDaysPerRun && !nodes_.empty() && removed->rows == 0; ++i) {
+  int unproductive = 0;
+  for (int days = 0; days < kDaysPerRun && unproductive < kUnproductiveDaysPerRun && !nodes_.empty() &&
+                     removed->rows < rows_max_ && removed->bytes < static_cast<int64_t>(target.bytes_over);
+       ++days) {
     Node& node = nodes_.back();
     ASSIGN_OR_RETURN(const std::optional<NodeDay> day, OldestDay(node.machine));
     if (!day) {
@@ -126,15 +126,16 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
     }
     const absl::StatusOr<int64_t> freed = RemoveFrom(node, *day, target, removed);
     if (absl::IsDataLoss(freed.status())) {
-      // The day keeps what it has, so that it does not keep the data of other days and nodes.
+      // Leaves this day out. Otherwise, it would stop the removal of all other data.
       ledger_.Rollback();
-      *removed = {};
       machine_ = 0;
       SetExhausted(node.machine, day->day, kForEver);
       damage.Update(freed.status());
       continue;
     }
     RETURN_IF_ERROR(freed.status());
+    if (*freed == 0) ++unproductive;
+    removed->bytes += *freed;
     node.bytes_over -= *freed;
     if (node.bytes_over <= 0) nodes_.pop_back();
   }
@@ -151,7 +152,7 @@ absl::StatusOr<std::optional<NodeExpiry::NodeDay>> NodeExpiry::OldestDay(int64_t
   for (;;) {
     ASSIGN_OR_RETURN(const bool found, days_of_.Step());
     if (!found) return std::nullopt;
-    const NodeDay day{Day{static_cast<int32_t>(days_of_.Int(0))}, days_of_.Int(1)};
+    const NodeDay day{Day{static_cast<int32_t>(days_of_.Int(0))}, days_of_.Int(1) + days_of_.Int(2), days_of_.Int(2)};
     const auto exhausted = exhausted_.find({machine, day.day.value});
     if (exhausted != exhausted_.end() && (exhausted->second == day.bytes || exhausted->second == kForEver)) continue;
     days_of_.Reset();
@@ -169,18 +170,22 @@ absl::StatusOr<int64_t> NodeExpiry::RemoveFrom(const Node& node, const NodeDay& 
     minute_ = first;
   }
   freed_ = 0;
-  wanted_bytes_ = std::min(node.bytes_over, static_cast<int64_t>(target.bytes_over));
+  wanted_bytes_ = std::min(node.bytes_over, static_cast<int64_t>(target.bytes_over) - removed->bytes);
   const bool from_first = minute_ == first;
+  const int64_t rows = removed->rows;
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   RETURN_IF_ERROR(keep_samples_end_.Run());
   RETURN_IF_ERROR(RemoveTimes(node, day.day, end, removed));
-  if (freed_ < wanted_bytes_ && removed->rows < rows_max_) {
+  // Samples of the last minutes stay, and refer to definitions of today.
+  const bool is_over = first + kMinutesPerDay <= target.closed_before;
+  const bool may_remove = is_over || day.definition_bytes > kTodaysDefinitionsKept;
+  if (may_remove && freed_ < wanted_bytes_ && removed->rows < rows_max_) {
     RETURN_IF_ERROR(RemoveDefinitions(node, day.day, target.now, removed));
   }
   RETURN_IF_ERROR(ledger_.Commit(transaction));
-  if (removed->rows == 0 && !from_first) {
+  if (removed->rows == rows && !from_first) {
     minute_ = first;  // late data may have come to earlier minutes
-  } else if (removed->rows == 0) {
+  } else if (removed->rows == rows) {
     // What is left belongs to the tries and to texts that other nodes use, or cannot be removed yet.
     SetExhausted(node.machine, day.day, day.bytes);
   }
@@ -216,8 +221,9 @@ absl::Status NodeExpiry::RemoveDefinitions(const Node& node, Day day, UnixNs now
   }
   if (removed->rows != rows) removed->machines.push_back(node.machine);
   if (removed->rows < rows_max_) {
-    const int64_t end_ns = int64_t{day.value + 1} * kNsPerDay - kAheadNs;
-    delete_sessions_.Bind(node.machine, std::min(end_ns, now.value - kSessionIdleNs), rows_max_ - removed->rows);
+    const int64_t end_ns = int64_t{day.value + 1} * kNsPerDay - kFutureMaxNs;
+    delete_sessions_.Bind(node.machine, std::min(end_ns, now.value - SessionTable::kKeptForNs),
+                          rows_max_ - removed->rows);
     RETURN_IF_ERROR(Delete(delete_sessions_, &bytes, removed));
   }
   if (bytes != 0) ledger_.RemoveDefinitions(day, node.machine, bytes);

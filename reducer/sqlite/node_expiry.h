@@ -19,15 +19,16 @@ namespace tributary::store {
 // eighths of the limit, divided by the number of nodes: the ledger does not contain all bytes that SQLite uses. The
 // node with the most bytes comes first, and its oldest day. Of a day, it removes samples, sums, events and processes in
 // order of time, then the executables, texts and sessions that only this node has used. Data of the last minutes stay,
-// and so do the sessions of the last hour.
+// so the definitions of today stay too, unless they take more than 4 MiB. The sessions of the last hour stay, and the
+// newest session of a node.
 //
 // Tries stay until the day ends for all nodes, because nodes share them. They count for their nodes as long as they
 // stay. While the shard is more than an eighth above its limit, the nodes that must give up data first may store few
 // new definitions (NodeLedger::SetOverfilling).
 //
 // A list of the nodes over their share is made from a scan of node_day: one row of about 30 bytes for each node and
-// day. It is used for a minute. Removing the oldest data of a node costs a few index look-ups for each minute of a day.
-// Use it outside of transactions, on the writer's thread.
+// day. It is used until each of these nodes had its turn. Removing the oldest data of a node costs a few index look-ups
+// for each minute of a day. Use it outside of transactions, on the writer's thread.
 class NodeExpiry {
  public:
   // Rows that a run removes. If the shard is far above its limit, up to kRowsFactorMax times as many.
@@ -45,11 +46,12 @@ class NodeExpiry {
   };
   struct Removed {
     int64_t rows = 0;
+    int64_t bytes = 0;              // as the ledger counts them
     std::vector<int64_t> machines;  // whose texts or executables were removed: their ids are not valid any more
   };
-  // Removes about as many bytes as the shard is above its limit, within the limit of rows. Removes no row if all nodes
-  // have at most their share. `removed` is valid even after an error. DataLoss: a day of a node has a damaged page, and
-  // is left out from now on.
+  // Removes about as many bytes as the shard is above its limit, within the limit of rows. Removes fewer if that is not
+  // possible within the shares. `removed` is valid even after an error. DataLoss: a day of a node has a damaged page,
+  // and is left out from now on.
   absl::Status Run(const Target& target, Removed* removed);
   // Returns true if the next call of Run may remove data of further nodes over their share.
   bool has_more() const { return !nodes_.empty(); }
@@ -67,7 +69,7 @@ class NodeExpiry {
   };
   struct NodeDay {
     Day day;
-    int64_t bytes = 0;
+    int64_t bytes = 0, definition_bytes = 0;  // `bytes` includes the definitions
   };
 
   NodeExpiry(Database& database, NodeLedger& ledger) : database_(database), ledger_(ledger) {}
@@ -92,9 +94,9 @@ class NodeExpiry {
   int64_t nodes_as_of_ns_ = 0;
   uint64_t kept_definition_bytes_ = 0;
   // Days without anything that can be removed, and the bytes that they had then: late data change the bytes. Days with
-  // a damaged page are left out until the reducer starts again.
+  // a damaged page are left out until the reducer starts again, or until the list is full.
   absl::flat_hash_map<std::pair<int64_t, int32_t>, int64_t> exhausted_;  // by machine and day
-  // All earlier minutes of this machine and day were removed.
+  // The minutes of `day_` before `minute_` were removed for `machine_`.
   int64_t machine_ = 0;
   Day day_{0};
   int64_t minute_ = 0;

@@ -38,6 +38,14 @@ class NodeExpiryTest : public HistoryShareTest {
   int64_t RowsOf(int64_t machine) {
     return Query(fmt::format("SELECT count(*) FROM sample_chunk WHERE machine = {}", machine));
   }
+  // Makes the shard larger than its limit, and the machine larger than its share, whatever is removed.
+  void Overfill(int64_t machine) {
+    ASSERT_TRUE(Shard()
+                    .Execute(fmt::format("CREATE TABLE filler AS SELECT zeroblob(8000000) AS bytes; "
+                                         "INSERT INTO node_day VALUES (1, {}, 99000000, 0, 0, 0)",
+                                         machine))
+                    .ok());
+  }
   int64_t Machine(std::string_view node_id) {
     return Query(fmt::format("SELECT id FROM machine WHERE node_id = CAST('{}' AS BLOB)", node_id));
   }
@@ -180,6 +188,103 @@ TEST_F(NodeExpiryTest, UnknownEndedSessionsNeedRoomInTheQuota) {
   }
   EXPECT_LT(Query("SELECT count(*) FROM session"), 300);
   EXPECT_GT(Metric("tributary_reducer_closings_refused_total"), 1'200u);
+}
+
+// A row of a session was removed while the session was in memory. The next new session gets the same rowid.
+TEST_F(NodeExpiryTest, ASessionWithoutARowWritesNoOther) {
+  Open(1u << 30);
+  CommitNames(hostile_, 1, 10);
+  CommitNames(hostile_, 1, 10);
+  ASSERT_TRUE(Shard().Execute("DELETE FROM session").ok());
+  CommitHonest(1);
+  CommitNames(hostile_, 1, 10);
+  EXPECT_EQ(Query("SELECT count(*) FROM session"), 2);
+  EXPECT_EQ(writer_->FindSession(honest_.info().session_id)->durable_sequence, 1u);
+  Reopen();
+  EXPECT_EQ(writer_->FindSession(honest_.info().session_id)->durable_sequence, 1u);
+  EXPECT_EQ(writer_->FindSession(hostile_.info().session_id)->durable_sequence, 3u);
+}
+
+// A machine without a session would lose its row, and its data their node.
+TEST_F(NodeExpiryTest, TheNewestSessionOfANodeStays) {
+  options_.raw_age_ns = options_.sum_age_ns = 7 * kNsPerDay;
+  Open(4u << 20);
+  const int64_t minute = Begin(), hostile = Machine("hostile");
+  TestCollector earlier("hostile", 9);
+  CommitNames(earlier, 1, 10);
+  CommitNames(hostile_, 1, 10);
+  clock_.Advance(2 * kNsPerDay);
+  AddRows(hostile, minute, 3'000, 2'000);
+  Overfill(hostile);
+  for (int i = 0; i < 5; ++i) {
+    Maintain(20);
+    clock_.Advance(kNsPerMinute);
+  }
+  EXPECT_EQ(Query(fmt::format("SELECT count(*) FROM session WHERE machine = {}", hostile)), 1);
+  EXPECT_EQ(Machine("hostile"), hostile);
+}
+
+// Samples of the last minutes stay, and refer to names and executables.
+TEST_F(NodeExpiryTest, NamesOfTodayStayUnlessTheyAreVeryMany) {
+  Open(4u << 20);
+  const int64_t minute = Begin(), hostile = Machine("hostile");
+  CommitNames(hostile_, 100, 1'000);
+  AddRows(hostile, minute, 3'000, 2'000);
+  Overfill(hostile);
+  Maintain(20);
+  EXPECT_EQ(RowsOf(hostile), 1);
+  EXPECT_GE(Query("SELECT count(*) FROM string WHERE length(text) = 1000"), 100);
+}
+
+// An executable and its path count for the last day on which they were used.
+TEST_F(NodeExpiryTest, ExecutablesThatAreUsedEveryDayStayCharged) {
+  Open(1u << 30);
+  for (uint8_t day = 0; day < 3; ++day) {
+    TestCollector collector("hostile", static_cast<uint8_t>(10 + day));
+    Dictionary& dictionary = collector.dictionary();
+    for (int i = 0; i < 50; ++i) {
+      Process process;
+      process.comm = dictionary.InternString("x");
+      process.executable =
+          dictionary.InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, fmt::format("{:020}", i)),
+                                      fmt::format("/usr/lib/{:02000}", i));
+      process.key = {Pid{i + 1}, clock_.Unix().value, 1};
+      collector.Add(clock_.Unix(),
+                    dictionary.InternThread({dictionary.InternProcess(process), Tid{i + 1}, process.comm}),
+                    collector.Stack({7}));
+    }
+    CommitOf(collector);
+    const int64_t definitions = Query(fmt::format(
+        "SELECT definition_bytes FROM node_day WHERE machine = {} ORDER BY day DESC LIMIT 1", Machine("hostile")));
+    EXPECT_GT(definitions, 100'000) << int{day};
+    EXPECT_LT(definitions, 120'000) << int{day};
+    clock_.Advance(kNsPerDay);
+  }
+}
+
+// Each of these nodes is over its share, and stores a little more in each minute. Most of their bytes cannot be
+// removed.
+TEST_F(NodeExpiryTest, NodesThatGiveUpLittleDoNotKeepAllOtherData) {
+  Open(2u << 20);
+  Begin();
+  CommitHonest(120);
+  clock_.Advance(10 * kNsPerMinute);
+  Maintain(40);
+  ASSERT_TRUE(
+      Shard()
+          .Execute(fmt::format("WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 160) "
+                               "INSERT INTO node_day SELECT {}, i, 0, 100000, 0, 0 FROM n; CREATE TABLE filler "
+                               "AS SELECT zeroblob(3000000) AS x",
+                               DayOf(clock_.Unix()).value))
+          .ok());
+  const int64_t sums = Query("SELECT count(*) FROM minute_sum");
+  for (int i = 0; i < 120; ++i) {
+    clock_.Advance(kNsPerSecond);
+    for (int node = 100; node <= 160 && i % 20 == 0; ++node)
+      AddRows(node, MinuteOf(clock_.Unix()) - 10 - i / 20, 1, 50);
+    Maintain(1);
+  }
+  EXPECT_LT(Query("SELECT count(*) FROM minute_sum"), sums) << "the oldest hours of all nodes are removed, too";
 }
 
 }  // namespace

@@ -56,9 +56,9 @@ void NodeLedger::AddDefinitions(int64_t machine, uint64_t bytes) {
   change.charged += Signed(bytes);
 }
 
-void NodeLedger::MoveDefinitions(Day from, Day to, int64_t machine, uint64_t bytes) {
-  Change(from, machine).definitions -= Signed(bytes);
-  Change(to, machine).definitions += Signed(bytes);
+void NodeLedger::MoveDefinitions(Day from, Day to, int64_t machine, int64_t bytes) {
+  Change(from, machine).definitions -= bytes;
+  Change(to, machine).definitions += bytes;
 }
 
 void NodeLedger::AddTrieNodes(Day day, int64_t machine, uint64_t nodes) {

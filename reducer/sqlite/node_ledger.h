@@ -46,7 +46,7 @@ class NodeLedger {
   void AddData(Day day, int64_t machine, int64_t bytes) { Change(day, machine).data += bytes; }
   // Counts a stored definition for the day on which it was last used, so that it counts as long as it is stored. Does
   // not count against a limit.
-  void MoveDefinitions(Day from, Day to, int64_t machine, uint64_t bytes);
+  void MoveDefinitions(Day from, Day to, int64_t machine, int64_t bytes);
   // Subtracts removed definitions. They still count against the limit of the day.
   void RemoveDefinitions(Day day, int64_t machine, int64_t bytes) { Change(day, machine).definitions -= bytes; }
 

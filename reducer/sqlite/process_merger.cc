@@ -56,7 +56,8 @@ absl::Status ProcessMerger::List(int64_t slots_before, int64_t newest) {
   for (;; ++pieces) {
     const absl::StatusOr<bool> row = list_.Step();
     if (absl::IsDataLoss(row.status()) && damage_ != nullptr && looked_to_ < newest) {
-      // The pieces of a damaged page stay as they are. It is unknown which ids the page has.
+      // The pieces of a damaged page stay as they are. It is unknown how many ids the page has. So each step is twice
+      // as long as the last one, and may also skip intact pieces behind the page.
       skipped = 2 * skipped + 1;
       looked_to_ = std::min(looked_to_ + skipped, newest);
       list_.Bind(looked_to_, kPiecesPerRun);
@@ -97,8 +98,8 @@ void ProcessMerger::FindGroups() {
 }
 
 // The pieces of a machine lie between those of others. So all joined pieces of a run share a transaction, which writes
-// each page of the file once. If SQLite meets a damaged page, nothing is joined: the next run joins all pieces again
-// that are not parts of the same group.
+// each page of the file once. If SQLite meets a damaged page, the transaction is undone. The next run
+// joins all groups but this one.
 absl::Status ProcessMerger::JoinListed() {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
   const size_t begin = next_;

@@ -66,7 +66,7 @@ class ProcessMerger {
   NodeLedger& ledger_;
   DamageReports* const damage_;
   Statement newest_, list_, read_, update_, delete_;
-  int64_t looked_to_ = 0;      // the id of the last piece that was listed; a start lists all pieces again
+  int64_t looked_to_ = 0;      // the id of the last piece that was listed or skipped; a start lists all pieces again
   std::vector<Piece> listed_;  // in the order of ids, and at last of groups and ids
   bool is_listed_ = false;     // listed_ is complete, and Run joins its pieces
   size_t next_ = 0;            // the first piece of listed_ that must still be looked at

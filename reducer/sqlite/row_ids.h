@@ -20,6 +20,9 @@ inline std::optional<uint32_t> ReadRowId(int64_t stored) {
   return static_cast<uint32_t>(stored);
 }
 
+// Selects the highest id that was given to a row of the table, within the possible ids.
+std::string HighestRowIdSql(std::string_view table);
+
 // Gives ids to new rows of a table with the column `id`. SQLite itself would give the id after the highest one, which
 // does not fit into 32 bits if a single row has a damaged id.
 //
@@ -31,7 +34,8 @@ class RowIds {
   // `database` must outlive the object. `table` must be AUTOINCREMENT.
   static absl::StatusOr<RowIds> Prepare(Database& database, std::string_view table);
 
-  // Returns an id without a row. An id is not returned again, also if the transaction is rolled back.
+  // Returns an id without a row. The first call reads the highest id that was given. An id is not returned again, even
+  // if the transaction is rolled back.
   absl::StatusOr<uint32_t> New();
   // Returns the id of a row. If it is damaged, logs this and gives the row a new id.
   absl::StatusOr<uint32_t> Mend(int64_t id);
@@ -40,7 +44,8 @@ class RowIds {
   std::string table_;
   std::string file_;
   Statement find_, change_;
-  int64_t next_ = 1;
+  Database* database_ = nullptr;
+  int64_t next_ = 0;  // 0: not read yet
 };
 
 }  // namespace tributary::store

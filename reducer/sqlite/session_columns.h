@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,9 +16,14 @@ std::string EncodeSessionTypes(const SessionTotals& totals);
 // Splits the totals in `totals`, which come from the other columns, by type. Returns DataLoss if `bytes` is malformed.
 absl::Status DecodeSessionTypes(std::string_view bytes, SessionTotals* totals);
 
-// The bytes of a session's row, as an expression of SQL. The index has the id, too.
+// The bytes of a session's columns: an expression of SQL, and a function with the same result. The index has the id,
+// too.
 inline constexpr std::string_view kSessionBytes =
     "2 * length(id) + length(boot_id) + length(lost) + length(endings) + length(types)";
+constexpr uint64_t SessionBytes(std::string_view id, std::string_view boot_id, std::string_view lost,
+                                std::string_view endings, std::string_view types) {
+  return 2 * id.size() + boot_id.size() + lost.size() + endings.size() + types.size();
+}
 
 // Encode and decode the column `lost`: the lost samples of all types together, by reason.
 std::string EncodeLosses(const NamedAccounting& accounting);

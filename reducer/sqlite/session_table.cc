@@ -17,9 +17,7 @@ constexpr int kClosedAtOnceMax = 256;  // sessions of earlier boots; the next se
 // A session without a batch for this time is idle: a collector sends a batch every 5 s.
 constexpr int64_t kIdleNs = kNsPerMinute;
 
-// Sessions without a batch for this time may be removed if their machine has no room for a new one.
-constexpr int64_t kKeptForNs = 60 * kNsPerMinute;
-constexpr int kRemovedAtOnceMax = 4;
+constexpr int kRemovedAtOnceMax = 4;  // if a machine has no room for a new session
 
 constexpr size_t kSessionIdBytes = 16;  // keys of other sources are longer
 
@@ -37,17 +35,17 @@ std::string SessionKey(const Source& source) {
   return key + source.id;
 }
 
-absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, NodeLedger& bytes, Limits limits,
+absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, NodeLedger& node_ledger, Limits limits,
                                                    Metrics& metrics) {
   SessionTable table;
   table.limits_ = limits;
   table.database_ = &database;
-  table.bytes_ = &bytes;
+  table.node_ledger_ = &node_ledger;
   table.removed_sessions_ =
       &metrics.AddCounter("tributary_reducer_history_quota_sessions_total",
                           "Old sessions whose accounting was removed, because their node has sent more "
                           "definitions and sessions than --node-definition-bytes-per-day allows");
-  table.ledger_ = std::make_unique<SessionLedger>(limits.memory_bytes_max, metrics);
+  table.memory_ = std::make_unique<SessionLedger>(limits.memory_bytes_max, metrics);
   ASSIGN_OR_RETURN(
       table.find_,
       database.Prepare("SELECT machine, boot_id, last_seen, durable_sequence, captured, idle, lost, "
@@ -64,16 +62,19 @@ absl::StatusOr<SessionTable> SessionTable::Prepare(Database& database, NodeLedge
       table.update_,
       database.Prepare("UPDATE session SET last_seen = ?, durable_sequence = ?, captured = ?, idle = ?, lost = ?, "
                        "stored = ?, wire_bytes = ?, endings = ?, closed_reason = ?, closed_captured = ?, boot_ns = ?, "
-                       "boot_id = ?, types = ? WHERE rowid = ?"));
+                       "boot_id = ?, types = ? WHERE rowid = ? AND id = ?"));
   ASSIGN_OR_RETURN(table.find_earlier_boots_,
                    database.Prepare("SELECT id FROM session WHERE machine = ? AND boot_ns < ? AND boot_id <> ? AND "
                                     "closed_reason = -1 AND length(id) = 16 LIMIT ?"));
   static_assert(kSessionIdBytes == 16);
-  // In the order of the index: the sessions that began first.
-  ASSIGN_OR_RETURN(table.remove_oldest_,
-                   database.Prepare("DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE machine = ? "
-                                    "AND last_seen < ? AND length(id) = 16 ORDER BY rowid LIMIT ?) RETURNING " +
-                                    std::string(kSessionBytes)));
+  // In the order of the index: the sessions that began first. The newest one stays, because the row of a machine
+  // without a session is removed.
+  ASSIGN_OR_RETURN(
+      table.remove_oldest_,
+      database.Prepare("DELETE FROM session WHERE rowid IN (SELECT rowid FROM session WHERE machine = ?1 "
+                       "AND last_seen < ?2 AND length(id) = 16 AND rowid < (SELECT max(rowid) FROM session "
+                       "WHERE machine = ?1) ORDER BY rowid LIMIT ?3) RETURNING " +
+                       std::string(kSessionBytes)));
   return table;
 }
 
@@ -203,13 +204,13 @@ absl::Status SessionTable::Write(Session& session) {
                    totals.closed_reason, totals.closed_captured.total(), session.boot_ns, session.boot_id, types,
                    behind...);
   };
-  const uint64_t bytes =
-      NodeLedger::BytesOf(2 * session.id.size() + session.boot_id.size() + lost.size() + endings.size() + types.size());
+  const auto bytes =
+      static_cast<uint64_t>(NodeLedger::BytesOf(SessionBytes(session.id, session.boot_id, lost, endings, types)));
   bool is_stored = false;
   if (session.row.id != 0 && session.row.machine == session.machine) {
-    bind(update_, session.row.id);
+    bind(update_, session.row.id, session.id);
     RETURN_IF_ERROR(update_.Run());
-    is_stored = database_->changes() != 0;  // otherwise, the row was removed meanwhile
+    is_stored = database_->changes() != 0;  // otherwise, the row was removed, and its rowid may be used again
   }
   if (!is_stored) {
     RETURN_IF_ERROR(MakeRoom(session));
@@ -219,14 +220,14 @@ absl::Status SessionTable::Write(Session& session) {
     session.row.charged_bytes = 0;
   }
   if (bytes > session.row.charged_bytes) {
-    bytes_->AddDefinitions(session.machine, bytes - session.row.charged_bytes);
+    node_ledger_->AddDefinitions(session.machine, bytes - session.row.charged_bytes);
     session.row.charged_bytes = bytes;
   }
   return absl::OkStatus();
 }
 
 absl::Status SessionTable::MakeRoom(const Session& session) {
-  ASSIGN_OR_RETURN(const bool has_room, bytes_->HasRoom(session.machine));
+  ASSIGN_OR_RETURN(const bool has_room, node_ledger_->HasRoom(session.machine));
   if (has_room) return absl::OkStatus();
   uint64_t rows = 0, bytes = 0;
   remove_oldest_.Bind(session.machine, now_ns_ - kKeptForNs, kRemovedAtOnceMax);
@@ -237,7 +238,7 @@ absl::Status SessionTable::MakeRoom(const Session& session) {
     ++rows;
   }
   if (rows == 0) return absl::OkStatus();
-  bytes_->RemoveDefinitions(DayOf(UnixNs{now_ns_}), session.machine, static_cast<int64_t>(bytes));
+  node_ledger_->RemoveDefinitions(DayOf(UnixNs{now_ns_}), session.machine, static_cast<int64_t>(bytes));
   removed_.emplace_back(session.node_id, rows);
   return absl::OkStatus();
 }
@@ -260,7 +261,7 @@ void SessionTable::Settle() {
 
 // The session that was used last stays whatever its size: its own limits bound it, and so it can go on.
 void SessionTable::LimitMemory() {
-  const size_t excess = ledger_->Excess();
+  const size_t excess = memory_->Excess();
   if (excess == 0) return;
   std::vector<Evictable> others;
   std::vector<List::iterator> places;
@@ -269,7 +270,7 @@ void SessionTable::LimitMemory() {
     places.push_back(it);
   }
   for (const size_t chosen : ChooseEvictions(others, excess)) {
-    ledger_->CountEviction(others[chosen].is_idle);
+    memory_->CountEviction(others[chosen].is_idle);
     const std::string& node_id = places[chosen]->node_id;
     if (limits_.refusals != nullptr && !node_id.empty()) limits_.refusals->Add(node_id, "memory");
     Erase(places[chosen]);
@@ -303,11 +304,11 @@ void SessionTable::CountMemory(Session& session) {
     use[MemoryKind::kDictionaries] = session.dictionary->table_bytes();
     use[MemoryKind::kStrings] = session.dictionary->string_bytes();
   }
-  ledger_->Count(&session.memory, use);
+  memory_->Count(&session.memory, use);
 }
 
 void SessionTable::Erase(List::iterator it) {
-  ledger_->Count(&it->memory, {});
+  memory_->Count(&it->memory, {});
   by_id_.erase(it->id);
   sessions_.erase(it);
 }

@@ -73,13 +73,17 @@ struct Touched {
 // Use it on the writer's thread.
 class SessionTable {
  public:
+  // A collector that still runs sends a batch every 5 s. A session without one for this time may be removed.
+  static constexpr int64_t kKeptForNs = 60 * kNsPerMinute;
+
   struct Limits {
     size_t sessions_max = 16'384;
     size_t memory_bytes_max = 1u << 30;
     Refusals* refusals = nullptr;  // as in StoreOptions
   };
-  // `database`, `bytes` and `metrics` must outlive the object.
-  static absl::StatusOr<SessionTable> Prepare(Database& database, NodeLedger& bytes, Limits limits, Metrics& metrics);
+  // `database`, `node_ledger` and `metrics` must outlive the object.
+  static absl::StatusOr<SessionTable> Prepare(Database& database, NodeLedger& node_ledger, Limits limits,
+                                              Metrics& metrics);
 
   // Returns NotFound if the session is neither in memory nor in the file.
   absl::StatusOr<uint64_t> FindDurable(std::string_view id);
@@ -130,12 +134,12 @@ class SessionTable {
 
   Limits limits_;
   Database* database_ = nullptr;
-  NodeLedger* bytes_ = nullptr;
+  NodeLedger* node_ledger_ = nullptr;
   Counter* removed_sessions_ = nullptr;
   Statement find_, put_, update_, find_earlier_boots_, remove_oldest_;
   List sessions_;  // most recently used first
   absl::flat_hash_map<std::string, List::iterator> by_id_;
-  std::unique_ptr<SessionLedger> ledger_;
+  std::unique_ptr<SessionLedger> memory_;
   std::list<Touched> touched_;
   std::vector<std::pair<std::string, uint64_t>> removed_;  // sessions by node id, in the current transaction
   int64_t now_ns_ = 0;                                     // of the last WriteTouched

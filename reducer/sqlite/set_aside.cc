@@ -195,11 +195,7 @@ absl::Status SetAside::Delete(PieceKind kind, int64_t id) {
   const int64_t machine = find.Int(0), time = find.Int(1),
                 bytes = NodeLedger::BytesOf(static_cast<uint64_t>(find.Int(2)));
   find.Reset();
-  // The row may be the newest chunk.
-  if (kind == PieceKind::kSamples) {
-    RETURN_IF_ERROR(
-        database_.Execute(fmt::format("UPDATE watermark SET value = ({}) WHERE name = 'samples_end'", kSamplesEnd)));
-  }
+  if (kind == PieceKind::kSamples) RETURN_IF_ERROR(database_.Execute(kKeepSamplesEnd));
   if (kind == PieceKind::kProcesses) {
     ledger_.RemoveDefinitions(DayOf(Slot{static_cast<int32_t>(time)}), machine, bytes);
   } else if (kind == PieceKind::kEvents) {
@@ -211,8 +207,9 @@ absl::Status SetAside::Delete(PieceKind kind, int64_t id) {
   return remove.Bind(id).Run();
 }
 
-void SetAside::Handle(DamageReports& reports, std::vector<Day>* days) {
-  for (const auto& [piece, why] : reports.Take()) {
+void SetAside::Handle(std::vector<Day>* days) {
+  if (reports_ == nullptr) return;
+  for (const auto& [piece, why] : reports_->Take()) {
     absl::Status status;
     if (piece.kind == PieceKind::kTrie) {
       const Day day{static_cast<int32_t>(piece.key)};
@@ -223,10 +220,10 @@ void SetAside::Handle(DamageReports& reports, std::vector<Day>* days) {
       status = Move(piece.kind, piece.key);
     }
     if (status.ok()) {
-      reports.Forget(piece);
+      reports_->Forget(piece);
       continue;
     }
-    reports.List(kNames[static_cast<size_t>(piece.kind)], 1, why);
+    reports_->List(kNames[static_cast<size_t>(piece.kind)], 1, why);
     if (uint64_t suppressed; log_.Allow(clock_.Monotonic(), &suppressed)) {
       LogError(
           "a damaged piece cannot be set aside and stays in the file; run 'tributary check' on the data directory "

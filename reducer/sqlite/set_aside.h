@@ -49,7 +49,7 @@ class SetAside {
   // Moves a row, if it is still damaged.
   absl::Status Move(PieceKind kind, int64_t id);
   // Sets reported pieces aside. Adds the repaired days to `days`.
-  void Handle(DamageReports& reports, std::vector<Day>* days);
+  void Handle(std::vector<Day>* days);
 
  private:
   SetAside(Database& database, NodeLedger& ledger, uint64_t nodes_max, TextId text_id, DamageReports* reports,

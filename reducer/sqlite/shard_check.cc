@@ -75,10 +75,8 @@ class ShardCheck {
 
   absl::StatusOr<int64_t> Number(std::string_view sql) { return database_.QueryInt(sql); }
   absl::StatusOr<int64_t> IdLimit(std::string_view table) {
-    return Number(fmt::format(
-        "SELECT 1 + max(ifnull((SELECT max(id) FROM {0} WHERE id BETWEEN 1 AND {1}), 0), ifnull((SELECT seq "
-        "FROM sqlite_sequence WHERE name = '{0}' AND seq BETWEEN 1 AND {1}), 0))",
-        table, kRowIdMax));
+    ASSIGN_OR_RETURN(const int64_t highest, Number(HighestRowIdSql(table)));
+    return highest + 1;
   }
   absl::Status ReadLimits();
   absl::Status CheckIds(std::string_view table);

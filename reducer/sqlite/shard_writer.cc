@@ -94,7 +94,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(s
     ASSIGN_OR_RETURN(Outcome outcome, Apply(pending));
     outcomes.push_back(outcome);
   }
-  RETURN_IF_ERROR(WriteTries());
+  RETURN_IF_ERROR(tries_->Write());
   RETURN_IF_ERROR(definitions_->WriteProcesses());
   RETURN_IF_ERROR(events_->Write());
   RETURN_IF_ERROR(sessions_->WriteTouched(clock_.Unix().value));
@@ -288,7 +288,7 @@ void SqliteShardWriter::ForgetTrie(Day day) {
 absl::Status SqliteShardWriter::Maintain(UnixNs now) {
   if (options_.maintenance.damage != nullptr) {
     std::vector<Day> repaired;
-    set_aside_->Handle(*options_.maintenance.damage, &repaired);
+    set_aside_->Handle(&repaired);
     for (const Day day : repaired) ForgetTrie(day);
   }
   Maintenance::Removed removed;

@@ -66,7 +66,6 @@ class SqliteShardWriter : public ShardWriter {
   absl::Status StoreEvents(Session& session, const RowBatch& batch);
   void CountReduced(const RowBatch& batch);
   AgeRules Rules() const;
-  absl::Status WriteTries() { return tries_->Write(); }
   void ForgetTrie(Day day);
 
   const ShardWriterOptions options_;

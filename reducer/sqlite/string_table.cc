@@ -5,8 +5,6 @@
 namespace tributary::store {
 namespace {
 
-uint64_t BytesOf(std::string_view text) { return text.size() + NodeLedger::kRowBytes; }
-
 absl::StatusOr<TextHashKey> ReadKey(Database& database) {
   TextHashKey key;
   ASSIGN_OR_RETURN(const int64_t first, database.QueryInt("SELECT value FROM watermark WHERE name = 'string_key_0'"));
@@ -21,6 +19,7 @@ absl::StatusOr<StringTable> StringTable::Prepare(Database& database, NodeLedger&
   ASSIGN_OR_RETURN(table.key_, ReadKey(database));
   ASSIGN_OR_RETURN(table.find_,
                    database.Prepare("SELECT id, last_day, machine FROM string WHERE hash = ? AND text = ?"));
+  ASSIGN_OR_RETURN(table.read_, database.Prepare("SELECT last_day, machine, length(text) FROM string WHERE id = ?"));
   ASSIGN_OR_RETURN(table.put_,
                    database.Prepare("INSERT INTO string (hash, text, last_day, machine, id) VALUES (?, ?, ?, ?, ?)"));
   ASSIGN_OR_RETURN(table.ids_, RowIds::Prepare(database, "string"));
@@ -37,15 +36,11 @@ absl::StatusOr<StringTable::Row> StringTable::Put(std::string_view text, int64_t
     const int64_t id = find_.Int(0), last_day = find_.Int(1), known_machine = find_.Int(2);
     find_.Reset();
     ASSIGN_OR_RETURN(const uint32_t mended, ids_.Mend(id));
-    const Row row{mended, known_machine};
-    const bool is_shared = row.machine != machine;
-    if (last_day < day.value && machine != 0 && !is_shared) {
-      ledger_->MoveDefinitions(Day{static_cast<int32_t>(last_day)}, day, machine, BytesOf(text));
-    }
-    if (last_day < day.value || (is_shared && row.machine != 0)) RETURN_IF_ERROR(Use(row.no, machine, day));
-    return Row{row.no, is_shared ? 0 : row.machine};
+    const Known known{Day{static_cast<int32_t>(last_day)}, known_machine, text.size()};
+    RETURN_IF_ERROR(Use(mended, known, machine, day));
+    return Row{mended, known_machine == machine ? machine : 0};
   }
-  const uint64_t bytes = BytesOf(text);
+  const auto bytes = static_cast<uint64_t>(NodeLedger::BytesOf(text.size()));
   if (machine != 0) {
     ASSIGN_OR_RETURN(const bool has_room, ledger_->HasRoom(machine, bytes));
     if (!has_room) return Row{};
@@ -56,7 +51,21 @@ absl::StatusOr<StringTable::Row> StringTable::Put(std::string_view text, int64_t
   return Row{no, machine};
 }
 
-absl::Status StringTable::Use(int64_t id, int64_t machine, Day day) { return use_.Bind(id, day.value, machine).Run(); }
+absl::Status StringTable::Use(int64_t id, int64_t machine, Day day) {
+  ASSIGN_OR_RETURN(const bool found, read_.Bind(id).Step());
+  if (!found) return absl::OkStatus();
+  const Known known{Day{static_cast<int32_t>(read_.Int(0))}, read_.Int(1), static_cast<size_t>(read_.Int(2))};
+  read_.Reset();
+  return Use(id, known, machine, day);
+}
+
+absl::Status StringTable::Use(int64_t id, const Known& known, int64_t machine, Day day) {
+  if (known.last_day >= day && (known.machine == machine || known.machine == 0)) return absl::OkStatus();
+  if (known.last_day < day && known.machine == machine && machine != 0) {
+    ledger_->MoveDefinitions(known.last_day, day, machine, NodeLedger::BytesOf(known.text_bytes));
+  }
+  return use_.Bind(id, day.value, machine).Run();
+}
 
 // Takes about 2 µs for each text.
 absl::Status ConvertStrings(Database& database) {

@@ -33,11 +33,18 @@ class StringTable {
   absl::Status Use(int64_t id, int64_t machine, Day day);
 
  private:
+  struct Known {
+    Day last_day;
+    int64_t machine = 0;
+    size_t text_bytes = 0;
+  };
+
   explicit StringTable(NodeLedger& ledger) : ledger_(&ledger) {}
+  absl::Status Use(int64_t id, const Known& known, int64_t machine, Day day);
 
   NodeLedger* ledger_;
   TextHashKey key_;
-  Statement find_, put_, use_;
+  Statement find_, read_, put_, use_;
   RowIds ids_;
 };
 

@@ -12,6 +12,8 @@ namespace tributary::store {
 // Days before yesterday whose samples may arrive in one shard at the same time. ingest::OldDayTurns enforces it, so
 // that a store writer can keep the tries of these days in memory.
 constexpr int32_t kOldDaysAtOnce = 2;
+// With today and yesterday.
+constexpr int32_t kDaysAtOnce = 2 + kOldDaysAtOnce;
 
 // Where a sample goes when it arrives.
 enum class SamplePlace : uint8_t {

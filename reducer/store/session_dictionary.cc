@@ -11,7 +11,7 @@ namespace tributary::store {
 namespace {
 
 constexpr size_t kDaysAlwaysKept = 2;
-constexpr size_t kDaysMax = 2 + kOldDaysAtOnce;  // today, yesterday, and earlier days
+constexpr size_t kDaysMax = kDaysAtOnce;
 
 // Reserves an eighth more than `size`. With doubling, a thousand sessions would take twice the memory that they use.
 template <typename T>

@@ -6,7 +6,6 @@ namespace tributary::store {
 namespace {
 
 constexpr int64_t kEarliestNs = 1'577'836'800 * kNsPerSecond;  // 2020-01-01
-constexpr int64_t kFutureMaxNs = 10 * kNsPerMinute;
 
 }  // namespace
 

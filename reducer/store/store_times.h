@@ -39,6 +39,9 @@ constexpr UnixNs StartOf(Slot slot) { return UnixNs{slot.value * kSlotMinutes * 
 // because batches with samples of the minute may arrive late.
 constexpr int64_t kMinuteOpenNs = 2 * kNsPerMinute;
 
+// A time of a sample or event is impossible if it is this much later than now.
+constexpr int64_t kFutureMaxNs = 10 * kNsPerMinute;
+
 // Converts the times of a batch's samples to unix ns, with the batch's clock pair. ToUnixNs returns the batch's own
 // time if the result is impossible: before 2020, more than ten minutes after `now_ns`, or more than a day before the
 // batch. If the batch's own time is before 2020 or more than ten minutes after `now_ns`, `now_ns` counts as the batch's
