@@ -40,6 +40,30 @@ absl::Status CheckBytes(std::string_view text) {
 
 absl::Status CheckStore(std::string_view url) { return url.empty() ? absl::OkStatus() : CheckStoreUrl(url); }
 
+// Options of the addresses of the reducer.
+struct ListenTexts {
+  std::string intake, http;
+};
+void AddListen(Options& table, ListenTexts& texts) {
+  table.Add({.name = "intake-listen",
+             .help = "address that collectors connect to; PORT alone means 127.0.0.1:PORT",
+             .value_name = "HOST:PORT",
+             .flag_aliases = {"port", "p"},
+             .check = CheckListen},
+            &texts.intake, "127.0.0.1:8000");
+  table.Add({.name = "http-listen",
+             .help = "address of the web page, the API and /metrics; PORT alone means 127.0.0.1:PORT",
+             .value_name = "HOST:PORT",
+             .check = CheckListen},
+            &texts.http, "127.0.0.1:4040");
+}
+
+absl::Status TakeListen(const ListenTexts& texts, ReducerOptions& out) {
+  ASSIGN_OR_RETURN(out.intake_listen, ParseListen(texts.intake));
+  ASSIGN_OR_RETURN(out.http_listen, ParseListen(texts.http));
+  return absl::OkStatus();
+}
+
 // Options of the trees of stacks (docs/store.md).
 void AddTrie(Options& table, ReducerOptions& out) {
   table.Add({.name = "trie-nodes-per-day",
@@ -53,6 +77,94 @@ void AddTrie(Options& table, ReducerOptions& out) {
                "quarter of the free nodes is more, a machine may add that many",
        .value_name = "N"},
       &out.node_trie_nodes_per_day, ReducerOptions().node_trie_nodes_per_day, 100, 1'000'000'000);
+}
+
+// Options of the store of samples, and of its limits (docs/store.md).
+struct StoreTexts {
+  std::string raw_age, sum_age, event_age, bytes_max, definition_bytes, session_memory;
+  int64_t shards = 1;
+};
+void AddStore(Options& table, const Options::Environment& environment, ReducerOptions& out, StoreTexts& texts) {
+  table.Add(
+      {.name = "data-dir",
+       .help = "directory of the samples, metadata and symbol tables; by default, /var/lib/tributary for root, else "
+               "$XDG_STATE_HOME/tributary or ~/.local/state/tributary",
+       .value_name = "DIR",
+       .documented_default = DefaultDataDirectory(true, {})},
+      &out.data_dir, DefaultDataDirectory(geteuid() == 0, environment));
+  table.Add({.name = "store",
+             .help = "store of samples and metadata: " + StoreUrlForms() + "; if empty, the data directory",
+             .value_name = "URL",
+             .check = CheckStore},
+            &out.store, "");
+  table.Add({.name = "shards",
+             .help = "number of shards; each shard has its own event loop and store file, and receives the samples of "
+                     "some of the nodes",
+             .value_name = "N",
+             .flag_aliases = {"num-ingest-shards"}},
+            &texts.shards, 1, 1, 256);
+  table.Add({.name = "export",
+             .help = "receiver to which all stored samples are sent: otlp://HOST:4317?signal=profiles; "
+                     "otlps://HOST:4317?signal=profiles for TLS; console for standard output; may be repeated",
+             .value_name = "URL"},
+            &out.exports);
+}
+
+void AddStoreLimits(Options& table, ReducerOptions& out, StoreTexts& texts) {
+  table.Add({.name = "retention-raw",
+             .help = "how long single samples with exact time stamps are kept; older samples are kept only as sums per "
+                     "minute, up to the age of --retention",
+             .value_name = "DURATION",
+             .check = CheckAge},
+            &texts.raw_age, "24h");
+  table.Add({.name = "retention",
+             .help = "how long the sums of samples per minute are kept",
+             .value_name = "DURATION",
+             .check = CheckAge},
+            &texts.sum_age, "7d");
+  table.Add({.name = "retention-events",
+             .help = "how long process events are kept: the starts, execs and exits of processes",
+             .value_name = "DURATION",
+             .check = CheckAge},
+            &texts.event_age, "7d");
+  table.Add({.name = "store-bytes-max",
+             .help = "largest size of the stored samples and process events on disk, without symbol tables; when this "
+                     "size is reached, the oldest samples and events are removed, first those of nodes that use more "
+                     "than their share",
+             .value_name = "BYTES",
+             .check = CheckBytes},
+            &texts.bytes_max, "10GiB");
+  AddTrie(table, out);
+  table.Add({.name = "node-definition-bytes-per-day",
+             .help = "disk space that the new names, processes and stacks of one node may take per day, in addition to "
+                     "twice the bytes that the node sends; further names and processes are not stored",
+             .value_name = "BYTES",
+             .check = CheckNodeBytes},
+            &texts.definition_bytes, "32MiB");
+  table.Add({.name = "session-memory-bytes-max",
+             .help = "largest amount of memory for the dictionaries of all collectors' sessions, divided among the "
+                     "shards; when it is reached, the largest idle sessions are removed from memory, and their "
+                     "collectors send their dictionaries again",
+             .value_name = "BYTES",
+             .check = CheckBytes},
+            &texts.session_memory, "2GiB");
+}
+
+absl::Status TakeStore(const StoreTexts& texts, ReducerOptions& out) {
+  if (out.store.empty()) out.store = DefaultStoreUrl(out.data_dir);
+  ASSIGN_OR_RETURN(out.raw_age_ns, ParseDurationNs(texts.raw_age));
+  ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(texts.sum_age));
+  ASSIGN_OR_RETURN(out.event_age_ns, ParseDurationNs(texts.event_age));
+  // Sums outlive the samples that they are made of.
+  out.raw_age_ns = std::min(out.raw_age_ns, out.sum_age_ns);
+  ASSIGN_OR_RETURN(const int64_t bytes, ParseBytes(texts.bytes_max));
+  ASSIGN_OR_RETURN(const int64_t definition_bytes, ParseBytes(texts.definition_bytes));
+  ASSIGN_OR_RETURN(const int64_t session_memory, ParseBytes(texts.session_memory));
+  out.store_bytes_max = static_cast<uint64_t>(bytes);
+  out.node_definition_bytes_per_day = static_cast<uint64_t>(definition_bytes);
+  out.session_memory_bytes_max = static_cast<uint64_t>(session_memory);
+  out.shards = static_cast<uint32_t>(texts.shards);
+  return absl::OkStatus();
 }
 
 // Options of the sources of names, in addition to nodes (docs/symbols.md).
@@ -209,83 +321,15 @@ std::string DefaultDataDirectory(bool is_root, const Options::Environment& envir
 absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* argv,
                                                    const Options::Environment& environment) {
   ReducerOptions out;
-  std::string intake, http, raw_age, sum_age, event_age, bytes_max, definition_bytes, session_memory;
-  int64_t shards = 1;
   Options table(
       "reducer",
       "Receives samples from kernel-collectors, finds the names of functions, and stores and shows the samples.");
   table.SetManual(ReducerManual);
-  table.Add({.name = "intake-listen",
-             .help = "address that collectors connect to; PORT alone means 127.0.0.1:PORT",
-             .value_name = "HOST:PORT",
-             .flag_aliases = {"port", "p"},
-             .check = CheckListen},
-            &intake, "127.0.0.1:8000");
-  table.Add({.name = "http-listen",
-             .help = "address of the web page, the API and /metrics; PORT alone means 127.0.0.1:PORT",
-             .value_name = "HOST:PORT",
-             .check = CheckListen},
-            &http, "127.0.0.1:4040");
-  table.Add(
-      {.name = "data-dir",
-       .help = "directory of the samples, metadata and symbol tables; by default, /var/lib/tributary for root, else "
-               "$XDG_STATE_HOME/tributary or ~/.local/state/tributary",
-       .value_name = "DIR",
-       .documented_default = DefaultDataDirectory(true, {})},
-      &out.data_dir, DefaultDataDirectory(geteuid() == 0, environment));
-  table.Add({.name = "store",
-             .help = "store of samples and metadata: " + StoreUrlForms() + "; if empty, the data directory",
-             .value_name = "URL",
-             .check = CheckStore},
-            &out.store, "");
-  table.Add({.name = "shards",
-             .help = "number of shards; each shard has its own event loop and store file, and receives the samples of "
-                     "some of the nodes",
-             .value_name = "N",
-             .flag_aliases = {"num-ingest-shards"}},
-            &shards, 1, 1, 256);
-  table.Add({.name = "export",
-             .help = "receiver to which all stored samples are sent: otlp://HOST:4317?signal=profiles; "
-                     "otlps://HOST:4317?signal=profiles for TLS; console for standard output; may be repeated",
-             .value_name = "URL"},
-            &out.exports);
-  table.Add({.name = "retention-raw",
-             .help = "how long single samples with exact time stamps are kept; older samples are kept only as sums per "
-                     "minute, up to the age of --retention",
-             .value_name = "DURATION",
-             .check = CheckAge},
-            &raw_age, "24h");
-  table.Add({.name = "retention",
-             .help = "how long the sums of samples per minute are kept",
-             .value_name = "DURATION",
-             .check = CheckAge},
-            &sum_age, "7d");
-  table.Add({.name = "retention-events",
-             .help = "how long process events are kept: the starts, execs and exits of processes",
-             .value_name = "DURATION",
-             .check = CheckAge},
-            &event_age, "7d");
-  table.Add({.name = "store-bytes-max",
-             .help = "largest size of the stored samples and process events on disk, without symbol tables; when this "
-                     "size is reached, the oldest samples and events are removed, first those of nodes that use more "
-                     "than their share",
-             .value_name = "BYTES",
-             .check = CheckBytes},
-            &bytes_max, "10GiB");
-  AddTrie(table, out);
-  table.Add({.name = "node-definition-bytes-per-day",
-             .help = "disk space that the new names, processes and stacks of one node may take per day, in addition to "
-                     "twice the bytes that the node sends; further names and processes are not stored",
-             .value_name = "BYTES",
-             .check = CheckNodeBytes},
-            &definition_bytes, "32MiB");
-  table.Add({.name = "session-memory-bytes-max",
-             .help = "largest amount of memory for the dictionaries of all collectors' sessions, divided among the "
-                     "shards; when it is reached, the largest idle sessions are removed from memory, and their "
-                     "collectors send their dictionaries again",
-             .value_name = "BYTES",
-             .check = CheckBytes},
-            &session_memory, "2GiB");
+  ListenTexts listen;
+  AddListen(table, listen);
+  StoreTexts store;
+  AddStore(table, environment, out, store);
+  AddStoreLimits(table, out, store);
   table.Add({.name = "ports-file",
              .help = "file to which the reducer writes its port numbers as {\"intake\":N,\"http\":N} as soon as both "
                      "ports are open; useful with port 0, for which the system chooses a free port",
@@ -301,25 +345,12 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   out.exit = outcome == Options::Outcome::kExit;
   if (out.exit) return out;
-  ASSIGN_OR_RETURN(out.intake_listen, ParseListen(intake));
-  ASSIGN_OR_RETURN(out.http_listen, ParseListen(http));
+  RETURN_IF_ERROR(TakeListen(listen, out));
   if (out.health_check) return out;
-  if (out.store.empty()) out.store = DefaultStoreUrl(out.data_dir);
-  ASSIGN_OR_RETURN(out.raw_age_ns, ParseDurationNs(raw_age));
-  ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(sum_age));
-  ASSIGN_OR_RETURN(out.event_age_ns, ParseDurationNs(event_age));
-  ASSIGN_OR_RETURN(int64_t bytes, ParseBytes(bytes_max));
-  ASSIGN_OR_RETURN(const int64_t node_definition_bytes, ParseBytes(definition_bytes));
+  RETURN_IF_ERROR(TakeStore(store, out));
   RETURN_IF_ERROR(TakeSecurity(security, out));
   RETURN_IF_ERROR(TakeSymbols(symbols, out));
   RETURN_IF_ERROR(TakeMetadata(metadata, out));
-  // Sums outlive the samples that they are made of.
-  out.raw_age_ns = std::min(out.raw_age_ns, out.sum_age_ns);
-  out.store_bytes_max = static_cast<uint64_t>(bytes);
-  out.node_definition_bytes_per_day = static_cast<uint64_t>(node_definition_bytes);
-  ASSIGN_OR_RETURN(bytes, ParseBytes(session_memory));
-  out.session_memory_bytes_max = static_cast<uint64_t>(bytes);
-  out.shards = static_cast<uint32_t>(shards);
   out.log = table.log_setup();
   out.values = table.values();
   return out;

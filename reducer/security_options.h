@@ -9,7 +9,7 @@
 
 namespace tributary {
 
-// Accepts an amount of one node: 64KiB to 1TiB.
+// Returns OK if `text` is a size of 64KiB to 1TiB. For limits of one node.
 absl::Status CheckNodeBytes(std::string_view text);
 
 // Options that say which collectors may connect to the intake, and how much each may send (docs/security.md).

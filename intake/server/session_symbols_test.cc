@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <random>
+
 #include "base/status.h"
 #include "intake/testing/reducer_testing.h"
 

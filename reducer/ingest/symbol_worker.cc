@@ -43,8 +43,8 @@ bool SymbolWorker::TryChoose(const SymbolNode& node, std::vector<ExecutableId> c
     Choice choice;
     while (choice.considered < candidates.size() && choice.tables.size() + choice.digests.size() < ask_max) {
       const ExecutableId& id = candidates[choice.considered++];
-      const SymbolAsk ask =
-          symbols_.WhatToAsk(id, AskerOf(node.connection), {node.node_id, node.peer_id}, node.sends_digests);
+      const SymbolAsk ask = symbols_.WhatToAsk(id, AskerOf(node.connection),
+                                               {.node_id = node.node_id, .peer_id = node.peer_id}, node.sends_digests);
       if (ask == SymbolAsk::kTable) choice.tables.push_back(id);
       if (ask == SymbolAsk::kDigest) choice.digests.push_back(id);
     }

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <string>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "base/log.h"
 #include "base/status.h"
 

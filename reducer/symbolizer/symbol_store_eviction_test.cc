@@ -23,10 +23,12 @@ class SymbolStoreEvictionTest : public SymbolStoreTest {
     options.node_share_bytes_min = share_min == 0 ? 0 : BytesForTables(share_min + 0.5, stored_bytes) / 2;
     Open(options);
   }
-  absl::StatusOr<SymbolStore::Kept> Put(uint8_t n, SymbolOrigin origin, const std::string& node = "") {
+  // `peer` empty: the node is a peer of its own.
+  absl::StatusOr<SymbolStore::Kept> Put(uint8_t n, SymbolOrigin origin, const std::string& node = "",
+                                        const std::string& peer = "") {
     clock_.Advance(kNsPerSecond);
     return store_->Put(Id(n), EncodeSymbolTable(*Table(n)), origin,
-                       {.node_id = node, .version = "1.0", .peer_id = node});
+                       {.node_id = node, .version = "1.0", .peer_id = peer.empty() ? node : peer});
   }
   void PutAgreed(uint8_t n) {
     EXPECT_TRUE(Put(n, SymbolOrigin::kNode, "a").ok());
@@ -70,7 +72,7 @@ TEST_F(SymbolStoreTest, EvictsFlatFormsBeforeTablesAndMakesThemAgain) {
   }
 }
 
-TEST_F(SymbolStoreTest, RefusesATableOverTheWholeCap) {
+TEST_F(SymbolStoreTest, RefusesATableLargerThanTheLimit) {
   SymbolStore::Options options;
   options.disk_bytes_max = 600;
   Open(options);
@@ -132,6 +134,17 @@ TEST_F(SymbolStoreEvictionTest, ANodePushesOutItsOwnTablesFirst) {
   for (uint8_t n = 1; n <= 3; ++n) EXPECT_TRUE(Has(n)) << static_cast<int>(n);
   EXPECT_TRUE(Has(39));
   EXPECT_EQ(Evictions("disk"), 27u);
+}
+
+TEST_F(SymbolStoreEvictionTest, TwoIdsOfOnePeerShareOneCharge) {
+  OpenWithSpaceFor(3);
+  ASSERT_TRUE(Put(1, SymbolOrigin::kNode, "a").ok());
+  ASSERT_TRUE(Put(2, SymbolOrigin::kNode, "a").ok());
+  ASSERT_TRUE(Put(3, SymbolOrigin::kNode, "b", "hostile").ok());
+  ASSERT_TRUE(Put(4, SymbolOrigin::kNode, "c", "hostile").ok());
+  EXPECT_TRUE(Has(1)) << "it is the oldest, but the peer is over its share";
+  EXPECT_FALSE(Has(3));
+  EXPECT_EQ(Evictions("disk"), 1u);
 }
 
 TEST_F(SymbolStoreEvictionTest, ANodeWithinItsSharePushesOutTablesOfNodesOverTheirs) {

@@ -96,7 +96,7 @@ struct SymbolStore::Impl {
   absl::Status MakeRoom(const NewTable& fresh, const SymbolSender& sender);
   absl::Status Write(const TableFile& header, const SymbolTable& table, std::string_view encoded,
                      const SymbolSender& sender, SymbolFiles::Row& row);
-  absl::Status Replace(const SymbolFiles::Row& row, uint64_t flat);
+  absl::Status AddWritten(const SymbolFiles::Row& row, uint64_t flat);
   void ShowSizes();
 
   const Options options;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -115,11 +114,11 @@ absl::Status SymbolStore::Impl::Write(const TableFile& header, const SymbolTable
     uploads_no_room.Add();
     return status;
   }
-  return Replace(row, table.bytes().size());
+  return AddWritten(row, table.bytes().size());
 }
 
 // Adds the table that was just written to the known contents of the directory.
-absl::Status SymbolStore::Impl::Replace(const SymbolFiles::Row& row, uint64_t flat) {
+absl::Status SymbolStore::Impl::AddWritten(const SymbolFiles::Row& row, uint64_t flat) {
   tables_on_disk += TableDiskBytes(row.stored_bytes);
   flats_on_disk += flat;
   {

@@ -111,11 +111,6 @@ TEST_F(SymbolStoreTest, LimitsMappedTables) {
   EXPECT_EQ(second_again->function_count(), second->function_count());
 }
 
-// Half of the directory's bytes are for tables, each with a page of overhead.
-constexpr uint64_t BytesForTables(double tables, uint64_t stored_bytes) {
-  return static_cast<uint64_t>(2 * tables * static_cast<double>(stored_bytes + 4096));
-}
-
 TEST_F(SymbolStoreTest, ARemovedTableMayBeRequestedAgain) {
   Open();
   EXPECT_TRUE(absl::IsNotFound(store_->Remove(Id(1))));

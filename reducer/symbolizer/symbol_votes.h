@@ -66,7 +66,7 @@ class SymbolVotes {
   bool IsOfMajority(const ExecutableId& id, const std::string& node_id) const;
   // The nodes that gave this digest, which is not that of the stored table. Empty unless at least two are independent.
   std::vector<SymbolWitness> Majority(const ExecutableId& id, const SymbolDigest& digest) const;
-  // Removes the vote of a node that has sent another table than it said.
+  // Removes the vote of a node that has sent a table whose digest differs from its vote.
   void Discard(const ExecutableId& id, const std::string& node_id);
   void Forget(const ExecutableId& id);  // the table is settled, or was deleted
 

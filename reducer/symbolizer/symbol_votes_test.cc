@@ -117,7 +117,7 @@ TEST_F(SymbolVotesTest, TwoIdsOfOnePeerDoNotAgree) {
   EXPECT_EQ(AskAndTake(stored, {Node("c"), "1.0", Digest(1)}).verdict, Verdict::kAgreed);
 }
 
-TEST_F(SymbolVotesTest, UnknownPeersAgreeWithNobody) {
+TEST_F(SymbolVotesTest, UnknownPeersConfirmNoTable) {
   const SymbolVotes::Stored stored{.digest = Digest(1), .version = "1.0", .nodes = {{"sender", ""}}};
   EXPECT_EQ(AskAndTake(stored, {Node("b"), "1.0", Digest(1)}).verdict, Verdict::kOnlyOne);
   EXPECT_EQ(AskAndTake(stored, {{"c", ""}, "1.0", Digest(1)}).verdict, Verdict::kOnlyOne);

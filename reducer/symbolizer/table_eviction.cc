@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,7 +9,7 @@
 namespace tributary {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kFileOverheadBytes = 4096;
 
 int RankOf(const SymbolFiles::Row& row) { return SymbolOriginRank(row.origin(), row.header.source); }
 
@@ -94,7 +93,7 @@ class Eviction {
 
 }  // namespace
 
-uint64_t TableDiskBytes(uint64_t stored_bytes) { return stored_bytes + kPageBytes; }
+uint64_t TableDiskBytes(uint64_t stored_bytes) { return stored_bytes + kFileOverheadBytes; }
 
 std::optional<std::vector<SymbolFiles::Row>> TablesToEvict(std::vector<SymbolFiles::Row> stored,
                                                            const TableLimits& limits, const NewTable* fresh) {

@@ -13,7 +13,7 @@ namespace tributary {
 
 struct TableLimits {
   uint64_t disk_bytes_max = 0;  // of all tables
-  // Share of a node that has more than its part: see TablesToEvict.
+  // The share of each node is at least this (TablesToEvict).
   uint64_t node_share_bytes_min = 0;
 };
 
@@ -25,7 +25,7 @@ struct NewTable {
   SymbolWitness sender;  // no node_id: no node sent it, or the node is unknown
 };
 
-// Bytes that a table file takes on disk: whole pages.
+// The bytes of a table file on disk at most: its size and one page.
 uint64_t TableDiskBytes(uint64_t stored_bytes);
 
 // Chooses the tables to delete when the directory is full. Returns nullopt if `fresh` has no space, because the other
@@ -35,8 +35,8 @@ uint64_t TableDiskBytes(uint64_t stored_bytes);
 // least recently used ones. A table that one node alone has sent is charged to this node. Nodes of one peer count as
 // one node, if their peer is known. A node over its share loses its own tables first when it sends another one, and its
 // tables are the first ones to go when another table needs space. The share is `disk_bytes_max` divided by the number
-// of such nodes, but at least `node_share_bytes_min`. So one node can push out no more tables of other single nodes
-// than its share, or than one table that is larger.
+// of such nodes, but at least `node_share_bytes_min`. So a node pushes out at most its share of other nodes'
+// tables, or one table that is larger than the share.
 std::optional<std::vector<SymbolFiles::Row>> TablesToEvict(std::vector<SymbolFiles::Row> stored,
                                                            const TableLimits& limits, const NewTable* fresh);
 

@@ -32,8 +32,8 @@ def directory():
 
 
 def token_options(path, honest):
-    """Returns the reducer's options for which each node needs a token of its own (tokens.h). All nodes have one address,
-    so only their tokens distinguish them."""
+    """Writes a file with one token for each node (tokens.h). Returns the options that make the reducer require them.
+    All nodes have one address, so only their tokens distinguish them."""
     tokens = path / "tokens"
     names = [*(f"honest-{n}" for n in range(honest)), "hostile-symbols"]
     tokens.touch(mode=0o600)
