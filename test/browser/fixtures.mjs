@@ -599,3 +599,16 @@ export function status(process_events) {
     reducer: {cpu_seconds: 4.21, rss_bytes: 46_137_344, disk_bytes: 3_407_872, shards: 1, symbol_tables: 12},
   };
 }
+
+// Returns the same answer, with one kind of damage in each of 52 shards, and with text that an attacker would choose.
+export function damagedStatus(process_events) {
+  const answer = status(process_events);
+  answer.nodes[0].host = hostile.control;
+  const damage = Array.from({length: 52}, (_, shard) => ({
+    shard,
+    kind: shard === 0 ? 'maintenance: merge_tries' : 'samples',
+    count: 1000 + shard,
+    reason: shard === 0 ? hostile.image : hostile.control,
+  }));
+  return {...answer, refusals: [{node: hostile.control, reason: 'old_days', amount: 3}], damage};
+}

@@ -17,7 +17,7 @@ export class MockServer {
   // scenario: normal | empty | error | truncated | large | templates | slow | lying | two_faced | two_faced_health |
   // two_faced_symbols | two_faced_lines | two_faced_unit | two_faced_events | lines_error | expired |
   // symbols_error | upload_slow | upload_cut | upload_too_large | upload_off | events_none | events_many |
-  // events_missing | events_error | events_slow | events_lost | events_never
+  // events_missing | events_error | events_slow | events_lost | events_never | damaged
   scenario = 'normal';
   types = fixtures.types.one; // the types of the range's samples
   requests = []; // requested URLs below /api/v1/
@@ -115,7 +115,10 @@ export class MockServer {
 
   answerOfCpu(url, userAgent) {
     const verb = url.pathname.slice('/api/v1/'.length);
-    if (verb === 'status') return [200, fixtures.status(this.eventCounters())];
+    if (verb === 'status') {
+      const status = this.scenario === 'damaged' ? fixtures.damagedStatus : fixtures.status;
+      return [200, status(this.eventCounters())];
+    }
     if (verb === 'types' && this.scenario !== 'error') return [200, {types: this.scenario === 'empty' ? [] : this.types}];
     const range = this.range(url);
     const keep = this.selected(url.searchParams.get('query') ?? '');

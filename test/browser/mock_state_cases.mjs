@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import {describe, test} from 'node:test';
 import {click, hover, settled} from './browser.mjs';
+import * as fixtures from './fixtures.mjs';
 import {range, fixed, root, frame, server, page, open, byId, forgive} from './mock_harness.mjs';
 
 describe('states', () => {
@@ -77,6 +78,21 @@ describe('states', () => {
     assert.match(panel, /stacks: complete92\.1%.*stacks: deeper than the limit2\.3%/);
     await page.keyboard.press('Escape');
     assert.equal(await page.getByRole('dialog').count(), 0);
+  });
+
+  test('status: damaged data and refusals, with escaped text and the number of entries not shown', async () => {
+    server.scenario = 'damaged';
+    await open();
+    await byId('open-status').click();
+    const panel = page.getByRole('dialog', {name: 'Status'});
+    const entries = await panel.getByRole('listitem').filter({hasText: /^shard /}).allTextContents();
+    assert.equal(entries.length, 50);
+    assert.equal(entries[0], `shard 0, maintenance: merge_tries: 1,000 (${fixtures.hostile.image})`);
+    assert.equal(entries[1], `shard 1, samples: 1,001 (${fixtures.controlShown})`);
+    const text = await panel.textContent();
+    assert.ok(text.includes(`${fixtures.controlShown}connected`), text);
+    assert.ok(text.includes(`Refused, from other nodes${fixtures.controlShown}: old_days 3`), text);
+    assert.match(text, /Damaged data.*tributary check.*2 more kinds of damage; “tributary status” lists all/);
   });
 
   test('the theme follows the system until chosen, and the choice is kept', async () => {

@@ -261,7 +261,7 @@ export interface StatusAnswer {
   stack_health: Record<string, number>;
   nodes: StatusNode[];
   refusals?: Refusal[]; // a reducer of an earlier release does not send it
-  damage?: Damage[]; // nor this
+  damage?: Damage[]; // a reducer of an earlier release does not send it
   reducer: {cpu_seconds: number; rss_bytes: number; disk_bytes: number; shards: number; symbol_tables: number};
 }
 

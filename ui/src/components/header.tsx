@@ -1,5 +1,5 @@
 import type {Fates, Refusal, StatusAnswer, StatusNode} from '../api/types.ts';
-import {formatBytes, formatCount, formatDuration, formatPercent} from '../model/format.ts';
+import {formatBytes, formatCount, formatDuration, formatPercent, printable} from '../model/format.ts';
 import {health, lostEventsOf, lostTotal} from '../model/health.ts';
 import {cutShort, endingOf, inOrder, sum} from '../model/stack_endings.ts';
 import {graphData, status, themeChoice, type ThemeChoice} from '../state.ts';
@@ -72,11 +72,12 @@ function NodeCard({node, refusals}: {node: StatusNode; refusals: Refusal[]}) {
     <li class="node">
       <p class="node-title">
         <span class={`dot ${node.connected ? 'good' : 'poor'}`} />
-        <strong>{node.host || node.id}</strong>
+        <strong>{printable(node.host || node.id)}</strong>
         <span class="muted">{node.connected ? 'connected' : 'not connected'}</span>
       </p>
       <p class="muted small">
-        {`Linux ${node.kernel} · ${node.architecture} · ${node.cpus} CPUs · ${node.sample_rate_hz} Hz · ` +
+        {`Linux ${printable(node.kernel)} · ${printable(node.architecture)} · ${node.cpus} CPUs · ` +
+          `${node.sample_rate_hz} Hz · ` +
           `${formatCount(node.captured)} captured · ${formatCount(node.stored)} stored · ` +
           `${formatCount(lostTotal(node))} lost · ${formatBytes(node.wire_bytes)} received` +
           (lostEvents > 0 ? ` · ${formatCount(lostEvents)} process events lost` : '')}
@@ -86,7 +87,12 @@ function NodeCard({node, refusals}: {node: StatusNode; refusals: Refusal[]}) {
   );
 }
 
-const nodesShown = 50;
+const entriesShown = 50; // of each list
+
+function More({list, things}: {list: unknown[]; things: string}) {
+  const more = list.length - entriesShown;
+  return more > 0 ? <p class="note">{`${formatCount(more)} more ${things}; “tributary status” lists all.`}</p> : null;
+}
 
 function StatusPanel({answer}: {answer: StatusAnswer}) {
   const {reducer} = answer;
@@ -111,25 +117,22 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
         <p class="note">No collector has reported yet. Start kernel-collector on a machine.</p>
       )}
       <ul class="nodes">
-        {answer.nodes.slice(0, nodesShown).map((node) => (
+        {answer.nodes.slice(0, entriesShown).map((node) => (
           <NodeCard key={node.id} node={node} refusals={refusals} />
         ))}
       </ul>
-      {answer.nodes.length > nodesShown && (
-        <p class="note">
-          {`${formatCount(answer.nodes.length - nodesShown)} more collectors; “tributary status” lists all.`}
-        </p>
-      )}
+      <More list={answer.nodes} things="collectors" />
       {strangers.length > 0 && (
         <>
           <h2>Refused, from other nodes</h2>
           <ul class="nodes">
-            {strangers.slice(0, nodesShown).map((refusal) => (
+            {strangers.slice(0, entriesShown).map((refusal) => (
               <li key={`${refusal.node} ${refusal.reason}`} class="small">
-                {`${refusal.node}: ${refusedText([refusal])}`}
+                {`${printable(refusal.node)}: ${refusedText([refusal])}`}
               </li>
             ))}
           </ul>
+          <More list={strangers} things="refusals" />
         </>
       )}
       {damage.length > 0 && (
@@ -137,12 +140,13 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
           <h2>Damaged data</h2>
           <p class="note">Run “tributary check” on the reducer’s data directory.</p>
           <ul class="nodes">
-            {damage.slice(0, nodesShown).map((entry) => (
+            {damage.slice(0, entriesShown).map((entry) => (
               <li key={`${entry.shard} ${entry.kind}`} class="small">
-                {`shard ${entry.shard}, ${entry.kind}: ${formatCount(entry.count)} (${entry.reason})`}
+                {`shard ${entry.shard}, ${entry.kind}: ${formatCount(entry.count)} (${printable(entry.reason)})`}
               </li>
             ))}
           </ul>
+          <More list={damage} things="kinds of damage" />
         </>
       )}
       <h2>Reducer</h2>
