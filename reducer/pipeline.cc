@@ -162,6 +162,7 @@ absl::Status Pipeline::OpenSymbols() {
   SymbolStore::Options options;
   options.directory = options_.symbols_dir.empty() ? options_.data_dir + "/symbols" : options_.symbols_dir;
   options.disk_bytes_max = options_.symbols_bytes_max;
+  options.unused_ns = options_.sum_age_ns;
   options.ask_digests = options_.symbol_digests;
   options.notices = &symbol_notices_;
   options.refusals = &refusals_;

@@ -108,6 +108,61 @@ TEST_F(MaintenanceDamageTest, ADamagedPageDoesNotStopExpiryBySize) {
   EXPECT_GT(Failures(MaintenanceTask::kExpireBySize), 0u);
 }
 
+TEST_F(MaintenanceDamageTest, ADamagedIndexDoesNotStopExpiryBySizeOfTheOtherTables) {
+  ASSERT_TRUE(Maintain(600).ok());
+  const int64_t page = Query("SELECT rootpage FROM sqlite_schema WHERE name = 'event_chunk_slot'");
+  options_.bytes_max = 64 << 10;
+  Close();
+  Damage(page);
+  Reopen();
+  EXPECT_FALSE(Maintain(900).ok());
+  clock_.Advance(kNsPerMinute);
+  EXPECT_FALSE(Maintain(1'200).ok());
+  EXPECT_LE(Query("SELECT count(*) FROM sample_chunk"), 1);
+}
+
+// The last page is read before the first new text is stored.
+TEST_F(MaintenanceDamageTest, AShardWithADamagedPageOfTextsOpens) {
+  const int64_t page = Query("SELECT rootpage FROM sqlite_schema WHERE name = 'string'");
+  Close();
+  Damage(page);
+  Reopen();
+  ASSERT_NE(writer_, nullptr);
+  TestCollector collector("node-b", 2);
+  collector.Add(At(1), collector.Thread(1, "new"), collector.Stack({1, 2}));
+  const RowBatch batch = collector.Take(At(1));
+  EXPECT_FALSE(writer_->Commit({&batch, 1}).ok());
+}
+
+// The trie of the first day stays. It must not keep the texts of all later days.
+TEST_F(MaintenanceDamageTest, ATrieThatCannotBeDeletedKeepsNoLaterTexts) {
+  const auto commit_day = [&](int day) {
+    clock_.Advance(kNsPerDay);
+    TestCollector collector("node-b", static_cast<uint8_t>(10 + day));
+    std::vector<uint64_t> stack;
+    for (int i = 0; i < 400; ++i) stack.push_back(random_());  // fills half a page
+    collector.Add(clock_.Unix(), collector.Thread(1, fmt::format("of day {}", day)), collector.Stack(stack));
+    CommitOne(collector.Take(clock_.Unix()));
+  };
+  commit_day(1);
+  const std::string piece = QueryBytes("SELECT columns FROM trie_chunk ORDER BY id DESC LIMIT 1");
+  commit_day(2);
+  Close();
+  Damage(PageOf(piece.substr(piece.size() / 2, 64)));
+  Reopen();
+  commit_day(3);
+  clock_.Advance(20 * kNsPerMinute);
+  for (int day = 3; day < 6; ++day) {
+    for (int i = 0; i < 50; ++i) {
+      clock_.Advance(2 * kNsPerMinute);
+      writer_->Maintain(clock_.Unix()).IgnoreError();
+    }
+    clock_.Advance(kNsPerDay);
+  }
+  EXPECT_GT(Query("SELECT count(*) FROM trie_chunk"), 0) << "the damaged one";
+  EXPECT_EQ(Query("SELECT count(*) FROM string WHERE text IN (CAST('of day 2' AS BLOB), CAST('of day 3' AS BLOB))"), 0);
+}
+
 TEST_F(MaintenanceDamageTest, ARowThatCannotBeDeletedDoesNotStopExpiry) {
   DamageRow(5);
   ASSERT_TRUE(Maintain(600).ok());

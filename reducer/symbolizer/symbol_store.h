@@ -47,6 +47,7 @@ class SymbolStore {
     std::string directory;
     uint64_t disk_bytes_max = 4ull << 30;       // half for .tsym files (table_eviction.h), half for .flat files
     uint64_t node_share_bytes_min = 16u << 20;  // TableLimits
+    int64_t unused_ns = 7 * kNsPerDay;          // TableLimits::used_since: before now
     size_t mapped_max = 8192;                   // tables; the least recently used are unmapped first
     int64_t rescan_ns = 60'000'000'000;         // List reads the directory again after this time
     SymbolDemand::Options demand;

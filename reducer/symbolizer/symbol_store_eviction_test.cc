@@ -115,6 +115,20 @@ TEST_F(SymbolStoreEvictionTest, EvictsTheLeastTrustedTablesFirst) {
   EXPECT_FALSE(absl::c_linear_search(std::vector<bool>{Has(5), Has(6), Has(7)}, false));
 }
 
+// Otherwise, the tables of old builds would fill the directory for ever.
+TEST_F(SymbolStoreEvictionTest, TablesThatWereNotUsedForLongGoFirst) {
+  OpenWithSpaceFor(2);
+  ASSERT_TRUE(Put(1, SymbolOrigin::kUpload).ok());
+  PutAgreed(2);
+  clock_.Advance(6 * kNsPerDay);
+  store_->Get(Id(1));
+  EXPECT_FALSE(Put(3, SymbolOrigin::kNode, "c").ok());
+  clock_.Advance(2 * kNsPerDay);
+  EXPECT_TRUE(Put(3, SymbolOrigin::kNode, "c").ok());
+  EXPECT_TRUE(Has(1));
+  EXPECT_FALSE(Has(2));
+}
+
 TEST_F(SymbolStoreEvictionTest, ARefusedTableLeavesTheTableThatItWouldReplace) {
   OpenWithSpaceFor(2);
   ASSERT_TRUE(Put(1, SymbolOrigin::kUpload).ok());

@@ -50,7 +50,8 @@ absl::Status SymbolStore::Impl::Rescan() { return Scan().status(); }
 // Deletes the tables that TablesToEvict chooses from `stored`. Returns false if `fresh` has no space.
 bool SymbolStore::Impl::Evict(const std::vector<SymbolFiles::Row>& stored, const NewTable* fresh) {
   const TableLimits limits{.disk_bytes_max = options.disk_bytes_max / 2,
-                           .node_share_bytes_min = options.node_share_bytes_min};
+                           .node_share_bytes_min = options.node_share_bytes_min,
+                           .used_since = UnixNs{clock.Unix().value - options.unused_ns}};
   const auto evicted = TablesToEvict(stored, limits, fresh);
   if (!evicted) return false;
   for (const SymbolFiles::Row& row : *evicted) files.Delete(row.header.id);

@@ -11,6 +11,8 @@ namespace {
 
 constexpr uint64_t kFileOverheadBytes = 4096;
 
+constexpr int kUnusedRank = std::numeric_limits<int>::min();
+
 int RankOf(const SymbolFiles::Row& row) { return SymbolOriginRank(row.origin(), row.header.source); }
 
 const int kSingleNodeRank = SymbolOriginRank(SymbolOrigin::kNode, SymbolSource::kNone);
@@ -35,7 +37,7 @@ class Eviction {
     for (SymbolFiles::Row& row : stored) {
       if (fresh != nullptr && row.header.id == fresh->id) continue;  // `fresh` replaces it
       const uint64_t bytes = TableDiskBytes(row.stored_bytes);
-      const int rank = RankOf(row);
+      const int rank = row.last_used < limits.used_since ? kUnusedRank : RankOf(row);
       over_bytes_ += static_cast<int64_t>(bytes);
       std::string node;
       if (rank == kSingleNodeRank) charged_[node = ChargedTo(SenderOf(row))] += bytes;
@@ -53,6 +55,7 @@ class Eviction {
       const std::string own = ChargedTo(fresh_->sender);
       EvictWhile([&](const Candidate& c) { return over_share(c) && c.node == own; });
     }
+    EvictWhile([](const Candidate& c) { return c.rank == kUnusedRank; });
     EvictWhile(over_share);
     const int rank_max = fresh_ != nullptr ? fresh_->rank : std::numeric_limits<int>::max();
     std::ranges::stable_sort(candidates_, {}, &Candidate::rank);
