@@ -96,9 +96,7 @@ absl::Status Maintenance::ExpireBySize(UnixNs now, Removed* removed) {
                                   .oldest_minute = oldest,
                                   .closed_before = closed_before_};
   RETURN_IF_ERROR(nodes_->Run(target, &removed->over_share));
-  if (removed->over_share.bytes >= static_cast<int64_t>(target.bytes_over) || nodes_->has_more()) {
-    return damage;
-  }
+  if (nodes_->is_enough()) return damage;
   damage.Update(RemoveHour(oldest, file_bytes, removed));
   return damage;
 }

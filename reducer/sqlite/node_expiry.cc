@@ -69,7 +69,8 @@ absl::Status NodeExpiry::FindNodes(const Target& target) {
   }
   kept_definition_bytes_ = static_cast<uint64_t>(kept);
   nodes_.clear();
-  nodes_as_of_ns_ = target.now.value;
+  listed_over_ = static_cast<int64_t>(target.bytes_over);
+  listed_freed_ = 0;
   machine_ = 0;  // late data may have come to the minutes that were passed
   if (bytes_of.empty()) return absl::OkStatus();
   const auto share = static_cast<int64_t>(target.bytes_max / 8 * 7 / bytes_of.size());
@@ -106,8 +107,7 @@ absl::Status NodeExpiry::Run(const Target& target, Removed* removed) {
 }
 
 absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed) {
-  const int64_t age_ns = target.now.value - nodes_as_of_ns_;
-  if (nodes_.empty() || age_ns < 0) {
+  if (nodes_.empty()) {
     RETURN_IF_ERROR(FindNodes(target));
     LimitNewDefinitions(target);
   }
@@ -136,6 +136,7 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
     RETURN_IF_ERROR(freed.status());
     if (*freed == 0) ++unproductive;
     removed->bytes += *freed;
+    listed_freed_ += *freed;
     node.bytes_over -= *freed;
     if (node.bytes_over <= 0) nodes_.pop_back();
   }

@@ -53,8 +53,9 @@ class NodeExpiry {
   // possible within the shares. `removed` is valid even after an error. DataLoss: a day of a node has a damaged page,
   // and is left out from now on.
   absl::Status Run(const Target& target, Removed* removed);
-  // Returns true if the next call of Run may remove data of further nodes over their share.
-  bool has_more() const { return !nodes_.empty(); }
+  // Returns true if the next call of Run may remove more, so that other data can stay: not all listed nodes had their
+  // turn, or the listed nodes have given up a quarter of the excess.
+  bool is_enough() const { return !nodes_.empty() || listed_freed_ >= listed_over_ / 4; }
   // Call it when the shard is within its limit.
   void Rest();
 
@@ -90,8 +91,9 @@ class NodeExpiry {
   NodeLedger& ledger_;
   Statement all_, days_of_, keep_samples_end_, delete_raw_, delete_sums_, delete_events_, delete_processes_,
       delete_executables_, delete_strings_, delete_sessions_;
-  std::vector<Node> nodes_;  // over their share, the one with the most bytes last
-  int64_t nodes_as_of_ns_ = 0;
+  std::vector<Node> nodes_;   // over their share, the one with the most bytes last
+  int64_t listed_over_ = 0;   // the shard's excess when the list was made
+  int64_t listed_freed_ = 0;  // bytes of the ledger, since then
   uint64_t kept_definition_bytes_ = 0;
   // Days without anything that can be removed, and the bytes that they had then: late data change the bytes. Days with
   // a damaged page are left out until the reducer starts again, or until the list is full.
