@@ -70,7 +70,7 @@ absl::Status NodeExpiry::FindNodes(const Target& target) {
   kept_definition_bytes_ = static_cast<uint64_t>(kept);
   nodes_.clear();
   listed_over_ = static_cast<int64_t>(target.bytes_over);
-  listed_freed_ = 0;
+  listed_freed_ = listed_pending_ = 0;
   machine_ = 0;  // late data may have come to the minutes that were passed
   if (bytes_of.empty()) return absl::OkStatus();
   const auto share = static_cast<int64_t>(target.bytes_max / 8 * 7 / bytes_of.size());
@@ -119,7 +119,7 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
                      removed->rows < rows_max_ && removed->bytes < static_cast<int64_t>(target.bytes_over);
        ++days) {
     Node& node = nodes_.back();
-    ASSIGN_OR_RETURN(const std::optional<NodeDay> day, OldestDay(node.machine));
+    ASSIGN_OR_RETURN(const std::optional<NodeDay> day, OldestDay(node, target));
     if (!day) {
       nodes_.pop_back();
       continue;
@@ -148,14 +148,19 @@ void NodeExpiry::SetExhausted(int64_t machine, Day day, int64_t bytes) {
   exhausted_[{machine, day.value}] = bytes;
 }
 
-absl::StatusOr<std::optional<NodeExpiry::NodeDay>> NodeExpiry::OldestDay(int64_t machine) {
-  days_of_.Bind(machine);
+absl::StatusOr<std::optional<NodeExpiry::NodeDay>> NodeExpiry::OldestDay(const Node& node, const Target& target) {
+  const Day open_day = DayOfMinute(target.closed_before);
+  days_of_.Bind(node.machine);
   for (;;) {
     ASSIGN_OR_RETURN(const bool found, days_of_.Step());
     if (!found) return std::nullopt;
     const NodeDay day{Day{static_cast<int32_t>(days_of_.Int(0))}, days_of_.Int(1) + days_of_.Int(2), days_of_.Int(2)};
-    const auto exhausted = exhausted_.find({machine, day.day.value});
-    if (exhausted != exhausted_.end() && (exhausted->second == day.bytes || exhausted->second == kForEver)) continue;
+    const auto exhausted = exhausted_.find({node.machine, day.day.value});
+    if (exhausted != exhausted_.end() && (exhausted->second == day.bytes || exhausted->second == kForEver)) {
+      // What is left of the samples of this day is of minutes that are not closed.
+      if (day.day == open_day) listed_pending_ += std::min(day.bytes - day.definition_bytes, node.bytes_over);
+      continue;
+    }
     days_of_.Reset();
     return day;
   }

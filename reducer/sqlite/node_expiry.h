@@ -54,8 +54,8 @@ class NodeExpiry {
   // and is left out from now on.
   absl::Status Run(const Target& target, Removed* removed);
   // Returns true if the next call of Run may remove more, so that other data can stay: not all listed nodes had their
-  // turn, or the listed nodes have given up a quarter of the excess.
-  bool is_enough() const { return !nodes_.empty() || listed_freed_ >= listed_over_ / 4; }
+  // turn, or the listed nodes have given up a quarter of the excess, or will when their last minutes are closed.
+  bool is_enough() const { return !nodes_.empty() || listed_freed_ + listed_pending_ >= listed_over_ / 4; }
   // Call it when the shard is within its limit.
   void Rest();
 
@@ -77,8 +77,8 @@ class NodeExpiry {
   absl::Status RemoveFromNodes(const Target& target, Removed* removed);
   absl::Status FindNodes(const Target& target);
   void LimitNewDefinitions(const Target& target);
-  // Returns the node's oldest day from which data may still be removed.
-  absl::StatusOr<std::optional<NodeDay>> OldestDay(int64_t machine);
+  // Returns the node's oldest day from which data may still be removed. If there is none, adds to `listed_pending_`.
+  absl::StatusOr<std::optional<NodeDay>> OldestDay(const Node& node, const Target& target);
   void SetExhausted(int64_t machine, Day day, int64_t bytes);
   // Removes data of this day. Returns the bytes that the ledger has less for the node.
   absl::StatusOr<int64_t> RemoveFrom(const Node& node, const NodeDay& day, const Target& target, Removed* removed);
@@ -91,9 +91,10 @@ class NodeExpiry {
   NodeLedger& ledger_;
   Statement all_, days_of_, keep_samples_end_, delete_raw_, delete_sums_, delete_events_, delete_processes_,
       delete_executables_, delete_strings_, delete_sessions_;
-  std::vector<Node> nodes_;   // over their share, the one with the most bytes last
-  int64_t listed_over_ = 0;   // the shard's excess when the list was made
-  int64_t listed_freed_ = 0;  // bytes of the ledger, since then
+  std::vector<Node> nodes_;  // over their share, the one with the most bytes last
+  int64_t listed_over_ = 0;  // the shard's excess when the list was made
+  // Bytes of the ledger, since then: removed, and of minutes that are not closed.
+  int64_t listed_freed_ = 0, listed_pending_ = 0;
   uint64_t kept_definition_bytes_ = 0;
   // Days without anything that can be removed, and the bytes that they had then: late data change the bytes. Days with
   // a damaged page are left out until the reducer starts again, or until the list is full.

@@ -262,6 +262,23 @@ TEST_F(NodeExpiryTest, ExecutablesThatAreUsedEveryDayStayCharged) {
   }
 }
 
+// The node that overfills the shard has only data of the last minutes. They go when these minutes are closed.
+TEST_F(NodeExpiryTest, DataOfTheLastMinutesDoNotRemoveOldDataOfOthers) {
+  Open(4u << 20);
+  Begin();
+  CommitHonest(60);
+  clock_.Advance(10 * kNsPerMinute);
+  Maintain(40);
+  const int64_t hostile = Machine("hostile");
+  AddRows(hostile, MinuteOf(clock_.Unix()), 3'000, 2'000);
+  Maintain(40);
+  EXPECT_EQ(SamplesOf("honest"), uint64_t{61} * kSamplesPerMinute);
+  clock_.Advance(10 * kNsPerMinute);
+  for (int i = 0; i < 20; ++i) writer_->Maintain(clock_.Unix()).IgnoreError();  // the rows cannot be summed up
+  EXPECT_LT(RowsOf(hostile), 2'000);
+  EXPECT_EQ(SamplesOf("honest"), uint64_t{61} * kSamplesPerMinute);
+}
+
 // Each of these nodes is over its share, and stores a little more in each minute. Most of their bytes cannot be
 // removed.
 TEST_F(NodeExpiryTest, NodesThatGiveUpLittleDoNotKeepAllOtherData) {
