@@ -69,6 +69,7 @@ absl::Status NodeExpiry::FindNodes(const Target& target) {
   }
   kept_definition_bytes_ = static_cast<uint64_t>(kept);
   nodes_.clear();
+  listed_at_ns_ = target.now.value;
   listed_over_ = static_cast<int64_t>(target.bytes_over);
   listed_freed_ = listed_pending_ = 0;
   machine_ = 0;  // late data may have come to the minutes that were passed
@@ -107,7 +108,8 @@ absl::Status NodeExpiry::Run(const Target& target, Removed* removed) {
 }
 
 absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed) {
-  if (nodes_.empty()) {
+  const int64_t age_ns = target.now.value - listed_at_ns_;
+  if (nodes_.empty() || (listed_pending_ > 0 && (age_ns < 0 || age_ns >= kNsPerMinute))) {
     RETURN_IF_ERROR(FindNodes(target));
     LimitNewDefinitions(target);
   }
@@ -116,7 +118,7 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
   absl::Status damage;
   int unproductive = 0;
   for (int days = 0; days < kDaysPerRun && unproductive < kUnproductiveDaysPerRun && !nodes_.empty() &&
-                     removed->rows < rows_max_ && removed->bytes < static_cast<int64_t>(target.bytes_over);
+                     removed->rows < rows_max_ && StillWanted(target, *removed) > 0;
        ++days) {
     Node& node = nodes_.back();
     ASSIGN_OR_RETURN(const std::optional<NodeDay> day, OldestDay(node, target));
@@ -176,7 +178,7 @@ absl::StatusOr<int64_t> NodeExpiry::RemoveFrom(const Node& node, const NodeDay& 
     minute_ = first;
   }
   freed_ = 0;
-  wanted_bytes_ = std::min(node.bytes_over, static_cast<int64_t>(target.bytes_over) - removed->bytes);
+  wanted_bytes_ = std::min(node.bytes_over, StillWanted(target, *removed));
   const bool from_first = minute_ == first;
   const int64_t rows = removed->rows;
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));

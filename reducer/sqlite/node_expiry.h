@@ -27,8 +27,9 @@ namespace tributary::store {
 // new definitions (NodeLedger::SetOverfilling).
 //
 // A list of the nodes over their share is made from a scan of node_day: one row of about 30 bytes for each node and
-// day. It is used until each of these nodes had its turn. Removing the oldest data of a node costs a few index look-ups
-// for each minute of a day. Use it outside of transactions, on the writer's thread.
+// day. It is used until each of these nodes had its turn, or for a minute if the last minutes of the nodes that had
+// their turn are enough. Removing the oldest data of a node costs a few index look-ups for each minute of a day. Use it
+// outside of transactions, on the writer's thread.
 class NodeExpiry {
  public:
   // Rows that a run removes. If the shard is far above its limit, up to kRowsFactorMax times as many.
@@ -77,6 +78,10 @@ class NodeExpiry {
   absl::Status RemoveFromNodes(const Target& target, Removed* removed);
   absl::Status FindNodes(const Target& target);
   void LimitNewDefinitions(const Target& target);
+  // Returns the bytes that the shard is above its limit, without those that will go when the last minutes are closed.
+  int64_t StillWanted(const Target& target, const Removed& removed) const {
+    return static_cast<int64_t>(target.bytes_over) - removed.bytes - listed_pending_;
+  }
   // Returns the node's oldest day from which data may still be removed. If there is none, adds to `listed_pending_`.
   absl::StatusOr<std::optional<NodeDay>> OldestDay(const Node& node, const Target& target);
   void SetExhausted(int64_t machine, Day day, int64_t bytes);
@@ -92,6 +97,7 @@ class NodeExpiry {
   Statement all_, days_of_, keep_samples_end_, delete_raw_, delete_sums_, delete_events_, delete_processes_,
       delete_executables_, delete_strings_, delete_sessions_;
   std::vector<Node> nodes_;  // over their share, the one with the most bytes last
+  int64_t listed_at_ns_ = 0;
   int64_t listed_over_ = 0;  // the shard's excess when the list was made
   // Bytes of the ledger, since then: removed, and of minutes that are not closed.
   int64_t listed_freed_ = 0, listed_pending_ = 0;
