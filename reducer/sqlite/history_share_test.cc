@@ -144,17 +144,7 @@ TEST_F(HistoryShareTest, ABuilderOfSoftwareStaysBelowItsQuota) {
 TEST_F(HistoryShareTest, ANodeAtItsQuotaDoesNotRenameExecutables) {
   options_.node_definition_bytes_per_day = 64u << 10;
   Open(1u << 30);
-  Dictionary& dictionary = hostile_.dictionary();
-  for (int i = 0; i < 200; ++i) {
-    Process process;
-    process.comm = dictionary.InternString("x");
-    process.executable =
-        dictionary.InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, fmt::format("{:020}", i)),
-                                    fmt::format("/usr/lib/{:02000}", i));
-    process.key = {Pid{i + 1}, clock_.Unix().value, 1};
-    hostile_.Add(clock_.Unix(), dictionary.InternThread({dictionary.InternProcess(process), Tid{i + 1}, process.comm}),
-                 hostile_.Stack({7}));
-  }
+  AddExecutables(hostile_, 200);
   CommitOf(hostile_);
   const std::vector<ExecutableRow> executables = Reader()->Executables().value();
   EXPECT_GT(executables.size(), 10u);

@@ -48,6 +48,21 @@ class HistoryShareTest : public SqliteStoreTest {
     }
     CommitOf(collector);
   }
+  // Adds samples of processes with executables whose build-ids and paths (of 2,000 bytes) are numbered from 0.
+  void AddExecutables(TestCollector& collector, int executables) {
+    Dictionary& dictionary = collector.dictionary();
+    for (int i = 0; i < executables; ++i) {
+      Process process;
+      process.comm = dictionary.InternString("x");
+      process.executable =
+          dictionary.InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, fmt::format("{:020}", i)),
+                                      fmt::format("/usr/lib/{:02000}", i));
+      process.key = {Pid{i + 1}, clock_.Unix().value, 1};
+      collector.Add(clock_.Unix(),
+                    dictionary.InternThread({dictionary.InternProcess(process), Tid{i + 1}, process.comm}),
+                    collector.Stack({7}));
+    }
+  }
   uint64_t SamplesOf(std::string_view node_id) {
     uint64_t samples = 0;
     EXPECT_TRUE(Reader()

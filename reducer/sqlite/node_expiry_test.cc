@@ -241,18 +241,7 @@ TEST_F(NodeExpiryTest, ExecutablesThatAreUsedEveryDayStayCharged) {
   Open(1u << 30);
   for (uint8_t day = 0; day < 3; ++day) {
     TestCollector collector("hostile", static_cast<uint8_t>(10 + day));
-    Dictionary& dictionary = collector.dictionary();
-    for (int i = 0; i < 50; ++i) {
-      Process process;
-      process.comm = dictionary.InternString("x");
-      process.executable =
-          dictionary.InternExecutable(*ExecutableId::Make(ExecutableIdKind::kGnuBuildId, fmt::format("{:020}", i)),
-                                      fmt::format("/usr/lib/{:02000}", i));
-      process.key = {Pid{i + 1}, clock_.Unix().value, 1};
-      collector.Add(clock_.Unix(),
-                    dictionary.InternThread({dictionary.InternProcess(process), Tid{i + 1}, process.comm}),
-                    collector.Stack({7}));
-    }
+    AddExecutables(collector, 50);
     CommitOf(collector);
     const int64_t definitions = Query(fmt::format(
         "SELECT definition_bytes FROM node_day WHERE machine = {} ORDER BY day DESC LIMIT 1", Machine("hostile")));
