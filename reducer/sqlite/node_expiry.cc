@@ -158,7 +158,8 @@ absl::StatusOr<std::optional<NodeExpiry::NodeDay>> NodeExpiry::OldestDay(const N
     if (!found) return std::nullopt;
     const NodeDay day{Day{static_cast<int32_t>(days_of_.Int(0))}, days_of_.Int(1) + days_of_.Int(2), days_of_.Int(2)};
     const auto exhausted = exhausted_.find({node.machine, day.day.value});
-    if (exhausted != exhausted_.end() && (exhausted->second == day.bytes || exhausted->second == kForEver)) {
+    if (exhausted != exhausted_.end() && exhausted->second == kForEver) continue;
+    if (exhausted != exhausted_.end() && exhausted->second == day.bytes) {
       // What is left of the samples of this day is of minutes that are not closed.
       if (day.day == open_day) listed_pending_ += std::min(day.bytes - day.definition_bytes, node.bytes_over);
       continue;
