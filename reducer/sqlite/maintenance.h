@@ -112,9 +112,9 @@ class Maintenance {
   absl::Status RemoveSessions(UnixNs now, Removed* removed);
   absl::Status ExpireBySize(UnixNs now, Removed* removed);
   absl::StatusOr<uint64_t> UsedBytes();  // of the file
-  // Removes the oldest hour of all nodes, unless that frees nothing. `oldest`: the first minute with data. `used`:
-  // bytes of the file, without the log.
-  absl::Status RemoveHour(int64_t oldest, uint64_t used, Removed* removed);
+  // Removes the oldest hour of all nodes, unless that frees nothing. `oldest`: the first minute with data.
+  // `kept_max`: see NodeExpiry::KeptMax.
+  absl::Status RemoveHour(int64_t oldest, uint64_t kept_max, Removed* removed);
   absl::Status RemoveRaw(int64_t before);
   absl::Status RemoveSums(int64_t before);
   absl::Status RemoveEvents(Slot before);

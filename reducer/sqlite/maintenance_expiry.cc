@@ -97,13 +97,13 @@ absl::Status Maintenance::ExpireBySize(UnixNs now, Removed* removed) {
                                   .closed_before = closed_before_};
   RETURN_IF_ERROR(nodes_->Run(target, &removed->over_share));
   if (nodes_->is_enough()) return damage;
-  damage.Update(RemoveHour(oldest, file_bytes, removed));
+  ASSIGN_OR_RETURN(const uint64_t kept_max, nodes_->KeptMax(target));
+  damage.Update(RemoveHour(oldest, kept_max, removed));
   return damage;
 }
 
-absl::Status Maintenance::RemoveHour(int64_t oldest, uint64_t used, Removed* removed) {
-  // Samples may always use half of the limit, whatever the definitions need that cannot be removed with them.
-  const uint64_t kept_max = std::max(options_.bytes_max, nodes_->kept_definition_bytes() + options_.bytes_max / 2);
+absl::Status Maintenance::RemoveHour(int64_t oldest, uint64_t kept_max, Removed* removed) {
+  ASSIGN_OR_RETURN(const uint64_t used, UsedBytes());
   if (used + log_->charged_bytes() <= kept_max || used == stalled_at_bytes_) {
     removed->size_stalled = true;
     return absl::OkStatus();

@@ -31,6 +31,7 @@ absl::StatusOr<std::unique_ptr<NodeExpiry>> NodeExpiry::Prepare(Database& databa
     std::string_view sql;
   } const wanted[] = {
       {&expiry->all_, "SELECT day, machine, data_bytes, definition_bytes FROM node_day"},
+      {&expiry->definitions_since_, "SELECT coalesce(sum(definition_bytes), 0) FROM node_day WHERE day >= ?"},
       {&expiry->days_of_,
        "SELECT day, data_bytes, definition_bytes FROM node_day WHERE machine = ? AND data_bytes + definition_bytes > 0 "
        "ORDER BY day"},
@@ -57,30 +58,27 @@ absl::StatusOr<std::unique_ptr<NodeExpiry>> NodeExpiry::Prepare(Database& databa
 absl::Status NodeExpiry::FindNodes(const Target& target) {
   absl::flat_hash_map<int64_t, int64_t> bytes_of;
   const Day today = DayOfMinute(target.closed_before), oldest = DayOfMinute(target.oldest_minute);
-  int64_t kept = 0;
+  texts_of_no_node_ = 0;
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, all_.Step());
     if (!row) break;
     const Day day{static_cast<int32_t>(all_.Int(0))};
     const int64_t machine = all_.Int(1), data = all_.Int(2), definitions = all_.Int(3);
     // Machine 0: texts of earlier releases, which belong to no node.
-    if (day >= today || (machine == 0 && day > oldest)) kept += definitions;
+    if (machine == 0 && day > oldest && day < today) texts_of_no_node_ += definitions;
     if (machine != 0) bytes_of[machine] += data + definitions;
   }
-  kept_definition_bytes_ = static_cast<uint64_t>(kept);
   nodes_.clear();
   listed_at_ns_ = target.now.value;
   listed_over_ = static_cast<int64_t>(target.bytes_over);
   listed_freed_ = listed_pending_ = 0;
   machine_ = 0;  // late data may have come to the minutes that were passed
   if (bytes_of.empty()) return absl::OkStatus();
-  const auto share = static_cast<int64_t>(target.bytes_max / 8 * 7 / bytes_of.size());
+  share_ = static_cast<int64_t>(target.bytes_max / 8 * 7 / bytes_of.size());
   for (const auto& [machine, bytes] : bytes_of) {
-    if (bytes > share) nodes_.push_back({machine, bytes - share});
+    if (bytes > share_) nodes_.push_back({machine, bytes - share_});
   }
-  std::sort(nodes_.begin(), nodes_.end(), [](const Node& a, const Node& b) {
-    return std::pair(a.bytes_over, a.machine) < std::pair(b.bytes_over, b.machine);
-  });
+  std::sort(nodes_.begin(), nodes_.end(), HasLess);
   return absl::OkStatus();
 }
 
@@ -99,6 +97,36 @@ void NodeExpiry::LimitNewDefinitions(const Target& target) {
 void NodeExpiry::Rest() {
   nodes_.clear();
   ledger_.SetOverfilling({});
+}
+
+absl::StatusOr<uint64_t> NodeExpiry::KeptMax(const Target& target) {
+  definitions_since_.Bind(DayOfMinute(target.closed_before).value);
+  ASSIGN_OR_RETURN(const bool row, definitions_since_.Step());
+  const int64_t definitions = texts_of_no_node_ + (row ? definitions_since_.Int(0) : 0);
+  definitions_since_.Reset();
+  return std::max(target.bytes_max, static_cast<uint64_t>(definitions) + target.bytes_max / 2);
+}
+
+absl::StatusOr<int64_t> NodeExpiry::Wanted(const Node& node, const Target& target, const Removed& removed) {
+  const int64_t wanted = StillWanted(target, removed), over_two_shares = node.bytes_over - share_;
+  if (wanted <= over_two_shares) return wanted;
+  ASSIGN_OR_RETURN(const uint64_t kept_max, KeptMax(target));
+  const auto kept = static_cast<int64_t>(kept_max - target.bytes_max);
+  return std::max(over_two_shares, std::min(node.bytes_over, wanted - kept));
+}
+
+// The node may have stored more since the list was made. It then still comes before smaller ones.
+absl::Status NodeExpiry::ListLastAgain() {
+  Node node{nodes_.back().machine, -share_};
+  nodes_.pop_back();
+  days_of_.Bind(node.machine);
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool found, days_of_.Step());
+    if (!found) break;
+    node.bytes_over += days_of_.Int(1) + days_of_.Int(2);
+  }
+  if (node.bytes_over > 0) nodes_.insert(std::upper_bound(nodes_.begin(), nodes_.end(), node, HasLess), node);
+  return absl::OkStatus();
 }
 
 absl::Status NodeExpiry::Run(const Target& target, Removed* removed) {
@@ -121,6 +149,11 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
                      removed->rows < rows_max_ && StillWanted(target, *removed) > 0;
        ++days) {
     Node& node = nodes_.back();
+    ASSIGN_OR_RETURN(wanted_bytes_, Wanted(node, target, *removed));
+    if (wanted_bytes_ <= 0) {  // the other nodes are smaller
+      nodes_.clear();
+      break;
+    }
     ASSIGN_OR_RETURN(const std::optional<NodeDay> day, OldestDay(node, target));
     if (!day) {
       nodes_.pop_back();
@@ -140,7 +173,8 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
     removed->bytes += *freed;
     listed_freed_ += *freed;
     node.bytes_over -= *freed;
-    if (node.bytes_over <= 0) nodes_.pop_back();
+    if (node.bytes_over > 0) continue;
+    RETURN_IF_ERROR(ListLastAgain());
   }
   return damage;
 }
@@ -179,7 +213,6 @@ absl::StatusOr<int64_t> NodeExpiry::RemoveFrom(const Node& node, const NodeDay& 
     minute_ = first;
   }
   freed_ = 0;
-  wanted_bytes_ = std::min(node.bytes_over, StillWanted(target, *removed));
   const bool from_first = minute_ == first;
   const int64_t rows = removed->rows;
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));

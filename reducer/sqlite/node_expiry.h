@@ -23,8 +23,9 @@ namespace tributary::store {
 // newest session of a node.
 //
 // Tries stay until the day ends for all nodes, because nodes share them. They count for their nodes as long as they
-// stay. While the shard is more than an eighth above its limit, the nodes that must give up data first may store few
-// new definitions (NodeLedger::SetOverfilling).
+// stay. Of what a node has below twice its share, it gives up nothing while definitions are the cause (KeptMax). While
+// the shard is more than an eighth above its limit, the nodes that must give up data first may store few new
+// definitions (NodeLedger::SetOverfilling).
 //
 // A list of the nodes over their share is made from a scan of node_day: one row of about 30 bytes for each node and
 // day. It is used until each of these nodes had its turn, or for a minute if the last minutes of the nodes that had
@@ -60,15 +61,19 @@ class NodeExpiry {
   // Call it when the shard is within its limit.
   void Rest();
 
-  // Bytes of definitions that would stay if the oldest day's samples, sums and events were removed. As of the last
-  // scan.
-  uint64_t kept_definition_bytes() const { return kept_definition_bytes_; }
+  // Returns the size down to which data are removed for other nodes' definitions. It is the limit of the shard, or more
+  // if the definitions that would stay without the oldest day's data need more than half of it: those of today, and
+  // texts that earlier releases stored. Samples may always use the other half.
+  absl::StatusOr<uint64_t> KeptMax(const Target& target);
 
  private:
   struct Node {
     int64_t machine = 0;
     int64_t bytes_over = 0;  // of its share
   };
+  static bool HasLess(const Node& a, const Node& b) {
+    return std::pair(a.bytes_over, a.machine) < std::pair(b.bytes_over, b.machine);
+  }
   struct NodeDay {
     Day day;
     int64_t bytes = 0, definition_bytes = 0;  // `bytes` includes the definitions
@@ -82,6 +87,9 @@ class NodeExpiry {
   int64_t StillWanted(const Target& target, const Removed& removed) const {
     return static_cast<int64_t>(target.bytes_over) - removed.bytes - listed_pending_;
   }
+  // Returns the bytes that this node must give up now.
+  absl::StatusOr<int64_t> Wanted(const Node& node, const Target& target, const Removed& removed);
+  absl::Status ListLastAgain();
   // Returns the node's oldest day from which data may still be removed. If there is none, adds to `listed_pending_`.
   absl::StatusOr<std::optional<NodeDay>> OldestDay(const Node& node, const Target& target);
   void SetExhausted(int64_t machine, Day day, int64_t bytes);
@@ -94,14 +102,15 @@ class NodeExpiry {
 
   Database& database_;
   NodeLedger& ledger_;
-  Statement all_, days_of_, keep_samples_end_, delete_raw_, delete_sums_, delete_events_, delete_processes_,
-      delete_executables_, delete_strings_, delete_sessions_;
+  Statement all_, definitions_since_, days_of_, keep_samples_end_, delete_raw_, delete_sums_, delete_events_,
+      delete_processes_, delete_executables_, delete_strings_, delete_sessions_;
   std::vector<Node> nodes_;  // over their share, the one with the most bytes last
   int64_t listed_at_ns_ = 0;
   int64_t listed_over_ = 0;  // the shard's excess when the list was made
   // Bytes of the ledger, since then: removed, and of minutes that are not closed.
   int64_t listed_freed_ = 0, listed_pending_ = 0;
-  uint64_t kept_definition_bytes_ = 0;
+  int64_t share_ = 0;
+  int64_t texts_of_no_node_ = 0;  // bytes, of the days between the oldest one and today
   // Days without anything that can be removed, and the bytes that they had then: late data change the bytes. Days with
   // a damaged page are left out until the reducer starts again, or until the list is full.
   absl::flat_hash_map<std::pair<int64_t, int32_t>, int64_t> exhausted_;  // by machine and day

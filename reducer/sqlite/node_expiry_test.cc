@@ -268,6 +268,41 @@ TEST_F(NodeExpiryTest, DataOfTheLastMinutesDoNotRemoveOldDataOfOthers) {
   EXPECT_EQ(SamplesOf("honest"), uint64_t{61} * kSamplesPerMinute);
 }
 
+// The list of nodes is older than the new data of the hostile node.
+TEST_F(NodeExpiryTest, ANodeThatGoesOnComesBeforeSmallerNodes) {
+  Open(4u << 20);
+  const int64_t minute = Begin(), hostile = Machine("hostile"), honest = Machine("honest");
+  for (int i = 0; i < 50; ++i) AddRows(honest, minute - i, 82, 400);
+  for (int i = 0; i < 100; ++i) AddRows(hostile, minute - i, 110, 400);
+  Maintain(1);
+  ASSERT_LT(RowsOf(hostile), 8'000);
+  for (int i = 0; i < 100; ++i) AddRows(hostile, minute - i, 110, 400);
+  Maintain(40);
+  EXPECT_LT(RowsOf(hostile), 8'000);
+  EXPECT_EQ(RowsOf(honest), 50 * 82 + 1);
+  EXPECT_LE(UsedBytes(), 4u << 20);
+}
+
+// The definitions of today of another node take most of the shard, and cannot be removed.
+TEST_F(NodeExpiryTest, ANodeALittleOverItsShareMayUseHalfOfTheShard) {
+  Open(4u << 20);
+  const int64_t minute = Begin(), honest = Machine("honest");
+  for (int i = 0; i < 50; ++i) AddRows(honest, minute - i, 36, 800);
+  ASSERT_TRUE(Shard()
+                  .Execute(fmt::format("INSERT INTO node_day VALUES ({}, 100, 0, 3000000, 0, 0); "
+                                       "CREATE TABLE filler AS SELECT zeroblob(2600000) AS x",
+                                       DayOf(clock_.Unix()).value))
+                  .ok());
+  Maintain(10);
+  EXPECT_GT(UsedBytes(), 4u << 20);
+  EXPECT_EQ(RowsOf(honest), 50 * 36 + 1);
+
+  for (int i = 0; i < 10; ++i) AddRows(honest, minute - i, 150, 800);
+  Maintain(40);
+  EXPECT_LT(RowsOf(honest), 50 * 36 + 1'000);
+  EXPECT_GT(RowsOf(honest), 1'500);
+}
+
 // Each of these nodes is over its share, and stores a little more in each minute. Most of their bytes cannot be
 // removed.
 TEST_F(NodeExpiryTest, NodesThatGiveUpLittleDoNotKeepAllOtherData) {
