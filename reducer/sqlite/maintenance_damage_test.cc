@@ -108,6 +108,25 @@ TEST_F(MaintenanceDamageTest, ADamagedPageDoesNotStopExpiryBySize) {
   EXPECT_GT(Failures(MaintenanceTask::kExpireBySize), 0u);
 }
 
+// What is left of the node's day will not go when its last minutes are closed.
+TEST_F(MaintenanceDamageTest, ExpiryBySizeDoesNotWaitForADayWithADamagedPage) {
+  constexpr int kMore = 200;
+  for (int minute = kMinutes; minute < kMinutes + kMore; ++minute) CommitMinute(minute);
+  const int64_t end_s = 60 * kMore;
+  TestCollector small("node-b", 2);
+  small.Add(At(end_s), small.Thread(1, "t"), small.Stack({1, 2}));
+  CommitOne(small.Take(At(end_s)));
+  ASSERT_TRUE(Maintain(end_s + 600).ok());
+  options_.bytes_max = 1 << 20;
+  DamageRow(100);
+  const int64_t sums = Query("SELECT count(*) FROM minute_sum");
+  for (int64_t at_s = end_s + 600; at_s < end_s + 1'200; at_s += 60) {
+    Maintain(at_s).IgnoreError();
+    clock_.Advance(kNsPerMinute);
+  }
+  EXPECT_LT(Query("SELECT count(*) FROM minute_sum"), sums);
+}
+
 TEST_F(MaintenanceDamageTest, ADamagedIndexDoesNotStopExpiryBySizeOfTheOtherTables) {
   ASSERT_TRUE(Maintain(600).ok());
   const int64_t page = Query("SELECT rootpage FROM sqlite_schema WHERE name = 'event_chunk_slot'");
