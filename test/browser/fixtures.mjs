@@ -601,14 +601,20 @@ export function status(process_events) {
 }
 
 // Returns the same answer, with one kind of damage in each of 52 shards, and with text that an attacker would choose.
+// The last of 61 collectors was refused something.
 export function damagedStatus(process_events) {
   const answer = status(process_events);
   answer.nodes[0].host = hostile.control;
+  for (let i = 0; i < 60; ++i) answer.nodes.push({...answer.nodes[0], id: `many-${i}`, host: `many-${i}`});
   const damage = Array.from({length: 52}, (_, shard) => ({
     shard,
     kind: shard === 0 ? 'maintenance: merge_tries' : 'samples',
     count: 1000 + shard,
     reason: shard === 0 ? hostile.image : hostile.control,
   }));
-  return {...answer, refusals: [{node: hostile.control, reason: 'old_days', amount: 3}], damage};
+  const refusals = [
+    {node: hostile.control, reason: 'old_days', amount: 3},
+    {node: 'many-59', reason: 'trie_quota', amount: 1200},
+  ];
+  return {...answer, refusals, damage};
 }

@@ -90,7 +90,9 @@ describe('states', () => {
     assert.equal(entries[0], `shard 0, maintenance: merge_tries: 1,000 (${fixtures.hostile.image})`);
     assert.equal(entries[1], `shard 1, samples: 1,001 (${fixtures.controlShown})`);
     const text = await panel.textContent();
+    assert.match(text, /Collectors \(61\)many-59connected.*refused: trie_quota 1,200/);
     assert.ok(text.includes(`${fixtures.controlShown}connected`), text);
+    assert.match(text, /11 more collectors; “tributary status” lists all/);
     assert.ok(text.includes(`Refused, from other nodes${fixtures.controlShown}: old_days 3`), text);
     assert.match(text, /Damaged data.*tributary check.*2 more kinds of damage; “tributary status” lists all/);
   });

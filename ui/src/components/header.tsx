@@ -100,6 +100,9 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
   const refusals = answer.refusals ?? [];
   const damage = answer.damage ?? [];
   const known = new Set(answer.nodes.map((node) => node.id));
+  // Collectors with refusals come first, because the list is cut.
+  const refused = new Set(refusals.map((refusal) => refusal.node));
+  const nodes = [...answer.nodes].sort((a, b) => Number(refused.has(b.id)) - Number(refused.has(a.id)));
   const strangers = refusals.filter((refusal) => !known.has(refusal.node));
   return (
     <div class="status-panel">
@@ -117,11 +120,11 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
         <p class="note">No collector has reported yet. Start kernel-collector on a machine.</p>
       )}
       <ul class="nodes">
-        {answer.nodes.slice(0, entriesShown).map((node) => (
+        {nodes.slice(0, entriesShown).map((node) => (
           <NodeCard key={node.id} node={node} refusals={refusals} />
         ))}
       </ul>
-      <More list={answer.nodes} things="collectors" />
+      <More list={nodes} things="collectors" />
       {strangers.length > 0 && (
         <>
           <h2>Refused, from other nodes</h2>
