@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "intake/wire/wire.h"
 
@@ -282,7 +281,7 @@ absl::StatusOr<SymbolDigestAnswer> DecodeSymbolDigest(std::string_view payload) 
         if (sha256.size() != (answer->unavailable.empty() ? answer->sha256.size() : 0)) {
           return Malformed(fmt::format("SymbolDigest: the digest has {} bytes", sha256.size()));
         }
-        std::memcpy(answer->sha256.data(), sha256.data(), sha256.size());
+        std::copy(sha256.begin(), sha256.end(), answer->sha256.begin());
         answer->source = root.getSource();
         return absl::OkStatus();
       });

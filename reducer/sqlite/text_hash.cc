@@ -42,7 +42,7 @@ uint64_t SipHash(const TextHashKey& key, std::string_view text) {
     Add(v, word);
   }
   word = 0;
-  std::memcpy(&word, text.data(), text.size());
+  if (!text.empty()) std::memcpy(&word, text.data(), text.size());
   Add(v, word | size << 56);
   v[2] ^= 0xff;
   for (int i = 0; i < 4; ++i) Round(v);

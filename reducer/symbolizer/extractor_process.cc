@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -30,7 +29,7 @@ constexpr std::string_view kNoMemory = "reading the file takes more memory than 
 template <size_t kSize>
 uint32_t CopyBytes(std::string_view from, uint8_t (&to)[kSize]) {
   const size_t n = std::min(from.size(), kSize);
-  std::memcpy(to, from.data(), n);
+  std::copy_n(from.data(), n, to);
   return static_cast<uint32_t>(n);
 }
 
@@ -93,7 +92,7 @@ int RunSymbolExtractor(const ExtractorRequest& request) {
   }
   answer.code = static_cast<uint32_t>(status.code());
   answer.message_bytes = static_cast<uint32_t>(std::min(status.message().size(), sizeof(answer.message)));
-  std::memcpy(answer.message, status.message().data(), answer.message_bytes);
+  std::copy_n(status.message().data(), answer.message_bytes, answer.message);
   if (!status.ok()) encoded.clear();
   answer.encoded_bytes = encoded.size();
   const std::string_view header(reinterpret_cast<const char*>(&answer), sizeof(answer));
