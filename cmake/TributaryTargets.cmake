@@ -10,7 +10,9 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   list(APPEND TRIBUTARY_WARNINGS -Wno-deprecated-declarations)
 endif()
 set(TRIBUTARY_INSTRUMENT "")
+set(TRIBUTARY_TEST_SECONDS 300)  # timeout of a unit test
 if(TRIBUTARY_SANITIZE)
+  set(TRIBUTARY_TEST_SECONDS 1800)
   set(TRIBUTARY_INSTRUMENT -fsanitize=${TRIBUTARY_SANITIZE} -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # With sanitizers, gcc's maybe-uninitialized gives false warnings. clang has no such warning.
@@ -71,7 +73,7 @@ function(tributary_test name)
   endif()
   add_test(NAME ${name} COMMAND ${prefix} $<TARGET_FILE:${name}> --gtest_brief=1)
   # A skipped test case tests nothing, so it counts as a failure.
-  set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT 300
+  set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT ${TRIBUTARY_TEST_SECONDS}
                        FAIL_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
 endfunction()
 
@@ -93,7 +95,7 @@ function(tributary_fuzz name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
   if(NOT TRIBUTARY_FUZZ)
     add_test(NAME ${name} COMMAND ${name} ${ARG_CORPUS})
-    set_tests_properties(${name} PROPERTIES LABELS "unit;fuzz" TIMEOUT 300)
+    set_tests_properties(${name} PROPERTIES LABELS "unit;fuzz" TIMEOUT ${TRIBUTARY_TEST_SECONDS})
   endif()
 endfunction()
 
