@@ -7,6 +7,11 @@
 #include "reducer/sqlite/row_ids.h"
 
 namespace tributary::store {
+namespace {
+
+constexpr size_t kFramesPerCheck = 65'536;
+
+}  // namespace
 
 uint32_t ExecutableNumbers::Find(uint32_t id) {
   std::lock_guard lock(mutex_);
@@ -59,7 +64,9 @@ absl::StatusOr<ExecutableNo> ExecutableReader::NumberOf(uint32_t id) {
 }
 
 absl::Status ExecutableReader::Number(std::span<FrameRow> frames) {
+  size_t numbered = 0;
   for (FrameRow& frame : frames) {
+    if (++numbered % kFramesPerCheck == 0) RETURN_IF_ERROR(database_->CheckCancelled());
     ASSIGN_OR_RETURN(frame.executable, NumberOf(frame.executable.value));
   }
   return absl::OkStatus();

@@ -41,6 +41,7 @@ absl::Status SqliteShardReader::Start(const std::string& path) {
   ASSIGN_OR_RETURN(watermarks.closed_before,
                    database_->QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
   ASSIGN_OR_RETURN(watermarks.raw_from, database_->QueryInt("SELECT value FROM watermark WHERE name = 'raw_from'"));
+  raw_from_ = watermarks.raw_from;
   ASSIGN_OR_RETURN(Statement machines, database_->Prepare("SELECT id, node_id, host_name FROM machine"));
   for (;;) {
     ASSIGN_OR_RETURN(bool row, machines.Step());
@@ -213,6 +214,15 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedEvents(int64_t cursor, s
                                                                const EventVisitor& visit) {
   if (!events_) return cursor;
   return events_->ScanCommitted(cursor, events_max, visit);
+}
+
+void SqliteShardReader::CancelIf(std::function<bool()> is_cancelled) {
+  if (database_ != nullptr) database_->CancelIf(std::move(is_cancelled));
+}
+
+absl::StatusOr<UnixNs> SqliteShardReader::RawFrom() {
+  constexpr int64_t kMinutesMax = INT64_MAX / kNsPerMinute;  // a damaged file may contain any number
+  return UnixNs{std::clamp<int64_t>(raw_from_, 0, kMinutesMax) * kNsPerMinute};
 }
 
 }  // namespace tributary::store

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,6 +52,8 @@ class SqliteShardReader : public StoreReader {
                                               const CommittedVisitor& visit) override;
   absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
+  void CancelIf(std::function<bool()> is_cancelled) override;
+  absl::StatusOr<UnixNs> RawFrom() override;
 
  private:
   SqliteShardReader(uint32_t shard, const Shared& shared) : shard_(shard), shared_(shared) {}
@@ -62,6 +65,7 @@ class SqliteShardReader : public StoreReader {
   const Shared shared_;
   std::unique_ptr<Database> database_;  // null: the shard has no file, and all readers below are unset
   Machines machines_;
+  int64_t raw_from_ = 0;  // the watermark: a minute
   std::optional<StringReader> strings_;
   std::optional<ExecutableReader> executables_;
   std::optional<TrieReader> tries_;

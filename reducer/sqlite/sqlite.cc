@@ -15,6 +15,13 @@ namespace tributary::store {
 namespace {
 
 constexpr int kLockWaitMs = 5000;
+constexpr int kOperationsPerCheck = 10'000;  // of SQLite's virtual machine: less than a millisecond
+
+absl::Status Cancelled(std::string_view file) {
+  return Error(absl::StatusCode::kDeadlineExceeded, fmt::format("reading {} was cancelled", file));
+}
+
+int IsCancelled(void* is_cancelled) { return (*static_cast<std::function<bool()>*>(is_cancelled))() ? 1 : 0; }
 
 absl::Status Damaged(std::string_view file, std::string_view why) {
   std::string text = fmt::format("{} is damaged ({})", file, why);
@@ -46,6 +53,8 @@ absl::Status SqliteStatus(sqlite3* database, int result, std::string_view operat
     case SQLITE_PERM:
       code = absl::StatusCode::kPermissionDenied;
       break;
+    case SQLITE_INTERRUPT:
+      return Cancelled(file);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       code = absl::StatusCode::kDataLoss;
@@ -74,6 +83,10 @@ void Statement::BindBytes(int index, std::string_view value) {
 }
 
 absl::StatusOr<bool> Statement::Step() {
+  if (is_cancelled_ != nullptr && *is_cancelled_ && (*is_cancelled_)()) {
+    Reset();
+    return Cancelled(file_);
+  }
   int result = bind_error_ != 0 ? bind_error_ : sqlite3_step(statement_.get());
   if (result == SQLITE_ROW) return true;
   if (result == SQLITE_DONE) {
@@ -158,6 +171,7 @@ absl::StatusOr<Statement> Database::Prepare(std::string_view sql) {
   Statement statement;
   statement.statement_.reset(handle);
   statement.file_ = *path_;
+  statement.is_cancelled_ = is_cancelled_.get();
   return statement;
 }
 
@@ -175,6 +189,15 @@ absl::StatusOr<bool> Database::EmptyLog(int wait_ms) {
   if (result == SQLITE_OK) return true;
   if ((result & 0xff) == SQLITE_BUSY) return false;
   return SqliteStatus(database_.get(), result, "empty the write-ahead log of", *path_);
+}
+
+void Database::CancelIf(std::function<bool()> is_cancelled) {
+  *is_cancelled_ = std::move(is_cancelled);
+  sqlite3_progress_handler(database_.get(), *is_cancelled_ ? kOperationsPerCheck : 0, IsCancelled, is_cancelled_.get());
+}
+
+absl::Status Database::CheckCancelled() const {
+  return *is_cancelled_ && (*is_cancelled_)() ? Cancelled(*path_) : absl::OkStatus();
 }
 
 int64_t Database::changes() const { return sqlite3_changes64(database_.get()); }

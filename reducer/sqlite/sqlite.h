@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,7 +19,8 @@ struct sqlite3_stmt;
 //
 // Errors: ResourceExhausted (disk full, or no memory), PermissionDenied (the file cannot be opened or written),
 // Unavailable (another connection holds the lock), Aborted (an I/O error of the disk), DataLoss (the file is not a
-// database, or is corrupt), Internal (any other error). Messages contain the name of the file.
+// database, or is corrupt), DeadlineExceeded (CancelIf), Internal (any other error). Messages contain the name of the
+// file.
 
 namespace tributary::store {
 
@@ -71,7 +73,8 @@ class Statement {
   }
 
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
-  std::string_view file_;  // the path in the Database, which must outlive the statement
+  std::string_view file_;                                // the path in the Database, which must outlive the statement
+  const std::function<bool()>* is_cancelled_ = nullptr;  // of the Database
   int bind_error_ = 0;
 };
 
@@ -97,6 +100,12 @@ class Database {
   // transactions.
   absl::StatusOr<bool> EmptyLog(int wait_ms);
 
+  // Makes this and later calls of Step and Execute end with DeadlineExceeded once `is_cancelled` returns true. It is
+  // called at each Step, and also while SQLite looks for a row.
+  void CancelIf(std::function<bool()> is_cancelled);
+  // For loops that do not use Step. Returns DeadlineExceeded if the function of CancelIf returns true.
+  absl::Status CheckCancelled() const;
+
   const std::string& path() const { return *path_; }
   int64_t changes() const;  // rows that the last statement changed
   bool in_transaction() const;
@@ -118,8 +127,10 @@ class Database {
   };
   Database() = default;
 
+  // On the heap, because statements and SQLite borrow them.
+  std::unique_ptr<std::string> path_;
+  std::unique_ptr<std::function<bool()>> is_cancelled_ = std::make_unique<std::function<bool()>>();
   std::unique_ptr<sqlite3, Close> database_;
-  std::unique_ptr<std::string> path_;  // on the heap: statements borrow it
 };
 
 // Opens a database, or replaces it by an empty one if it is damaged. Use it only for contents that may be lost. If

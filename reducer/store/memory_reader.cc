@@ -9,6 +9,8 @@
 namespace tributary::store {
 namespace {
 
+constexpr size_t kRowsPerCheck = 1024;  // rows between two checks whether the caller has cancelled
+
 UnixNs MinuteStart(UnixNs time) { return UnixNs{MinuteOf(time) * kNsPerMinute}; }
 
 bool IsIn(UnixNs time, TimeRange range) { return time >= range.from && time < range.to; }
@@ -55,8 +57,18 @@ void AddTo(const MemoryShard::Session& session, NodeStatus* node) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<NodeStatus>> MemoryReader::Nodes() {
+absl::Status MemoryReader::Check() const {
   RETURN_IF_ERROR(shard_.Check());
+  return is_cancelled_ && is_cancelled_() ? absl::DeadlineExceededError("the caller has cancelled") : absl::OkStatus();
+}
+
+absl::StatusOr<UnixNs> MemoryReader::RawFrom() {
+  RETURN_IF_ERROR(Check());
+  return shard_.raw_expired_until.value <= 0 ? UnixNs{0} : MinuteStart(shard_.raw_expired_until);
+}
+
+absl::StatusOr<std::vector<NodeStatus>> MemoryReader::Nodes() {
+  RETURN_IF_ERROR(Check());
   std::vector<NodeStatus> nodes = shard_.nodes;
   for (const auto& [node_id, info] : shard_.machines) {
     NodeStatus node{.node_id = info.node_id,
@@ -78,18 +90,21 @@ absl::StatusOr<std::vector<NodeStatus>> MemoryReader::Nodes() {
 }
 
 absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> MemoryReader::SampleTypes() {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   return shard_.types;
 }
 
 absl::StatusOr<std::vector<ProcessRow>> MemoryReader::Processes(TimeRange range, const ProcessSet* only) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   absl::flat_hash_set<ProcessNo> ran;
+  size_t looked_at = 0;
   for (const MemoryShard::Sample& sample : shard_.samples) {
+    if (++looked_at % kRowsPerCheck == 0) RETURN_IF_ERROR(Check());
     if (IsIn(sample.time, range)) ran.insert(sample.process);
   }
   std::vector<ProcessRow> rows;
   for (const ProcessRow& row : shard_.processes) {
+    if (++looked_at % kRowsPerCheck == 0) RETURN_IF_ERROR(Check());
     if (ran.contains(row.no) && (only == nullptr || only->contains(row.no))) rows.push_back(row);
   }
   return rows;
@@ -102,31 +117,33 @@ absl::Status MemoryReader::ScanProcesses(TimeRange range, const ProcessVisitor& 
 }
 
 absl::StatusOr<std::vector<ThreadRow>> MemoryReader::Threads(TimeRange /*range*/, const ProcessSet& of) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   std::vector<ThreadRow> rows;
+  size_t looked_at = 0;
   for (const ThreadRow& row : shard_.threads) {
+    if (++looked_at % kRowsPerCheck == 0) RETURN_IF_ERROR(Check());
     if (of.contains(row.process)) rows.push_back(row);
   }
   return rows;
 }
 
 absl::StatusOr<std::vector<ExecutableRow>> MemoryReader::Executables() {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   return shard_.executables;
 }
 
 absl::StatusOr<std::shared_ptr<const Trie>> MemoryReader::LoadTrie(Day day) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   return std::make_shared<const Trie>(shard_.TrieOf(day));
 }
 
 absl::StatusOr<TriePart> MemoryReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   return CutTrie(shard_.TrieOf(day), {}, leaves);
 }
 
 absl::StatusOr<std::string_view> MemoryReader::Text(StringId id) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   return id.value < shard_.texts.size() ? std::string_view(shard_.texts[id.value]) : std::string_view();
 }
 
@@ -135,9 +152,11 @@ bool MemoryReader::IsExpired(const MemoryShard::Sample& sample) const {
 }
 
 template <typename Filter>
-MemoryReader::Groups MemoryReader::Group(Filter filter) const {
+absl::StatusOr<MemoryReader::Groups> MemoryReader::Group(Filter filter) const {
   Groups groups;
+  size_t looked_at = 0;
   for (const MemoryShard::Sample& sample : shard_.samples) {
+    if (++looked_at % kRowsPerCheck == 0) RETURN_IF_ERROR(Check());
     if (filter(sample)) groups[Key{MinuteOf(sample.time), sample.type, sample.node_id}].push_back(&sample);
   }
   for (auto& [key, group] : groups) {
@@ -147,11 +166,12 @@ MemoryReader::Groups MemoryReader::Group(Filter filter) const {
 }
 
 absl::Status MemoryReader::ScanSamples(TimeRange range, const SampleVisitor& visit) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   const auto is_wanted = [&](const MemoryShard::Sample& sample) {
     return IsIn(sample.time, range) && !IsExpired(sample);
   };
-  for (const auto& [key, group] : Group(is_wanted)) {
+  ASSIGN_OR_RETURN(const Groups groups, Group(is_wanted));
+  for (const auto& [key, group] : groups) {
     for (size_t begin = 0; begin < group.size(); begin += kChunkSamples) {
       SampleColumns columns{.node_id = key.node_id, .type = key.type, .day = DayOfMinute(key.minute)};
       for (size_t i = begin; i < std::min(group.size(), begin + kChunkSamples); ++i) Append(*group[i], &columns);
@@ -164,11 +184,13 @@ absl::Status MemoryReader::ScanSamples(TimeRange range, const SampleVisitor& vis
 // Computes the sums on each call. Closing a minute only means that its samples may expire. An expired minute belongs to
 // the range that contains its first nanosecond.
 absl::Status MemoryReader::ScanSums(TimeRange range, const SumVisitor& visit) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   const auto is_wanted = [&](const MemoryShard::Sample& sample) {
     return IsIn(IsExpired(sample) ? MinuteStart(sample.time) : sample.time, range);
   };
-  for (const auto& [key, group] : Group(is_wanted)) {
+  ASSIGN_OR_RETURN(const Groups groups, Group(is_wanted));
+  for (const auto& [key, group] : groups) {
+    RETURN_IF_ERROR(Check());
     const auto type = shard_.types.find(key.type);
     const bool is_gauge = type != shard_.types.end() && type->second.is_gauge();
     std::map<ProcessNo, UnixNs> latest;
@@ -198,7 +220,7 @@ absl::Status MemoryReader::ScanSums(TimeRange range, const SumVisitor& visit) {
 // Each chunk has one sample, so a cursor is never within a chunk.
 absl::StatusOr<CommittedScan> MemoryReader::ScanCommitted(const Cursor& cursor, size_t samples_max,
                                                           const CommittedVisitor& visit) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   CommittedScan scan{.next = cursor,
                      .newest = std::max(shard_.last_sample, static_cast<int64_t>(shard_.samples.size()))};
   if (cursor.chunk > scan.newest) scan.next = {};  // the cursor belongs to data that no longer exist: start over
@@ -225,8 +247,10 @@ absl::StatusOr<CommittedScan> MemoryReader::ScanCommitted(const Cursor& cursor, 
 }
 
 absl::Status MemoryReader::ScanEvents(TimeRange range, const EventVisitor& visit) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
+  size_t looked_at = 0;
   for (const MemoryShard::Event& event : shard_.events) {
+    if (++looked_at % kRowsPerCheck == 0) RETURN_IF_ERROR(Check());
     if (IsIn(event.time, range)) RETURN_IF_ERROR(visit(RowOf(event)));
   }
   return absl::OkStatus();
@@ -235,7 +259,7 @@ absl::Status MemoryReader::ScanEvents(TimeRange range, const EventVisitor& visit
 // Each chunk has one event, as in ScanCommitted.
 absl::StatusOr<int64_t> MemoryReader::ScanCommittedEvents(int64_t cursor, size_t events_max,
                                                           const EventVisitor& visit) {
-  RETURN_IF_ERROR(shard_.Check());
+  RETURN_IF_ERROR(Check());
   if (cursor > std::max(shard_.last_event, static_cast<int64_t>(shard_.events.size()))) cursor = 0;
   size_t visited = 0;
   for (size_t i = 0; i < shard_.events.size() && visited < events_max; ++i) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,8 @@ class MemoryReader : public StoreReader {
                                               const CommittedVisitor& visit) override;
   absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
+  void CancelIf(std::function<bool()> is_cancelled) override { is_cancelled_ = std::move(is_cancelled); }
+  absl::StatusOr<UnixNs> RawFrom() override;
 
  private:
   static constexpr size_t kChunkSamples = 7;
@@ -43,11 +46,15 @@ class MemoryReader : public StoreReader {
   };
   using Groups = std::map<Key, std::vector<const MemoryShard::Sample*>>;
 
+  // Returns the shard's error, or DeadlineExceeded if the caller has cancelled.
+  absl::Status Check() const;
+
   bool IsExpired(const MemoryShard::Sample& sample) const;
   template <typename Filter>
-  Groups Group(Filter filter) const;
+  absl::StatusOr<Groups> Group(Filter filter) const;
 
   MemoryShard shard_;
+  std::function<bool()> is_cancelled_;
 };
 
 }  // namespace tributary::store

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <iterator>
 #include <random>
 
 #include "reducer/store/store_conformance_testing.h"
@@ -261,6 +263,71 @@ TEST_P(ScanConformance, CountsTheSamplesThatExpiredBehindACursor) {
   collector.StartGeneration();
   commit(clock_.Unix(), 7);
   EXPECT_EQ(Reader()->ScanCommitted(look.next, 100, ignore).value().next, (Cursor{.chunk = 7, .samples = 55}));
+}
+
+// Minutes, slots and days of any range can be computed.
+TEST_P(ScanConformance, AnyRangeIsReadOnce) {
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  for (int i = 0; i < 5; ++i) collector.Add(At(i * 60), thread, collector.Stack({1}), 1);
+  Commit(collector.Take(At(300)));
+  const TimeRange ranges[] = {
+      {UnixNs{INT64_MIN}, UnixNs{INT64_MAX}}, {UnixNs{0}, UnixNs{INT64_MAX}}, {UnixNs{INT64_MIN}, At(241)}};
+  for (const TimeRange& range : ranges) {
+    auto reader = Reader();
+    EXPECT_EQ(CountSamples(*reader, range), 5u) << range.from.value;
+    EXPECT_EQ(Total(FromSums(range)), 5u) << range.from.value;
+    EXPECT_EQ(reader->Processes(range, nullptr).value().size(), 1u);
+    EXPECT_TRUE(reader->ScanEvents(range, [](const ProcessEventRow&) { return absl::OkStatus(); }).ok());
+  }
+  for (const TimeRange& range :
+       {TimeRange{UnixNs{INT64_MAX}, UnixNs{INT64_MIN}}, TimeRange{UnixNs{INT64_MAX - 1}, UnixNs{INT64_MAX}},
+        TimeRange{UnixNs{INT64_MIN}, UnixNs{INT64_MIN + 1}}}) {
+    EXPECT_EQ(Total(FromSums(range)), 0u);
+    EXPECT_EQ(CountSamples(*Reader(), range), 0u);
+  }
+}
+
+TEST_P(ScanConformance, EachCallEndsWhenTheCallerCancels) {
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  collector.Add(At(0), thread, collector.Stack({1}), 1);
+  Commit(collector.Take(At(1)));
+  auto reader = Reader();
+  bool cancelled = false;
+  reader->CancelIf([&cancelled] { return cancelled; });
+  EXPECT_EQ(CountSamples(*reader), 1u);
+  cancelled = true;
+  const auto ignore = [](const auto&) { return absl::OkStatus(); };
+  const absl::Status ends[] = {reader->Nodes().status(),
+                               reader->SampleTypes().status(),
+                               reader->Processes(kAlways, nullptr).status(),
+                               reader->ScanProcesses(kAlways, ignore),
+                               reader->Threads(kAlways, {ProcessNo{1}}).status(),
+                               reader->Executables().status(),
+                               reader->LoadTrie(DayOf(kNow)).status(),
+                               reader->ScanSamples(kAlways, ignore),
+                               reader->ScanSums(kAlways, ignore),
+                               reader->ScanEvents(kAlways, ignore)};
+  for (size_t i = 0; i < std::size(ends); ++i) EXPECT_TRUE(absl::IsDeadlineExceeded(ends[i])) << i << ": " << ends[i];
+  cancelled = false;
+  EXPECT_EQ(CountSamples(*reader), 1u) << "the reader still works";
+}
+
+TEST_P(ScanConformance, SaysFromWhenOnItHasSingleSamples) {
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "a");
+  collector.Add(At(0), thread, collector.Stack({1}), 1);
+  Commit(collector.Take(At(1)));
+  EXPECT_EQ(Reader()->RawFrom().value(), UnixNs{0});
+  clock_.Advance(2 * kNsPerDay);
+  collector.Add(clock_.Unix(), thread, collector.Stack({1}), 1);
+  Commit(collector.Take(clock_.Unix()));
+  Maintain();
+  const UnixNs raw_from = Reader()->RawFrom().value();
+  EXPECT_GT(raw_from, At(0));
+  EXPECT_LE(raw_from, clock_.Unix());
+  EXPECT_EQ(CountSamples(*Reader()), 1u);
 }
 
 }  // namespace

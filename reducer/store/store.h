@@ -257,6 +257,13 @@ class StoreReader {
   virtual absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) = 0;
   // As ScanCommitted, for process events, with a cursor of its own. Within a chunk, events are in order of time.
   virtual absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) = 0;
+
+  // Makes this and later calls end soon with DeadlineExceeded once `is_cancelled` returns true. The reader calls it at
+  // least once per few milliseconds of work, on its own thread, also while it reads data that no visitor gets.
+  virtual void CancelIf(std::function<bool()> is_cancelled) = 0;
+  // Returns the time from which on ScanSamples visits all samples of the shard. Earlier samples have expired, and only
+  // their sums may be left. UnixNs{0}: none have expired.
+  virtual absl::StatusOr<UnixNs> RawFrom() = 0;
 };
 
 // Stores each exporter's position in a shard, together with the samples. An exporter saves its cursor after each
