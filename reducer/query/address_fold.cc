@@ -14,10 +14,9 @@
 namespace tributary {
 namespace {
 
-// Cancellation is checked once per so many nodes: a few milliseconds of work.
-constexpr size_t kNodesPerCheck = 65'536;
-// Frames that are named at once, and how many nodes ahead memory is prefetched.
-constexpr size_t kNamedTogether = 8192, kAhead = 8;
+// Frames that are named at once (some milliseconds, if their names are demangled), and how many nodes ahead memory is
+// prefetched.
+constexpr size_t kNamedTogether = 1024, kAhead = 8;
 
 absl::Status Corrupt(std::string_view reason) {
   return Error(absl::StatusCode::kDataLoss, fmt::format("the store is corrupt: {}", reason));
@@ -79,22 +78,26 @@ absl::Status AddressFold::Scan() {
     return absl::OkStatus();
   });
   RETURN_IF_ERROR(scanned);
-  if (context_.gauge_minutes > 1) Average();
+  return context_.gauge_minutes > 1 ? Average() : absl::OkStatus();
+}
+
+absl::Status AddressFold::Average() {
+  GaugeMean mean(context_.gauge_minutes);
+  for (auto& [day, nodes] : days_) {
+    for (size_t i = 0; i < nodes.values.size(); ++i) {
+      RETURN_IF_ERROR(CheckCancelledAt(context_.request, i));
+      mean.Divide(&nodes.values[i], &nodes.counts[i]);
+    }
+  }
   return absl::OkStatus();
 }
 
-void AddressFold::Average() {
-  GaugeMean mean(context_.gauge_minutes);
-  for (auto& [day, nodes] : days_) {
-    for (size_t i = 0; i < nodes.values.size(); ++i) mean.Divide(&nodes.values[i], &nodes.counts[i]);
-  }
-}
-
 // Visits children before parents.
-absl::StatusOr<std::vector<uint8_t>> AddressFold::FindUsedNodes(const DayNodes& nodes) {
+absl::StatusOr<std::vector<uint8_t>> AddressFold::FindUsedNodes(const DayNodes& nodes, const QueryRequest& request) {
   const store::Trie& trie = *nodes.trie;
   std::vector<uint8_t> used(trie.parents.size(), 0);
   for (size_t i = used.size() - 1; i > 0; --i) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, i));
     if (trie.parents[i].value >= i) return Corrupt(fmt::format("stack node {} comes before its parent", i));
     if (nodes.counts[i] != 0 || nodes.values[i] != 0) used[i] = 1;
     if (used[i] != 0) used[trie.parents[i].value] = 1;
@@ -119,6 +122,7 @@ absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<ui
   std::map<uint32_t, std::vector<uint32_t>> rows_of;  // by the namer's executable; a map: its order is always the same
   std::vector<uint8_t> taken(trie.frame_rows.size(), 0);
   for (size_t i = 1; i < used.size(); ++i) {
+    RETURN_IF_ERROR(CheckCancelledAt(context_.request, i));
     if (used[i] == 0) continue;
     const uint32_t frame = trie.frames[i];
     if (frame >= trie.frame_rows.size()) return Corrupt(fmt::format("stack frame {} is not defined", frame));
@@ -129,6 +133,7 @@ absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<ui
   chains->resize(trie.frame_rows.size());
   absl::Status read;
   auto text_of = [&](store::StringId id) {
+    if (!read.ok()) return std::string_view();
     absl::StatusOr<std::string_view> text = reader_.Text(id);
     own_name_bytes_ += FrameSymbolizer::OwnName(text.value_or("")).size();
     if (!text.ok()) {
@@ -157,11 +162,12 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
                                  FunctionTrie* functions) {
   const store::Trie& trie = *nodes.trie;
   size_t size = trie.parents.size();
-  ASSIGN_OR_RETURN(const std::vector<uint8_t> used, FindUsedNodes(nodes));
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> used, FindUsedNodes(nodes, context_.request));
   std::vector<FrameNamer::Chain> chains;  // by frame row
   RETURN_IF_ERROR(NameRows(trie, used, executables, namer, &chains));
   size_t functions_max = 0;
   for (size_t i = 1; i < size; ++i) {
+    RETURN_IF_ERROR(CheckCancelledAt(context_.request, i));
     if (used[i] != 0) functions_max += chains[trie.frames[i]].count;
   }
   functions->Expect(functions_max);
@@ -169,7 +175,7 @@ absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32
   std::vector<FunctionNode> mapped(size, FunctionNode{0});
   functions->AddSelf(FunctionNode{0}, nodes.values[0], nodes.counts[0]);
   for (size_t i = 1; i < size; ++i) {
-    if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(context_.request));
+    RETURN_IF_ERROR(CheckCancelledAt(context_.request, i));
     if (i + kAhead < size) functions->Prefetch(mapped[trie.parents[i + kAhead].value]);
     if (used[i] == 0) continue;
     FunctionNode node = mapped[trie.parents[i].value];

@@ -32,11 +32,11 @@ class AddressFold {
   const std::map<store::Day, DayNodes>& days() const { return days_; }
   // Returns 1 for each node of a day that has a value or a descendant with a value, and 0 for other nodes, which can be
   // skipped.
-  static absl::StatusOr<std::vector<uint8_t>> FindUsedNodes(const DayNodes& nodes);
+  static absl::StatusOr<std::vector<uint8_t>> FindUsedNodes(const DayNodes& nodes, const QueryRequest& request);
 
  private:
   absl::StatusOr<DayNodes*> FindDay(store::Day day);
-  void Average();
+  absl::Status Average();
   absl::Status AddRow(DayNodes& nodes, store::NodeNo node, uint64_t value, uint64_t count);
   // Names the frame rows of all nodes for which `used` is 1. Writes the names to `chains`, by frame row.
   absl::Status NameRows(const store::Trie& trie, const std::vector<uint8_t>& used,

@@ -132,9 +132,13 @@ absl::StatusOr<EventList> MakeEventList(const QueryContext& context, const Event
     }
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(ForEachShard(context.store, add_shard));
+  RETURN_IF_ERROR(ForEachShard(context, add_shard));
   EventList list = std::move(page).Take();
-  for (EventList::Event& event : list.events) event.place = selection.PlaceOf(event.record.Row());
+  size_t placed = 0;
+  for (EventList::Event& event : list.events) {
+    RETURN_IF_ERROR(CheckCancelledAt(context.request, ++placed));
+    event.place = selection.PlaceOf(event.record.Row());
+  }
   return list;
 }
 

@@ -130,7 +130,7 @@ absl::StatusOr<EventMarks> MakeEventMarks(const QueryContext& context, size_t li
     is_cut |= of_shard.is_cut();
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(ForEachShard(context.store, add_shard));
+  RETURN_IF_ERROR(ForEachShard(context, add_shard));
   EventMarks marks = std::move(keeper).Take();
   marks.truncated |= is_cut;
   return marks;

@@ -122,7 +122,7 @@ absl::StatusOr<EventPrograms> MakeEventPrograms(const QueryContext& context, con
       return absl::OkStatus();
     });
   };
-  RETURN_IF_ERROR(ForEachShard(context.store, add_shard));
+  RETURN_IF_ERROR(ForEachShard(context, add_shard));
   return std::move(groups).Take();
 }
 

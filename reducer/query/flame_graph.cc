@@ -11,7 +11,7 @@ namespace {
 
 absl::Status FoldInto(const QueryContext& context, FunctionTrie* trie) {
   FrameNamer namer(context.symbols.lookup(), context.demangled, context.request.frames, *trie);
-  return ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+  return ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
     AddressFold fold(reader, context);
     RETURN_IF_ERROR(fold.Scan());
     return fold.MapInto(namer, trie);
@@ -23,7 +23,7 @@ absl::Status FoldInto(const QueryContext& context, FunctionTrie* trie) {
 absl::StatusOr<FlameGraph> MakeFlameGraph(const QueryContext& context, size_t nodes_max) {
   FunctionTrie trie(context.limits.function_nodes_max);
   RETURN_IF_ERROR(FoldInto(context, &trie));
-  return trie.ToFlameGraph(nodes_max);
+  return trie.ToFlameGraph(nodes_max, context.request);
 }
 
 absl::StatusOr<std::vector<TopFunction>> MakeTop(const QueryContext& context, size_t limit, uint64_t* total_value,
@@ -32,7 +32,7 @@ absl::StatusOr<std::vector<TopFunction>> MakeTop(const QueryContext& context, si
   RETURN_IF_ERROR(FoldInto(context, &trie));
   *total_value = trie.TotalValue();
   *total_count = trie.TotalCount();
-  return trie.Top(limit);
+  return trie.Top(limit, context.request);
 }
 
 }  // namespace tributary

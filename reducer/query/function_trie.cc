@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/status.h"
+#include "reducer/query/sort_in_steps.h"
 
 namespace tributary {
 
@@ -70,10 +71,11 @@ uint64_t FunctionTrie::TotalCount() const {
                          [](uint64_t sum, const Node& node) { return sum + node.self_count; });
 }
 
-std::vector<FunctionTrie::Weight> FunctionTrie::Totals() const {
+absl::StatusOr<std::vector<FunctionTrie::Weight>> FunctionTrie::Totals(const QueryRequest& request) const {
   std::vector<Weight> totals(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) totals[i] = Weight{nodes_[i].self_value, nodes_[i].self_count};
   for (size_t i = nodes_.size() - 1; i > 0; --i) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, i));
     totals[nodes_[i].parent].value += totals[i].value;
     totals[nodes_[i].parent].count += totals[i].count;
   }
@@ -110,8 +112,9 @@ void FunctionTrie::AppendNode(uint32_t node, const Weight& total, int32_t parent
 
 // Puts siblings together, in the order in which they are shown. Names break ties, so that equal data give equal
 // answers. The root comes first.
-void FunctionTrie::SortSiblings(const std::vector<Weight>& totals, std::vector<uint32_t>* nodes) const {
-  std::sort(nodes->begin(), nodes->end(), [&](uint32_t a, uint32_t b) {
+absl::Status FunctionTrie::SortSiblings(const QueryRequest& request, const std::vector<Weight>& totals,
+                                        std::vector<uint32_t>* nodes) const {
+  return SortInSteps(request, nodes, [&](uint32_t a, uint32_t b) {
     if (a == 0 || b == 0) return a == 0 && b != 0;
     if (nodes_[a].parent != nodes_[b].parent) return nodes_[a].parent < nodes_[b].parent;
     if (totals[a].value != totals[b].value) return totals[a].value > totals[b].value;
@@ -146,10 +149,10 @@ void FunctionTrie::Renumber(FlameGraph* graph) const {
   }
 }
 
-FlameGraph FunctionTrie::ToFlameGraph(size_t nodes_max) const {
-  std::vector<Weight> totals = Totals();
+absl::StatusOr<FlameGraph> FunctionTrie::ToFlameGraph(size_t nodes_max, const QueryRequest& request) const {
+  ASSIGN_OR_RETURN(const std::vector<Weight> totals, Totals(request));
   std::vector<uint32_t> chosen = ChooseLargest(totals, nodes_max);
-  SortSiblings(totals, &chosen);
+  RETURN_IF_ERROR(SortSiblings(request, totals, &chosen));
   std::vector<uint32_t> first_child(nodes_.size(), 0);  // index into `chosen`; 0: none, because 0 is the root
   for (size_t i = chosen.size() - 1; i > 0; --i) first_child[nodes_[chosen[i]].parent] = static_cast<uint32_t>(i);
 
@@ -171,6 +174,7 @@ FlameGraph FunctionTrie::ToFlameGraph(size_t nodes_max) const {
   };
   std::vector<Pending> stack = {{0, -1}};
   while (!stack.empty()) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, graph.parents.size() + 1));
     Pending& top = stack.back();
     uint32_t position = top.position;
     uint32_t node = chosen[position];
@@ -190,8 +194,8 @@ FlameGraph FunctionTrie::ToFlameGraph(size_t nodes_max) const {
   return graph;
 }
 
-std::vector<TopFunction> FunctionTrie::Top(size_t limit) const {
-  std::vector<Weight> totals = Totals();
+absl::StatusOr<std::vector<TopFunction>> FunctionTrie::Top(size_t limit, const QueryRequest& request) const {
+  ASSIGN_OR_RETURN(const std::vector<Weight> totals, Totals(request));
   std::vector<uint32_t> first_child(nodes_.size(), 0), next_sibling(nodes_.size(), 0);
   for (auto i = static_cast<uint32_t>(nodes_.size()) - 1; i > 0; --i) {
     next_sibling[i] = first_child[nodes_[i].parent];
@@ -212,7 +216,8 @@ std::vector<TopFunction> FunctionTrie::Top(size_t limit) const {
   };
   uint32_t node = 0;
   enter(node);
-  while (true) {
+  for (size_t entered = 1;; ++entered) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, entered));
     if (first_child[node] != 0) {
       node = first_child[node];
     } else {
@@ -235,6 +240,7 @@ std::vector<TopFunction> FunctionTrie::Top(size_t limit) const {
     if (functions_[a].name != functions_[b].name) return names_.at(functions_[a].name) < names_.at(functions_[b].name);
     return a < b;
   };
+  RETURN_IF_ERROR(CheckCancelled(request));
   limit = std::min(limit, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(limit), order.end(), before);
   std::vector<TopFunction> top;

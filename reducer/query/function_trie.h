@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/types.h"
 #include "reducer/query/flame_graph.h"
+#include "reducer/query/query_request.h"
 
 namespace tributary {
 
@@ -42,9 +45,10 @@ class FunctionTrie {
 
   // Returns the `nodes_max` nodes with the largest total values. Of nodes with equal totals, it prefers the smaller
   // node number, so no node is returned without its ancestors. If children of a node are left out, the node's total
-  // value still includes them.
-  FlameGraph ToFlameGraph(size_t nodes_max) const;
-  std::vector<TopFunction> Top(size_t limit) const;
+  // value still includes them. DeadlineExceeded: the request was cancelled.
+  absl::StatusOr<FlameGraph> ToFlameGraph(size_t nodes_max, const QueryRequest& request) const;
+  // DeadlineExceeded: the request was cancelled.
+  absl::StatusOr<std::vector<TopFunction>> Top(size_t limit, const QueryRequest& request) const;
 
  private:
   struct Function {
@@ -77,9 +81,10 @@ class FunctionTrie {
     absl::flat_hash_map<absl::string_view, uint32_t> ids_;
   };
 
-  std::vector<Weight> Totals() const;
+  absl::StatusOr<std::vector<Weight>> Totals(const QueryRequest& request) const;
   std::vector<uint32_t> ChooseLargest(const std::vector<Weight>& totals, size_t nodes_max) const;
-  void SortSiblings(const std::vector<Weight>& totals, std::vector<uint32_t>* nodes) const;
+  absl::Status SortSiblings(const QueryRequest& request, const std::vector<Weight>& totals,
+                            std::vector<uint32_t>* nodes) const;
   void Renumber(FlameGraph* graph) const;
   void AppendNode(uint32_t node, const Weight& total, int32_t parent, FlameGraph* graph) const;
 

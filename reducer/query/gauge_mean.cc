@@ -10,7 +10,7 @@ namespace tributary {
 
 absl::StatusOr<uint64_t> CountGaugeMinutes(const QueryContext& context) {
   absl::flat_hash_set<int64_t> minutes;
-  const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+  const absl::Status visited = ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     return reader.ScanSums(context.request.range, [&](const store::SumColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context.request));

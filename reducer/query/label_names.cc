@@ -11,13 +11,13 @@ namespace tributary {
 
 absl::Status LearnLabelNames(const QueryContext& context, AttributeNames& names) {
   absl::flat_hash_set<std::string> seen;
-  return ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
-    ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(context.request.range, nullptr));
-    RETURN_IF_ERROR(CheckCancelled(context.request));
-    for (const store::ProcessRow& row : rows) {
+  return ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
+    size_t looked_at = 0;
+    return reader.ScanProcesses(context.request.range, [&](const store::ProcessRow& row) -> absl::Status {
+      RETURN_IF_ERROR(CheckCancelledAt(context.request, ++looked_at));
       if (!row.attributes.empty() && seen.insert(row.attributes).second) names.Learn(DecodeAttributes(row.attributes));
-    }
-    return absl::OkStatus();
+      return absl::OkStatus();
+    });
   });
 }
 

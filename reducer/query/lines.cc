@@ -19,7 +19,7 @@ namespace tributary {
 namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
-constexpr size_t kNodesPerCheck = 65'536;
+constexpr size_t kNamesPerCheck = 256;  // looking up and demangling a name takes microseconds
 
 // Finds, for each stack, the line at which the function ran or called another one: the line in the innermost frame of
 // the function.
@@ -60,12 +60,13 @@ class LineBuilder {
   absl::Status AddDay(store::StoreReader& reader, const AddressFold::DayNodes& nodes,
                       const std::vector<store::ExecutableRow>& rows, const QueryRequest& request) {
     const store::Trie& trie = *nodes.trie;
-    ASSIGN_OR_RETURN(const std::vector<uint8_t> used, AddressFold::FindUsedNodes(nodes));
+    ASSIGN_OR_RETURN(const std::vector<uint8_t> used, AddressFold::FindUsedNodes(nodes, request));
     std::vector<uint32_t> place_of_row(trie.frame_rows.size(), kNone);
     std::vector<Place> places = {Place{}};  // [0]: for frames of other functions
     std::vector<uint32_t> nearest(trie.parents.size(), 0);
+    size_t looked_up = 0;
     for (size_t i = 1; i < trie.parents.size(); ++i) {
-      if (i % kNodesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request));
+      RETURN_IF_ERROR(CheckCancelledAt(request, i));
       if (used[i] == 0) continue;
       const uint32_t parent = trie.parents[i].value;
       if (trie.frames[i] >= trie.frame_rows.size()) {
@@ -74,6 +75,7 @@ class LineBuilder {
       uint32_t& place = place_of_row[trie.frames[i]];
       if (place == kNone) {
         const store::FrameRow& frame = trie.frame_rows[trie.frames[i]];
+        if (++looked_up % kNamesPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request));
         ASSIGN_OR_RETURN(const std::string_view own_name, reader.Text(frame.name));
         const Place found = Find(frame, FrameSymbolizer::OwnName(own_name), rows);
         place = found.line == nullptr ? 0 : static_cast<uint32_t>(places.size());
@@ -137,7 +139,7 @@ class LineBuilder {
 
 absl::StatusOr<FunctionLines> MakeLines(const QueryContext& context, const FunctionLinesRequest& function) {
   LineBuilder builder(context.symbols, context.demangled, function);
-  const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+  const absl::Status visited = ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
     AddressFold fold(reader, context);
     RETURN_IF_ERROR(fold.Scan());
     return builder.AddShard(reader, fold, context.request);

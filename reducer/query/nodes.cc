@@ -23,9 +23,9 @@ void Merge(store::NodeStatus& row, store::NodeStatus* kept) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<store::NodeStatus>> ListNodes(store::Store& store) {
+absl::StatusOr<std::vector<store::NodeStatus>> ListNodes(store::Store& store, const QueryRequest& request) {
   std::map<std::string, store::NodeStatus> nodes;
-  const absl::Status visited = ForEachShard(store, [&nodes](store::StoreReader& reader) -> absl::Status {
+  const absl::Status visited = ForEachShard(store, request, [&nodes](store::StoreReader& reader) -> absl::Status {
     ASSIGN_OR_RETURN(std::vector<store::NodeStatus> rows, reader.Nodes());
     for (store::NodeStatus& row : rows) {
       auto [it, added] = nodes.try_emplace(row.node_id, row);

@@ -21,7 +21,7 @@ absl::Status AddProcessEnds(const QueryContext& context, SeriesList* series, siz
     if (row.start_time_ns != 0) processes[Key(row.node_id, row.pid, row.start_time_ns)].push_back(&process);
   }
   if (processes.empty()) return absl::OkStatus();
-  return ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+  return ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
     size_t visited = 0;
     const auto visit = [&](const store::ProcessEventRow& event) {
       ++visited;

@@ -25,8 +25,13 @@ struct QueryContext {
   uint64_t gauge_minutes = 1;                // for a gauge: minutes in which the selection has samples of it; else 1
 };
 
-// Calls `visit` for each shard with a reader of that shard. Opens the next reader only after the previous one is
-// closed. Stops at the first error and returns it.
-absl::Status ForEachShard(store::Store& store, absl::FunctionRef<absl::Status(store::StoreReader&)> visit);
+// Calls `visit` for each shard with a reader of that shard, which ends its work if the request is cancelled. Opens the
+// next reader only after the previous one is closed. Stops at the first error and returns it.
+absl::Status ForEachShard(store::Store& store, const QueryRequest& request,
+                          absl::FunctionRef<absl::Status(store::StoreReader&)> visit);
+inline absl::Status ForEachShard(const QueryContext& context,
+                                 absl::FunctionRef<absl::Status(store::StoreReader&)> visit) {
+  return ForEachShard(context.store, context.request, visit);
+}
 
 }  // namespace tributary

@@ -1,5 +1,7 @@
 #include "reducer/query/query_engine.h"
 
+#include <algorithm>
+
 #include "base/status.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/query/demangle_cache.h"
@@ -98,7 +100,27 @@ absl::StatusOr<EventPrograms> QueryEngine::QueryEventPrograms(const QueryRequest
 }
 
 absl::Status QueryEngine::AddEnds(const QueryRequest& request, SeriesList* series) {
+  RETURN_IF_ERROR(CheckRequest(request));
   return AddProcessEnds(ContextOf(request), series);
+}
+
+absl::StatusOr<std::vector<WorkloadUse>> QueryEngine::QueryWorkloadUse(const QueryRequest& request,
+                                                                       std::span<const WorkloadWindow> windows) {
+  RETURN_IF_ERROR(CheckRequest(request));
+  QueryContext context = ContextOf(request);
+  ASSIGN_OR_RETURN(context.type, FindSampleType(store_, request));
+  return MakeWorkloadUse(context, windows);
+}
+
+absl::StatusOr<UnixNs> QueryEngine::FindRawFrom(const QueryRequest& request) {
+  UnixNs from{0};
+  const absl::Status visited = ForEachShard(store_, request, [&](store::StoreReader& reader) -> absl::Status {
+    ASSIGN_OR_RETURN(const UnixNs of_shard, reader.RawFrom());
+    from = std::max(from, of_shard);
+    return absl::OkStatus();
+  });
+  RETURN_IF_ERROR(visited);
+  return from;
 }
 
 absl::StatusOr<SampleTypeInfo> QueryEngine::FindType(const QueryRequest& request) {
@@ -116,6 +138,8 @@ absl::StatusOr<std::vector<std::string>> QueryEngine::QueryLabels(const QueryReq
   return names_.List();
 }
 
-absl::StatusOr<std::vector<store::NodeStatus>> QueryEngine::QueryNodes() { return ListNodes(store_); }
+absl::StatusOr<std::vector<store::NodeStatus>> QueryEngine::QueryNodes(const QueryRequest& request) {
+  return ListNodes(store_, request);
+}
 
 }  // namespace tributary

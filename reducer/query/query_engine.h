@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "reducer/query/series.h"
 #include "reducer/query/stack_health.h"
 #include "reducer/query/timeline.h"
+#include "reducer/query/workload_use.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/symbol_store.h"
 
@@ -55,6 +57,13 @@ class QueryEngine {
   absl::StatusOr<EventPrograms> QueryEventPrograms(const QueryRequest& request, const EventProgramsRequest& programs);
   // Adds the ends of processes to the result of QuerySeries for the same request.
   absl::Status AddEnds(const QueryRequest& request, SeriesList* series);
+  // Returns the use of each window, as MakeWorkloadUse describes it.
+  absl::StatusOr<std::vector<WorkloadUse>> QueryWorkloadUse(const QueryRequest& request,
+                                                            std::span<const WorkloadWindow> windows);
+  // Returns the time from which on the store has all single samples. Earlier samples may be left only in sums, which
+  // contain neither threads nor how stacks ended. Ask after the query that it is for, because samples may expire
+  // meanwhile.
+  absl::StatusOr<UnixNs> FindRawFrom(const QueryRequest& request);
   // Returns the sample type that `request.type` names.
   absl::StatusOr<SampleTypeInfo> FindType(const QueryRequest& request);
   // Returns the types of the samples in the request's range. Ignores the selector and the type of the request.
@@ -62,8 +71,8 @@ class QueryEngine {
   // Returns all labels that a selector may use, sorted. The result includes the attributes that processes in the
   // request's range have set themselves.
   absl::StatusOr<std::vector<std::string>> QueryLabels(const QueryRequest& request);
-  // Returns one row per node, sorted by host name.
-  absl::StatusOr<std::vector<store::NodeStatus>> QueryNodes();
+  // Returns one row per node, sorted by host name. Uses only the function is_cancelled of the request.
+  absl::StatusOr<std::vector<store::NodeStatus>> QueryNodes(const QueryRequest& request = {});
 
  private:
   QueryContext ContextOf(const QueryRequest& request);

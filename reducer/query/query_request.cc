@@ -7,7 +7,10 @@
 namespace tributary {
 
 absl::Status CheckCancelled(const QueryRequest& request) {
-  if (!request.is_cancelled || !request.is_cancelled()) return absl::OkStatus();
+  return request.is_cancelled && request.is_cancelled() ? CancelledError() : absl::OkStatus();
+}
+
+absl::Status CancelledError() {
   return Error(absl::StatusCode::kDeadlineExceeded,
                "the query took too long, or the reducer is stopping: ask for a shorter time range or a narrower "
                "selector");
@@ -18,6 +21,9 @@ absl::Status CheckRequest(const QueryRequest& request) {
     return Error(absl::StatusCode::kInvalidArgument,
                  fmt::format("the time range is empty: 'from' ({} ms) must be before 'to' ({} ms)",
                              request.range.from.value / kNsPerMs, request.range.to.value / kNsPerMs));
+  }
+  if (request.range.from < kQueryTimes.from || request.range.to > kQueryTimes.to) {
+    return Error(absl::StatusCode::kInvalidArgument, "the time range must be within the years 1970 to 2199");
   }
   return CheckCancelled(request);
 }

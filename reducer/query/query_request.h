@@ -21,7 +21,7 @@ struct QueryRequest {
   std::string type = "cpu";  // in a form that FindSampleType accepts
   FrameNames frames = FrameNames::kFunction;
   // The query calls this function from time to time, on the thread of the query. If the function returns true, the
-  // query ends with DeadlineExceeded. May be empty.
+  // query ends with DeadlineExceeded, and does not call it again. May be empty.
   std::function<bool()> is_cancelled;
 };
 
@@ -34,9 +34,20 @@ struct QueryLimits {
   size_t own_name_bytes_max = 128u << 20;  // of names that were sent with the frames of one shard
 };
 
+// A query may ask only for these times: 1970 to the end of 2199. So numbers of minutes, slots and days cannot overflow.
+constexpr store::TimeRange kQueryTimes{UnixNs{0}, UnixNs{7'258'118'400 * kNsPerSecond}};
+
 // Returns DeadlineExceeded if the request's is_cancelled returns true.
 absl::Status CheckCancelled(const QueryRequest& request);
-// Like CheckCancelled, but also returns InvalidArgument if the range is empty or reversed.
+// For loops: like CheckCancelled, but asks only once per so many values of `step`. So a loop with a few nanoseconds of
+// work per step does not read a clock each time, and a loop with a microsecond per step asks every few milliseconds.
+constexpr size_t kStepsPerCheck = 4096;
+inline absl::Status CheckCancelledAt(const QueryRequest& request, size_t step) {
+  return step % kStepsPerCheck == 0 ? CheckCancelled(request) : absl::OkStatus();
+}
+// Returns the error of a cancelled query.
+absl::Status CancelledError();
+// Like CheckCancelled, but also returns InvalidArgument if the range is empty, reversed, or not within kQueryTimes.
 absl::Status CheckRequest(const QueryRequest& request);
 
 }  // namespace tributary

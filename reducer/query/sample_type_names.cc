@@ -46,9 +46,9 @@ std::vector<SampleTypeInfo> FindBy(TextOf&& text_of, std::string_view asked, con
 
 }  // namespace
 
-absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store) {
+absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store, const QueryRequest& request) {
   std::set<SampleTypeInfo> types;
-  const absl::Status visited = ForEachShard(store, [&](store::StoreReader& reader) -> absl::Status {
+  const absl::Status visited = ForEachShard(store, request, [&](store::StoreReader& reader) -> absl::Status {
     ASSIGN_OR_RETURN(auto of_shard, reader.SampleTypes());
     for (auto& [no, type] : of_shard) types.insert(std::move(type));
     return absl::OkStatus();
@@ -59,7 +59,7 @@ absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store) {
 
 absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypesInRange(store::Store& store, const QueryRequest& request) {
   std::set<SampleTypeInfo> found;
-  const absl::Status visited = ForEachShard(store, [&](store::StoreReader& reader) -> absl::Status {
+  const absl::Status visited = ForEachShard(store, request, [&](store::StoreReader& reader) -> absl::Status {
     ASSIGN_OR_RETURN(auto missing, reader.SampleTypes());
     std::erase_if(missing, [&](const auto& type) { return found.contains(type.second); });
     if (missing.empty()) return absl::OkStatus();
@@ -82,7 +82,7 @@ absl::StatusOr<SampleTypeInfo> FindSampleType(store::Store& store, const QueryRe
     SampleTypeInfo own = InfoOf(row);
     if (request.type == own.name || request.type == NameAndUnit(own) || request.type == KeyOf(own)) return own;
   }
-  ASSIGN_OR_RETURN(const std::set<SampleTypeInfo> types, ListSampleTypes(store));
+  ASSIGN_OR_RETURN(const std::set<SampleTypeInfo> types, ListSampleTypes(store, request));
   std::vector<SampleTypeInfo> found = FindBy(KeyOf, request.type, types);
   if (found.empty()) found = FindBy(NameAndUnit, request.type, types);
   if (found.empty()) found = FindBy([](const SampleTypeInfo& type) { return type.name; }, request.type, types);

@@ -10,7 +10,7 @@
 namespace tributary {
 
 // Returns the types of the stored samples, over all shards. May also return types whose samples have expired.
-absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store);
+absl::StatusOr<std::set<SampleTypeInfo>> ListSampleTypes(store::Store& store, const QueryRequest& request);
 
 // Returns the types of the samples in the request's range. It stops reading when it has found each type that the store
 // knows. So it reads the whole range, as a timeline does, only if the range has no samples of one of these types.

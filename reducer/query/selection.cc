@@ -120,7 +120,9 @@ absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const Quer
             rows.size(), context.limits.processes_max));
   }
   store::ProcessSet selected;
+  size_t looked_at = 0;
   for (const store::ProcessRow& row : rows) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, ++looked_at));
     const std::vector<Span>& spans = maker.SpansOf(row);
     const bool always = spans.size() == 1;
     Mark(selection.processes_, row.no.value, always ? static_cast<uint8_t>(spans[0].selected) : kSometimes,
@@ -131,6 +133,7 @@ absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const Quer
   if (!selection.uses_threads_) return selection;
   ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(request.range, selected));
   for (const store::ThreadRow& row : threads) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, ++looked_at));
     Mark(selection.threads_, row.no.value, static_cast<uint8_t>(maker.HoldsThread(row)), selection.unknown_thread_);
   }
   return selection;

@@ -144,7 +144,9 @@ class SeriesBuilder {
     ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(request.range, &wanted));
     absl::flat_hash_map<store::ProcessNo, const store::ProcessRow*> by_number;
     SplitStates split;
+    size_t looked_at = 0;
     for (const store::ProcessRow& row : rows) {
+      RETURN_IF_ERROR(CheckCancelledAt(request, ++looked_at));
       by_number.emplace(row.no, &row);
       const Weight& weight = weights.processes[row.no];
       AddProcess(row, weight);
@@ -166,6 +168,7 @@ class SeriesBuilder {
     }
     ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(request.range, wanted));
     for (const store::ThreadRow& row : threads) {
+      RETURN_IF_ERROR(CheckCancelledAt(request, ++looked_at));
       auto weight = weights.threads.find(row.no);
       auto process = by_number.find(row.process);
       if (weight != weights.threads.end() && process != by_number.end())
@@ -174,29 +177,27 @@ class SeriesBuilder {
     return absl::OkStatus();
   }
 
-  SeriesList Take(uint64_t gauge_minutes, size_t limit) && {
+  absl::StatusOr<SeriesList> Take(const QueryContext& context, size_t limit) && {
     SeriesList list;
-    auto take_all = [&](auto& from, auto* to) {
-      GaugeMean mean(gauge_minutes);
+    size_t taken = 0;
+    auto take = [&](auto& from, auto* to) -> absl::Status {
+      GaugeMean mean(context.gauge_minutes);
       for (auto& [key, entry] : from) {
+        RETURN_IF_ERROR(CheckCancelledAt(context.request, ++taken));
         mean.Divide(&entry.value, &entry.count);
         to->push_back(std::move(entry));
       }
-    };
-    take_all(processes_, &list.processes);
-    take_all(threads_, &list.threads);
-    auto take = [&](Named& named, std::vector<SeriesList::Named>* to) {
-      take_all(named, to);
       SortAndCut(to, limit, &list.truncated);
+      return CheckCancelled(context.request);
     };
-    take(containers_, &list.containers);
-    take(hosts_, &list.hosts);
-    take(pods_, &list.pods);
-    take(namespaces_, &list.namespaces);
-    take(workloads_, &list.workloads);
-    take(services_, &list.services);
-    SortAndCut(&list.processes, limit, &list.truncated);
-    SortAndCut(&list.threads, limit, &list.truncated);
+    RETURN_IF_ERROR(take(containers_, &list.containers));
+    RETURN_IF_ERROR(take(hosts_, &list.hosts));
+    RETURN_IF_ERROR(take(pods_, &list.pods));
+    RETURN_IF_ERROR(take(namespaces_, &list.namespaces));
+    RETURN_IF_ERROR(take(workloads_, &list.workloads));
+    RETURN_IF_ERROR(take(services_, &list.services));
+    RETURN_IF_ERROR(take(processes_, &list.processes));
+    RETURN_IF_ERROR(take(threads_, &list.threads));
     return list;
   }
 
@@ -268,9 +269,8 @@ class SeriesBuilder {
 
 absl::StatusOr<SeriesList> MakeSeries(const QueryContext& context, size_t limit) {
   SeriesBuilder builder;
-  RETURN_IF_ERROR(
-      ForEachShard(context.store, [&](store::StoreReader& reader) { return builder.AddShard(reader, context); }));
-  return std::move(builder).Take(context.gauge_minutes, limit);
+  RETURN_IF_ERROR(ForEachShard(context, [&](store::StoreReader& reader) { return builder.AddShard(reader, context); }));
+  return std::move(builder).Take(context, limit);
 }
 
 }  // namespace tributary

@@ -93,6 +93,7 @@ class HealthBuilder {
       RETURN_IF_ERROR(CheckCancelled(request));
       if (!selection.Has(columns.type)) return absl::OkStatus();
       for (size_t i = 0; i < columns.times.size(); ++i) {
+        if (i > 0) RETURN_IF_ERROR(CheckCancelledAt(request, i));
         if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
         const Ending ending = columns.endings[i];
         total_.Add(ending, columns.values[i], columns.counts[i]);
@@ -148,10 +149,13 @@ class HealthBuilder {
     for (const auto& [who, weights] : culprits) wanted.insert(who.second);
     ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(request.range, &wanted));
     absl::flat_hash_map<store::ProcessNo, std::string> programs;
+    size_t looked_at = 0;
     for (const store::ProcessRow& row : processes) {
+      RETURN_IF_ERROR(CheckCancelledAt(request, ++looked_at));
       programs.emplace(row.no, LabelValue(Label::kProcessExecutableName, row));
     }
     for (const auto& [who, weights] : culprits) {
+      RETURN_IF_ERROR(CheckCancelledAt(request, ++looked_at));
       Found& found = FindOrAdd(who.first, executables);
       found.executable.weights.Add(weights);
       auto program = programs.find(who.second);
@@ -205,8 +209,7 @@ void StackHealth::Weights::Add(const Weights& other) {
 
 absl::StatusOr<StackHealth> MakeStackHealth(const QueryContext& context, size_t executables_max) {
   HealthBuilder builder;
-  RETURN_IF_ERROR(
-      ForEachShard(context.store, [&](store::StoreReader& reader) { return builder.AddShard(reader, context); }));
+  RETURN_IF_ERROR(ForEachShard(context, [&](store::StoreReader& reader) { return builder.AddShard(reader, context); }));
   return std::move(builder).Take(executables_max);
 }
 

@@ -1,12 +1,14 @@
 #include "reducer/query/timeline.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/query/query_context.h"
 #include "reducer/query/selection.h"
+#include "reducer/store/store_times.h"
 
 namespace tributary {
 namespace {
@@ -18,11 +20,10 @@ constexpr size_t kBucketsMax = 100'000;
 class Buckets {
  public:
   Buckets(store::TimeRange range, size_t buckets) : range_(range) {
-    int64_t length = range.to.value - range.from.value;
-    auto wanted = static_cast<int64_t>(std::clamp<size_t>(buckets, 1, kBucketsMax));
-    int64_t step_ms = (length / kNsPerMs + wanted - 1) / wanted;
-    while (step_ms * kNsPerMs * wanted < length) ++step_ms;  // the range may not be a whole number of ms
-    timeline_.step_ns = std::max<int64_t>(step_ms, 1) * kNsPerMs;
+    const int64_t length = range.to.value - range.from.value;
+    const auto wanted = static_cast<int64_t>(std::clamp<size_t>(buckets, 1, kBucketsMax));
+    const int64_t length_ms = (length - 1) / kNsPerMs + 1;  // the range may not be a whole number of ms
+    timeline_.step_ns = ((length_ms - 1) / wanted + 1) * kNsPerMs;
     auto count = static_cast<size_t>((length - 1) / timeline_.step_ns + 1);
     timeline_.values.resize(count);
     timeline_.counts.resize(count);
@@ -80,18 +81,19 @@ class Buckets {
   Timeline timeline_;
 };
 
-int64_t MinuteOf(UnixNs time) { return time.value / kNsPerMinute; }
+// A range may have millions of minutes, but only the minutes with samples are kept.
+using Minutes = absl::flat_hash_set<int64_t>;
 
-// Adds the raw samples that are still stored. Sets `minutes_seen` to true for each minute with raw samples of any
-// process and type.
+// Adds the raw samples that are still stored. Adds each minute with raw samples of any process and type to
+// `minutes_seen`.
 absl::Status AddSamples(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
-                        std::vector<bool>* minutes_seen, Buckets* buckets) {
-  int64_t first_minute = MinuteOf(request.range.from);
+                        Minutes* minutes_seen, Buckets* buckets) {
   return reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
+    int64_t last_minute = -1;  // samples of one minute follow each other
     for (size_t i = 0; i < columns.times.size(); ++i) {
-      auto minute = static_cast<size_t>(MinuteOf(columns.times[i]) - first_minute);
-      if (minute < minutes_seen->size()) (*minutes_seen)[minute] = true;
+      const int64_t minute = store::MinuteOf(columns.times[i]);
+      if (std::exchange(last_minute, minute) != minute) minutes_seen->insert(minute);
       if (!selection.Has(columns.type) || !selection.Has(columns.processes[i], columns.threads[i], columns.times[i]))
         continue;
       buckets->Add(columns.times[i], columns.values[i], columns.counts[i]);
@@ -101,12 +103,12 @@ absl::Status AddSamples(store::StoreReader& reader, const QueryRequest& request,
 }
 
 absl::Status AddSums(store::StoreReader& reader, const QueryRequest& request, store::TimeRange range,
-                     const Selection& selection, const std::vector<bool>& minutes_seen, Buckets* buckets) {
-  int64_t first_minute = MinuteOf(request.range.from);
+                     const Selection& selection, const Minutes& minutes_seen, Buckets* buckets) {
   return reader.ScanSums(range, [&](const store::SumColumns& columns) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
-    auto minute = static_cast<size_t>(MinuteOf(columns.minute) - first_minute);
-    if (!selection.Has(columns.type) || (minute < minutes_seen.size() && minutes_seen[minute])) return absl::OkStatus();
+    if (!selection.Has(columns.type) || minutes_seen.contains(store::MinuteOf(columns.minute))) {
+      return absl::OkStatus();
+    }
     uint64_t value = 0, count = 0;
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
       if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
@@ -122,18 +124,18 @@ absl::Status AddSums(store::StoreReader& reader, const QueryRequest& request, st
 // selected, uses sums for the minutes without raw samples.
 absl::Status AddFine(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
                      Buckets* buckets) {
-  store::TimeRange range = request.range;
-  int64_t first_minute = MinuteOf(range.from);
-  std::vector<bool> seen(static_cast<size_t>(MinuteOf(UnixNs{range.to.value - 1}) - first_minute + 1), false);
+  Minutes seen;
   RETURN_IF_ERROR(AddSamples(reader, request, selection, &seen, buckets));
   if (selection.uses_threads()) return absl::OkStatus();
-  auto first_without = std::find(seen.begin(), seen.end(), false);
-  if (first_without == seen.end()) return absl::OkStatus();
-  auto last_without = std::find(seen.rbegin(), seen.rend(), false).base();  // one past the last
-  int64_t begin = (first_minute + (first_without - seen.begin())) * kNsPerMinute;
-  int64_t end = (first_minute + (last_without - seen.begin())) * kNsPerMinute;
-  range.from = std::max(range.from, UnixNs{begin});
-  range.to = std::min(range.to, UnixNs{end});
+  // The minutes from the first to the last one without samples. Both loops end after the minutes in `seen`.
+  store::TimeRange range = request.range;
+  const int64_t first_minute = store::MinuteOf(range.from), last_minute = store::MinuteOf(UnixNs{range.to.value - 1});
+  int64_t first = first_minute, last = last_minute;
+  while (first <= last && seen.contains(first)) ++first;
+  if (first > last) return absl::OkStatus();
+  while (seen.contains(last)) --last;
+  range.from = std::max(range.from, UnixNs{first * kNsPerMinute});
+  range.to = std::min(range.to, UnixNs{(last + 1) * kNsPerMinute});
   return AddSums(reader, request, range, selection, seen, buckets);
 }
 
@@ -146,7 +148,7 @@ absl::StatusOr<Timeline> MakeGaugeTimeline(const QueryContext& context, size_t b
   const store::TimeRange range = context.request.range;
   Buckets buckets(range, std::min(buckets_max, MinutesIn(range)));
   absl::flat_hash_set<int64_t> minutes;
-  const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+  const absl::Status visited = ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     return reader.ScanSums(range, [&](const store::SumColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context.request));
@@ -170,7 +172,7 @@ absl::StatusOr<Timeline> MakeTimeline(const QueryContext& context, size_t bucket
   if (context.type.is_gauge()) return MakeGaugeTimeline(context, buckets_max);
   const QueryRequest& request = context.request;
   Buckets buckets(request.range, buckets_max);
-  const absl::Status visited = ForEachShard(context.store, [&](store::StoreReader& reader) -> absl::Status {
+  const absl::Status visited = ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     if (selection.uses_threads() || buckets.step_ns() < kNsPerMinute) {
       return AddFine(reader, request, selection, &buckets);
