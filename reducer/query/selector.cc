@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/status.h"
 #include "reducer/metadata/attribute_names.h"
@@ -15,6 +17,10 @@ constexpr size_t kTextBytesMax = 8192;
 constexpr size_t kMatchersMax = 32;
 constexpr size_t kRegexBytesMax = 1024;
 constexpr int64_t kRegexMemoryMax = 1 << 20;  // RE2's memory budget for the program and automaton of one expression
+// Instructions of RE2's program. If the automaton needs more than its memory, a match takes time proportional to the
+// number of instructions.
+constexpr int kRegexInstructionsMax = 5'000;
+constexpr size_t kShownBytes = 40;  // of the selector in a message, on each side of the error
 
 absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
 
@@ -113,7 +119,7 @@ class Parser {
     return Expected("a closing '\"'");
   }
 
-  static absl::Status Compile(size_t at, Selector::Matcher* matcher) {
+  absl::Status Compile(size_t at, Selector::Matcher* matcher) const {
     if (matcher->value.size() > kRegexBytesMax) {
       return Invalid(
           fmt::format("selector: the regular expression at byte {} is longer than {} bytes", at, kRegexBytesMax));
@@ -124,8 +130,18 @@ class Parser {
     options.set_dot_nl(true);
     options.set_never_capture(true);
     auto regex = std::make_shared<const re2::RE2>(matcher->value, options);
+    if (regex->error_code() == re2::RE2::ErrorPatternTooLarge || regex->ProgramSize() > kRegexInstructionsMax) {
+      return Invalid(fmt::format(
+          "selector: the regular expression at byte {} is too complex: use smaller repetitions and classes, "
+          "or several matchers: {}",
+          at, Around(at)));
+    }
     if (!regex->ok()) {
-      return Invalid(fmt::format("selector: regular expression at byte {}: {}", at, regex->error()));
+      const size_t offset = matcher->value.find(regex->error_arg());
+      const size_t error_at = PositionOf(at, offset == std::string::npos ? 0 : offset);
+      return Invalid(fmt::format("selector: regular expression at byte {}: {}: {}", error_at,
+                                 EscapeForDisplay(std::string_view(regex->error()).substr(0, 2 * kShownBytes)),
+                                 Around(error_at)));
     }
     matcher->regex = std::move(regex);
     return absl::OkStatus();
@@ -133,7 +149,22 @@ class Parser {
 
   absl::Status Expected(std::string_view what) const {
     std::string found = AtEnd() ? "the end" : fmt::format("'{}'", EscapeForDisplay(text_.substr(position_, 16)));
-    return Invalid(fmt::format("selector: expected {} at byte {}, found {}", what, position_, found));
+    return Invalid(
+        fmt::format("selector: expected {} at byte {}, found {}: {}", what, position_, found, Around(position_)));
+  }
+
+  // Returns the text around the byte `at`, with an arrow that points at this byte.
+  std::string Around(size_t at) const {
+    const size_t begin = at > kShownBytes ? at - kShownBytes : 0;
+    return fmt::format("{}{} --> {}{}", begin > 0 ? "..." : "", EscapeForDisplay(text_.substr(begin, at - begin)),
+                       EscapeForDisplay(text_.substr(at, kShownBytes)), at + kShownBytes < text_.size() ? "..." : "");
+  }
+
+  // Returns the position in the text of a byte of the value that is quoted at `quote_at`. An escape is two bytes.
+  size_t PositionOf(size_t quote_at, size_t value_offset) const {
+    size_t at = quote_at + 1;
+    for (size_t i = 0; i < value_offset && at < text_.size(); ++i) at += text_[at] == '\\' ? 2 : 1;
+    return std::min(at, text_.size());
   }
 
   bool AtEnd() const { return position_ >= text_.size(); }

@@ -73,6 +73,26 @@ TEST(Selector, ErrorsNameThePositionAndTheExpectedText) {
   EXPECT_THAT(ParseError("{,}"), HasSubstr("a label name"));
 }
 
+TEST(Selector, ErrorsPointAtTheCharacter) {
+  EXPECT_THAT(ParseError("{process_pid=\"1\" host_id=\"2\"}"), HasSubstr(R"(: {process_pid="1"  --> host_id="2"})"));
+  EXPECT_THAT(ParseError("{"), HasSubstr("found the end: { --> "));
+  EXPECT_THAT(ParseError("{process_pid=~\"a(b\"}"), HasSubstr(R"(at byte 15: missing )"));
+  EXPECT_THAT(ParseError(R"({process_pid=~"\\d\\d[z-a]"})"), HasSubstr(R"({process_pid=~"\\d\\d[ --> z-a]"})"));
+  const std::string far = "{process_pid=\"" + std::string(500, 'x') + "\x1b\" \x1b" + std::string(500, 'y');
+  EXPECT_THAT(ParseError(far),
+              HasSubstr(": ..." + std::string(37, 'x') + R"(\x1b"  --> \x1b)" + std::string(39, 'y') + "..."));
+}
+
+TEST(Selector, RefusesRegularExpressionsThatExplode) {
+  for (std::string_view regex : {"(a{1000}){1000}", "((a{100}){100}){100}", "\\\\pL{100}", "(x{30}){30}{30}",
+                                 "((((a?){9}){9}){9}){9}", "[^a]{1000}[^b]{1000}"}) {
+    const std::string error = ParseError("{process_pid=~\"" + std::string(regex) + "\"}");
+    EXPECT_THAT(error, HasSubstr("regular expression at byte")) << regex;
+    EXPECT_LT(error.size(), 500u);
+  }
+  EXPECT_TRUE(Selector::Parse("{process_pid=~\"[a-z0-9-]{1,63}|(a|b|c)+.*x{200}\"}").ok());
+}
+
 TEST(Selector, UnknownLabelNamesTheNearest) {
   const absl::StatusOr<Selector> selector = Selector::Parse("{host_id=\"1\",proces_pid=\"1\"}");
   ASSERT_TRUE(selector.ok());
