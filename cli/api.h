@@ -105,7 +105,8 @@ struct SymbolsAnswer {
 // CPU time in nanoseconds.
 struct Measure {
   std::string type = "cpu", unit = "nanoseconds";
-  bool is_gauge = false;  // true: values are means over the time, not sums
+  bool is_gauge = false;         // true: values are means over the time, not sums
+  uint64_t covered_from_ms = 0;  // the answer lacks earlier samples, because they have expired; 0: it lacks none
   bool IsCpuTime() const { return type == "cpu" && unit == "nanoseconds" && !is_gauge; }
   friend bool operator==(const Measure&, const Measure&) = default;
 };

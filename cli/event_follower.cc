@@ -18,6 +18,13 @@ constexpr char kTo[] = "now-10s";
 constexpr uint64_t kLateMaxMs = 60'000;
 constexpr char kEventsPerAnswer[] = "10000";
 
+// Before March 1973, the reducer would take milliseconds for seconds.
+std::string TimeOf(uint64_t unix_ms) {
+  constexpr uint64_t kMillisecondsFrom = 100'000'000'000;
+  return unix_ms >= kMillisecondsFrom ? fmt::format("{}", unix_ms)
+                                      : fmt::format("{}.{:03}", unix_ms / 1000, unix_ms % 1000);
+}
+
 // After these errors, the same request may succeed later.
 bool MayAskAgain(const absl::Status& status) {
   return status.code() == absl::StatusCode::kUnavailable || status.code() == absl::StatusCode::kInternal;
@@ -29,7 +36,7 @@ EventFollower::EventFollower(const EventsOptions& options, Sinks sinks) : option
 
 absl::StatusOr<std::string> EventFollower::Get() {
   QueryOptions query = options_.query;
-  if (has_answer_) query.from = fmt::format("{}", from_ms_);
+  if (has_answer_) query.from = TimeOf(from_ms_);
   query.to = kTo;
   HttpClient::Parameters parameters = SelectionParameters(query);
   parameters.emplace_back("order", "oldest");

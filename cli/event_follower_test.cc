@@ -61,7 +61,7 @@ TEST_F(EventFollowerTest, ContinuesAtTheCursorOfTheLastAnswer) {
   answers_ = {std::string(kNone), Answer("o1.a.1", true), Answer("o2.a.1", false), std::string(kNone)};
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(follower_.Poll().ok());
   EXPECT_THAT(Asked("cursor"), ElementsAre("-", "-", "o1.a.1", "o2.a.1"));
-  EXPECT_THAT(Asked("from"), ElementsAre("-11s", "5", "5", "5"));
+  EXPECT_THAT(Asked("from"), ElementsAre("-11s", "0.005", "0.005", "0.005"));
   EXPECT_THAT(Asked("to"), ElementsAre("now-10s", "now-10s", "now-10s", "now-10s"));
   EXPECT_EQ(asked_[0]["order"], "oldest");
   EXPECT_EQ(asked_[0]["kind"], "crash");
@@ -76,7 +76,7 @@ TEST_F(EventFollowerTest, DoesNotReadOldEventsAgain) {
               std::string(R"({"from":140000,"to":201000,"events":[],"next":"o1.a.1","truncated":false})"),
               std::string(R"({"from":141000,"to":100,"events":[],"next":"o1.a.1","truncated":false})")};
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(follower_.Poll().ok());
-  EXPECT_THAT(Asked("from"), ElementsAre("-11s", "100000", "140000", "141000", "141000"));
+  EXPECT_THAT(Asked("from"), ElementsAre("-11s", "100.000", "140.000", "141.000", "141.000"));
 }
 
 TEST_F(EventFollowerTest, WaitsForAReducerThatIsRestarted) {

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/picture.h"
 #include "cli/query_parameters.h"
+#include "cli/text.h"
 
 namespace tributary::cli {
 namespace {
@@ -41,6 +42,9 @@ absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options) {
             fmt::format("the flame graph lacks the {} smallest frames: raise --max-nodes to include more of them",
                         graph.truncated_nodes)
                 .c_str());
+  }
+  if (const std::string note = CoverageNote(graph.measure); !note.empty()) {
+    fprintf(stderr, "tributary: %s", note.c_str());
   }
   if (out != "-") fprintf(stderr, "wrote %s\n", out.c_str());
   return kExitOk;

@@ -20,6 +20,7 @@ Measure GetMeasure(const object& from) {
     if (std::string value = GetString(from, key); !value.empty()) text = std::move(value);
   }
   measure.is_gauge = GetString(from, "aggregation") == "last";
+  measure.covered_from_ms = GetNumber(from, "covered_from");
   return measure;
 }
 

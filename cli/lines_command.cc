@@ -50,6 +50,7 @@ std::string WriteLines(const LinesAnswer& lines) {
     out += fmt::format("\nthe reducer is fetching the text of {} {}: run the command again in a moment\n",
                        lines.files_coming, lines.files_coming == 1 ? "file" : "files");
   }
+  if (const std::string note = CoverageNote(lines.measure); !note.empty()) out += "\n" + note;
   return out;
 }
 

@@ -75,7 +75,8 @@ void AddSelection(CLI::App* app, QueryOptions* query, std::string_view records) 
                               records))
       ->type_name("SELECTOR");
   app->add_option("--from", query->from,
-                  "start of the time range: a time such as -60s or now-5m, or milliseconds since 1970")
+                  "start of the time range: a time before now such as -60s or now-5m; RFC 3339 with a zone, such as "
+                  "2025-11-21T08:26:40+01:00; or Unix seconds or milliseconds, told apart by their size")
       ->type_name("TIME")
       ->capture_default_str();
   app->add_option("--to", query->to,

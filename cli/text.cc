@@ -73,6 +73,12 @@ std::string MeasureTitle(const Measure& measure) {
   return ShownName(measure.type) + (measure.is_gauge ? " on average" : "");
 }
 
+std::string CoverageNote(const Measure& measure) {
+  if (measure.covered_from_ms == 0) return "";
+  return fmt::format("single samples before {} have expired (reducer --retention-raw), so they are not counted\n",
+                     FormatTime(measure.covered_from_ms));
+}
+
 std::string FormatPercent(uint64_t part, uint64_t whole) {
   if (whole == 0) return "-";
   return fmt::format("{:.2f}%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));

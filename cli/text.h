@@ -22,6 +22,8 @@ std::string FormatRate(double per_second, const Measure& measure);
 // Returns a title for the type, for example "CPU time". For a type without a built-in title, returns the type's name; a
 // gauge's name is followed by " on average".
 std::string MeasureTitle(const Measure& measure);
+// Returns a line that says which samples the answer lacks because they have expired, or "" if it lacks none.
+std::string CoverageNote(const Measure& measure);
 std::string FormatPercent(uint64_t part, uint64_t whole);  // "12.34%"; "-" if `whole` is 0
 std::string FormatTime(uint64_t unix_ms);                  // "2026-11-23 14:02:11", local time
 

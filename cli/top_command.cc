@@ -17,7 +17,8 @@ constexpr size_t kNameLettersMax = 100;
 }  // namespace
 
 std::string WriteTop(const TopAnswer& top) {
-  if (top.functions.empty()) return "no samples match\n";
+  const std::string note = CoverageNote(top.measure);
+  if (top.functions.empty()) return "no samples match\n" + note;
   std::vector<std::vector<std::string>> rows;
   for (const TopAnswer::Function& function : top.functions) {
     std::string executable = EscapeForDisplay(function.executable);
@@ -30,7 +31,8 @@ std::string WriteTop(const TopAnswer& top) {
                      FormatCount(top.total.count)) +
          WriteTable({"SELF", "TOTAL", top.measure.unit == "nanoseconds" ? "SELF TIME" : "SELF VALUE", "FUNCTION",
                      "EXECUTABLE"},
-                    {true, true, true, false, false}, rows);
+                    {true, true, true, false, false}, rows) +
+         (note.empty() ? "" : "\n" + note);
 }
 
 absl::StatusOr<int> RunTop(const TopOptions& options) {

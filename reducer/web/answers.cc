@@ -6,8 +6,10 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <type_traits>
 
 #include "base/json.h"
+#include "base/status.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/web/endings_json.h"
 #include "reducer/web/unit_json.h"
@@ -47,9 +49,10 @@ void Range(JsonWriter& json, const QueryRequest& request) {
   json.Field("to", request.range.to.value / kNsPerMs);
 }
 
-void Type(JsonWriter& json, const SampleTypeInfo& type) {
-  json.Field("type", type.name);
-  WriteUnit(json, type);
+void Measure(JsonWriter& json, const Measured& measured) {
+  json.Field("type", measured.type.name);
+  WriteUnit(json, measured.type);
+  if (measured.covered_from) json.Field("covered_from", measured.covered_from->value / kNsPerMs);
 }
 
 // Answers number the frame kinds in the order of `kinds`: first the kinds that answers always had, by their old number,
@@ -69,6 +72,26 @@ constexpr auto kKindNumbers = [] {
   return numbers;
 }();
 constexpr uint32_t KindNumber(FrameKind kind) { return kKindNumbers[static_cast<size_t>(kind)]; }
+
+// A column of a flame graph may have a million numbers.
+template <typename T>
+absl::Status LongColumn(JsonWriter& json, const QueryRequest& request, std::string_view key,
+                        const std::vector<T>& values) {
+  json.Key(key);
+  json.BeginArray();
+  for (size_t i = 0; i < values.size(); ++i) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, i));
+    if constexpr (std::is_same_v<T, FrameKind>) {
+      json.Number(KindNumber(values[i]));
+    } else if constexpr (std::is_same_v<T, std::string>) {
+      json.String(values[i]);
+    } else {
+      json.Number(values[i]);
+    }
+  }
+  json.EndArray();
+  return absl::OkStatus();
+}
 
 void Kinds(JsonWriter& json) {
   json.Key("kinds");
@@ -156,43 +179,44 @@ std::string ErrorJson(std::string_view message) {
   return std::move(json).Take();
 }
 
-std::string FlameGraphJson(const QueryRequest& request, const SampleTypeInfo& type, const FlameGraph& graph) {
+absl::StatusOr<std::string> FlameGraphJson(const QueryRequest& request, const Measured& measured,
+                                           const FlameGraph& graph) {
   JsonWriter json;
   json.BeginObject();
   Range(json, request);
-  Type(json, type);
+  Measure(json, measured);
   Total(json, graph.total_values[0], graph.total_counts[0]);
   json.Field("truncated_nodes", graph.truncated_nodes);
-  StringColumn(json, "names", graph.names);
+  RETURN_IF_ERROR(LongColumn(json, request, "names", graph.names));
   json.Key("nodes");
   json.BeginObject();
-  NumberColumn(json, "parent", graph.parents);
-  NumberColumn(json, "name", graph.node_names);
-  json.Key("kind");
-  json.BeginArray();
-  for (FrameKind kind : graph.kinds) json.Number(KindNumber(kind));
-  json.EndArray();
-  NumberColumn(json, "total_ns", graph.total_values);
-  NumberColumn(json, "self_ns", graph.self_values);
-  NumberColumn(json, "total_count", graph.total_counts);
-  NumberColumn(json, "self_count", graph.self_counts);
-  NumberColumn(json, "executable", graph.node_executables);
+  RETURN_IF_ERROR(LongColumn(json, request, "parent", graph.parents));
+  RETURN_IF_ERROR(LongColumn(json, request, "name", graph.node_names));
+  RETURN_IF_ERROR(LongColumn(json, request, "kind", graph.kinds));
+  RETURN_IF_ERROR(LongColumn(json, request, "total_ns", graph.total_values));
+  RETURN_IF_ERROR(LongColumn(json, request, "self_ns", graph.self_values));
+  RETURN_IF_ERROR(LongColumn(json, request, "total_count", graph.total_counts));
+  RETURN_IF_ERROR(LongColumn(json, request, "self_count", graph.self_counts));
+  RETURN_IF_ERROR(LongColumn(json, request, "executable", graph.node_executables));
   json.EndObject();
-  StringColumn(json, "executables", graph.executables);
+  RETURN_IF_ERROR(LongColumn(json, request, "executables", graph.executables));
   Kinds(json);
   json.EndObject();
   return std::move(json).Take();
 }
 
-std::string TopJson(const SampleTypeInfo& type, const std::vector<TopFunction>& functions, uint64_t total_value,
-                    uint64_t total_count) {
+absl::StatusOr<std::string> TopJson(const QueryRequest& request, const Measured& measured,
+                                    const std::vector<TopFunction>& functions, uint64_t total_value,
+                                    uint64_t total_count) {
   JsonWriter json;
   json.BeginObject();
-  Type(json, type);
+  Measure(json, measured);
   Total(json, total_value, total_count);
   json.Key("functions");
   json.BeginArray();
+  size_t written = 0;
   for (const TopFunction& function : functions) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, ++written));
     json.BeginObject();
     json.Field("name", function.name);
     json.Field("executable", function.executable);
@@ -209,11 +233,11 @@ std::string TopJson(const SampleTypeInfo& type, const std::vector<TopFunction>& 
   return std::move(json).Take();
 }
 
-std::string TimelineJson(const QueryRequest& request, const SampleTypeInfo& type, const Timeline& timeline) {
+std::string TimelineJson(const QueryRequest& request, const Measured& measured, const Timeline& timeline) {
   JsonWriter json;
   json.BeginObject();
   Range(json, request);
-  Type(json, type);
+  Measure(json, measured);
   json.Field("step_ms", timeline.step_ns / kNsPerMs);
   NumberColumn(json, "cpu_ns", timeline.values);
   NumberColumn(json, "count", timeline.counts);
@@ -245,10 +269,10 @@ std::string LabelsJson(const std::vector<std::string>& labels) {
   return std::move(json).Take();
 }
 
-std::string SeriesJson(const SampleTypeInfo& type, const SeriesList& series) {
+std::string SeriesJson(const Measured& measured, const SeriesList& series) {
   JsonWriter json;
   json.BeginObject();
-  Type(json, type);
+  Measure(json, measured);
   json.Key("processes");
   json.BeginArray();
   for (const SeriesList::Process& process : series.processes) ProcessEntry(json, process);
@@ -276,15 +300,17 @@ std::string SeriesJson(const SampleTypeInfo& type, const SeriesList& series) {
   return std::move(json).Take();
 }
 
-std::string SymbolsJson(const SampleTypeInfo& type, const ExecutableList& list,
-                        const std::vector<SymbolNotices::Notice>& notices) {
+absl::StatusOr<std::string> SymbolsJson(const QueryRequest& request, const Measured& measured,
+                                        const ExecutableList& list, const std::vector<SymbolNotices::Notice>& notices) {
   JsonWriter json;
   json.BeginObject();
-  Type(json, type);
+  Measure(json, measured);
   Total(json, list.value, list.count);
   json.Key("executables");
   json.BeginArray();
+  size_t written = 0;
   for (const ExecutableList::Executable& executable : list.executables) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, ++written));
     json.BeginObject();
     json.Field("build_id", executable.id.known() ? executable.id.ToString() : std::string());
     json.Field("name", BaseName(executable.path));
@@ -320,11 +346,11 @@ std::string SymbolsJson(const SampleTypeInfo& type, const ExecutableList& list,
   return std::move(json).Take();
 }
 
-std::string LinesJson(const SampleTypeInfo& type, const FunctionLinesRequest& function, const FunctionLines& lines,
+std::string LinesJson(const Measured& measured, const FunctionLinesRequest& function, const FunctionLines& lines,
                       const SourceTexts& sources) {
   JsonWriter json;
   json.BeginObject();
-  Type(json, type);
+  Measure(json, measured);
   json.Field("function", function.name);
   json.Field("executable", function.executable);
   json.Key("lines");
@@ -396,12 +422,12 @@ std::string RemovedTableJson(const ExecutableId& id) {
   return std::move(json).Take();
 }
 
-std::string StackHealthJson(const SampleTypeInfo& type, const StackHealth& health) {
+std::string StackHealthJson(const Measured& measured, const StackHealth& health) {
   const uint64_t(&counts)[kEndingCount] = health.total.ending_counts;
   const uint64_t walked = health.total.count - counts[static_cast<size_t>(Ending::kKernelOnly)];
   JsonWriter json;
   json.BeginObject();
-  Type(json, type);
+  Measure(json, measured);
   json.Field("samples", health.total.count);
   json.Field("ns", health.total.value);
   Endings(json, "endings", counts);

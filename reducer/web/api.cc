@@ -5,14 +5,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/whole_file.h"
+#include "reducer/metadata/labels.h"
 #include "reducer/store/damage.h"
 #include "reducer/web/answers.h"
 #include "reducer/web/events_answer.h"
@@ -104,6 +107,23 @@ WebResponse Json(absl::StatusOr<std::string> answer) {
   response.status = HttpStatus(answer.status().code());
   response.body = ErrorJson(Message(store::AdviseOnDamage(answer.status())));
   return response;
+}
+
+bool UsesThreads(const Selector& selector) {
+  return std::ranges::any_of(selector.matchers(), [](const Selector::Matcher& matcher) {
+    const std::optional<Label> label = FindLabel(matcher.label);
+    return label && IsThreadLabel(*label);
+  });
+}
+
+// Call it after the query. If the query has used single samples, the answer has no earlier ones than the store.
+absl::StatusOr<Measured> MeasuredOf(QueryEngine& engine, const QueryRequest& request, bool uses_single_samples) {
+  Measured measured;
+  ASSIGN_OR_RETURN(measured.type, engine.FindType(request));
+  if (!uses_single_samples) return measured;
+  ASSIGN_OR_RETURN(const UnixNs raw_from, engine.FindRawFrom(request));
+  if (raw_from > request.range.from) measured.covered_from = std::min(raw_from, request.range.to);
+  return measured;
 }
 
 // Receives the body into a file that is deleted when it is closed.
@@ -294,31 +314,32 @@ Api::Answer Api::FlameGraphAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t nodes_max,
                    ParseNumber(params, "max_nodes", kFlameGraphNodesDefault, 1, kFlameGraphNodesMax));
   ASSIGN_OR_RETURN(FlameGraph graph, context_.engine.QueryFlameGraph(request, nodes_max));
-  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
-  return FlameGraphJson(request, type, graph);
+  ASSIGN_OR_RETURN(const Measured measured, MeasuredOf(context_.engine, request, UsesThreads(request.selector)));
+  return FlameGraphJson(request, measured, graph);
 }
 
 Api::Answer Api::TopAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kTopDefault, 1, kTopMax));
   uint64_t value = 0, count = 0;
   ASSIGN_OR_RETURN(std::vector<TopFunction> top, context_.engine.QueryTop(request, limit, &value, &count));
-  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
-  return TopJson(type, top, value, count);
+  ASSIGN_OR_RETURN(const Measured measured, MeasuredOf(context_.engine, request, UsesThreads(request.selector)));
+  return TopJson(request, measured, top, value, count);
 }
 
 Api::Answer Api::TimelineAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t buckets, ParseNumber(params, "buckets", kBucketsDefault, 1, kBucketsMax));
   ASSIGN_OR_RETURN(Timeline timeline, context_.engine.QueryTimeline(request, buckets));
-  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
-  return TimelineJson(request, type, timeline);
+  ASSIGN_OR_RETURN(const Measured measured, MeasuredOf(context_.engine, request, UsesThreads(request.selector)));
+  return TimelineJson(request, measured, timeline);
 }
 
 Api::Answer Api::SeriesAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kSeriesMax, 1, kSeriesMax));
   ASSIGN_OR_RETURN(SeriesList series, context_.engine.QuerySeries(request, limit));
   RETURN_IF_ERROR(context_.engine.AddEnds(request, &series));
-  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
-  return SeriesJson(type, series);
+  // Threads are weighed with single samples, whatever the selector is.
+  ASSIGN_OR_RETURN(const Measured measured, MeasuredOf(context_.engine, request, /*uses_single_samples=*/true));
+  return SeriesJson(measured, series);
 }
 
 Api::Answer Api::TypesAnswer(const Params&, QueryRequest request) {
@@ -333,15 +354,15 @@ Api::Answer Api::LabelsAnswer(const Params&, QueryRequest request) {
 
 Api::Answer Api::StackHealthAnswer(const Params&, QueryRequest request) {
   ASSIGN_OR_RETURN(StackHealth health, context_.engine.QueryStackHealth(request, kHealthExecutablesMax));
-  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
-  return StackHealthJson(type, health);
+  ASSIGN_OR_RETURN(const Measured measured, MeasuredOf(context_.engine, request, /*uses_single_samples=*/true));
+  return StackHealthJson(measured, health);
 }
 
 Api::Answer Api::SymbolsAnswer(const Params& params, QueryRequest request) {
   ASSIGN_OR_RETURN(uint64_t limit, ParseNumber(params, "limit", kExecutablesDefault, 1, kExecutablesMax));
   ASSIGN_OR_RETURN(ExecutableList executables, context_.engine.QueryExecutables(request, limit));
-  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
-  return SymbolsJson(type, executables, context_.notices.List());
+  ASSIGN_OR_RETURN(const Measured measured, MeasuredOf(context_.engine, request, UsesThreads(request.selector)));
+  return SymbolsJson(request, measured, executables, context_.notices.List());
 }
 
 Api::Answer Api::LinesAnswer(const Params& params, QueryRequest request) {
@@ -353,8 +374,8 @@ Api::Answer Api::LinesAnswer(const Params& params, QueryRequest request) {
                  "function= must be the name of a function, as a flame graph shows it");
   }
   ASSIGN_OR_RETURN(const FunctionLines lines, context_.engine.QueryLines(request, function));
-  ASSIGN_OR_RETURN(const SampleTypeInfo type, context_.engine.FindType(request));
-  return LinesJson(type, function, lines, ReadSources(lines, context_.sources, context_.fetched_sources));
+  ASSIGN_OR_RETURN(const Measured measured, MeasuredOf(context_.engine, request, UsesThreads(request.selector)));
+  return LinesJson(measured, function, lines, ReadSources(lines, context_.sources, context_.fetched_sources));
 }
 
 Api::Answer Api::RolloutsAnswer(const Params& params, QueryRequest request) {
@@ -418,7 +439,11 @@ WebResponse Api::RemoveTable(const WebRequest& request) {
 }
 
 Api::Answer Api::StatusAnswer() {
-  ASSIGN_OR_RETURN(std::vector<store::NodeStatus> nodes, context_.engine.QueryNodes());
+  QueryRequest request;
+  request.is_cancelled = [this, deadline = context_.clock.Monotonic().value + options_.query_timeout_ms * kNsPerMs] {
+    return stopping_.load() || context_.clock.Monotonic().value >= deadline;
+  };
+  ASSIGN_OR_RETURN(std::vector<store::NodeStatus> nodes, context_.engine.QueryNodes(request));
   std::vector<bool> connected;
   for (const store::NodeStatus& node : nodes) connected.push_back(context_.status.IsConnected(node.node_id));
   ASSIGN_OR_RETURN(std::vector<SymbolFiles::Row> tables, context_.symbols.List());

@@ -2,29 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/log.h"
 #include "base/number.h"
-#include "base/parse.h"
 #include "base/status.h"
 
 namespace tributary {
 namespace {
 
-constexpr int64_t kUnixMsMax = INT64_MAX / kNsPerMs;
-
 // The part of a bad value that an error shows.
 std::string Shown(std::string_view text) { return EscapeForDisplay(text.substr(0, 64)); }
 
 absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
-
-absl::Status InvalidTime(std::string_view text) {
-  return Invalid(
-      fmt::format("'{}' is not a time: give Unix milliseconds (1763710000000), now, -60s, now-5m or -1h", Shown(text)));
-}
-
-UnixNs WholeMs(int64_t ns) { return UnixNs{ns / kNsPerMs * kNsPerMs}; }
 
 std::string_view Find(const Params& params, const std::string& name, std::string_view otherwise) {
   auto it = params.find(name);
@@ -45,19 +33,6 @@ absl::Status ParseNames(const Params& params, QueryRequest* request) {
 }
 
 }  // namespace
-
-absl::StatusOr<UnixNs> ParseTime(std::string_view text, UnixNs now) {
-  if (text == "now") return WholeMs(now.value);
-  std::string_view offset = text.starts_with("now") ? text.substr(3) : text;
-  if (offset.starts_with('-')) {
-    absl::StatusOr<int64_t> before = ParseDurationNs(offset.substr(1));
-    if (!before.ok()) return InvalidTime(text);
-    return WholeMs(std::max<int64_t>(0, now.value - *before));  // both are ≥ 0: no overflow
-  }
-  const std::optional<int64_t> ms = ParseNumber<int64_t>(text);
-  if (!ms || *ms < 0 || *ms > kUnixMsMax) return InvalidTime(text);
-  return UnixNs{*ms * kNsPerMs};
-}
 
 absl::StatusOr<QueryRequest> ParseQuery(const Params& params, UnixNs now) {
   QueryRequest request;

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/types.h"
 #include "reducer/query/query_engine.h"
+#include "reducer/web/parse_time.h"
 
 namespace tributary {
 
@@ -16,9 +17,6 @@ namespace tributary {
 
 using Params = std::map<std::string, std::string>;
 
-// Parses a Unix time in ms, `now`, or a time relative to now, such as `-60s`, `now-5m` or `-1h`. The units are ms, s,
-// m, h and d. The result is rounded down to a whole ms.
-absl::StatusOr<UnixNs> ParseTime(std::string_view text, UnixNs now);
 absl::StatusOr<QueryRequest> ParseQuery(const Params& params, UnixNs now);
 absl::StatusOr<uint64_t> ParseNumber(const Params& params, const std::string& name, uint64_t value_if_none,
                                      uint64_t min, uint64_t max);

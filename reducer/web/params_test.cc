@@ -13,52 +13,6 @@ using ::testing::HasSubstr;
 
 constexpr UnixNs kNow{1'763'710'000'123 * kNsPerMs + 456};
 
-TEST(ParseTime, ReadsAbsoluteAndRelativeTimes) {
-  struct Case {
-    std::string_view text;
-    int64_t ms;
-  };
-  const Case cases[] = {{"1763710000000", 1763710000000},
-                        {"0", 0},
-                        {"now", 1763710000123},
-                        {"-60s", 1763709940123},
-                        {"now-5m", 1763709700123},
-                        {"-1h", 1763706400123},
-                        {"now-2d", 1763537200123},
-                        {"-250ms", 1763709999873},
-                        {"-99999d", 0},
-                        {"9223372036854", 9223372036854}};
-  for (const Case& c : cases) {
-    absl::StatusOr<UnixNs> time = ParseTime(c.text, kNow);
-    ASSERT_TRUE(time.ok()) << c.text << ": " << time.status();
-    EXPECT_EQ(time->value, c.ms * kNsPerMs) << c.text;
-  }
-}
-
-TEST(ParseTime, RefusesEverythingElse) {
-  const std::string_view cases[] = {"",
-                                    "-60",
-                                    "yesterday",
-                                    "now+5m",
-                                    "now5m",
-                                    "-5x",
-                                    "1.5",
-                                    "--5m",
-                                    "9223372036855",
-                                    "99999999999999999999999",
-                                    "-1",
-                                    "1763710000000ms",
-                                    "-99999999999d",
-                                    " now",
-                                    "now-"};
-  for (std::string_view text : cases) {
-    absl::StatusOr<UnixNs> time = ParseTime(text, kNow);
-    ASSERT_FALSE(time.ok()) << text;
-    EXPECT_EQ(time.status().code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(Message(time.status()), HasSubstr("is not a time"));
-  }
-}
-
 TEST(ParseQuery, DefaultsToTheLastQuarterOfAnHourOfCpu) {
   absl::StatusOr<QueryRequest> request = ParseQuery({}, kNow);
   ASSERT_TRUE(request.ok());

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
+#include <span>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -22,25 +23,22 @@ constexpr size_t kWorkloadsMax = 10'000;
 using Workload = std::tuple<std::string, std::string, std::string>;  // kind, namespace, name
 using Workloads = absl::flat_hash_set<Workload>;
 
-std::string Quoted(std::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
-absl::StatusOr<Workloads> SelectedWorkloads(QueryEngine& engine, const QueryRequest& query) {
-  ASSIGN_OR_RETURN(const SeriesList series, engine.QuerySeries(query, kWorkloadsMax));
+// The workloads and services with samples that the selector selects.
+struct Selected {
   Workloads workloads;
+  bool truncated = false;  // some are missing
+};
+
+absl::StatusOr<Selected> SelectedWorkloads(QueryEngine& engine, const QueryRequest& query) {
+  ASSIGN_OR_RETURN(const SeriesList series, engine.QuerySeries(query, kWorkloadsMax + 1));
+  Selected selected{.truncated = series.workloads.size() > kWorkloadsMax || series.services.size() > kWorkloadsMax};
   for (const SeriesList::Named& workload : series.workloads) {
-    workloads.emplace(workload.kind, workload.name_space, workload.name);
+    selected.workloads.emplace(workload.kind, workload.name_space, workload.name);
   }
   for (const SeriesList::Named& service : series.services) {
-    workloads.emplace(kServiceKind, service.name_space, service.name);
+    selected.workloads.emplace(kServiceKind, service.name_space, service.name);
   }
-  return workloads;
+  return selected;
 }
 
 std::string_view EnvironmentOf(const Rollout& rollout) {
@@ -55,40 +53,45 @@ bool IsInEnvironment(const Rollout& rollout, const Selector& selector) {
          });
 }
 
-std::string SelectorOf(const Rollout& rollout) {
-  if (rollout.kind == kServiceKind) {
-    return fmt::format("{{service_namespace={},service_name={},deployment_environment_name={}}}",
-                       Quoted(rollout.name_space), Quoted(rollout.name), Quoted(EnvironmentOf(rollout)));
-  }
-  return fmt::format("{{k8s_namespace_name={},k8s_{}_name={}}}", Quoted(rollout.name_space), rollout.kind,
-                     Quoted(rollout.name));
-}
-
 struct Use {
   store::TimeRange range;
-  uint64_t cpu_ns = 0, count = 0;
+  WorkloadUse sum;
+};
+// The periods before and after a rollout.
+struct Uses {
+  Use before, after;
 };
 
-absl::StatusOr<Use> UseOf(QueryEngine& engine, const QueryRequest& query, const Rollout& rollout,
-                          store::TimeRange range) {
-  Use use{.range = range};
-  if (range.from >= range.to) return use;
+// Returns the uses of all rollouts. One query reads the samples of all their periods.
+absl::StatusOr<std::vector<Uses>> UsesOf(QueryEngine& engine, const QueryRequest& query,
+                                         std::span<const Rollout> rollouts, UnixNs now) {
+  std::vector<WorkloadWindow> windows;
   QueryRequest request = query;
-  request.range = range;
-  ASSIGN_OR_RETURN(request.selector, Selector::Parse(SelectorOf(rollout)));
-  ASSIGN_OR_RETURN(const Timeline timeline, engine.QueryTimeline(request, 1));
-  use.cpu_ns = std::accumulate(timeline.values.begin(), timeline.values.end(), uint64_t{0});
-  use.count = std::accumulate(timeline.counts.begin(), timeline.counts.end(), uint64_t{0});
-  return use;
+  request.selector = Selector();
+  for (const Rollout& rollout : rollouts) {
+    const WorkloadKey workload{rollout.kind, rollout.name_space, rollout.name, std::string(EnvironmentOf(rollout))};
+    const UnixNs begin = std::max(kQueryTimes.from, UnixNs{rollout.at.value - kRolloutWindowNs});
+    const UnixNs end = std::min({UnixNs{rollout.at.value + kRolloutWindowNs}, now, kQueryTimes.to});
+    windows.push_back({workload, {begin, rollout.at}});
+    windows.push_back({workload, {rollout.at, std::max(end, rollout.at)}});
+    request.range.from = std::min(request.range.from, begin);
+    request.range.to = std::max(request.range.to, end);
+  }
+  ASSIGN_OR_RETURN(const std::vector<WorkloadUse> found, engine.QueryWorkloadUse(request, windows));
+  std::vector<Uses> uses;
+  for (size_t i = 0; i < windows.size(); i += 2) {
+    uses.push_back({{windows[i].range, found[i]}, {windows[i + 1].range, found[i + 1]}});
+  }
+  return uses;
 }
 
 void WriteUse(JsonWriter& json, std::string_view key, const Use& use) {
   json.Key(key);
   json.BeginObject();
   json.Field("from", use.range.from.value / kNsPerMs);
-  json.Field("to", std::max(use.range.from.value, use.range.to.value) / kNsPerMs);
-  json.Field("cpu_ns", use.cpu_ns);
-  json.Field("count", use.count);
+  json.Field("to", use.range.to.value / kNsPerMs);
+  json.Field("cpu_ns", use.sum.value);
+  json.Field("count", use.sum.count);
   json.EndObject();
 }
 
@@ -98,8 +101,7 @@ void WriteVersion(JsonWriter& json, const Attributes& attributes, std::string_vi
   json.Field("version", FindAttribute(attributes, version));
 }
 
-absl::Status WriteRollout(JsonWriter& json, QueryEngine& engine, const QueryRequest& query, const Rollout& rollout,
-                          bool with_cpu, UnixNs now) {
+void WriteRollout(JsonWriter& json, const Rollout& rollout, const Uses* uses) {
   json.BeginObject();
   json.Field("at", rollout.at.value / kNsPerMs);
   json.Field("cluster", rollout.cluster);
@@ -113,32 +115,33 @@ absl::Status WriteRollout(JsonWriter& json, QueryEngine& engine, const QueryRequ
   json.BeginObject();
   WriteVersion(json, rollout.attributes, "rollout.previous", "rollout.previous.service.version");
   json.EndObject();
-  if (with_cpu) {
-    const UnixNs begin{rollout.at.value - kRolloutWindowNs};
-    const UnixNs end{std::min(rollout.at.value + kRolloutWindowNs, now.value)};
-    ASSIGN_OR_RETURN(const Use before, UseOf(engine, query, rollout, {begin, rollout.at}));
-    ASSIGN_OR_RETURN(const Use after, UseOf(engine, query, rollout, {rollout.at, end}));
-    WriteUse(json, "before", before);
-    WriteUse(json, "after", after);
+  if (uses != nullptr) {
+    WriteUse(json, "before", uses->before);
+    WriteUse(json, "after", uses->after);
   }
   json.EndObject();
-  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> RolloutsJson(QueryEngine& engine, const RolloutLog* log, const QueryRequest& query,
                                          const RolloutsRequest& request, UnixNs now) {
-  std::optional<Workloads> selected;
+  std::optional<Selected> selected;
   if (!query.selector.matchers().empty()) {
     ASSIGN_OR_RETURN(selected, SelectedWorkloads(engine, query));
   }
   auto is_selected = [&](const Rollout& rollout) {
-    return !selected || (selected->contains(Workload(rollout.kind, rollout.name_space, rollout.name)) &&
+    return !selected || (selected->workloads.contains(Workload(rollout.kind, rollout.name_space, rollout.name)) &&
                          IsInEnvironment(rollout, query.selector));
   };
   std::vector<Rollout> rollouts;
   if (log != nullptr) rollouts = log->List(query.range, request.limit + 1, is_selected);
+  const bool truncated = rollouts.size() > request.limit || (selected && selected->truncated);
+  rollouts.resize(std::min(rollouts.size(), request.limit));
+  std::vector<Uses> uses;
+  if (request.with_cpu && !rollouts.empty()) {
+    ASSIGN_OR_RETURN(uses, UsesOf(engine, query, rollouts, now));
+  }
   JsonWriter json;
   json.BeginObject();
   json.Field("from", query.range.from.value / kNsPerMs);
@@ -150,11 +153,11 @@ absl::StatusOr<std::string> RolloutsJson(QueryEngine& engine, const RolloutLog* 
   }
   json.Key("rollouts");
   json.BeginArray();
-  for (size_t i = 0; i < std::min(rollouts.size(), request.limit); ++i) {
-    RETURN_IF_ERROR(WriteRollout(json, engine, query, rollouts[i], request.with_cpu, now));
+  for (size_t i = 0; i < rollouts.size(); ++i) {
+    WriteRollout(json, rollouts[i], request.with_cpu ? &uses[i] : nullptr);
   }
   json.EndArray();
-  json.Field("truncated", rollouts.size() > request.limit);
+  json.Field("truncated", truncated);
   json.EndObject();
   return std::move(json).Take();
 }

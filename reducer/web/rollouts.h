@@ -14,7 +14,7 @@ constexpr int64_t kRolloutWindowNs = 30 * kNsPerMinute;
 
 struct RolloutsRequest {
   size_t limit = 100;
-  bool with_cpu = false;  // adds the values before and after each rollout, with two queries per rollout
+  bool with_cpu = false;  // adds the values before and after each rollout
 };
 
 // Returns the answer of /api/v1/rollouts: the rollouts in the time range of `query`, newest first, of the workloads and

@@ -75,6 +75,53 @@ TEST_F(RolloutsTest, ReportsWhetherTheListIsTruncated) {
   EXPECT_THAT(Json("{}", {.limit = 3}), HasSubstr(R"("truncated":false)"));
 }
 
+// Each process is a service of its own.
+TEST_F(RolloutsTest, ReportsThatWorkloadsOfTheSelectorAreMissing) {
+  store::FakeShard& shard = store_.shards[0];
+  const store::ProcessRow row = shard.processes[0];
+  const auto add_services = [&](uint32_t first, uint32_t last) {
+    for (uint32_t no = first; no <= last; ++no) {
+      shard.processes.push_back(row);
+      shard.processes.back().no = store::ProcessNo{no};
+      shard.processes.back().attributes = "service.name=s" + std::to_string(no);
+      AddSample(no, no, 1, work_, 5);
+    }
+  };
+  add_services(10, 10'008);
+  EXPECT_THAT(Json(R"({process_command="truth"})"), HasSubstr(R"("truncated":false)"));
+  add_services(10'009, 10'010);
+  EXPECT_THAT(Json(R"({process_command="truth"})"), HasSubstr(R"("truncated":true)"));
+}
+
+TEST_F(RolloutsTest, ReadsTheStoreOnceForAllRollouts) {
+  AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
+  for (int i = 0; i < 100; ++i) ReportRollout("deployment/shop/web/" + std::to_string(i), (20 + i) * kNsPerSecond / 4);
+  store_.readers_opened = 0;
+  const std::string json = Json("{}", {.limit = 100, .with_cpu = true});
+  EXPECT_LE(store_.readers_opened.load(), 4);
+  size_t before = 0, after = 0;
+  for (size_t at = 0; (at = json.find(R"("cpu_ns":5)", at)) != json.npos; ++at) {
+    ++(json.rfind(R"("before")", at) > json.rfind(R"("after")", at) || json.rfind(R"("after")", at) == json.npos
+           ? before
+           : after);
+  }
+  EXPECT_EQ(after, 21u) << "rollouts at 5 s to 10 s";
+  EXPECT_EQ(before, 79u);
+}
+
+TEST_F(RolloutsTest, AWindowContainsItsBeginAndNotItsEnd) {
+  AddSample(30 * kNsPerSecond - 1, 2, 3, work_, 1);
+  AddSample(30 * kNsPerSecond, 2, 3, work_, 2);
+  AddSample(40 * kNsPerSecond, 2, 3, work_, 4);
+  ReportRollout("deployment/shop/web/a", 30 * kNsPerSecond);
+  ReportRollout("deployment/shop/web/b", 40 * kNsPerSecond);
+  const std::string json = Json("{}", {.with_cpu = true});
+  EXPECT_THAT(json,
+              testing::ContainsRegex(R"("before":.[^}]*"cpu_ns":3,"count":2..*"after":.[^}]*"cpu_ns":4,"count":1)"));
+  EXPECT_THAT(json,
+              testing::ContainsRegex(R"("before":.[^}]*"cpu_ns":1,"count":1..*"after":.[^}]*"cpu_ns":6,"count":2)"));
+}
+
 TEST_F(RolloutsTest, NamesCannotInjectIntoTheSelector) {
   ReportRollout(R"(deployment/a"b\c/d",x="/h)", 30 * kNsPerSecond);
   EXPECT_THAT(Json("{}", {.with_cpu = true}), HasSubstr(R"("cpu_ns":0)"));

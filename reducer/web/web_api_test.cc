@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <climits>
 #include <semaphore>
 #include <thread>
 
@@ -166,6 +168,75 @@ TEST_F(WebServerTest, BadRequestsGetHelpfulErrors) {
   EXPECT_EQ(Get("/api/v1/nothing").status, 404);
   EXPECT_THAT(Get("/api/v1/nothing").body, StartsWith(R"({"error":")"));
   EXPECT_EQ(Get("/../../etc/passwd").status, 404);
+}
+
+TEST_F(WebServerTest, AnswersFromSingleSamplesSayFromWhenOn) {
+  Start();
+  const std::string threads = "&query=" + Encode(R"({thread_name!="x"})");
+  for (const char* verb : {"flamegraph", "top", "timeline", "symbols", "lines", "series", "stack-health"}) {
+    EXPECT_THAT(Get(fmt::format("/api/v1/{}?from=-1h&function=f{}", verb, threads)).body,
+                ::testing::Not(HasSubstr("covered_from")))
+        << verb;
+  }
+  const int64_t minute_ms = kNsPerMinute / kNsPerMs, now_ms = now_.value / kNsPerMs;
+  const int64_t raw_from_ms = now_ms / minute_ms * minute_ms - 10 * minute_ms;
+  store_.shards[0].raw_expired_until = UnixNs{raw_from_ms * kNsPerMs};
+  const std::string field = fmt::format(R"("unit":"nanoseconds","covered_from":{},)", raw_from_ms);
+  for (const char* verb : {"flamegraph", "top", "timeline", "symbols", "lines", "series", "stack-health"}) {
+    const std::string path = fmt::format("/api/v1/{}?function=f", verb);
+    EXPECT_THAT(Get(path + "&from=-1h" + threads).body, HasSubstr(field)) << verb;
+    EXPECT_THAT(Get(path + "&from=-2m" + threads).body, ::testing::Not(HasSubstr("covered_from"))) << verb;
+    EXPECT_EQ(Get(path + "&from=-1h").body.find("covered_from") != std::string::npos,
+              verb == std::string_view("series") || verb == std::string_view("stack-health"))
+        << verb;
+  }
+  EXPECT_THAT(Get("/api/v1/top?from=-2h&to=-1h" + threads).body,
+              HasSubstr(fmt::format(R"("covered_from":{},)", now_ms - 60 * minute_ms)));
+}
+
+// A clock that passes the deadline of a query after some readings.
+class ImpatientClock : public Clock {
+ public:
+  explicit ImpatientClock(UnixNs now) : now_(now) {}
+  MonotonicNs Monotonic() const override { return MonotonicNs{readings_left-- > 0 ? 1 : kNsPerDay}; }
+  UnixNs Unix() const override { return now_; }
+  mutable std::atomic<int> readings_left = 0;
+
+ private:
+  const UnixNs now_;
+};
+
+TEST_F(WebServerTest, EachQueryEndsAtItsDeadline) {
+  const ImpatientClock clock(now_);
+  Api api({}, {*engine_, status_, *symbols_, &importer_, notices_, sources_, nullptr, store_, metrics_, clock}, {});
+  api.ServeAnyHost();
+  for (const char* verb : {"flamegraph", "top", "timeline", "series", "labels", "types", "stack-health", "symbols",
+                           "lines", "events", "events/marks", "events/programs", "status"}) {
+    SCOPED_TRACE(verb);
+    const WebRequest request{.method = "GET", .path = fmt::format("/api/v1/{}", verb), .params = {{"function", "f"}}};
+    int late = 0;
+    for (int readings = 1; readings < 50; ++readings) {
+      clock.readings_left = readings;
+      const int status = api.Handle(request).status;
+      if (status == 200) break;
+      EXPECT_EQ(status, 504) << readings;
+      ++late;
+    }
+    EXPECT_GE(late, 1);
+    clock.readings_left = INT_MAX;
+    EXPECT_EQ(api.Handle(request).status, 200);
+  }
+}
+
+TEST_F(WebServerTest, RefusesTimesBeyondItsRange) {
+  Start();
+  for (const char* verb : {"flamegraph", "top", "timeline", "series", "labels", "types", "stack-health", "symbols",
+                           "lines", "rollouts", "events", "events/marks", "events/programs"}) {
+    const httplib::Response response = Get(fmt::format("/api/v1/{}?from=0&to=9223372036854", verb));
+    EXPECT_EQ(response.status, 400) << verb;
+    EXPECT_THAT(response.body, HasSubstr("to: '9223372036854' is not a time in the years 1970 to 2199")) << verb;
+    EXPECT_NE(Get(fmt::format("/api/v1/{}?from=0&to=2200-01-01T00:00:00Z&function=f", verb)).status, 400) << verb;
+  }
 }
 
 TEST_F(WebServerTest, StoreErrorsBecomeStatuses) {

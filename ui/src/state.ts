@@ -51,6 +51,7 @@ export interface GraphData {
   total: Weight;
   from: number;
   to: number;
+  coveredFrom?: number;
 }
 
 export const types = signal<Loadable<SampleType[]>>(nothing);
@@ -117,7 +118,7 @@ let timer = 0;
 let answered = ''; // the question whose answers are on screen
 
 function toGraphData(answer: FlameGraphAnswer): GraphData {
-  return {graph: buildGraph(answer), total: answer.total, from: answer.from, to: answer.to};
+  return {graph: buildGraph(answer), total: answer.total, from: answer.from, to: answer.to, coveredFrom: answer.covered_from};
 }
 
 function toRows(answer: TopAnswer): FunctionRow[] {

@@ -20,6 +20,7 @@ interface Measured {
   type?: string;
   unit?: string;
   aggregation?: string;
+  covered_from?: number; // earlier samples have expired; missing: the answer has all
 }
 
 export interface FlameGraphAnswer extends Measured {

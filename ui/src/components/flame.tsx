@@ -1,7 +1,7 @@
 import {useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {FlameController, type Pointed} from '../flame/controller.ts';
 import {keyOf, pathTo, type FlameGraph} from '../flame/graph.ts';
-import {formatCount} from '../model/format.ts';
+import {formatClock, formatCount, formatDate} from '../model/format.ts';
 import {graphData, labels, matches, openLines, setView, shownName, theme, view, zoomNode, type GraphData} from '../state.ts';
 import {FlameSearch} from './flame_search.tsx';
 import {Icon} from './icons.tsx';
@@ -153,6 +153,13 @@ export function Flame() {
               <Icon name="warning" />
               {`The graph is too large: the ${formatCount(data.graph.truncatedNodes)} smallest frames were left out. ` +
                 'Their samples still count in their callers. To see these frames, choose a shorter range or a filter.'}
+            </p>
+          )}
+          {data.coveredFrom !== undefined && data.coveredFrom > data.from && (
+            <p class="banner" data-testid="covered-from">
+              <Icon name="warning" />
+              {`Single samples before ${formatDate(data.coveredFrom)} ${formatClock(data.coveredFrom)} have expired. ` +
+                'A filter of threads uses only single samples, so the graph begins at this time.'}
             </p>
           )}
           <div class="zoomed">
