@@ -40,6 +40,8 @@ constexpr size_t kHealthExecutablesMax = 50;
 constexpr uint64_t kExecutablesDefault = 1'000;
 constexpr uint64_t kExecutablesMax = 100'000;
 
+constexpr int64_t kSlotLookMs = 50;  // between two looks at whether the client still waits for its turn
+
 constexpr std::string_view kJson = "application/json; charset=utf-8";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
@@ -166,7 +168,7 @@ double CpuSeconds() {
 // One of the `queries_max` slots for running queries. The slot is taken as long as this object exists.
 class Api::Slot {
  public:
-  Slot(Api& api, int64_t wait_ms) : api_(api), held_(api.slots_.try_acquire_for(std::chrono::milliseconds(wait_ms))) {
+  Slot(Api& api, int64_t wait_ms, const WebRequest& request) : api_(api), held_(Wait(api, wait_ms, request)) {
     if (held_) api_.running_.Add(1);
   }
   ~Slot() {
@@ -178,6 +180,14 @@ class Api::Slot {
   bool held() const { return held_; }
 
  private:
+  // Ends early if the client has disconnected, or if the server stops.
+  static bool Wait(Api& api, int64_t wait_ms, const WebRequest& request) {
+    for (; wait_ms > 0 && !request.is_cancelled() && !api.stopping_; wait_ms -= kSlotLookMs) {
+      if (api.slots_.try_acquire_for(std::chrono::milliseconds(std::min(wait_ms, kSlotLookMs)))) return true;
+    }
+    return false;
+  }
+
   Api& api_;
   const bool held_;
 };
@@ -237,7 +247,7 @@ WebResponse Api::Handle(const WebRequest& request) {
   add("X-Content-Type-Options", "nosniff");
   add("Referrer-Policy", "no-referrer");
   add("Cross-Origin-Resource-Policy", "same-origin");
-  add("Cache-Control", "no-store");
+  if (!HasField(response.headers, "Cache-Control")) add("Cache-Control", "no-store");
   return response;
 }
 
@@ -261,7 +271,7 @@ WebResponse Api::Route(const WebRequest& request) {
     response.headers.emplace_back("Allow", "GET, HEAD");
     return response;
   }
-  if (auto it = queries_.find(request.path); it != queries_.end()) return RunQuery(it->second, request.params);
+  if (auto it = queries_.find(request.path); it != queries_.end()) return RunQuery(it->second, request);
   if (request.path == "/api/v1/status") return Json(StatusAnswer());
   if (request.path == "/healthz") return Text(200, "ok\n");
   if (request.path == "/readyz") {
@@ -278,16 +288,23 @@ WebResponse Api::Route(const WebRequest& request) {
                       fmt::format("there is no {}; docs/api.md lists the API, which is under /api/v1/",
                                   EscapeForDisplay(std::string_view(request.path).substr(0, 64)))));
   }
-  return Page(request.path);
+  if (std::optional<WebResponse> file = page_.Find(request)) return *std::move(file);
+  if (request.path == "/" && page_.is_empty()) {
+    return Text(200,
+                "This reducer was built without its web page. The API is under /api/v1/ (docs/api.md), for example\n"
+                "/api/v1/status, /api/v1/top?from=-5m; the metrics are at /metrics.\n");
+  }
+  return Text(404, "not found\n");
 }
 
-WebResponse Api::RunQuery(Query& query, const Params& params) {
+WebResponse Api::RunQuery(Query& query, const WebRequest& web_request) {
+  const Params& params = web_request.params;
   absl::StatusOr<QueryRequest> request = ParseQuery(params, context_.clock.Unix());
   if (!request.ok()) {
     query.errors->Add();
     return Json(request.status());
   }
-  Slot slot(*this, options_.queue_timeout_ms);
+  Slot slot(*this, options_.queue_timeout_ms, web_request);
   if (!slot.held() || stopping_) {
     refused_busy_.Add();
     WebResponse response = Json(Error(absl::StatusCode::kUnavailable,
@@ -296,8 +313,8 @@ WebResponse Api::RunQuery(Query& query, const Params& params) {
     return response;
   }
   MonotonicNs begin = context_.clock.Monotonic();
-  request->is_cancelled = [this, deadline = begin.value + options_.query_timeout_ms * kNsPerMs] {
-    return stopping_.load() || context_.clock.Monotonic().value >= deadline;
+  request->is_cancelled = [this, &web_request, deadline = begin.value + options_.query_timeout_ms * kNsPerMs] {
+    return stopping_.load() || web_request.is_cancelled() || context_.clock.Monotonic().value >= deadline;
   };
   Answer answer = (this->*query.run)(params, *std::move(request));
   if (context_.heap != nullptr) context_.heap->Note();
@@ -458,20 +475,6 @@ Api::Answer Api::StatusAnswer() {
   if (context_.refusals != nullptr) reducer.refusals = context_.refusals->List();
   if (context_.metadata != nullptr) reducer.clusters = context_.metadata->Clusters();
   return StatusJson(nodes, connected, reducer);
-}
-
-WebResponse Api::Page(std::string_view path) const {
-  std::string_view name = path == "/" ? "index.html" : path.substr(1);
-  for (const PageFile& file : page_) {
-    if (file.path != name) continue;
-    return WebResponse{.content_type = std::string(file.content_type), .body = std::string(file.bytes)};
-  }
-  if (path == "/" && page_.empty()) {
-    return Text(200,
-                "This reducer was built without its web page. The API is under /api/v1/ (docs/api.md), for example\n"
-                "/api/v1/status, /api/v1/top?from=-5m; the metrics are at /metrics.\n");
-  }
-  return Text(404, "not found\n");
 }
 
 }  // namespace tributary

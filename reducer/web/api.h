@@ -12,18 +12,12 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "reducer/query/query_engine.h"
-#include "reducer/web/http_server.h"
+#include "reducer/web/http_message.h"
+#include "reducer/web/page_files.h"
 #include "reducer/web/params.h"
 #include "reducer/web/web_server.h"
 
 namespace tributary {
-
-// A file of the web page. The bytes are part of the binary, so the views are always valid.
-struct PageFile {
-  std::string_view path;  // "index.html" is also "/"
-  std::string_view content_type;
-  std::string_view bytes;
-};
 
 // The path for uploads (PUT) of files with symbols, and for the deletion (DELETE) of symbol tables.
 constexpr std::string_view kUploadPath = "/api/v1/symbols";
@@ -55,7 +49,7 @@ class Api {
   class Slot;
 
   WebResponse Route(const WebRequest& request);
-  WebResponse RunQuery(Query& query, const Params& params);
+  WebResponse RunQuery(Query& query, const WebRequest& web_request);
   Answer FlameGraphAnswer(const Params& params, QueryRequest request);
   Answer TopAnswer(const Params& params, QueryRequest request);
   Answer TimelineAnswer(const Params& params, QueryRequest request);
@@ -72,12 +66,11 @@ class Api {
   WebResponse TakeUpload(const WebRequest& request);
   WebResponse RemoveTable(const WebRequest& request);
   Answer StatusAnswer();
-  WebResponse Page(std::string_view path) const;
   Counter& Refusals(std::string_view reason);
 
   const WebServer::Options options_;
   const WebContext context_;
-  const std::span<const PageFile> page_;
+  PageFiles page_;
   const MonotonicNs started_;
   std::atomic<bool> require_local_host_{true};
   std::atomic<bool> stopping_{false};

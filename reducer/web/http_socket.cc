@@ -13,7 +13,9 @@
 namespace tributary {
 namespace {
 
-constexpr int kBacklog = 128;
+// Limit of connections that are not yet accepted. A client that finds no place retries after 1 s. Linux limits the
+// value to net.core.somaxconn, which is the same by default.
+constexpr int kBacklog = 4096;
 
 struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }

@@ -8,8 +8,7 @@
 
 namespace tributary {
 
-// A non-blocking TCP socket that listens. Unlike a socket with the defaults of cpp-httplib, it does not share its port
-// with other processes.
+// A non-blocking TCP socket that listens. It does not share its port with other processes.
 struct ListeningSocket {
   Fd fd;
   uint16_t port = 0;

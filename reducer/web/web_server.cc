@@ -15,7 +15,7 @@
 namespace tributary {
 namespace {
 
-std::vector<PageFile> PageFiles() {
+std::vector<PageFile> EmbeddedFiles() {
   std::vector<PageFile> files;
 #if TRIBUTARY_HAS_PAGE
   for (const embedded::Asset& asset : embedded::UiAssets()) {
@@ -28,7 +28,7 @@ std::vector<PageFile> PageFiles() {
 }  // namespace
 
 struct WebServer::Impl {
-  Impl(const Options& options, const WebContext& context) : page(PageFiles()), api(options, context, page) {}
+  Impl(const Options& options, const WebContext& context) : page(EmbeddedFiles()), api(options, context, page) {}
   ~Impl() {
     api.Stop();
     http.reset();
@@ -52,16 +52,22 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket li
   options.host = listening.host;
   auto impl = std::make_unique<Impl>(options, context);
   Api& api = impl->api;
-  HttpServer::Options http{.connections_max = options.connections_max,
-                           .request_bytes_max = options.request_bytes_max,
-                           .request_timeout_ms = options.request_timeout_ms,
-                           .upload_path = std::string(kUploadPath),
-                           .upload_bytes_max = options.upload_bytes_max + options.request_bytes_max};
+  HttpServer::Options http{.limits = {.request_bytes_max = options.request_bytes_max,
+                                      .request_timeout_ms = options.request_timeout_ms,
+                                      .idle_timeout_ms = options.idle_timeout_ms,
+                                      .upload_path = std::string(kUploadPath),
+                                      .upload_bytes_max = options.upload_bytes_max + options.request_bytes_max,
+                                      .answer_grace_ms = options.answer_grace_ms},
+                           .caps = {.connections_max = options.connections_max,
+                                    .connections_per_address_max = options.connections_per_address_max,
+                                    .answer_bytes_max = options.answer_bytes_max},
+                           .workers = options.workers,
+                           .reserved_paths = {"/healthz", "/readyz", "/metrics"}};
   // This must happen before the first request.
   if (!listening.is_loopback) api.ServeAnyHost();
-  ASSIGN_OR_RETURN(impl->http, HttpServer::StartOn(
-                                   std::move(listening), http,
-                                   [&api](const WebRequest& request) { return api.Handle(request); }, context.metrics));
+  impl->http = HttpServer::StartOn(
+      std::move(listening), std::move(http), [&api](const WebRequest& request) { return api.Handle(request); },
+      context.metrics);
   return std::unique_ptr<WebServer>(new WebServer(std::move(impl)));
 }
 

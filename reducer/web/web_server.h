@@ -56,20 +56,26 @@ struct WebContext {
   HeapTrimmer* heap = nullptr;              // nullptr: nothing is done after a query
 };
 
-// The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the web page. It has
-// `connections_max` threads, each for one connection. At most `queries_max` of these threads run a query at the same
-// time. Other queries wait up to `queue_timeout_ms` and are then answered with status 503. To prevent DNS rebinding, a
-// server that listens on loopback answers only requests whose Host is localhost, 127.0.0.1, [::1] or `host`. A request
-// may have at most `request_bytes_max` and must arrive within `request_timeout_ms`; uploads have their own limits.
+// The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the web page. At most
+// `queries_max` of its `workers` threads run a query at the same time. Other queries wait up to `queue_timeout_ms` and
+// are then answered with status 503. /healthz, /readyz and /metrics have threads and connections of their own. To
+// prevent DNS rebinding, a server that listens on loopback answers only requests whose Host is localhost, 127.0.0.1,
+// [::1] or `host`. A request may have at most `request_bytes_max` and must arrive within `request_timeout_ms`; uploads
+// have their own limits.
 class WebServer {
  public:
   struct Options {
     std::string host = "127.0.0.1";
     uint16_t port = 4040;  // 0: any free port, see port()
-    size_t connections_max = 32;
+    size_t connections_max = 2'048;
+    size_t connections_per_address_max = 256;  // addresses of this machine are exempt
+    uint64_t answer_bytes_max = 256ull << 20;  // of all answers that clients have not read yet
+    size_t workers = 32;
     size_t queries_max = 4;
     size_t request_bytes_max = 32u << 10;
     int64_t request_timeout_ms = 10'000;
+    int64_t idle_timeout_ms = 60'000;  // between requests of a connection
+    int64_t answer_grace_ms = 20'000;  // then a client that reads too slowly is disconnected
     int64_t queue_timeout_ms = 10'000;
     int64_t query_timeout_ms = 30'000;  // after this time a query is answered with status 504
     size_t uploads_max = 4;             // at the same time; more uploads are answered with status 503
@@ -82,7 +88,8 @@ class WebServer {
   // Starts the server on a socket that already listens. Ignores `options.host` and `options.port`.
   static absl::StatusOr<std::unique_ptr<WebServer>> StartOn(ListeningSocket listening, Options options,
                                                             const WebContext& context);
-  ~WebServer();  // stops accepting connections, and waits for the answers in progress
+  // Stops accepting connections, cancels the running queries, and waits until they have ended.
+  ~WebServer();
 
   uint16_t port() const;
 

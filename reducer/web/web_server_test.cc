@@ -23,16 +23,16 @@ TEST_F(WebServerTest, RefusesTooLongLinesAndHeaders) {
   std::string headers;
   for (int i = 0; i < 100; ++i) headers += fmt::format("X-{}: {}\r\n", i, std::string(1000, 'a'));
   std::string answer = Raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
-  EXPECT_THAT(answer, StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 431"));
   // One line without an end.
-  EXPECT_EQ(Raw(std::string(200'000, 'a')), "");
+  EXPECT_THAT(Raw(std::string(200'000, 'a')), StartsWith("HTTP/1.1 414"));
   EXPECT_EQ(Get("/healthz").status, 200);
 }
 
 TEST_F(WebServerTest, OtherProtocolsAndMethodsAreRefused) {
   Start();
   EXPECT_THAT(Raw("\x16\x03\x01 hello\r\n\r\n"), StartsWith("HTTP/1.1 400"));
-  EXPECT_THAT(Raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), HasSubstr(" 40"));
+  EXPECT_THAT(Raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), StartsWith("HTTP/1.1 505"));
   EXPECT_THAT(Raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(Raw("GET /healthz HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 403"));
@@ -127,7 +127,7 @@ TEST_F(WebServerTest, DropsSlowAndSilentClients) {
   options.request_timeout_ms = 50;
   options.connections_max = 1;
   Start(options);
-  EXPECT_EQ(Raw("GET /healthz HT"), "");  // ends at the server's time-out
+  EXPECT_THAT(Raw("GET /healthz HT"), StartsWith("HTTP/1.1 408"));  // ends at the server's time-out
   EXPECT_EQ(Get("/healthz").status, 200);
 }
 
