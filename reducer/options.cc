@@ -42,9 +42,9 @@ absl::Status CheckStore(std::string_view url) { return url.empty() ? absl::OkSta
 
 // Options of the addresses of the reducer.
 struct ListenTexts {
-  std::string intake, http;
+  std::string intake, http, http_answer_bytes;
 };
-void AddListen(Options& table, ListenTexts& texts) {
+void AddListen(Options& table, ReducerOptions& out, ListenTexts& texts) {
   table.Add({.name = "intake-listen",
              .help = "address that collectors connect to; PORT alone means 127.0.0.1:PORT",
              .value_name = "HOST:PORT",
@@ -56,11 +56,30 @@ void AddListen(Options& table, ListenTexts& texts) {
              .value_name = "HOST:PORT",
              .check = CheckListen},
             &texts.http, "127.0.0.1:4040");
+  table.Add(
+      {.name = "http-connections-max",
+       .help = "largest number of connections to --http-listen; if there are more, the one that has waited longest "
+               "for its client is closed",
+       .value_name = "N"},
+      &out.http_connections_max, ReducerOptions().http_connections_max, 1, 1'000'000);
+  table.Add({.name = "http-connections-per-address-max",
+             .help = "largest number of connections of one address to --http-listen; addresses of this machine are "
+                     "exempt",
+             .value_name = "N"},
+            &out.http_connections_per_address_max, ReducerOptions().http_connections_per_address_max, 1, 1'000'000);
+  table.Add({.name = "http-answer-bytes-max",
+             .help = "largest amount of memory for answers that clients have not read yet; when it is reached, the "
+                     "client that reads most slowly is disconnected",
+             .value_name = "BYTES",
+             .check = CheckBytes},
+            &texts.http_answer_bytes, "256MiB");
 }
 
 absl::Status TakeListen(const ListenTexts& texts, ReducerOptions& out) {
   ASSIGN_OR_RETURN(out.intake_listen, ParseListen(texts.intake));
   ASSIGN_OR_RETURN(out.http_listen, ParseListen(texts.http));
+  ASSIGN_OR_RETURN(const int64_t answer_bytes, ParseBytes(texts.http_answer_bytes));
+  out.http_answer_bytes_max = static_cast<uint64_t>(answer_bytes);
   return absl::OkStatus();
 }
 
@@ -326,7 +345,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
       "Receives samples from kernel-collectors, finds the names of functions, and stores and shows the samples.");
   table.SetManual(ReducerManual);
   ListenTexts listen;
-  AddListen(table, listen);
+  AddListen(table, out, listen);
   StoreTexts store;
   AddStore(table, environment, out, store);
   AddStoreLimits(table, out, store);

@@ -17,6 +17,8 @@ namespace tributary {
 // describes them.
 struct ReducerOptions {
   HostPort intake_listen, http_listen;
+  int64_t http_connections_max = 2'048, http_connections_per_address_max = 256;
+  uint64_t http_answer_bytes_max = 256u << 20;
   std::string data_dir;
   std::string store;  // URL (stores.h)
   uint32_t shards = 1;

@@ -244,6 +244,9 @@ absl::Status Pipeline::OpenShards() {
 
 absl::Status Pipeline::StartWeb() {
   WebServer::Options web;
+  web.connections_max = static_cast<size_t>(options_.http_connections_max);
+  web.connections_per_address_max = static_cast<size_t>(options_.http_connections_per_address_max);
+  web.answer_bytes_max = options_.http_answer_bytes_max;
   web.upload_bytes_max = options_.symbol_file_bytes_max;
   web.temporary_directory = options_.data_dir;
   ASSIGN_OR_RETURN(
