@@ -63,8 +63,7 @@ void AddListen(Options& table, ReducerOptions& out, ListenTexts& texts) {
        .value_name = "N"},
       &out.http_connections_max, ReducerOptions().http_connections_max, 1, 1'000'000);
   table.Add({.name = "http-connections-per-address-max",
-             .help = "largest number of connections of one address to --http-listen; addresses of this machine are "
-                     "exempt",
+             .help = "largest number of connections of one address to --http-listen; loopback addresses are exempt",
              .value_name = "N"},
             &out.http_connections_per_address_max, ReducerOptions().http_connections_per_address_max, 1, 1'000'000);
   table.Add({.name = "http-answer-bytes-max",

@@ -16,6 +16,7 @@ namespace tributary {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -149,6 +150,23 @@ TEST_F(HttpServerTest, AnswersInMemoryHaveALimit) {
   EXPECT_EQ(slow.ReceiveUntil("H"), "H");
   EXPECT_GT(Get("/large").size(), kLargeBytes);
   EXPECT_EQ(Refusals("answers"), 1u);
+}
+
+TEST_F(HttpServerTest, PipelinedRequestsAreAllAnswered) {
+  Start();
+  std::string requests;
+  for (int i = 0; i < 4'000; ++i) requests += "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  RawClient client(server_->port());
+  std::thread sender([&] {
+    client.Send(requests);
+    client.Send("GET /last HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  });
+  const std::string answers = client.ReceiveAll();
+  sender.join();
+  EXPECT_THAT(answers, EndsWith("ok /last"));
+  size_t count = 0;
+  for (size_t at = 0; (at = answers.find("HTTP/1.1 200", at)) != std::string::npos; ++at) ++count;
+  EXPECT_EQ(count, 4'001u);
 }
 
 TEST_F(HttpServerTest, UploadsStreamWithContentLengthChunksAndExpect) {

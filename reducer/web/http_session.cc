@@ -159,10 +159,7 @@ void HttpSession::ReadBody() {
     has_unread_ = !buffer_.empty();
     return upload.Finish();
   }
-  if (paused_) {
-    paused_ = false;
-    stream_->ResumeReading();
-  }
+  Resume();
   upload_asked_ms_ = now_ms();
   timer_->StartOnce(kCheckMs);
 }
@@ -178,6 +175,13 @@ void HttpSession::CheckUpload() {
   callbacks_.refused(WebRefusal::kSlowUpload);
   upload_asked_ms_ = -1;
   exchange_->upload->Fail();  // the handler then answers
+}
+
+// Continues reading unless enough pipelined bytes wait already.
+void HttpSession::Resume() {
+  if (!paused_ || buffer_.size() > limits_.request_bytes_max) return;
+  paused_ = false;
+  stream_->ResumeReading();
 }
 
 void HttpSession::Refuse(WebRefusal refusal, int status, std::string_view message) {
@@ -199,7 +203,8 @@ void HttpSession::Send(WebResponse response) {
   since_ms_ = now_ms();
   std::string head = HttpAnswerHead(response, is_last_);
   std::string body = is_head_ ? std::string() : std::move(response.body);
-  answer_bytes_ = head.size() + body.size();
+  answer_bytes_ = pending_bytes_ = head.size() + body.size();
+  progress_ms_ = since_ms_;
   timer_->StartOnce(static_cast<uint64_t>(std::min(kCheckMs, limits_.answer_grace_ms)));
   if (body.size() <= kJoinedBodyBytesMax) {
     stream_->Write(head + body);
@@ -217,10 +222,16 @@ uint64_t HttpSession::written_bytes() const {
 
 int64_t HttpSession::waiting_since_ms() const {
   if (state_ != State::kWriting) return since_ms_;
-  return since_ms_ + static_cast<int64_t>(written_bytes() * 1000 / limits_.answer_bytes_per_second_min);
+  // The kernel's buffers take megabytes at once, so the average alone would give a client minutes without reading.
+  return std::min(progress_ms_,
+                  since_ms_ + static_cast<int64_t>(written_bytes() * 1000 / limits_.answer_bytes_per_second_min));
 }
 
 void HttpSession::CheckAnswer() {
+  if (const size_t pending = stream_->pending_bytes(); pending < pending_bytes_) {
+    pending_bytes_ = pending;
+    progress_ms_ = now_ms();
+  }
   if (now_ms() - waiting_since_ms() < limits_.answer_grace_ms) {
     timer_->StartOnce(static_cast<uint64_t>(std::min(kCheckMs, limits_.answer_grace_ms)));
     return;
@@ -244,10 +255,7 @@ void HttpSession::OnDrained() {
     state_ = State::kReading;
     timer_->StartOnce(static_cast<uint64_t>(limits_.idle_timeout_ms));
   }
-  if (paused_) {
-    paused_ = false;
-    stream_->ResumeReading();
-  }
+  Resume();
   if (state_ == State::kReading) Advance();
 }
 

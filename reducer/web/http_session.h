@@ -31,8 +31,8 @@ struct HttpLimits {
 
 // A connection from a client to the web server. It reads a request, lets its owner run the handler, and writes the
 // answer. It uses no thread while it waits. The next request is processed only after the kernel has taken the whole
-// answer, so pipelined requests wait in at most `request_bytes_max` bytes. After a request with a body, the connection
-// is closed: the bytes after the body cannot be trusted.
+// answer, and at most `request_bytes_max` and 64 KiB of pipelined requests wait. After a request with a body, the
+// connection is closed: the bytes after the body cannot be trusted.
 //
 // If the client closes the connection while the handler runs, the handler is cancelled. This includes a client that
 // closes only its sending side: the server cannot distinguish it from one that is gone. A client that wants an answer
@@ -74,8 +74,9 @@ class HttpSession {
 
   bool is_running() const { return state_ == State::kRunning; }
   bool is_writing() const { return state_ == State::kWriting; }
-  // The time since which the session has made no progress: since the last request, since the first byte of a head, or,
-  // while an answer is written, since the time at which the minimum rate would have reached the bytes written so far.
+  // The time since which the session has made no progress: since the last request, or since the first byte of a head.
+  // While an answer is written: since the kernel last took bytes of it, or since the time at which the minimum rate
+  // would have reached the bytes written so far, whichever is earlier.
   // Sessions with the least value are closed first when there are too many.
   int64_t waiting_since_ms() const;
   size_t answer_bytes() const { return answer_bytes_; }
@@ -91,6 +92,7 @@ class HttpSession {
   void Advance();
   void StartRequest(size_t head_size);
   void ReadBody();
+  void Resume();
   void Refuse(WebRefusal refusal, int status, std::string_view message);
   void Send(WebResponse response);
   void CheckUpload();
@@ -121,6 +123,8 @@ class HttpSession {
   int64_t upload_wait_ms_ = 0;    // spent waiting for bytes of the upload
   int64_t upload_asked_ms_ = -1;  // begin of the current wait; -1: none
   size_t dropped_bytes_ = 0;
+  size_t pending_bytes_ = 0;  // of the answer, at the last look
+  int64_t progress_ms_ = 0;   // when the kernel last took bytes of the answer
 };
 
 }  // namespace tributary

@@ -5,7 +5,7 @@
 namespace tributary {
 namespace {
 
-bool IsThisMachine(std::string_view address) {
+bool IsLoopback(std::string_view address) {
   return address.starts_with("127.") || address == "[::1]" || address.starts_with("[::ffff:127.");
 }
 
@@ -47,7 +47,7 @@ HttpSession* HttpSessions::LongestWaiting(const std::string& address, bool reser
 
 // Returns false if the new connection must be closed. Sets `is_reserved` if it gets a reserved place.
 bool HttpSessions::MakeRoom(const std::string& address, bool* is_reserved) {
-  if (!IsThisMachine(address)) {
+  if (!IsLoopback(address)) {
     const auto count = addresses_.find(address);
     if (count != addresses_.end() && count->second >= caps_.connections_per_address_max) {
       refusals_.Add(WebRefusal::kAddress);
@@ -95,7 +95,7 @@ void HttpSessions::Add(std::unique_ptr<Stream> stream, std::string_view first_by
     return;
   }
   if (is_reserved) ++reserved_;
-  if (!IsThisMachine(session->address())) ++addresses_[session->address()];
+  if (!IsLoopback(session->address())) ++addresses_[session->address()];
   HttpSession& added = *session;
   sessions_.emplace(id, Entry{.session = std::move(session), .is_reserved = is_reserved});
   open_.Set(static_cast<int64_t>(sessions_.size()));

@@ -17,11 +17,11 @@
 
 namespace tributary {
 
-// Limits of all connections together. An idle connection takes about 2 KiB, one with a half-sent request at most 70
+// Limits of all connections together. An idle connection takes about 2 KiB, one with a half-sent request at most 100
 // KiB.
 struct HttpCaps {
   size_t connections_max = 2'048;
-  // Addresses of this machine are exempt: a proxy or a tunnel on this machine connects for all its users.
+  // Loopback addresses are exempt: a proxy or a tunnel on this machine connects for all its users.
   size_t connections_per_address_max = 256;
   // Further connections, on which only requests to the reserved paths are answered. They are used if all others are
   // busy with an answer.

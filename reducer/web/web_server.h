@@ -68,7 +68,7 @@ class WebServer {
     std::string host = "127.0.0.1";
     uint16_t port = 4040;  // 0: any free port, see port()
     size_t connections_max = 2'048;
-    size_t connections_per_address_max = 256;  // addresses of this machine are exempt
+    size_t connections_per_address_max = 256;  // loopback addresses are exempt
     uint64_t answer_bytes_max = 256ull << 20;  // of all answers that clients have not read yet
     size_t workers = 32;
     size_t queries_max = 4;
