@@ -206,8 +206,12 @@ size_t HttpParser::ReadHead(std::string_view bytes) {
 }
 
 size_t HttpParser::ReadBody(std::string_view bytes, std::string* piece) {
+  // The last chunk with its trailer has at least this size. Beast 1.81 aborts (BOOST_ASSERT in parse_chunk_header) if
+  // it gets the last chunk twice with fewer bytes. Until the body is complete, at least this many bytes are still to
+  // come.
+  const size_t needed = impl_->parser.chunked() ? std::string_view("0\r\n\r\n").size() : 1;
   size_t used = 0;
-  while (error_status_ == 0 && !body_is_complete() && used < bytes.size()) {
+  while (error_status_ == 0 && !body_is_complete() && bytes.size() - used >= needed) {
     boost::system::error_code error;
     const size_t size = impl_->parser.put(boost::asio::buffer(bytes.data() + used, bytes.size() - used), error);
     used += size;
