@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <semaphore>
 #include <span>
@@ -49,6 +50,8 @@ class Api {
   class Slot;
 
   WebResponse Route(const WebRequest& request);
+  // Returns whether a query for this request must end: the client is gone, the time is over, or the server stops.
+  std::function<bool()> CancellationOf(const WebRequest& request, MonotonicNs begin) const;
   WebResponse RunQuery(Query& query, const WebRequest& web_request);
   Answer FlameGraphAnswer(const Params& params, QueryRequest request);
   Answer TopAnswer(const Params& params, QueryRequest request);
@@ -65,7 +68,7 @@ class Api {
   Answer ProcessEventProgramsAnswer(const Params& params, QueryRequest request);
   WebResponse TakeUpload(const WebRequest& request);
   WebResponse RemoveTable(const WebRequest& request);
-  Answer StatusAnswer();
+  Answer StatusAnswer(const WebRequest& web_request);
   Counter& Refusals(std::string_view reason);
 
   const WebServer::Options options_;
