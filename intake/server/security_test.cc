@@ -261,16 +261,16 @@ TEST_F(SecurityTest, LimitsConnectionsOfOneNode) {
 }
 
 TEST_F(SecurityTest, BusyNodeWaitsAndLosesNothing) {
-  Limits limits({.node_bytes_per_second = 200'000}, Clock::Real());
+  Limits limits({.node_bytes_per_second = 50'000}, Clock::Real());
   server_options_.limits = &limits;
   Listen();
   BatchGenerator generator(9);
   BatchEncoder encoder(1);
   std::string bytes = HelloFrame("web-1");
   size_t samples = 0;
-  while (bytes.size() < 600'000) {
-    bytes += encoder.Encode(generator.Next(20'000)).back();
-    samples += 20'000;
+  while (bytes.size() < 200'000) {
+    bytes += encoder.Encode(generator.Next(2'000)).back();
+    samples += 2'000;
   }
   RawClient raw(tcp_, server_options_.port, bytes);
   RunUntil([&] { return stores_["web-1"].stored_samples() == samples; }, "all of it");
