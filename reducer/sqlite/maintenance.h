@@ -113,7 +113,7 @@ class Maintenance {
   absl::Status ExpireBySize(UnixNs now, Removed* removed);
   absl::StatusOr<uint64_t> UsedBytes();  // of the file
   // Removes the oldest hour of all nodes, unless that frees nothing. `oldest`: the first minute with data.
-  // `kept_max`: see NodeExpiry::KeptMax.
+  // `kept_max`: see NodeExpiry::kept_max.
   absl::Status RemoveHour(int64_t oldest, uint64_t kept_max, Removed* removed);
   absl::Status RemoveRaw(int64_t before);
   absl::Status RemoveSums(int64_t before);

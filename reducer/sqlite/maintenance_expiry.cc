@@ -97,8 +97,7 @@ absl::Status Maintenance::ExpireBySize(UnixNs now, Removed* removed) {
                                   .closed_before = closed_before_};
   RETURN_IF_ERROR(nodes_->Run(target, &removed->over_share));
   if (nodes_->is_enough()) return damage;
-  ASSIGN_OR_RETURN(const uint64_t kept_max, nodes_->KeptMax(target));
-  damage.Update(RemoveHour(oldest, kept_max, removed));
+  damage.Update(RemoveHour(oldest, nodes_->kept_max(), removed));
   return damage;
 }
 

@@ -99,19 +99,19 @@ void NodeExpiry::Rest() {
   ledger_.SetOverfilling({});
 }
 
-absl::StatusOr<uint64_t> NodeExpiry::KeptMax(const Target& target) {
+absl::Status NodeExpiry::FindKeptMax(const Target& target) {
   definitions_since_.Bind(DayOfMinute(target.closed_before).value);
   ASSIGN_OR_RETURN(const bool row, definitions_since_.Step());
   const int64_t definitions = texts_of_no_node_ + (row ? definitions_since_.Int(0) : 0);
   definitions_since_.Reset();
-  return std::max(target.bytes_max, static_cast<uint64_t>(definitions) + target.bytes_max / 2);
+  kept_max_ = std::max(target.bytes_max, static_cast<uint64_t>(definitions) + target.bytes_max / 2);
+  return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> NodeExpiry::Wanted(const Node& node, const Target& target, const Removed& removed) {
+int64_t NodeExpiry::Wanted(const Node& node, const Target& target, const Removed& removed) const {
   const int64_t wanted = StillWanted(target, removed), over_two_shares = node.bytes_over - share_;
   if (wanted <= over_two_shares) return wanted;
-  ASSIGN_OR_RETURN(const uint64_t kept_max, KeptMax(target));
-  const auto kept = static_cast<int64_t>(kept_max - target.bytes_max);
+  const auto kept = static_cast<int64_t>(kept_max_ - target.bytes_max);
   return std::max(over_two_shares, std::min(node.bytes_over, wanted - kept));
 }
 
@@ -141,6 +141,7 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
     RETURN_IF_ERROR(FindNodes(target));
     LimitNewDefinitions(target);
   }
+  RETURN_IF_ERROR(FindKeptMax(target));
   const auto factor = static_cast<int64_t>(target.bytes_over / (target.bytes_max / 16 + 1));
   rows_max_ = kRowsPerRun * std::clamp<int64_t>(factor, 1, kRowsFactorMax);
   absl::Status damage;
@@ -149,7 +150,7 @@ absl::Status NodeExpiry::RemoveFromNodes(const Target& target, Removed* removed)
                      removed->rows < rows_max_ && StillWanted(target, *removed) > 0;
        ++days) {
     Node& node = nodes_.back();
-    ASSIGN_OR_RETURN(wanted_bytes_, Wanted(node, target, *removed));
+    wanted_bytes_ = Wanted(node, target, *removed);
     if (wanted_bytes_ <= 0) {  // the other nodes are smaller
       nodes_.clear();
       break;

@@ -23,7 +23,7 @@ namespace tributary::store {
 // newest session of a node.
 //
 // Tries stay until the day ends for all nodes, because nodes share them. They count for their nodes as long as they
-// stay. Of what a node has below twice its share, it gives up nothing while definitions are the cause (KeptMax). While
+// stay. Of what a node has below twice its share, it gives up nothing while definitions are the cause (kept_max). While
 // the shard is more than an eighth above its limit, the nodes that must give up data first may store few new
 // definitions (NodeLedger::SetOverfilling).
 //
@@ -63,8 +63,9 @@ class NodeExpiry {
 
   // Returns the size down to which data are removed for other nodes' definitions. It is the limit of the shard, or more
   // if the definitions that would stay without the oldest day's data need more than half of it: those of today, and
-  // texts that earlier releases stored. Samples may always use the other half.
-  absl::StatusOr<uint64_t> KeptMax(const Target& target);
+  // texts that earlier releases stored. Samples may always use the other half. As of
+  // the last run.
+  uint64_t kept_max() const { return kept_max_; }
 
  private:
   struct Node {
@@ -88,7 +89,8 @@ class NodeExpiry {
     return static_cast<int64_t>(target.bytes_over) - removed.bytes - listed_pending_;
   }
   // Returns the bytes that this node must give up now.
-  absl::StatusOr<int64_t> Wanted(const Node& node, const Target& target, const Removed& removed);
+  int64_t Wanted(const Node& node, const Target& target, const Removed& removed) const;
+  absl::Status FindKeptMax(const Target& target);
   absl::Status ListLastAgain();
   // Returns the node's oldest day from which data may still be removed. If there is none, adds to `listed_pending_`.
   absl::StatusOr<std::optional<NodeDay>> OldestDay(const Node& node, const Target& target);
@@ -109,6 +111,7 @@ class NodeExpiry {
   int64_t listed_over_ = 0;  // the shard's excess when the list was made
   // Bytes of the ledger, since then: removed, and of minutes that are not closed.
   int64_t listed_freed_ = 0, listed_pending_ = 0;
+  uint64_t kept_max_ = 0;
   int64_t share_ = 0;
   int64_t texts_of_no_node_ = 0;  // bytes, of the days between the oldest one and today
   // Days without anything that can be removed, and the bytes that they had then: late data change the bytes. Days with
