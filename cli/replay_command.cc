@@ -16,11 +16,10 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/number.h"
-#include "base/secret_file.h"
 #include "base/status.h"
 #include "base/tcp.h"
 #include "base/tls.h"
-#include "base/trim.h"
+#include "base/token_table.h"
 #include "cli/commands.h"
 #include "cli/text.h"
 #include "intake/recording/replay.h"
@@ -65,12 +64,6 @@ absl::StatusOr<std::unique_ptr<Connection>> MakeConnection(const ReplayOptions& 
   return made;
 }
 
-absl::StatusOr<std::string> ReadToken(const std::string& path) {
-  if (path.empty()) return std::string();
-  ASSIGN_OR_RETURN(const std::string token, ReadSecretFile(path, intake::kTokenBytesMax));
-  return std::string(TrimEnd(token, kAsciiBlanks));
-}
-
 // Returns a table that is the same on every replaying node, and about 20 bytes per function when packed.
 PackedTable MadeUpTable(const ExecutableId& id, uint32_t functions) {
   constexpr uint64_t kFunctionBytes = 64;
@@ -113,7 +106,9 @@ absl::StatusOr<int> RunReplay(const ReplayOptions& options) {
   intake::ReplayOptions replay_options{
       .host = options.intake_host, .port = options.intake_port, .nodes = options.nodes, .repeat = options.repeat};
   ASSIGN_OR_RETURN(replay_options.speed, ParseSpeed(options.speed));
-  ASSIGN_OR_RETURN(replay_options.token, ReadToken(options.token_file));
+  if (!options.token_file.empty()) {
+    ASSIGN_OR_RETURN(replay_options.token, ReadToken(options.token_file));
+  }
   if (options.symbols > 0) {
     replay_options.symbols = [n = options.symbols](const ExecutableId& id) { return MadeUpTable(id, n); };
   }

@@ -4,36 +4,27 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/secret_file.h"
-#include "base/sha256.h"
 #include "base/tls_context.h"
+#include "base/token_table.h"
 
 namespace tributary::intake {
 
-// Bearer tokens that the reducer accepts, from a file:
+// Tokens of collectors that the reducer accepts, from a file (TokenTable):
 //
-//   # comments and empty lines
 //   3b0c…e1             any node may use this token
 //   91aa…07  web-*      only nodes whose id matches web-*
 //
-// A token has 16 to 4,096 printable characters, and no spaces. The file may contain a token on several lines, one for
-// each pattern of node ids. The file must not be accessible to all users (ReadSecretFile). Check reads the file again
-// if it has changed, and looks for changes at most once every 2 s. If the changed file cannot be used, the old tokens
-// stay valid and one warning is logged per change. Only digests of the tokens are stored. They are compared in constant
-// time. Not thread-safe.
+// The file may contain a token on several lines, one for each pattern of node ids. Not thread-safe.
 class TokenFile {
  public:
-  static constexpr size_t kBytesMax = 4u << 20;
-  static constexpr size_t kLinesMax = 10'000;
-  static constexpr size_t kTokenBytesMin = 16;
-
-  // Returns the errors of ReadSecretFile. InvalidArgument if a line is not valid, or if the file has no token or more
-  // than kLinesMax tokens. For an invalid line, the message names the file and the line, but never the token.
+  // Returns the errors of TokenTable::Load.
   static absl::StatusOr<std::unique_ptr<TokenFile>> Load(std::string path, const Clock& clock,
                                                          int64_t look_period_ns = FileWatch::kPeriodNs);
 
@@ -43,24 +34,10 @@ class TokenFile {
   absl::Status Check(std::string_view token, std::string_view node_id, std::string* pattern = nullptr);
 
  private:
-  struct Entry {
-    Sha256Digest digest;
-    std::string pattern;
-  };
-  TokenFile(std::string path, const Clock& clock, int64_t look_period_ns)
-      : path_(std::move(path)), clock_(clock), watch_({path_}, look_period_ns) {}
-  absl::StatusOr<std::vector<Entry>> Read() const;
-  absl::StatusOr<Entry> ParseLine(std::string_view line, size_t number) const;
+  explicit TokenFile(std::unique_ptr<TokenTable> table) : table_(std::move(table)) {}
 
-  const std::string path_;
-  const Clock& clock_;
-  FileWatch watch_;
-  std::vector<Entry> entries_;
+  const std::unique_ptr<TokenTable> table_;
 };
-
-// Returns the first token of the file, for the program that sends the token. Returns the errors of ReadSecretFile, and
-// InvalidArgument if the file contains no token or the first token is not valid.
-absl::StatusOr<std::string> ReadToken(const std::string& path);
 
 // The credentials that a peer must present before its session begins. `tls` null: plain TCP. `tokens` null: no token is
 // required.

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "intake/credentials/authentication.h"
+#include "base/token_table.h"
 
 namespace tributary {
 
@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<IntakeCredentials>> IntakeCredentials::Load(Intak
 
 absl::Status IntakeCredentials::Change(IntakeCredentialOptions options) {
   absl::StatusOr<std::string> token = "";
-  if (!options.token_file.empty()) token = intake::ReadToken(options.token_file);
+  if (!options.token_file.empty()) token = ReadToken(options.token_file);
   if (!token.ok()) return WithContext(token.status(), "--intake-token-file");
   // TLS comes last, because it changes state.
   if (options.tls) RETURN_IF_ERROR(WithContext(TakeTls(options), "--tls-cert, --tls-key, --tls-ca"));
@@ -53,7 +53,7 @@ absl::Status IntakeCredentials::TakeTls(const IntakeCredentialOptions& options) 
 
 std::string IntakeCredentials::Token() {
   if (options_.token_file.empty()) return "";
-  auto token = intake::ReadToken(options_.token_file);
+  auto token = ReadToken(options_.token_file);
   if (token.ok()) {
     token_ = *std::move(token);
     complained_ = false;

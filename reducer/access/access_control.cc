@@ -1,0 +1,177 @@
+#include "reducer/access/access_control.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+
+#include "base/glob.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "base/trim.h"
+#include "base/utf8.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kLineForm = "a line must be TOKEN RIGHT[,RIGHT] or TOKEN RIGHT[,RIGHT] NAME";
+
+absl::Status Unauthenticated(std::string_view message) { return Error(absl::StatusCode::kUnauthenticated, message); }
+
+absl::Status CheckRights(std::string_view text) {
+  const std::string_view rights = TakeWord(text);
+  if (rights.empty()) return Error(absl::StatusCode::kInvalidArgument, kLineForm);
+  return Rights::Parse(rights).status();
+}
+
+bool EqualIgnoringCase(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// Returns the password of HTTP basic authentication (RFC 7617), or nullopt if the text is not valid base64 or has no
+// colon.
+std::optional<std::string> BasicPassword(std::string_view encoded) {
+  constexpr size_t kEncodedBytesMax = 8192;
+  if (encoded.empty() || encoded.size() > kEncodedBytesMax || encoded.size() % 4 != 0) return std::nullopt;
+  std::string decoded(encoded.size() / 4 * 3, '\0');
+  const int size =
+      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(decoded.data()),
+                      reinterpret_cast<const unsigned char*>(encoded.data()), static_cast<int>(encoded.size()));
+  if (size < 0) return std::nullopt;
+  // EVP_DecodeBlock decodes each '=' as a zero byte.
+  const size_t padding = encoded.size() - std::min(encoded.find('='), encoded.size());
+  if (padding > 2) return std::nullopt;
+  decoded.resize(static_cast<size_t>(size) - padding);
+  const size_t colon = decoded.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  return decoded.substr(colon + 1);
+}
+
+// Returns the token of an Authorization header, or nullopt if the header has another form.
+std::optional<std::string> TokenOf(std::string_view authorization) {
+  std::string_view rest = Trim(authorization, kHttpBlanks);
+  const std::string_view scheme = TakeWord(rest);
+  if (EqualIgnoringCase(scheme, "bearer")) return std::string(rest);
+  if (EqualIgnoringCase(scheme, "basic")) return BasicPassword(rest);
+  return std::nullopt;
+}
+
+bool IsUserName(std::string_view name) {
+  return !name.empty() && name.size() <= AccessControl::kNameBytesMax && IsUtf8(name) &&
+         std::none_of(name.begin(), name.end(), [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7f; });
+}
+
+}  // namespace
+
+std::string_view NameOf(SignIn sign_in) {
+  switch (sign_in) {
+    case SignIn::kNone:
+      return "none";
+    case SignIn::kToken:
+      return "token";
+    case SignIn::kCertificate:
+      return "certificate";
+    case SignIn::kProxy:
+      return "proxy";
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Create(Options options, const Clock& clock) {
+  std::unique_ptr<AccessControl> access(new AccessControl(std::move(options)));
+  if (!access->options_.token_file.empty()) {
+    ASSIGN_OR_RETURN(access->tokens_, TokenTable::Load(access->options_.token_file, "HTTP tokens", CheckRights, clock));
+  }
+  return access;
+}
+
+absl::StatusOr<Caller> AccessControl::Identify(const SignInRequest& request) {
+  if (!request.authorizations.empty() && !options_.token_file.empty()) return ByToken(request.authorizations);
+  if (IsProxy(request.peer_address)) return ByProxy(request.proxy_users);
+  if (!request.certificate_names.empty()) return ByName(SignIn::kCertificate, request.certificate_names);
+  if (options_.is_loopback) return Caller{.rights = Rights::All()};
+  if (!options_.allow_anonymous) return MustSignIn();
+  const bool can_sign_in = !options_.token_file.empty() || !options_.proxies.empty() || options_.certificates;
+  return Caller{.rights = can_sign_in ? Rights::Of(Right::kRead) : Rights::All()};
+}
+
+absl::Status AccessControl::MustSignIn() const {
+  std::string ways;
+  const auto add = [&](std::string_view way) { ways += fmt::format("{}{}", ways.empty() ? "" : ", or ", way); };
+  if (!options_.token_file.empty()) add("send a token in the header 'Authorization: Bearer TOKEN'");
+  if (options_.certificates) add("present a TLS client certificate");
+  if (!options_.proxies.empty()) add("come through the sign-in proxy");
+  return Unauthenticated(fmt::format("sign in: {}", ways));
+}
+
+absl::StatusOr<Caller> AccessControl::ByToken(const std::vector<std::string_view>& authorizations) {
+  if (authorizations.size() > 1) return Unauthenticated("the request has several Authorization headers: send one");
+  const std::optional<std::string> token = TokenOf(authorizations.front());
+  if (!token) {
+    return Unauthenticated(
+        "the Authorization header must be 'Bearer TOKEN', or 'Basic' with the token as the password");
+  }
+  Caller caller{.sign_in = SignIn::kToken};
+  bool known = false;
+  {
+    const std::lock_guard lock(mutex_);
+    tokens_->ReloadIfChanged();
+    tokens_->Find(*token, [&](std::string_view text) {
+      known = true;
+      const absl::StatusOr<Rights> rights = Rights::Parse(TakeWord(text));
+      if (rights.ok()) caller.rights.Add(*rights);
+      if (caller.name.empty()) caller.name = text;
+    });
+  }
+  if (!known) return Unauthenticated("the token is not known");
+  return caller;
+}
+
+absl::StatusOr<Caller> AccessControl::ByProxy(const std::vector<std::string_view>& users) const {
+  if (users.empty()) {
+    return Unauthenticated(fmt::format("sign in: the proxy's request has no header '{}'", options_.proxy_user_header));
+  }
+  if (users.size() > 1 || !IsUserName(users.front())) {
+    return Unauthenticated(fmt::format("the proxy's header '{}' is not one name of at most {} printable bytes",
+                                       options_.proxy_user_header, kNameBytesMax));
+  }
+  return ByName(SignIn::kProxy, {std::string(users.front())});
+}
+
+Caller AccessControl::ByName(SignIn sign_in, const std::vector<std::string>& names) const {
+  Caller caller{.sign_in = sign_in, .name = names.front(), .rights = Rights::Of(Right::kRead)};
+  for (const UserRights& user : options_.users) {
+    const auto match = std::find_if(names.begin(), names.end(),
+                                    [&](const std::string& name) { return GlobMatches(user.pattern, name); });
+    if (match == names.end()) continue;
+    caller.name = *match;
+    caller.rights = user.rights;
+    break;
+  }
+  return caller;
+}
+
+bool AccessControl::IsProxy(std::string_view address) const {
+  return std::any_of(options_.proxies.begin(), options_.proxies.end(),
+                     [&](const AddressRange& range) { return range.Contains(address); });
+}
+
+absl::Status AccessControl::CheckRight(const Caller& caller, Right right) {
+  if (caller.rights.Has(right)) return absl::OkStatus();
+  return Error(absl::StatusCode::kPermissionDenied,
+               fmt::format("this needs the right '{}', which {} does not have", NameOf(right),
+                           caller.name.empty() ? "the caller" : fmt::format("'{}'", EscapeForDisplay(caller.name))));
+}
+
+absl::StatusOr<AccessControl::UserRights> AccessControl::ParseUserRights(std::string_view text) {
+  const size_t equals = text.rfind('=');  // names of certificates may contain '='
+  if (equals == std::string_view::npos || equals == 0) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("'{}' must be NAME-PATTERN=RIGHT[,RIGHT]", EscapeForDisplay(text.substr(0, 64))));
+  }
+  ASSIGN_OR_RETURN(const Rights rights, Rights::Parse(text.substr(equals + 1)));
+  return UserRights{std::string(text.substr(0, equals)), rights};
+}
+
+}  // namespace tributary
