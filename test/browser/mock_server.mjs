@@ -20,7 +20,10 @@ export class MockServer {
   // events_missing | events_error | events_slow | events_lost | events_never | damaged
   scenario = 'normal';
   types = fixtures.types.one; // the types of the range's samples
-  requests = []; // requested URLs below /api/v1/
+  tokens = null; // token → {name, rights}; null: nobody needs to sign in
+  anonymous = null; // rights of requests without a token, if there are tokens; null: none, they get status 401
+  authorizations = []; // header of every request below /api/v1/, or ''
+  requests = []; // requested URLs below /api/v1/ whose caller was accepted, without whoami
   pushed = []; // executables whose names were uploaded
   uploads = []; // bodies, as text
   waiting = []; // requests that the scenarios `slow` and `events_slow` hold back
@@ -46,6 +49,7 @@ export class MockServer {
     const url = new URL(request.url, this.url);
     const headers = {'Content-Security-Policy': "default-src 'self'", 'X-Content-Type-Options': 'nosniff'};
     if (url.pathname.startsWith('/api/v1/')) {
+      if (!this.admit(request, response, url, headers)) return;
       if (request.method === 'PUT') return void this.upload(request, response, headers);
       this.requests.push(url);
       const isHeld = this.scenario === 'events_slow' && url.pathname.includes('/events');
@@ -62,6 +66,31 @@ export class MockServer {
     }
     response.writeHead(200, {...headers, 'Content-Type': types[name.slice(name.lastIndexOf('.'))]});
     response.end(await readFile(join(this.dist, name)));
+  }
+
+  // Returns whether the request may continue. Otherwise answers it: status 401, status 403, or who the caller is.
+  admit(request, response, url, headers) {
+    const reply = (code, answer, more = {}) => {
+      request.resume();
+      response.writeHead(code, {...headers, ...more, 'Content-Type': 'application/json; charset=utf-8'});
+      response.end(JSON.stringify(answer));
+      return false;
+    };
+    const challenge = {'WWW-Authenticate': 'Bearer realm="tributary"'};
+    const header = request.headers.authorization ?? '';
+    this.authorizations.push(header);
+    let caller = {name: '', signed_in_by: 'none', rights: ['read', 'send', 'upload', 'admin']};
+    if (this.tokens) {
+      const known = this.tokens[header.replace(/^Bearer /, '')];
+      const advice = "sign in: send a token in the header 'Authorization: Bearer TOKEN'";
+      if (known) caller = {...known, signed_in_by: 'token'};
+      else if (header === '' && this.anonymous) caller.rights = this.anonymous;
+      else return reply(401, {error: header === '' ? advice : 'the token is not known'}, challenge);
+    }
+    if (url.pathname === '/api/v1/whoami') return reply(200, caller);
+    const right = request.method === 'PUT' ? 'upload' : 'read';
+    if (caller.rights.includes(right) || caller.rights.includes('admin')) return true;
+    return reply(403, {error: `this needs the right '${right}', which '${caller.name}' does not have`});
   }
 
   answerWaiting() {

@@ -7,4 +7,5 @@ import './mock_health_cases.mjs';
 import './mock_symbols_cases.mjs';
 import './mock_events_cases.mjs';
 import './mock_lines_cases.mjs';
+import './mock_sign_in_cases.mjs';
 import './mock_live_cases.mjs';

@@ -26,6 +26,9 @@ export async function load<Answer, Value>(
     const value = convert(await getJson<Answer>(path, parameters, abort));
     if (!abort.aborted) target.value = {value, error: null};
   } catch (error) {
-    if (!abort.aborted) target.value = {value: keepOld ? target.value.value : null, error: asApiError(error)};
+    const failure = asApiError(error);
+    // The sign-in view covers the page then. What is below it must not be an error after the user has signed in.
+    if (abort.aborted || failure.status === 401) return;
+    target.value = {value: keepOld ? target.value.value : null, error: failure};
   }
 }

@@ -1,6 +1,7 @@
 // The state of the page. `view` is the choice of the user, and is stored in the address. The rest are answers of the
 // server.
 import {computed, effect, signal, untracked, type Signal} from '@preact/signals';
+import {refusal} from './api/session.ts';
 import type {
   FlameGraphAnswer,
   RolloutsAnswer,
@@ -220,6 +221,7 @@ async function refreshLines(): Promise<void> {
 export async function refresh(): Promise<void> {
   running?.abort();
   clearTimeout(timer);
+  if (refusal.peek() !== null) return;
   const {from, to, query} = view.value;
   const abort = new AbortController();
   running = abort;
@@ -255,6 +257,7 @@ export async function refresh(): Promise<void> {
   await answers;
   if (abort.signal.aborted) return;
   loading.value = false;
+  if (refusal.peek() !== null) return; // signing in refreshes the page
   answered = question;
   if (!graphData.value.error) loadedAt.value = Date.now();
   scheduleRefresh();

@@ -37,6 +37,11 @@ export function sendAgain(id: number): void {
   void work();
 }
 
+// Sending stops while the API refuses this tab. Call it after the user has signed in.
+export function resumeUploads(): void {
+  void work();
+}
+
 export function clearFinished(): void {
   uploads.value = uploads.value.filter(isUnderWay);
   leftOut.value = 0;
@@ -72,6 +77,10 @@ async function work(): Promise<void> {
       patch(next.id, {state: 'done', answer});
       stored ||= answer.stored;
     } catch (error) {
+      if (error instanceof ApiError && error.status === 401) {
+        patch(next.id, {state: 'waiting'});
+        break;
+      }
       patch(next.id, {state: 'failed', error: error instanceof ApiError ? error : new ApiError(0, String(error))});
     }
   }

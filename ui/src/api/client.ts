@@ -1,4 +1,6 @@
 // Sends requests to the reducer. Every failure becomes an ApiError with a message that can be shown unchanged.
+import {currentToken, refusal, refuse} from './session.ts';
+import type {WhoamiAnswer} from './types.ts';
 
 export class ApiError extends Error {
   // HTTP status; 0: no answer.
@@ -8,6 +10,8 @@ export class ApiError extends Error {
     this.status = status;
   }
 }
+
+const notReached = 'The reducer does not answer. Check that it runs, and that your browser can reach it.';
 
 async function errorMessage(response: Response): Promise<string> {
   try {
@@ -21,39 +25,59 @@ async function errorMessage(response: Response): Promise<string> {
   return `The server answered ${response.status} ${response.statusText}`.trim();
 }
 
-async function readJson<T>(path: string, response: Response, signal?: AbortSignal): Promise<T> {
+// All requests go through this function, because it adds the token. Returns the answer's JSON. `noAnswer`: the message
+// if the connection fails.
+async function send<T>(path: string, init: RequestInit, token: string, noAnswer = notReached): Promise<T> {
+  const headers = new Headers(init.headers);
+  if (token !== '') headers.set('Authorization', `Bearer ${token}`);
+  let response: Response;
+  try {
+    response = await fetch(`api/v1/${path}`, {...init, headers, cache: 'no-store'});
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    throw new ApiError(0, noAnswer);
+  }
   if (!response.ok) throw new ApiError(response.status, await errorMessage(response));
   try {
     return (await response.json()) as T;
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (init.signal?.aborted) throw error;
     throw new ApiError(response.status, `The answer to ${path} is not complete JSON.`);
   }
 }
 
-export async function getJson<T>(path: string, parameters: Record<string, string>, signal: AbortSignal): Promise<T> {
-  const search = new URLSearchParams(parameters).toString();
-  let response: Response;
+// Sends a request with the token of this tab. Sends nothing while the API refuses this tab.
+async function sendSignedIn<T>(path: string, init: RequestInit, noAnswer?: string): Promise<T> {
+  const reason = refusal.peek();
+  if (reason !== null) throw new ApiError(401, reason);
+  const token = currentToken();
   try {
-    response = await fetch(`api/v1/${path}${search ? `?${search}` : ''}`, {signal, cache: 'no-store'});
+    return await send<T>(path, init, token, noAnswer);
   } catch (error) {
-    if (signal.aborted) throw error;
-    throw new ApiError(0, 'The reducer does not answer. Check that it runs, and that your browser can reach it.');
+    if (error instanceof ApiError && error.status === 401) refuse(token, error.message);
+    throw error;
   }
-  return readJson<T>(path, response, signal);
+}
+
+export function getJson<T>(path: string, parameters: Record<string, string>, signal: AbortSignal): Promise<T> {
+  const search = new URLSearchParams(parameters).toString();
+  return sendSignedIn<T>(`${path}${search ? `?${search}` : ''}`, {signal});
 }
 
 // The browser reads the file while it sends it, so the size of the file does not matter here.
-export async function putFile<T>(path: string, file: Blob): Promise<T> {
-  const headers = {'Content-Type': 'application/octet-stream'};
-  let response: Response;
-  try {
-    response = await fetch(`api/v1/${path}`, {method: 'PUT', body: file, headers, cache: 'no-store'});
-  } catch {
-    throw new ApiError(
-      0,
-      'The connection ended before the reducer answered. Check that the reducer runs, then send the file again.',
-    );
-  }
-  return readJson<T>(path, response);
+export function putFile<T>(path: string, file: Blob): Promise<T> {
+  return sendSignedIn<T>(
+    path,
+    {method: 'PUT', body: file, headers: {'Content-Type': 'application/octet-stream'}},
+    'The connection ended before the reducer answered. Check that the reducer runs, then send the file again.',
+  );
+}
+
+export function getWhoami(): Promise<WhoamiAnswer> {
+  return sendSignedIn<WhoamiAnswer>('whoami', {});
+}
+
+// Tries a token that this tab does not use yet.
+export function tryToken(token: string): Promise<WhoamiAnswer> {
+  return send<WhoamiAnswer>('whoami', {}, token);
 }

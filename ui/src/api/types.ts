@@ -1,5 +1,11 @@
 // The answers of /api/v1, as docs/api.md describes them.
 
+export interface WhoamiAnswer {
+  name: string; // '': the token has no name
+  signed_in_by: string; // none, token, certificate, proxy
+  rights: string[]; // read, send, upload, admin
+}
+
 export interface Weight {
   ns: number;
   count: number;

@@ -1,5 +1,6 @@
 import {eventsLoading} from '../events.ts';
 import {formatClock} from '../model/format.ts';
+import {signInShown} from '../sign_in.ts';
 import {graphData, loadedAt, loading, setView, view} from '../state.ts';
 import {Executables} from './executables.tsx';
 import {Filters} from './filters.tsx';
@@ -9,6 +10,7 @@ import {Icon} from './icons.tsx';
 import {Lines} from './lines.tsx';
 import {Processes} from './processes.tsx';
 import {Segmented} from './segmented.tsx';
+import {SignIn} from './sign_in.tsx';
 import {StackHealth} from './stack_health.tsx';
 import {Timeline} from './timeline.tsx';
 import {TopTable} from './top_table.tsx';
@@ -26,13 +28,12 @@ function StaleBanner() {
   );
 }
 
-export function App() {
+function Page() {
   // Without data, one card says so. A second card would only repeat it.
   const usable = (graphData.value.value?.total.ns ?? 0) > 0;
   const panes = usable || view.value.panes === 'table' ? view.value.panes : 'flame';
   return (
     <>
-      <Header />
       <div class={`progress${loading.value || eventsLoading.value ? ' on' : ''}`} aria-hidden="true" />
       <main class="main" data-testid="main" data-loading={loading.value} data-loaded-at={loadedAt.value}>
         <div class="toolbar">
@@ -72,6 +73,15 @@ export function App() {
           </div>
         )}
       </main>
+    </>
+  );
+}
+
+export function App() {
+  return (
+    <>
+      <Header />
+      {signInShown.value ? <SignIn /> : <Page />}
     </>
   );
 }

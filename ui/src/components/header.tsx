@@ -1,8 +1,10 @@
 import type {Fates, Refusal, StatusAnswer, StatusNode} from '../api/types.ts';
 import {formatBytes, formatCount, formatDuration, formatPercent, printable} from '../model/format.ts';
-import {health, lostEventsOf, lostTotal} from '../model/health.ts';
+import {health, lostEventsOf, lostTotal, type Health} from '../model/health.ts';
 import {cutShort, endingOf, inOrder, sum} from '../model/stack_endings.ts';
+import {signInShown} from '../sign_in.ts';
 import {graphData, status, themeChoice, type ThemeChoice} from '../state.ts';
+import {Account} from './account.tsx';
 import {Icon, Logo} from './icons.tsx';
 import {Popover} from './popover.tsx';
 import {StackBar} from './stack_health.tsx';
@@ -168,7 +170,8 @@ function StatusPanel({answer}: {answer: StatusAnswer}) {
 function StatusButton() {
   const {value, error} = status.value;
   const unreachable = error ?? (graphData.value.error?.status === 0 ? graphData.value.error : null);
-  const state = health(value, unreachable !== null);
+  const forbidden: Health = {level: 'unknown', title: 'No right to see the status'};
+  const state = unreachable?.status === 403 ? forbidden : health(value, unreachable !== null);
   const lostEvents = value ? lostEventsOf(value.total) : 0;
   const short = value && cutShort(value.stack_health);
   const more = lostEvents > 0 ? `${formatCount(lostEvents)} process events lost` : short;
@@ -220,9 +223,14 @@ export function Header() {
         <Logo />
         <span>Tributary</span>
       </a>
-      <StatusButton />
+      {!signInShown.value && <StatusButton />}
       <span class="spring" />
-      <TimePicker />
+      {!signInShown.value && (
+        <>
+          <TimePicker />
+          <Account />
+        </>
+      )}
       <ThemeButton />
     </header>
   );

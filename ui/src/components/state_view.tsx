@@ -1,5 +1,6 @@
 // Stands in place of a graph that loads, failed, or has no samples. Says what to do.
 import type {ApiError} from '../api/client.ts';
+import {wantsToSignIn} from '../sign_in.ts';
 import {refresh, setView, status, view} from '../state.ts';
 import {Icon} from './icons.tsx';
 
@@ -32,17 +33,27 @@ function Empty() {
   );
 }
 
+function titleOf({status: code}: ApiError): string {
+  if (code === 0) return 'No answer from the reducer';
+  return code === 403 ? 'You may not see this' : 'The reducer could not answer the request';
+}
+
 export function StateView({error, empty}: {error: ApiError | null; empty: boolean}) {
   if (error) {
     return (
       <div class="state" role="alert" data-testid="error">
         <Icon name="warning" />
-        <h2>{error.status === 0 ? 'No answer from the reducer' : 'The reducer could not answer the request'}</h2>
+        <h2>{titleOf(error)}</h2>
         <p>{error.message}</p>
         <p class="state-actions">
           <button type="button" class="button" onClick={() => void refresh()}>
             Try again
           </button>
+          {error.status === 403 && (
+            <button type="button" class="button" onClick={() => (wantsToSignIn.value = true)}>
+              Use another token
+            </button>
+          )}
         </p>
       </div>
     );
