@@ -22,6 +22,12 @@ std::string_view TakeLine(std::string_view& text) {
   return Trim(line, kBlank);
 }
 
+absl::Status NoToken(const std::string& path) {
+  return Error(absl::StatusCode::kInvalidArgument, path + ": the file contains no token");
+}
+
+}  // namespace
+
 absl::Status CheckToken(std::string_view token) {
   if (token.size() < TokenTable::kTokenBytesMin || token.size() > TokenTable::kTokenBytesMax) {
     return Error(
@@ -32,12 +38,6 @@ absl::Status CheckToken(std::string_view token) {
   if (printable) return absl::OkStatus();
   return Error(absl::StatusCode::kInvalidArgument, "a token must contain only printable ASCII characters");
 }
-
-absl::Status NoToken(const std::string& path) {
-  return Error(absl::StatusCode::kInvalidArgument, path + ": the file contains no token");
-}
-
-}  // namespace
 
 std::string_view TakeWord(std::string_view& text) {
   const size_t end = std::min(text.find_first_of(kBlank), text.size());

@@ -68,6 +68,9 @@ class TokenTable {
 // InvalidArgument if the file contains no token or the first token is not valid.
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
+// Returns InvalidArgument unless `token` has the length and the characters of a token. The message never contains it.
+absl::Status CheckToken(std::string_view token);
+
 // Cuts off the first word of `text`, and the blanks after it. Returns the word.
 std::string_view TakeWord(std::string_view& text);
 

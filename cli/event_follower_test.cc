@@ -94,6 +94,8 @@ TEST_F(EventFollowerTest, EndsIfTheReducerRefusesTheRequest) {
   answers_ = {Answer("", false), Error(absl::StatusCode::kInvalidArgument, "query: unknown label")};
   EXPECT_TRUE(follower_.Poll().ok());
   EXPECT_FALSE(follower_.Poll().ok());
+  answers_ = {Error(absl::StatusCode::kUnauthenticated, "the token is not known")};
+  EXPECT_FALSE(follower_.Poll().ok());
   answers_ = {std::string("<html>")};
   EXPECT_FALSE(follower_.Poll().ok());
   EXPECT_THAT(reported_, IsEmpty());

@@ -13,6 +13,7 @@
 #include "cli/json_reader.h"
 #include "cli/output.h"
 #include "cli/query_parameters.h"
+#include "cli/server_client.h"
 #include "cli/signal_inbox.h"
 #include "cli/text.h"
 
@@ -91,6 +92,7 @@ std::string WithNewline(std::string json) {
 }
 
 absl::StatusOr<int> Follow(const EventsOptions& options) {
+  ASSIGN_OR_RETURN(HttpClient client, MakeClient(options.query.server));
   SignalInbox signals;
   bool is_stopped = false;
   const auto stop_after = [&](int timeout_ms) {
@@ -98,7 +100,6 @@ absl::StatusOr<int> Follow(const EventsOptions& options) {
     is_stopped |= signal && signal->number != SIGCHLD;
     return is_stopped;
   };
-  HttpClient client(options.query.server);
   client.CancelIf([&] { return stop_after(0); });
   Table table = MakeEventTable();
   const auto print = [&](std::string_view json) -> absl::Status {
@@ -120,7 +121,8 @@ absl::StatusOr<int> Follow(const EventsOptions& options) {
 absl::StatusOr<int> ShowPrograms(const EventsOptions& options) {
   HttpClient::Parameters parameters = SelectionParameters(options.query);
   parameters.emplace_back("limit", fmt::format("{}", std::min(options.limit, kProgramsMax)));
-  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/events/programs", parameters));
+  ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
+  ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/events/programs", parameters));
   ASSIGN_OR_RETURN(const EventProgramsAnswer programs, ParseEventPrograms(json));
   RETURN_IF_ERROR(WriteOutput("-", options.json ? WithNewline(std::move(json)) : WriteEventPrograms(programs)));
   return kExitOk;
@@ -157,7 +159,8 @@ absl::StatusOr<int> RunEvents(const EventsOptions& options) {
   HttpClient::Parameters parameters = SelectionParameters(options.query);
   parameters.emplace_back("limit", fmt::format("{}", options.limit));
   if (!options.kind.empty()) parameters.emplace_back("kind", options.kind);
-  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/events", parameters));
+  ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
+  ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/events", parameters));
   ASSIGN_OR_RETURN(const EventsAnswer events, ParseEvents(json));
   RETURN_IF_ERROR(WriteOutput("-", options.json ? WithNewline(std::move(json)) : WriteEvents(events)));
   return kExitOk;

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/picture.h"
 #include "cli/query_parameters.h"
+#include "cli/server_client.h"
 #include "cli/text.h"
 
 namespace tributary::cli {
@@ -27,7 +28,8 @@ absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options) {
   HttpClient::Parameters parameters = QueryParameters(options.query);
   parameters.emplace_back("frames", options.format == "folded-address" ? "address" : "function");
   parameters.emplace_back("max_nodes", std::to_string(options.max_nodes));
-  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/flamegraph", parameters));
+  ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
+  ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/flamegraph", parameters));
   ASSIGN_OR_RETURN(FlameGraph graph, ParseFlameGraph(json));
   bool picture = options.format == "svg" || options.format == "html";
   std::string out = !options.out.empty() ? options.out : picture ? "flamegraph." + options.format : "-";

@@ -7,6 +7,7 @@
 #include "cli/json_reader.h"
 #include "cli/output.h"
 #include "cli/query_parameters.h"
+#include "cli/server_client.h"
 #include "cli/text.h"
 
 namespace tributary::cli {
@@ -58,7 +59,8 @@ absl::StatusOr<int> RunLines(const LinesOptions& options) {
   HttpClient::Parameters parameters = QueryParameters(options.query);
   parameters.emplace_back("function", options.function);
   if (!options.executable.empty()) parameters.emplace_back("executable", options.executable);
-  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/lines", parameters));
+  ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
+  ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/lines", parameters));
   ASSIGN_OR_RETURN(const LinesAnswer lines, ParseLines(json));
   if (options.json && !json.ends_with('\n')) json += '\n';
   RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteLines(lines)));

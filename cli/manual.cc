@@ -9,7 +9,9 @@ std::vector<docs::Manual::CommandText> AskingCommands() {
        .description = {"Prints the nodes that have connected to the reducer. For each node, it prints how many samples "
                        "were captured, stored and lost, and why samples were lost. For all nodes together, it prints "
                        "the share of complete stacks, and why the other stacks are incomplete."},
-       .examples = {{"The status of a reducer on another machine:", "tributary status --server http://reducer:4040"}}},
+       .examples =
+           {{"The status of a reducer on another machine:",
+             "tributary status --server https://reducer:4040 --tls-ca ca.pem --token-file ~/.tributary-token"}}},
       {.command = "top",
        .description = {"Prints the functions that used the most CPU time themselves: the time of the functions that "
                        "they called does not count. With --type, the samples of another type are used."},
@@ -108,13 +110,20 @@ std::vector<docs::Manual::CommandText> RecordingCommands() {
 docs::Manual CliManual() {
   docs::Manual manual{
       .section = 1,
-      .description = {"tributary shows where a fleet of machines spends its CPU time: it queries a Tributary reducer. "
-                      "It can also profile one command, and read recordings of kernel-collector. Each command has its "
-                      "own man page, for example tributary-top(1), and its own --help.",
-                      "Times are relative (-60s, -15m, -24h, now-5m), or milliseconds since 1970. A selector chooses "
-                      "samples by their attributes: '{process_executable_name=\"nginx\"}'. Its operators are =, !=, =~ "
-                      "(matches a regular expression) and !~ (does not match)."},
+      .description =
+          {"tributary shows where a fleet of machines spends its CPU time: it queries a Tributary reducer. "
+           "It can also profile one command, and read recordings of kernel-collector. Each command has its "
+           "own man page, for example tributary-top(1), and its own --help.",
+           "Times are relative (-60s, -15m, -24h, now-5m), or milliseconds since 1970. A selector chooses "
+           "samples by their attributes: '{process_executable_name=\"nginx\"}'. Its operators are =, !=, =~ "
+           "(matches a regular expression) and !~ (does not match).",
+           "A reducer that listens on other addresses than loopback usually requires a token. Write it "
+           "into a file that only you can read, and name this file with --token-file. The token is sent only "
+           "to the host of --server: tributary does not follow redirects."},
       .environment = {{"TRIBUTARY_SERVER", "URL of the reducer, if --server is not given."},
+                      {"TRIBUTARY_TOKEN",
+                       "Token to sign in with at the reducer, if --token-file is not given. Programs that tributary "
+                       "starts inherit it, and the user's other programs can read it in /proc: prefer --token-file."},
                       {"EBPF_NET_INTAKE_HOST, EBPF_NET_INTAKE_PORT",
                        "Host and port of the reducer to which replay sends, if --intake-host and --intake-port are not "
                        "given."},

@@ -59,11 +59,31 @@ void AddSwitch(CLI::App* app, const std::string& name, bool* target, const std::
   app->add_flag(fmt::format("{},!--no-{}", name, name.substr(2)), *target, help)->check(IsBool());
 }
 
-void AddServer(CLI::App* app, std::string* server) {
-  app->add_option("--server", *server, "URL of the reducer's web page and API (reducer --http-listen)")
+// Adds the options of files for TLS.
+void AddTlsFiles(CLI::App* app, std::string* ca, std::string* cert, std::string* key, const std::string& cert_help) {
+  app->add_option("--tls-ca", *ca,
+                  "PEM file of the certificate authorities that sign the reducer's certificate; if not given, the "
+                  "system's authorities are trusted")
+      ->type_name("FILE");
+  CLI::Option* cert_option = app->add_option("--tls-cert", *cert, cert_help);
+  CLI::Option* key_option = app->add_option("--tls-key", *key, "PEM file of the private key for --tls-cert");
+  cert_option->type_name("FILE")->needs(key_option);
+  key_option->type_name("FILE")->needs(cert_option);
+}
+
+// Adds the options that name a reducer's HTTP server, and those to sign in there.
+void AddServer(CLI::App* app, ServerOptions* server) {
+  app->add_option("--server", server->url, "URL of the reducer's web page and API (reducer --http-listen)")
       ->type_name("URL")
       ->envname("TRIBUTARY_SERVER")
       ->capture_default_str();
+  app->add_option("--token-file", server->token_file,
+                  "file with the token to sign in with: the first word of its first line that is neither empty nor a "
+                  "comment; other users of the machine must have no access to the file; instead, the environment "
+                  "variable TRIBUTARY_TOKEN may contain the token itself")
+      ->type_name("FILE");
+  AddTlsFiles(app, &server->tls_ca, &server->tls_cert, &server->tls_key,
+              "PEM file of the certificate chain to sign in with; needs --tls-key");
 }
 
 // Adds the options that select records. `records` is their name: "samples".
@@ -297,16 +317,8 @@ CLI::App* AddReplay(CLI::App& app, ReplayOptions* options) {
       ->capture_default_str();
   AddSwitch(replay, "--tls", &options->tls,
             "connect to the reducer by TLS; --tls-ca, --tls-cert or --tls-server-name imply --tls");
-  replay
-      ->add_option("--tls-ca", options->tls_ca,
-                   "PEM file of the certificate authorities that sign the reducer's certificate; if not given, the "
-                   "system's authorities are trusted")
-      ->type_name("FILE");
-  CLI::Option* cert = replay->add_option("--tls-cert", options->tls_cert,
-                                         "PEM file of the certificate chain that all nodes use; needs --tls-key");
-  CLI::Option* key = replay->add_option("--tls-key", options->tls_key, "PEM file of the private key for --tls-cert");
-  cert->type_name("FILE")->needs(key);
-  key->type_name("FILE")->needs(cert);
+  AddTlsFiles(replay, &options->tls_ca, &options->tls_cert, &options->tls_key,
+              "PEM file of the certificate chain that all nodes use; needs --tls-key");
   replay
       ->add_option("--tls-server-name", options->tls_server_name,
                    "name that the reducer's certificate must contain; if not given, --intake-host")

@@ -8,14 +8,21 @@ namespace tributary::cli {
 
 constexpr int kExitOk = 0, kExitFailure = 1, kExitUsage = 2;
 
+// A reducer's HTTP server, and how to sign in there.
+struct ServerOptions {
+  std::string url = "http://127.0.0.1:4040";
+  std::string token_file;
+  std::string tls_ca, tls_cert, tls_key;  // only for https://
+};
+
 struct StatusOptions {
-  std::string server = "http://127.0.0.1:4040";
+  ServerOptions server;
   bool json = false;
 };
 
 // The options of every command that sends a query. All except `server` are sent to the reducer unchanged.
 struct QueryOptions {
-  std::string server = "http://127.0.0.1:4040";
+  ServerOptions server;
   std::string query, from = "-15m", to = "now", type = "cpu";
 };
 
@@ -97,14 +104,14 @@ struct LinesOptions {
 };
 
 struct PushOptions {
-  std::string server = "http://127.0.0.1:4040";
+  ServerOptions server;
   std::vector<std::string> paths;  // files, and directories with all their files
   std::string build_id;            // for a single file without a build-id of its own
   bool whole = false;              // send the file instead of the table made from it
 };
 
 struct RemoveSymbolsOptions {
-  std::string server = "http://127.0.0.1:4040";
+  ServerOptions server;
   std::vector<std::string> build_ids;
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace tributary::cli {
 namespace {
 
@@ -18,7 +20,7 @@ TEST(CommandLine, TakesRelativeTimesAsValues) {
   ASSERT_EQ(line.command, Command::kFlameGraph);
   EXPECT_EQ(line.flame_graph.query.from, "-60s");
   EXPECT_EQ(line.flame_graph.query.query, "{a=\"b\"}");
-  EXPECT_EQ(line.flame_graph.query.server, "http://h:1");
+  EXPECT_EQ(line.flame_graph.query.server.url, "http://h:1");
   EXPECT_EQ(line.flame_graph.out, "-");
   EXPECT_EQ(Parse({"top", "--from=-5m"}).top.query.from, "-5m");
 }
@@ -92,6 +94,7 @@ TEST(CommandLine, DistinguishesUsageErrorsFromHelp) {
                                        {"replay"},
                                        {"replay", "x.rec", "--nodes", "0"},
                                        {"replay", "x.rec", "--tls-cert", "c"},
+                                       {"top", "--tls-key", "k"},
                                        {"events", "--type", "cpu"},
                                        {"events", "--follow", "--programs"},
                                        {"events", "--follow", "--to", "now"},
@@ -136,8 +139,9 @@ TEST(CommandLine, ExplainsErrorsAndSuggestsFixes) {
 
 TEST(CommandLine, TakesTheLastOfARepeatedOption) {
   EXPECT_EQ(Parse({"top", "--limit", "3", "--limit", "4"}).top.limit, 4u);
-  EXPECT_EQ(Parse({"top", "--limit=3", "--server", "http://a", "--limit=5", "--server", "http://b"}).top.query.server,
-            "http://b");
+  EXPECT_EQ(
+      Parse({"top", "--limit=3", "--server", "http://a", "--limit=5", "--server", "http://b"}).top.query.server.url,
+      "http://b");
   EXPECT_EQ(Parse({"symbols", "push", "--server", "http://a", "x", "--server", "http://b", "y"}).push.paths,
             (std::vector<std::string>{"x", "y"}));
   ::testing::internal::CaptureStderr();
@@ -160,6 +164,35 @@ TEST(CommandLine, SwitchesCanBeTurnedOff) {
   EXPECT_EQ(error({"top", "--json=maybe"}), "tributary: --json = maybe: must be true or false\n");
   EXPECT_EQ(error({"top", "--no-limit"}), "tributary: unknown option --no-limit; did you mean --limit?\n");
   EXPECT_EQ(error({"--no-version"}), "tributary: unknown option --no-version; did you mean --version?\n");
+}
+
+TEST(CommandLine, EveryCommandThatAsksAReducerSignsIn) {
+  const auto parse = [](std::vector<const char*> arguments) {
+    for (const char* more : {"--token-file", "t", "--tls-ca", "a", "--tls-cert", "c", "--tls-key", "k"}) {
+      arguments.push_back(more);
+    }
+    return Parse(std::move(arguments));
+  };
+  for (const ServerOptions& server :
+       {parse({"status"}).status.server, parse({"top"}).top.query.server, parse({"lines", "f"}).lines.query.server,
+        parse({"rollouts"}).rollouts.query.server, parse({"events"}).events.query.server,
+        parse({"flamegraph"}).flame_graph.query.server, parse({"symbols"}).symbols.query.server,
+        parse({"symbols", "push", "x"}).push.server, parse({"symbols", "rm", "aabbcc"}).remove_symbols.server}) {
+    EXPECT_EQ(server.token_file, "t");
+    EXPECT_EQ(server.tls_ca, "a");
+    EXPECT_EQ(server.tls_cert, "c");
+    EXPECT_EQ(server.tls_key, "k");
+  }
+}
+
+TEST(CommandLine, HelpDoesNotContainTheToken) {
+  setenv("TRIBUTARY_TOKEN", "0123456789abcdef", 1);
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(Parse({"top", "--help"}).exit_code, kExitOk);
+  const std::string help = ::testing::internal::GetCapturedStdout();
+  unsetenv("TRIBUTARY_TOKEN");
+  EXPECT_NE(help.find("--token-file FILE"), std::string::npos);
+  EXPECT_EQ(help.find("0123456789"), std::string::npos);
 }
 
 TEST(CommandLine, HelpLooksLikeTheOtherPrograms) {

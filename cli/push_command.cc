@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -13,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/http_client.h"
 #include "cli/json_reader.h"
+#include "cli/server_client.h"
 #include "cli/text.h"
 #include "elf/elf_format.h"
 #include "symbols/debug_symbols.h"
@@ -31,13 +33,13 @@ constexpr std::string_view kPath = "/api/v1/symbols";
 
 class Pusher {
  public:
-  explicit Pusher(const PushOptions& options) : options_(options), client_(options.server) {}
+  Pusher(const PushOptions& options, HttpClient client) : options_(options), client_(std::move(client)) {}
 
   void PushPath(const std::string& path) {
     std::error_code error;
     if (!fs::is_directory(path, error)) return PushFile(path, /*named=*/true);
     for (fs::recursive_directory_iterator entry(path, fs::directory_options::skip_permission_denied, error), end;
-         !error && entry != end && !unreachable_; entry.increment(error)) {
+         !error && entry != end && !is_refused_; entry.increment(error)) {
       if (entry->is_regular_file(error) && !entry->is_symlink(error)) PushFile(entry->path().string(), false);
       error.clear();
     }
@@ -52,7 +54,7 @@ class Pusher {
  private:
   // `named`: the user named this file. Many files of a directory are not worth a message.
   void PushFile(const std::string& path, bool named) {
-    if (unreachable_) return;
+    if (is_refused_) return;
     const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file.valid()) return Fail(path, Message(ErrnoStatus("open", path, errno)));
     char begin[8] = {};
@@ -75,7 +77,8 @@ class Pusher {
       if (!options_.build_id.empty()) parameters.emplace_back("build-id", options_.build_id);
       answer = client_.PutFile(kPath, parameters, file.get());
     }
-    unreachable_ = absl::IsUnavailable(answer.status());
+    is_refused_ = absl::IsUnavailable(answer.status()) || absl::IsUnauthenticated(answer.status()) ||
+                  absl::IsPermissionDenied(answer.status());
     if (!answer.ok()) return Fail(path, Message(answer.status()));
     const absl::StatusOr<UploadAnswer> upload = ParseUpload(*answer);
     if (!upload.ok()) return Fail(path, Message(upload.status()));
@@ -117,7 +120,7 @@ class Pusher {
   const PushOptions& options_;
   const HttpClient client_;
   uint64_t stored_ = 0, known_ = 0, nameless_ = 0, failed_ = 0;
-  bool unreachable_ = false;  // no more files can be sent
+  bool is_refused_ = false;  // no file can be sent: the server does not answer, or the caller may not upload
 };
 
 }  // namespace
@@ -126,7 +129,8 @@ absl::StatusOr<int> RunPush(const PushOptions& options) {
   if (!options.build_id.empty() && options.paths.size() != 1) {
     return Error(absl::StatusCode::kInvalidArgument, "--build-id is for one file: give exactly one PATH");
   }
-  Pusher pusher(options);
+  ASSIGN_OR_RETURN(HttpClient client, MakeClient(options.server));
+  Pusher pusher(options, std::move(client));
   for (const std::string& path : options.paths) pusher.PushPath(path);
   return pusher.Finish();
 }

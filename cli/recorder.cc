@@ -78,7 +78,7 @@ absl::Status Recorder::StartReducer(const std::string& program) {
     if (std::string text = ReadFile(ports_path); !text.empty()) {
       ASSIGN_OR_RETURN(Ports ports, ParsePorts(text));
       intake_port_ = ports.intake;
-      client_.emplace(fmt::format("http://127.0.0.1:{}", ports.http));
+      client_.emplace(HttpClient::Options{.server = fmt::format("http://127.0.0.1:{}", ports.http)});
       return absl::OkStatus();
     }
     RETURN_IF_ERROR(Pause(kPollMs));

@@ -11,6 +11,7 @@
 #include "cli/json_reader.h"
 #include "cli/output.h"
 #include "cli/query_parameters.h"
+#include "cli/server_client.h"
 #include "cli/text.h"
 
 namespace tributary::cli {
@@ -86,7 +87,8 @@ absl::StatusOr<int> RunRollouts(const RolloutsOptions& options) {
   HttpClient::Parameters parameters = QueryParameters(options.query);
   parameters.emplace_back("limit", fmt::format("{}", options.limit));
   parameters.emplace_back("cpu", "1");
-  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/rollouts", parameters));
+  ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
+  ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/rollouts", parameters));
   ASSIGN_OR_RETURN(const RolloutsAnswer rollouts, ParseRollouts(json));
   if (options.json && !json.ends_with('\n')) json += '\n';
   RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteRollouts(rollouts)));

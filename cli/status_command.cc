@@ -9,6 +9,7 @@
 #include "cli/http_client.h"
 #include "cli/json_reader.h"
 #include "cli/output.h"
+#include "cli/server_client.h"
 #include "cli/text.h"
 
 namespace tributary::cli {
@@ -185,7 +186,7 @@ std::string WriteStatus(const StatusAnswer& status, const absl::StatusOr<StackHe
 }
 
 absl::StatusOr<int> RunStatus(const StatusOptions& options) {
-  const HttpClient client(options.server);
+  ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.server));
   ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/status"));
   // Parsed in both cases: an answer of another kind is an error, not output.
   ASSIGN_OR_RETURN(StatusAnswer status, ParseStatus(json));

@@ -9,6 +9,7 @@
 #include "cli/json_reader.h"
 #include "cli/output.h"
 #include "cli/query_parameters.h"
+#include "cli/server_client.h"
 #include "cli/text.h"
 
 namespace tributary::cli {
@@ -88,7 +89,7 @@ absl::StatusOr<std::string> FindTable(const SymbolsAnswer& symbols, std::string_
 }
 
 absl::StatusOr<int> RunRemoveSymbols(const RemoveSymbolsOptions& options) {
-  const HttpClient client(options.server);
+  ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.server));
   // Tables are listed whether they have samples or not, so a short time range is enough.
   ASSIGN_OR_RETURN(const std::string json, client.Get(kPath, {{"from", "-1s"}, {"limit", "100000"}}));
   ASSIGN_OR_RETURN(const SymbolsAnswer symbols, ParseSymbols(json));
@@ -106,7 +107,8 @@ absl::StatusOr<int> RunRemoveSymbols(const RemoveSymbolsOptions& options) {
 absl::StatusOr<int> RunSymbols(const SymbolsOptions& options) {
   HttpClient::Parameters parameters = QueryParameters(options.query);
   parameters.emplace_back("limit", std::to_string(options.limit));
-  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get(kPath, parameters));
+  ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
+  ASSIGN_OR_RETURN(std::string json, client.Get(kPath, parameters));
   ASSIGN_OR_RETURN(const SymbolsAnswer symbols, ParseSymbols(json));
   if (options.json && !json.ends_with('\n')) json += '\n';
   RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteSymbols(symbols)));

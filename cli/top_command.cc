@@ -7,6 +7,7 @@
 #include "cli/json_reader.h"
 #include "cli/output.h"
 #include "cli/query_parameters.h"
+#include "cli/server_client.h"
 #include "cli/text.h"
 
 namespace tributary::cli {
@@ -38,7 +39,8 @@ std::string WriteTop(const TopAnswer& top) {
 absl::StatusOr<int> RunTop(const TopOptions& options) {
   HttpClient::Parameters parameters = QueryParameters(options.query);
   parameters.emplace_back("limit", std::to_string(options.limit));
-  ASSIGN_OR_RETURN(std::string json, HttpClient(options.query.server).Get("/api/v1/top", parameters));
+  ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
+  ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/top", parameters));
   ASSIGN_OR_RETURN(TopAnswer top, ParseTop(json));
   if (options.json && !json.ends_with('\n')) json += '\n';
   RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteTop(top)));

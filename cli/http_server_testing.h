@@ -1,0 +1,147 @@
+#pragma once
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/status.h"
+
+namespace tributary::cli::testing {
+
+// An HTTP server on a loopback port. It gives every request the same answer, one connection after another, on a thread
+// of its own.
+class TestHttpServer {
+ public:
+  struct Options {
+    int status = 200;
+    std::string body = "{}";
+    std::string header;                // for example "Location: http://example.com/"
+    std::string tls_cert, tls_key;     // PEM files; if given, the server uses TLS
+    std::string tls_client_authority;  // PEM file; if given, clients must present a certificate of this authority
+  };
+
+  explicit TestHttpServer(Options options) : options_(std::move(options)) {
+    signal(SIGPIPE, SIG_IGN);  // a client may close the connection before it has read the answer
+    if (!options_.tls_cert.empty()) LoadTls();
+    listener_.Reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof(address);
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    TRIBUTARY_CHECK(bind(listener_.get(), generic, bytes) == 0 && listen(listener_.get(), 8) == 0);
+    TRIBUTARY_CHECK(getsockname(listener_.get(), generic, &bytes) == 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { Run(); });
+  }
+  TestHttpServer() : TestHttpServer(Options{}) {}
+  ~TestHttpServer() {
+    shutdown(listener_.get(), SHUT_RDWR);  // ends accept()
+    thread_.join();
+  }
+  TestHttpServer(const TestHttpServer&) = delete;
+  TestHttpServer& operator=(const TestHttpServer&) = delete;
+
+  // `user`: "" or "NAME:PASSWORD@".
+  std::string Url(const std::string& user = "") const {
+    return fmt::format("{}://{}127.0.0.1:{}", tls_ ? "https" : "http", user, port_);
+  }
+  // Returns the heads of all requests so far, from the request line to the empty line.
+  std::vector<std::string> Heads() const {
+    const std::lock_guard lock(mutex_);
+    return heads_;
+  }
+
+ private:
+  struct Free {
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+    void operator()(SSL* connection) const { SSL_free(connection); }
+  };
+
+  void LoadTls() {
+    tls_.reset(SSL_CTX_new(TLS_server_method()));
+    TRIBUTARY_CHECK(SSL_CTX_use_certificate_chain_file(tls_.get(), options_.tls_cert.c_str()) == 1);
+    TRIBUTARY_CHECK(SSL_CTX_use_PrivateKey_file(tls_.get(), options_.tls_key.c_str(), SSL_FILETYPE_PEM) == 1);
+    if (options_.tls_client_authority.empty()) return;
+    TRIBUTARY_CHECK(SSL_CTX_load_verify_locations(tls_.get(), options_.tls_client_authority.c_str(), nullptr) == 1);
+    SSL_CTX_set_verify(tls_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
+
+  void Run() {
+    while (true) {
+      const Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!connection.valid()) return;
+      const timeval patience{.tv_sec = 30};
+      setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+      std::unique_ptr<SSL, Free> tls;
+      if (tls_) {
+        tls.reset(SSL_new(tls_.get()));
+        SSL_set_fd(tls.get(), connection.get());
+        if (SSL_accept(tls.get()) != 1) {
+          Drain(connection.get());
+          continue;
+        }
+      }
+      Serve(connection.get(), tls.get());
+      if (tls) SSL_shutdown(tls.get());
+    }
+  }
+
+  // Reads until the client closes the connection. If the server closed it first, TCP could drop the alert about the
+  // failed handshake.
+  static void Drain(int connection) {
+    shutdown(connection, SHUT_WR);
+    char buffer[4096];
+    while (recv(connection, buffer, sizeof(buffer), 0) > 0) {
+    }
+  }
+
+  void Serve(int connection, SSL* tls) {
+    std::string request;
+    size_t end = std::string::npos, wanted = 0;
+    char buffer[4096];
+    while (end == std::string::npos || request.size() < wanted) {
+      const ssize_t n =
+          tls != nullptr ? SSL_read(tls, buffer, sizeof(buffer)) : recv(connection, buffer, sizeof(buffer), 0);
+      if (n <= 0) return;
+      request.append(buffer, static_cast<size_t>(n));
+      end = request.find("\r\n\r\n");
+      const size_t length = request.find("Content-Length: ");
+      wanted = end + 4 + (length < end ? static_cast<size_t>(atoi(request.c_str() + length + 16)) : 0);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      heads_.push_back(request.substr(0, end + 2));
+    }
+    const std::string answer =
+        fmt::format("HTTP/1.1 {} Status\r\n{}Content-Length: {}\r\nConnection: close\r\n\r\n{}", options_.status,
+                    options_.header.empty() ? "" : options_.header + "\r\n", options_.body.size(), options_.body);
+    if (tls != nullptr) {
+      SSL_write(tls, answer.data(), static_cast<int>(answer.size()));
+    } else {
+      (void)!send(connection, answer.data(), answer.size(), MSG_NOSIGNAL);
+    }
+  }
+
+  const Options options_;
+  std::unique_ptr<SSL_CTX, Free> tls_;
+  Fd listener_;
+  uint16_t port_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<std::string> heads_;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace tributary::cli::testing
