@@ -1,9 +1,9 @@
 #include "base/http_request_head.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
+#include "base/ascii_case.h"
 #include "base/trim.h"
 
 namespace tributary {
@@ -20,12 +20,6 @@ bool IsTokenByte(char c) {
 bool IsToken(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), IsTokenByte); }
 
 bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
-  });
-}
 
 // Returns true if a list such as "keep-alive, Upgrade" contains `word`.
 bool ListHas(std::string_view list, std::string_view word) {

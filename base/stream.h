@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,6 +50,9 @@ class Stream {
   virtual void Write(std::string bytes) = 0;
   virtual size_t pending_bytes() const = 0;  // passed to Write and not yet taken by the kernel
   virtual std::string peer() const = 0;      // "127.0.0.1:54321"
+  // Returns the names in the peer's verified certificate. Returns no names without TLS, or if the peer has presented no
+  // certificate.
+  virtual std::vector<std::string> peer_identity() const { return {}; }
   // Detaches the connection from this object and its loop, and returns it. Afterwards this object can only be
   // destroyed. May be called inside on_data. Returns nullptr if the stream is closed, if the kernel has not taken all
   // written bytes, or if this kind of stream cannot be moved.

@@ -47,9 +47,8 @@ class TlsStream : public Stream {
   // Returns nullptr before the handshake is complete.
   std::unique_ptr<DetachedStream> Detach() override;
 
-  // Returns the names in the peer's verified certificate: its DNS names and URIs, then its common name. Returns no
-  // names if the peer has presented no certificate.
-  std::vector<std::string> peer_identity() const;
+  // The order of the names: DNS names and URIs, then the common name.
+  std::vector<std::string> peer_identity() const override;
   // For use after on_close with FailedPrecondition on the server's end. plain_start returns the first bytes (at most
   // 64) that the client sent instead of TLS. WritePlain sends an unencrypted answer to this client.
   std::string_view plain_start() const;

@@ -12,8 +12,9 @@ docs::Manual ReducerManual() {
            "that each serve a part of the collectors. A reducer needs no privileges.",
            "Collectors connect to --intake-listen. The web page, the API and the metrics are at --http-listen. By "
            "default, both addresses are on 127.0.0.1, which only this machine can reach.",
-           "The intake can require TLS, client certificates and tokens. The web page and the API have neither TLS nor "
-           "passwords: let only networks that you trust reach them.",
+           "The intake can require TLS, client certificates and tokens. The web page, the API and the metrics need no "
+           "sign-in on loopback. On other addresses, callers must sign in with a token (--http-token-file) or through "
+           "a proxy (--http-proxy-from), unless --allow-anonymous is set.",
            "Samples are stored in --data-dir, or in --store if given. Single samples are kept for --retention-raw, and "
            "their sums per minute for --retention. Process events are kept for --retention-events. When all of these "
            "together reach --store-bytes-max, the oldest of them are removed."},

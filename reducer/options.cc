@@ -9,16 +9,13 @@
 #include "base/health_check.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "reducer/http_options.h"
 #include "reducer/manual.h"
 #include "reducer/security_options.h"
 #include "reducer/stores.h"
 
 namespace tributary {
 namespace {
-
-constexpr int64_t kBytesMin = 16 << 20;
-
-absl::Status CheckListen(std::string_view text) { return ParseListen(text).status(); }
 
 absl::Status CheckAge(std::string_view text) {
   absl::StatusOr<int64_t> ns = ParseDurationNs(text);
@@ -32,55 +29,7 @@ absl::Status CheckWait(std::string_view text) {
   return Error(absl::StatusCode::kInvalidArgument, "must be a duration of 0s to 10m");
 }
 
-absl::Status CheckBytes(std::string_view text) {
-  absl::StatusOr<int64_t> bytes = ParseBytes(text);
-  if (bytes.ok() && *bytes >= kBytesMin) return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument, "must be a size of at least 16MiB");
-}
-
 absl::Status CheckStore(std::string_view url) { return url.empty() ? absl::OkStatus() : CheckStoreUrl(url); }
-
-// Options of the addresses of the reducer.
-struct ListenTexts {
-  std::string intake, http, http_answer_bytes;
-};
-void AddListen(Options& table, ReducerOptions& out, ListenTexts& texts) {
-  table.Add({.name = "intake-listen",
-             .help = "address that collectors connect to; PORT alone means 127.0.0.1:PORT",
-             .value_name = "HOST:PORT",
-             .flag_aliases = {"port", "p"},
-             .check = CheckListen},
-            &texts.intake, "127.0.0.1:8000");
-  table.Add({.name = "http-listen",
-             .help = "address of the web page, the API and /metrics; PORT alone means 127.0.0.1:PORT",
-             .value_name = "HOST:PORT",
-             .check = CheckListen},
-            &texts.http, "127.0.0.1:4040");
-  table.Add(
-      {.name = "http-connections-max",
-       .help = "largest number of connections to --http-listen; if there are more, the one that has waited longest "
-               "for its client is closed",
-       .value_name = "N"},
-      &out.http_connections_max, ReducerOptions().http_connections_max, 1, 1'000'000);
-  table.Add({.name = "http-connections-per-address-max",
-             .help = "largest number of connections of one address to --http-listen; loopback addresses are exempt",
-             .value_name = "N"},
-            &out.http_connections_per_address_max, ReducerOptions().http_connections_per_address_max, 1, 1'000'000);
-  table.Add({.name = "http-answer-bytes-max",
-             .help = "largest amount of memory for answers that clients have not read yet; when it is reached, the "
-                     "client that reads most slowly is disconnected",
-             .value_name = "BYTES",
-             .check = CheckBytes},
-            &texts.http_answer_bytes, "256MiB");
-}
-
-absl::Status TakeListen(const ListenTexts& texts, ReducerOptions& out) {
-  ASSIGN_OR_RETURN(out.intake_listen, ParseListen(texts.intake));
-  ASSIGN_OR_RETURN(out.http_listen, ParseListen(texts.http));
-  ASSIGN_OR_RETURN(const int64_t answer_bytes, ParseBytes(texts.http_answer_bytes));
-  out.http_answer_bytes_max = static_cast<uint64_t>(answer_bytes);
-  return absl::OkStatus();
-}
 
 // Options of the trees of stacks (docs/store.md).
 void AddTrie(Options& table, ReducerOptions& out) {
@@ -218,8 +167,8 @@ void AddSymbols(Options& table, ReducerOptions& out, SymbolTexts& texts) {
        .check = CheckBytes},
       &texts.memory_max, "4GiB");
   table.Add({.name = "symbol-uploads",
-             .help = "whether files with symbols may be uploaded, and symbol tables deleted; on: by everyone who can "
-                     "reach --http-listen; off: both are refused",
+             .help = "whether files with symbols may be uploaded, and symbol tables deleted; on: by callers with the "
+                     "right upload or admin; off: both are refused",
              .value_name = "WHETHER",
              .values = {"on", "off"}},
             &texts.uploads, "on");
@@ -343,16 +292,25 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
       "reducer",
       "Receives samples from kernel-collectors, finds the names of functions, and stores and shows the samples.");
   table.SetManual(ReducerManual);
-  ListenTexts listen;
-  AddListen(table, out, listen);
+  std::string intake_listen;
+  table.Add({.name = "intake-listen",
+             .help = "address that collectors connect to; PORT alone means 127.0.0.1:PORT",
+             .value_name = "HOST:PORT",
+             .flag_aliases = {"port", "p"},
+             .check = CheckListen},
+            &intake_listen, "127.0.0.1:8000");
+  HttpTexts http;
+  AddHttp(table, out, http);
   StoreTexts store;
   AddStore(table, environment, out, store);
   AddStoreLimits(table, out, store);
-  table.Add({.name = "ports-file",
-             .help = "file to which the reducer writes its port numbers as {\"intake\":N,\"http\":N} as soon as both "
-                     "ports are open; useful with port 0, for which the system chooses a free port",
-             .value_name = "PATH"},
-            &out.ports_file, "");
+  table.Add(
+      {.name = "ports-file",
+       .help = "file to which the reducer writes its port numbers as {\"intake\":N,\"http\":N} as soon as both "
+               "ports are open, and \"metrics\":N with --metrics-listen; useful with port 0, for which the system "
+               "chooses a free port",
+       .value_name = "PATH"},
+      &out.ports_file, "");
   AddHealthCheck(table, &out.health_check);
   SecurityTexts security;
   AddSecurity(table, out, security);
@@ -363,7 +321,8 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   out.exit = outcome == Options::Outcome::kExit;
   if (out.exit) return out;
-  RETURN_IF_ERROR(TakeListen(listen, out));
+  ASSIGN_OR_RETURN(out.intake_listen, ParseListen(intake_listen));
+  RETURN_IF_ERROR(TakeHttp(table, http, out));
   if (out.health_check) return out;
   RETURN_IF_ERROR(TakeStore(store, out));
   RETURN_IF_ERROR(TakeSecurity(security, out));

@@ -6,9 +6,11 @@
 
 #include "absl/status/statusor.h"
 #include "base/log_setup.h"
+#include "base/metrics_server.h"
 #include "base/options.h"
 #include "base/parse.h"
 #include "profile/attributes.h"
+#include "reducer/access/access_control.h"
 #include "reducer/metadata/k8s_name_rules.h"
 
 namespace tributary {
@@ -17,6 +19,9 @@ namespace tributary {
 // describes them.
 struct ReducerOptions {
   HostPort intake_listen, http_listen;
+  MetricsListen metrics_listen;
+  AccessControl::Options
+      http_access;  // without `is_loopback`, which depends on the address that http_listen resolves to
   int64_t http_connections_max = 2'048, http_connections_per_address_max = 256;
   uint64_t http_answer_bytes_max = 256u << 20;
   std::string data_dir;

@@ -103,6 +103,41 @@ TEST(ReducerOptions, Security) {
   EXPECT_FALSE(Parse({"--intake-node-old-days=0"}).ok());
 }
 
+TEST(ReducerOptions, AccessToTheWebServer) {
+  auto options = Parse({});
+  EXPECT_FALSE(options->http_access.can_sign_in());
+  EXPECT_FALSE(options->http_access.allow_anonymous);
+  EXPECT_FALSE(options->metrics_listen.address.has_value());
+  options = Parse({"--http-token-file=t", "--http-proxy-from=10.0.0.0/8", "--http-proxy-from", "::1",
+                   "--http-proxy-user-header", "X-User", "--http-user-rights", "ops-*=upload,read",
+                   "--http-user-rights=*=read", "--allow-anonymous", "--metrics-listen", "0.0.0.0:9"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  const AccessControl::Options& access = options->http_access;
+  EXPECT_EQ(access.token_file, "t");
+  ASSERT_EQ(access.proxies.size(), 2u);
+  EXPECT_TRUE(access.proxies[0].Contains("10.9.9.9"));
+  EXPECT_EQ(access.proxy_user_header, "X-User");
+  ASSERT_EQ(access.users.size(), 2u);
+  EXPECT_EQ(access.users[0].pattern, "ops-*");
+  EXPECT_TRUE(access.users[0].rights.Has(Right::kUpload));
+  EXPECT_TRUE(access.allow_anonymous);
+  EXPECT_EQ(options->metrics_listen.address->host, "0.0.0.0");
+}
+
+TEST(ReducerOptions, AWrongAccessIsRefused) {
+  const auto error = [](std::vector<const char*> flags) {
+    return std::string(Parse(std::move(flags)).status().message());
+  };
+  EXPECT_THAT(error({"--http-proxy-from=10.0.0.0/33", "--http-proxy-user-header=X-User"}),
+              HasSubstr("--http-proxy-from: '10.0.0.0/33' is not a range"));
+  EXPECT_THAT(error({"--http-proxy-from=10.0.0.1"}), HasSubstr("belong together"));
+  EXPECT_THAT(error({"--http-proxy-user-header=X-User"}), HasSubstr("belong together"));
+  EXPECT_THAT(error({"--http-proxy-from=10.0.0.1", "--http-proxy-user-header=X User"}),
+              HasSubstr("must be the name of a header"));
+  EXPECT_THAT(error({"--http-user-rights=ops=read"}), HasSubstr("--http-user-rights needs --http-proxy-from"));
+  EXPECT_THAT(error({"--http-user-rights=ops"}), HasSubstr("--http-user-rights: 'ops' must be NAME-PATTERN=RIGHT"));
+}
+
 TEST(ReducerOptions, Metadata) {
   auto options = Parse({});
   EXPECT_EQ(options->metadata_keep_ns, 60 * kNsPerMinute);

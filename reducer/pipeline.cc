@@ -72,9 +72,10 @@ absl::Status Pipeline::Build() {
   // error now, not at the first rotation.
   ASSIGN_OR_RETURN(std::shared_ptr<intake::Security> security, OpenSecurity(options_));
   acceptor_->SetSecurity(std::move(security));
+  ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> access, OpenAccess(options_));
   RETURN_IF_ERROR(OpenStores());
   RETURN_IF_ERROR(OpenShards());
-  RETURN_IF_ERROR(StartWeb());
+  RETURN_IF_ERROR(StartWeb(std::move(access)));
   RETURN_IF_ERROR(OpenExporters());
   AddMetrics();
   for (const auto& shard : shards_) shard->Start();
@@ -84,7 +85,10 @@ absl::Status Pipeline::Build() {
   });
   ready_ = true;
   RETURN_IF_ERROR(WritePortsFile());
-  LogInfo("reducer ready page={} intake={}:{} tls={} tokens={} data={} shards={}", PageUrl(),
+  LogInfo("reducer ready page={} sign_in={} intake={}:{} tls={} tokens={} data={} shards={}", PageUrl(),
+          http_is_loopback_                      ? "loopback"
+          : options_.http_access.allow_anonymous ? "anonymous"
+                                                 : "required",
           options_.intake_listen.host, acceptor_port_,
           options_.tls_cert.empty() ? "no"
           : options_.tls_ca.empty() ? "yes"
@@ -242,8 +246,9 @@ absl::Status Pipeline::OpenShards() {
   return absl::OkStatus();
 }
 
-absl::Status Pipeline::StartWeb() {
+absl::Status Pipeline::StartWeb(std::shared_ptr<AccessControl> access) {
   WebServer::Options web;
+  web.access = std::move(access);
   web.connections_max = static_cast<size_t>(options_.http_connections_max);
   web.connections_per_address_max = static_cast<size_t>(options_.http_connections_per_address_max);
   web.answer_bytes_max = options_.http_answer_bytes_max;
@@ -279,7 +284,8 @@ void Pipeline::AddMetrics() {
 
 absl::Status Pipeline::WritePortsFile() const {
   if (options_.ports_file.empty()) return absl::OkStatus();
-  const std::string text = fmt::format("{{\"intake\":{},\"http\":{}}}\n", acceptor_port_, http_port());
+  const std::string metrics = metrics_server_ == nullptr ? "" : fmt::format(",\"metrics\":{}", metrics_server_->port());
+  const std::string text = fmt::format("{{\"intake\":{},\"http\":{}{}}}\n", acceptor_port_, http_port(), metrics);
   const std::string_view parts[] = {text};
   return WithContext(WriteWholeFile(options_.ports_file, parts, /*durable=*/false), "--ports-file");
 }
@@ -310,11 +316,13 @@ Pipeline::~Pipeline() {
   if (accept_thread_.joinable()) {
     accept_loop_->Post([this] {
       acceptor_.reset();
+      metrics_server_.reset();
       accept_loop_->Stop();
     });
     accept_thread_.join();
   }
   acceptor_.reset();
+  metrics_server_.reset();
   // First everything is stored. Then exporters make their last pass while collectors read their acknowledgements.
   auto on_all_shards = [this](void (ingest::Shard::*call)()) {
     std::vector<std::thread> threads;

@@ -13,9 +13,11 @@
 #include "base/heap_trimmer.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/metrics_server.h"
 #include "base/refusals.h"
 #include "intake/server/acceptor.h"
 #include "intake/server/server_options.h"
+#include "reducer/access/access_control.h"
 #include "reducer/export/exporter.h"
 #include "reducer/ingest/metadata_worker.h"
 #include "reducer/ingest/shard.h"
@@ -53,10 +55,11 @@ class Pipeline : private StatusSource {
                                                          Metrics& metrics);
   ~Pipeline() override;
 
-  // Loads the certificates and tokens of the intake again, from the files in `options`. Uses these files, and
-  // `options.certificate_names_node`, for future connections. Ignores all other options. If a file cannot be used,
-  // returns an error and changes nothing. The error names the option of the file, or the three options --tls-cert,
-  // --tls-key and --tls-ca. Blocks until the accept loop uses the new credentials.
+  // Loads the certificates and tokens of the intake and of the web server again, from the files in `options`. Uses
+  // these files, `options.certificate_names_node` and `options.http_access` for future connections and requests.
+  // Ignores all other options. If a file cannot be used, returns an error and changes nothing. The error names the
+  // option of the file, or the three options --tls-cert, --tls-key and --tls-ca. Blocks until the accept loop uses the
+  // new credentials.
   absl::Status ReplaceCredentials(const ReducerOptions& options);
   // Returns the event loops and their names, for a check that none of them is stuck. The loops exist as long as the
   // pipeline.
@@ -86,9 +89,11 @@ class Pipeline : private StatusSource {
   absl::StatusOr<std::vector<store::ExecutableRow>> AllExecutables();
   absl::Status OpenShards();
   absl::StatusOr<std::shared_ptr<intake::Security>> OpenSecurity(const ReducerOptions& options) const;
+  absl::StatusOr<std::shared_ptr<AccessControl>> OpenAccess(const ReducerOptions& options) const;
   intake::ServerOptions IntakeOptions();
   absl::Status Listen();
-  absl::Status StartWeb();
+  absl::Status ListenForHttp();
+  absl::Status StartWeb(std::shared_ptr<AccessControl> access);
   absl::Status OpenExporters();
   absl::Status WritePortsFile() const;
   void AddMetrics();
@@ -131,7 +136,9 @@ class Pipeline : private StatusSource {
   std::unique_ptr<intake::Acceptor> acceptor_;  // on accept_loop_
   std::thread accept_thread_;
   uint16_t acceptor_port_ = 0;
-  ListeningSocket http_listening_;  // until web_ takes it
+  std::unique_ptr<MetricsServer> metrics_server_;  // on accept_loop_; nullptr: --metrics-listen is off
+  ListeningSocket http_listening_;                 // until web_ takes it
+  bool http_is_loopback_ = true;
   std::vector<std::unique_ptr<Exporter>> exporters_;
   std::atomic<bool> ready_{false};
   std::unique_ptr<WebServer> web_;

@@ -76,6 +76,52 @@ TEST(Pipeline, AcceptsTheAddressOfHttpListenAsHost) {
   EXPECT_THAT(HttpGet(port, "/readyz", "evil.example", 0x7f000009), HasSubstr(" 403 "));
 }
 
+TEST(Pipeline, OtherAddressesThanLoopbackNeedAWayToSignIn) {
+  TestDirectory directory;
+  ReducerOptions options = LocalOptions(directory.path());
+  options.http_listen = {"0.0.0.0", 0};
+  {
+    Metrics metrics;
+    EXPECT_EQ(Pipeline::Start(options, Clock::Real(), metrics).status().message(),
+              "--http-listen 0.0.0.0:0 is not a loopback address, so callers must sign in: set --http-token-file or "
+              "--http-proxy-from, or set --allow-anonymous to let everyone in");
+  }
+  Metrics metrics;
+  options.http_access.allow_anonymous = true;
+  auto pipeline = Pipeline::Start(options, Clock::Real(), metrics);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  EXPECT_THAT(HttpGet((*pipeline)->http_port(), "/metrics"), HasSubstr(" 200 "));
+  // A reload must not open what a start would refuse.
+  ReducerOptions fresh = options;
+  fresh.http_access.allow_anonymous = false;
+  EXPECT_THAT(std::string((*pipeline)->ReplaceCredentials(fresh).message()), HasSubstr("callers must sign in"));
+  EXPECT_THAT(HttpGet((*pipeline)->http_port(), "/metrics"), HasSubstr(" 200 "));
+  fresh.http_access.token_file = directory.path() + "/missing";
+  EXPECT_THAT(std::string((*pipeline)->ReplaceCredentials(fresh).message()), HasSubstr("--http-token-file: "));
+  fresh.http_access.token_file = directory.path() + "/tokens";
+  std::ofstream(fresh.http_access.token_file) << "a-token-of-16-bytes read\n";
+  std::filesystem::permissions(fresh.http_access.token_file, std::filesystem::perms::owner_read);
+  ASSERT_TRUE((*pipeline)->ReplaceCredentials(fresh).ok());
+  EXPECT_THAT(HttpGet((*pipeline)->http_port(), "/metrics"), HasSubstr(" 401 "));
+}
+
+TEST(Pipeline, ServesMetricsOnAPortOfTheirOwn) {
+  TestDirectory directory;
+  Metrics metrics;
+  ReducerOptions options = LocalOptions(directory.path());
+  options.metrics_listen = {.address = HostPort{"127.0.0.1", 0}, .is_given = true};
+  auto pipeline = Pipeline::Start(options, Clock::Real(), metrics);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  std::stringstream ports;
+  ports << std::ifstream(directory.path() + "/ports").rdbuf();
+  const size_t at = ports.str().find("\"metrics\":");
+  ASSERT_NE(at, std::string::npos) << ports.str();
+  const auto port = static_cast<uint16_t>(std::stoi(ports.str().substr(at + 10)));
+  EXPECT_THAT(HttpGet(port, "/metrics"), HasSubstr("tributary_reducer_disk_bytes"));
+  EXPECT_THAT(HttpGet(port, "/readyz"), HasSubstr(" 200 "));
+  EXPECT_THAT(HttpGet(port, "/api/v1/status"), HasSubstr(" 404 "));
+}
+
 TEST(Pipeline, RestartsOnTheSameDataAndWithMoreShards) {
   TestDirectory directory;
   for (uint32_t shards : {1u, 3u, 2u}) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/ascii_case.h"
 #include "base/glob.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -22,11 +23,6 @@ absl::Status CheckRights(std::string_view text) {
   const std::string_view rights = TakeWord(text);
   if (rights.empty()) return Error(absl::StatusCode::kInvalidArgument, kLineForm);
   return Rights::Parse(rights).status();
-}
-
-bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
 // Returns the password of HTTP basic authentication (RFC 7617), or nullopt if the text is not valid base64 or has no
@@ -52,8 +48,8 @@ std::optional<std::string> BasicPassword(std::string_view encoded) {
 std::optional<std::string> TokenOf(std::string_view authorization) {
   std::string_view rest = Trim(authorization, kHttpBlanks);
   const std::string_view scheme = TakeWord(rest);
-  if (EqualIgnoringCase(scheme, "bearer")) return std::string(rest);
-  if (EqualIgnoringCase(scheme, "basic")) return BasicPassword(rest);
+  if (EqualsIgnoringCase(scheme, "bearer")) return std::string(rest);
+  if (EqualsIgnoringCase(scheme, "basic")) return BasicPassword(rest);
   return std::nullopt;
 }
 
@@ -92,8 +88,7 @@ absl::StatusOr<Caller> AccessControl::Identify(const SignInRequest& request) {
   if (!request.certificate_names.empty()) return ByName(SignIn::kCertificate, request.certificate_names);
   if (options_.is_loopback) return Caller{.rights = Rights::All()};
   if (!options_.allow_anonymous) return MustSignIn();
-  const bool can_sign_in = !options_.token_file.empty() || !options_.proxies.empty() || options_.certificates;
-  return Caller{.rights = can_sign_in ? Rights::Of(Right::kRead) : Rights::All()};
+  return Caller{.rights = options_.can_sign_in() ? Rights::Of(Right::kRead) : Rights::All()};
 }
 
 absl::Status AccessControl::MustSignIn() const {
@@ -102,6 +97,7 @@ absl::Status AccessControl::MustSignIn() const {
   if (!options_.token_file.empty()) add("send a token in the header 'Authorization: Bearer TOKEN'");
   if (options_.certificates) add("present a TLS client certificate");
   if (!options_.proxies.empty()) add("come through the sign-in proxy");
+  if (ways.empty()) return Unauthenticated("this server has no way to sign in, and lets nobody in without it");
   return Unauthenticated(fmt::format("sign in: {}", ways));
 }
 
@@ -154,7 +150,7 @@ Caller AccessControl::ByName(SignIn sign_in, const std::vector<std::string>& nam
 
 bool AccessControl::IsProxy(std::string_view address) const {
   return std::any_of(options_.proxies.begin(), options_.proxies.end(),
-                     [&](const AddressRange& range) { return range.Contains(address); });
+                     [&](const IpRange& range) { return range.Contains(address); });
 }
 
 absl::Status AccessControl::CheckRight(const Caller& caller, Right right) {

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/token_table.h"
-#include "reducer/access/address_range.h"
+#include "reducer/access/ip_range.h"
 #include "reducer/access/rights.h"
 
 namespace tributary {
@@ -60,10 +60,13 @@ class AccessControl {
     bool is_loopback = true;  // the server listens only on a loopback address
     bool allow_anonymous = false;
     std::string token_file;  // "": no tokens; lines: TOKEN RIGHT[,RIGHT] [NAME]
-    std::vector<AddressRange> proxies;
+    std::vector<IpRange> proxies;
     std::string proxy_user_header;
     bool certificates = false;      // the server verifies client certificates
     std::vector<UserRights> users;  // users that match none may read
+
+    // Returns true if there is a way to sign in.
+    bool can_sign_in() const { return !token_file.empty() || !proxies.empty() || certificates; }
   };
   static constexpr size_t kNameBytesMax = 256;  // of a proxy's user
 
@@ -78,12 +81,15 @@ class AccessControl {
   // Parses NAME-PATTERN=RIGHT[,RIGHT].
   static absl::StatusOr<UserRights> ParseUserRights(std::string_view text);
 
+  const Options& options() const { return options_; }
+  // Returns true if requests from this numeric address come from a trusted proxy.
+  bool IsProxy(std::string_view address) const;
+
  private:
   explicit AccessControl(Options options) : options_(std::move(options)) {}
   absl::StatusOr<Caller> ByToken(const std::vector<std::string_view>& authorizations);
   absl::StatusOr<Caller> ByProxy(const std::vector<std::string_view>& users) const;
   Caller ByName(SignIn sign_in, const std::vector<std::string>& names) const;
-  bool IsProxy(std::string_view address) const;
   absl::Status MustSignIn() const;
 
   const Options options_;

@@ -25,7 +25,7 @@ class AccessControlTest : public testing::Test {
         "tokens", std::string(kReader) + " read,upload Grafana of team A\n" + std::string(kAdmin) + " admin\n", 0600);
   }
   void UseProxy(std::string_view range = "10.0.0.0/8") {
-    options_.proxies = {AddressRange::Parse(range).value()};
+    options_.proxies = {IpRange::Parse(range).value()};
     options_.proxy_user_header = "X-User";
   }
   absl::StatusOr<Caller> Identify(const SignInRequest& request) {

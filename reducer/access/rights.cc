@@ -30,6 +30,14 @@ std::string_view NameOf(Right right) {
   return "";
 }
 
+std::vector<std::string_view> NamesOf(Rights rights) {
+  std::vector<std::string_view> names;
+  for (const Right right : kRights) {
+    if (rights.Has(right)) names.push_back(NameOf(right));
+  }
+  return names;
+}
+
 absl::StatusOr<Rights> Rights::Parse(std::string_view text) {
   Rights rights = None();
   while (true) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -40,5 +41,7 @@ class Rights {
 
 // "read", "send", "upload" or "admin".
 std::string_view NameOf(Right right);
+// Returns the names of all rights that `rights` contains: for admin, all four.
+std::vector<std::string_view> NamesOf(Rights rights);
 
 }  // namespace tributary

@@ -8,7 +8,9 @@
 namespace tributary {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 TEST(Rights, AreParsedFromNames) {
@@ -25,6 +27,9 @@ TEST(Rights, AreParsedFromNames) {
 
 TEST(Rights, AdminContainsAllOthers) {
   const Rights rights = Rights::Parse("admin").value();
+  EXPECT_THAT(NamesOf(rights), ElementsAre("read", "send", "upload", "admin"));
+  EXPECT_THAT(NamesOf(Rights::Parse("upload,read").value()), ElementsAre("read", "upload"));
+  EXPECT_THAT(NamesOf(Rights::None()), IsEmpty());
   for (const Right right : {Right::kRead, Right::kSend, Right::kUpload, Right::kAdmin}) EXPECT_TRUE(rights.Has(right));
 }
 

@@ -1,23 +1,19 @@
 #include "reducer/web/api.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <optional>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "base/whole_file.h"
 #include "reducer/store/damage.h"
 #include "reducer/web/answers.h"
-#include "reducer/web/host_check.h"
+#include "reducer/web/routes.h"
 #include "reducer/web/status_answer.h"
 
 namespace tributary {
@@ -45,74 +41,8 @@ int HttpStatus(absl::StatusCode code) {
   }
 }
 
-int UploadStatus(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kInvalidArgument:
-      return 400;
-    case absl::StatusCode::kNotFound:
-      return 422;  // the file is valid, but has no symbols
-    case absl::StatusCode::kResourceExhausted:
-      return 413;
-    case absl::StatusCode::kUnavailable:
-      return 503;
-    default:
-      return 500;
-  }
-}
-
-WebResponse UploadError(const absl::Status& status) {
-  return WebResponse{
-      .status = UploadStatus(status.code()), .content_type = std::string(kJson), .body = ErrorJson(Message(status))};
-}
-
-WebResponse UploadsAreOff() {
-  WebResponse response =
-      UploadError(Error(absl::StatusCode::kInvalidArgument,
-                        "this reducer accepts neither uploads of symbols nor their deletion (--symbol-uploads off)"));
-  response.status = 403;
-  return response;
-}
-
-absl::StatusOr<ExecutableId> ParseBuildId(const std::string& text) {
-  const auto id = ExecutableId::FromString(text);
-  if (id && id->known()) return *id;
-  return Error(absl::StatusCode::kInvalidArgument, "build-id must be hexadecimal, as file(1) shows it");
-}
-
 WebResponse Text(int status, std::string body) {
   return WebResponse{.status = status, .content_type = std::string(kText), .body = std::move(body)};
-}
-
-WebResponse Json(absl::StatusOr<std::string> answer) {
-  WebResponse response{.content_type = std::string(kJson)};
-  if (answer.ok()) {
-    response.body = *std::move(answer);
-    return response;
-  }
-  response.status = HttpStatus(answer.status().code());
-  response.body = ErrorJson(Message(store::AdviseOnDamage(answer.status())));
-  return response;
-}
-
-// Receives the body into a file that is deleted when it is closed.
-absl::StatusOr<Fd> Receive(HttpBody& body, const WebServer::Options& options) {
-  Fd file(open(options.temporary_directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!file.valid()) return ErrnoStatus("make a temporary file in", options.temporary_directory, errno);
-  uint64_t bytes = 0;
-  absl::Status status = absl::OkStatus();
-  const bool whole = body.Read([&](std::string_view piece) {
-    bytes += piece.size();
-    if (bytes > options.upload_bytes_max) {
-      status =
-          Error(absl::StatusCode::kResourceExhausted,
-                fmt::format("the file is larger than {} bytes (--symbol-file-max-bytes)", options.upload_bytes_max));
-    }
-    if (status.ok()) status = WriteToFile(file.get(), piece, "the uploaded file");
-    return status.ok();
-  });
-  RETURN_IF_ERROR(status);
-  if (!whole) return Error(absl::StatusCode::kInvalidArgument, "the upload was interrupted: send it again");
-  return file;
 }
 
 uint64_t ResidentBytes() {
@@ -130,6 +60,17 @@ double CpuSeconds() {
 }
 
 }  // namespace
+
+WebResponse JsonAnswer(absl::StatusOr<std::string> answer) {
+  WebResponse response{.content_type = std::string(kJson)};
+  if (answer.ok()) {
+    response.body = *std::move(answer);
+    return response;
+  }
+  response.status = HttpStatus(answer.status().code());
+  response.body = ErrorJson(Message(store::AdviseOnDamage(answer.status())));
+  return response;
+}
 
 // One of the `queries_max` slots for running queries. The slot is taken as long as this object exists.
 class Api::Slot {
@@ -161,14 +102,14 @@ class Api::Slot {
 Api::Api(const WebServer::Options& options, const WebContext& context, std::span<const PageFile> page)
     : options_(options),
       context_(context),
+      guard_(options.access, options.host, context.metrics),
       page_(page),
       started_(context.clock.Monotonic()),
       slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.queries_max, 1))),
       upload_slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.uploads_max, 1))),
       running_(context.metrics.AddGauge("tributary_query_running", "Queries that are running.")),
-      refused_host_(Refusals("host")),
-      refused_method_(Refusals("method")),
-      refused_busy_(Refusals("busy")) {
+      refused_method_(RequestRefusals(context.metrics, "method")),
+      refused_busy_(RequestRefusals(context.metrics, "busy")) {
   auto add = [&](std::string_view name, Answer (Api::*run)(const Params&, QueryRequest)) {
     Metrics::Labels labels = {{"api", std::string(name)}};
     Query query{.name = name, .run = run};
@@ -196,14 +137,6 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
   add("events/programs", &Api::ProcessEventProgramsAnswer);
 }
 
-Counter& Api::Refusals(std::string_view reason) {
-  return context_.metrics.AddCounter(
-      "tributary_query_refusals_total",
-      "HTTP requests that were refused, by reason; host: a host name that is not allowed; method: neither GET nor "
-      "HEAD; busy: too many queries or uploads were running.",
-      {{"reason", std::string(reason)}});
-}
-
 WebResponse Api::Handle(const WebRequest& request) {
   WebResponse response = Route(request);
   auto add = [&response](const char* name, const char* value) { response.headers.emplace_back(name, value); };
@@ -218,27 +151,21 @@ WebResponse Api::Handle(const WebRequest& request) {
 }
 
 WebResponse Api::Route(const WebRequest& request) {
-  if (require_local_host_ && !IsLocalHost(request.host, options_.host)) {
-    refused_host_.Add();
-    WebResponse response =
-        Json(ErrorJson(fmt::format("this server accepts the host names localhost, 127.0.0.1 and [::1], not '{}'; to "
-                                   "allow other host names, set --http-listen to an address that is not loopback",
-                                   EscapeForDisplay(std::string_view(request.host).substr(0, 64)))));
-    response.status = 403;
-    return response;
-  }
-  if (request.body != nullptr) return TakeUpload(request);
-  if (request.method == "DELETE" && request.path == kUploadPath) return RemoveTable(request);
+  RequestGuard::Outcome checked = guard_.Check(request);
+  if (checked.refusal) return *std::move(checked.refusal);
+  if (request.body != nullptr) return TakeUpload(request, checked.caller);
+  if (request.method == "DELETE" && request.path == kUploadPath) return RemoveTable(request, checked.caller);
   if (request.method != "GET" && request.method != "HEAD") {
     refused_method_.Add();
     WebResponse response =
-        Json(ErrorJson("only GET and HEAD are allowed, and PUT and DELETE of symbols at /api/v1/symbols"));
+        JsonAnswer(ErrorJson("only GET and HEAD are allowed, and PUT and DELETE of symbols at /api/v1/symbols"));
     response.status = 405;
     response.headers.emplace_back("Allow", "GET, HEAD");
     return response;
   }
   if (auto it = queries_.find(request.path); it != queries_.end()) return RunQuery(it->second, request);
-  if (request.path == "/api/v1/status") return Json(StatusAnswer(request));
+  if (request.path == kWhoAmIPath) return JsonAnswer(CallerJson(checked.caller));
+  if (request.path == "/api/v1/status") return JsonAnswer(StatusAnswer(request));
   if (request.path == "/healthz") return Text(200, "ok\n");
   if (request.path == "/readyz") {
     std::string not_ready = context_.status.NotReady();
@@ -250,9 +177,9 @@ WebResponse Api::Route(const WebRequest& request) {
     return response;
   }
   if (request.path.starts_with("/api/")) {
-    return Json(Error(absl::StatusCode::kNotFound,
-                      fmt::format("there is no {}; docs/api.md lists the API, which is under /api/v1/",
-                                  EscapeForDisplay(std::string_view(request.path).substr(0, 64)))));
+    return JsonAnswer(Error(absl::StatusCode::kNotFound,
+                            fmt::format("there is no {}; docs/api.md lists the API, which is under /api/v1/",
+                                        EscapeForDisplay(std::string_view(request.path).substr(0, 64)))));
   }
   if (std::optional<WebResponse> file = page_.Find(request)) return *std::move(file);
   if (request.path == "/" && page_.is_empty()) {
@@ -275,13 +202,13 @@ WebResponse Api::RunQuery(Query& query, const WebRequest& web_request) {
   absl::StatusOr<QueryRequest> request = ParseQuery(params, context_.clock.Unix());
   if (!request.ok()) {
     query.errors->Add();
-    return Json(request.status());
+    return JsonAnswer(request.status());
   }
   Slot slot(*this, options_.queue_timeout_ms, web_request);
   if (!slot.held() || stopping_) {
     refused_busy_.Add();
-    WebResponse response = Json(Error(absl::StatusCode::kUnavailable,
-                                      "too many queries are running, or the reducer is stopping: try again soon"));
+    WebResponse response = JsonAnswer(Error(
+        absl::StatusCode::kUnavailable, "too many queries are running, or the reducer is stopping: try again soon"));
     response.headers.emplace_back("Retry-After", "1");
     return response;
   }
@@ -295,45 +222,7 @@ WebResponse Api::RunQuery(Query& query, const WebRequest& web_request) {
     query.errors->Add();
     LogDebug("query failed api={} error=\"{}\"", query.name, Message(answer.status()));
   }
-  return Json(std::move(answer));
-}
-
-WebResponse Api::TakeUpload(const WebRequest& request) {
-  if (context_.importer == nullptr) return UploadsAreOff();
-  SymbolImporter::File file = {.name = "an upload"};
-  if (auto id = request.params.find("build-id"); id != request.params.end()) {
-    const absl::StatusOr<ExecutableId> claimed = ParseBuildId(id->second);
-    if (!claimed.ok()) return UploadError(claimed.status());
-    file.claimed = *claimed;
-  }
-  if (!upload_slots_.try_acquire() || stopping_) {
-    refused_busy_.Add();
-    WebResponse response =
-        UploadError(Error(absl::StatusCode::kUnavailable,
-                          "too many uploads are running, or the reducer is stopping: send the file again soon"));
-    response.headers.emplace_back("Retry-After", "2");
-    return response;
-  }
-  const std::unique_ptr<std::counting_semaphore<>, void (*)(std::counting_semaphore<>*)> slot(
-      &upload_slots_, [](std::counting_semaphore<>* slots) { slots->release(); });
-  const absl::StatusOr<Fd> received = Receive(*request.body, options_);
-  if (!received.ok()) return UploadError(received.status());
-  file.fd = received->get();
-  const absl::StatusOr<SymbolImporter::Imported> imported = context_.importer->Import(file);
-  if (!imported.ok()) return UploadError(imported.status());
-  WebResponse response = Json(UploadJson(*imported));
-  response.status = imported->kept.stored ? 201 : 200;
-  return response;
-}
-
-// Browsers send a DELETE to another site only if that site allows it (CORS). This server allows it to no other site.
-WebResponse Api::RemoveTable(const WebRequest& request) {
-  if (context_.importer == nullptr) return UploadsAreOff();
-  const auto given = request.params.find("build-id");
-  const absl::StatusOr<ExecutableId> id = ParseBuildId(given == request.params.end() ? "" : given->second);
-  if (!id.ok()) return Json(id.status());
-  if (absl::Status removed = context_.symbols.Remove(*id); !removed.ok()) return Json(removed);
-  return Json(RemovedTableJson(*id));
+  return JsonAnswer(std::move(answer));
 }
 
 Api::Answer Api::StatusAnswer(const WebRequest& web_request) {

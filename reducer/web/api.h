@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <semaphore>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -16,25 +18,26 @@
 #include "reducer/web/http_message.h"
 #include "reducer/web/page_files.h"
 #include "reducer/web/params.h"
+#include "reducer/web/request_guard.h"
 #include "reducer/web/web_server.h"
 
 namespace tributary {
 
-// The path for uploads (PUT) of files with symbols, and for the deletion (DELETE) of symbol tables.
-constexpr std::string_view kUploadPath = "/api/v1/symbols";
+// Returns an answer with this JSON. For an error, returns the status of its code, and the object {"error": message}.
+WebResponse JsonAnswer(absl::StatusOr<std::string> answer);
 
 // Answers the HTTP requests for the paths in docs/api.md and for the web page. It does not use sockets: HttpServer
 // calls Handle. Any number of threads may call Handle, but at most `queries_max` of them run a query at the same time.
 class Api {
  public:
-  // `page` contains the files of the page. It is empty if the reducer was built without the page.
+  // `options.access` must not be nullptr. `page` contains the files of the page. It is empty if the reducer was built
+  // without the page.
   Api(const WebServer::Options& options, const WebContext& context, std::span<const PageFile> page);
 
   WebResponse Handle(const WebRequest& request);
 
-  // Accepts requests with any Host header. Before this call, Handle refuses requests with a Host header that
-  // IsLocalHost (host_check.h) does not accept.
-  void ServeAnyHost() { require_local_host_ = false; }
+  // Decides with `access` about the callers of later requests.
+  void SetAccess(std::shared_ptr<AccessControl> access) { guard_.SetAccess(std::move(access)); }
   // Makes running queries end soon with an error, and refuses new queries.
   void Stop() { stopping_ = true; }
 
@@ -66,20 +69,21 @@ class Api {
   Answer ProcessEventsAnswer(const Params& params, QueryRequest request);
   Answer ProcessEventMarksAnswer(const Params& params, QueryRequest request);
   Answer ProcessEventProgramsAnswer(const Params& params, QueryRequest request);
-  WebResponse TakeUpload(const WebRequest& request);
-  WebResponse RemoveTable(const WebRequest& request);
+  // Each of these two writes a line to the log that says who has changed what.
+  WebResponse TakeUpload(const WebRequest& request, const Caller& caller);
+  WebResponse RemoveTable(const WebRequest& request, const Caller& caller);
+  absl::StatusOr<SymbolImporter::Imported> Import(const WebRequest& request, const ExecutableId& claimed);
   Answer StatusAnswer(const WebRequest& web_request);
-  Counter& Refusals(std::string_view reason);
 
   const WebServer::Options options_;
   const WebContext context_;
+  RequestGuard guard_;
   PageFiles page_;
   const MonotonicNs started_;
-  std::atomic<bool> require_local_host_{true};
   std::atomic<bool> stopping_{false};
   std::counting_semaphore<> slots_, upload_slots_;
   Gauge& running_;
-  Counter &refused_host_, &refused_method_, &refused_busy_;
+  Counter &refused_method_, &refused_busy_;
   std::map<std::string, Query, std::less<>> queries_;  // by path; not changed after construction
 };
 

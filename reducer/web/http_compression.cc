@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "base/ascii_case.h"
+
 namespace tributary {
 namespace {
 
@@ -18,10 +20,6 @@ std::string_view Trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
-}
-
-bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return (x | 0x20) == (y | 0x20); });
 }
 
 // Returns false for "q=0", "q=0.0"… and true for any other parameter.

@@ -30,6 +30,8 @@ struct WebRequest {
   HttpBody* body = nullptr;                   // for a PUT to HttpServer::Options::upload_path
   HttpFields headers;                         // all headers as sent, with names in lower case
   std::string peer;                           // the address of the client with its port: "127.0.0.1:54321"
+  // The names in the client's verified TLS certificate. Empty: it has presented none.
+  std::vector<std::string> certificate_names;
   // Becomes true when the client has disconnected, or when the server stops. nullptr: never.
   const std::atomic<bool>* cancelled = nullptr;
 

@@ -109,6 +109,7 @@ void HttpSession::StartRequest(size_t head_size) {
   WebRequest& request = exchange_->request;
   request = std::move(parser_->request());
   request.peer = stream_->peer();
+  request.certificate_names = stream_->peer_identity();
   request.cancelled = &exchange_->cancelled;
   is_head_ = request.method == "HEAD";
   has_unread_ = parser_->has_body();

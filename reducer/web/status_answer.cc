@@ -152,4 +152,17 @@ std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::v
   return std::move(json).Take();
 }
 
+std::string CallerJson(const Caller& caller) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("name", caller.name);
+  json.Field("signed_in_by", NameOf(caller.sign_in));
+  json.Key("rights");
+  json.BeginArray();
+  for (const std::string_view right : NamesOf(caller.rights)) json.String(right);
+  json.EndArray();
+  json.EndObject();
+  return std::move(json).Take();
+}
+
 }  // namespace tributary

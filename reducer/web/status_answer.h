@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/refusals.h"
+#include "reducer/access/access_control.h"
 #include "reducer/metadata/metadata_store.h"
 #include "reducer/store/damage_list.h"
 #include "reducer/store/store.h"
@@ -27,5 +28,7 @@ struct ReducerStatus {
 // connected[i] is true if nodes[i] is connected.
 std::string StatusJson(const std::vector<store::NodeStatus>& nodes, const std::vector<bool>& connected,
                        const ReducerStatus& reducer);
+// Returns the JSON body of /api/v1/whoami.
+std::string CallerJson(const Caller& caller);
 
 }  // namespace tributary

@@ -17,5 +17,12 @@ TEST(StatusAnswer, ListsTheDamageOfTheStore) {
                         R"({"shard":4,"kind":"maintenance: merge_tries","count":1,"reason":"why"}])"));
 }
 
+TEST(StatusAnswer, DescribesACaller) {
+  EXPECT_EQ(CallerJson({.sign_in = SignIn::kToken, .name = "ann", .rights = Rights::Parse("upload,read").value()}),
+            R"({"name":"ann","signed_in_by":"token","rights":["read","upload"]})");
+  EXPECT_EQ(CallerJson({.rights = Rights::Of(Right::kAdmin)}),
+            R"({"name":"","signed_in_by":"none","rights":["read","send","upload","admin"]})");
+}
+
 }  // namespace
 }  // namespace tributary

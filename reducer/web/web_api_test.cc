@@ -208,8 +208,8 @@ class ImpatientClock : public Clock {
 
 TEST_F(WebServerTest, EachQueryEndsAtItsDeadline) {
   const ImpatientClock clock(now_);
-  Api api({}, {*engine_, status_, *symbols_, &importer_, notices_, sources_, nullptr, store_, metrics_, clock}, {});
-  api.ServeAnyHost();
+  Api api({.access = LetsEveryoneIn()},
+          {*engine_, status_, *symbols_, &importer_, notices_, sources_, nullptr, store_, metrics_, clock}, {});
   for (const char* verb : {"flamegraph", "top", "timeline", "series", "labels", "types", "stack-health", "symbols",
                            "lines", "events", "events/marks", "events/programs", "status"}) {
     SCOPED_TRACE(verb);
@@ -266,9 +266,9 @@ TEST_F(WebServerTest, RefusesQueriesBeyondTheLimit) {
   WebServer::Options options;
   options.queries_max = 2;
   options.queue_timeout_ms = 1;
+  options.access = LetsEveryoneIn();
   Api api(options, {engine, status_, *symbols_, &importer_, notices_, sources_, nullptr, blocking, metrics_, clock_},
           {});
-  api.ServeAnyHost();
   WebRequest request{.method = "GET", .path = "/api/v1/top"};
   WebResponse first, second;
   std::thread one([&] { first = api.Handle(request); });

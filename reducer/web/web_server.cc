@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "reducer/web/api.h"
 #include "reducer/web/http_server.h"
+#include "reducer/web/routes.h"
 
 #if TRIBUTARY_HAS_PAGE
 #include "ui/embedded/ui_assets.h"
@@ -50,6 +51,9 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::Start(Options options, con
 absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket listening, Options options,
                                                               const WebContext& context) {
   options.host = listening.host;
+  if (options.access == nullptr) {
+    ASSIGN_OR_RETURN(options.access, AccessControl::Create({.is_loopback = listening.is_loopback}, context.clock));
+  }
   auto impl = std::make_unique<Impl>(options, context);
   Api& api = impl->api;
   HttpServer::Options http{.limits = {.request_bytes_max = options.request_bytes_max,
@@ -63,8 +67,6 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket li
                                     .answer_bytes_max = options.answer_bytes_max},
                            .workers = options.workers,
                            .reserved_paths = {"/healthz", "/readyz", "/metrics"}};
-  // This must happen before the first request.
-  if (!listening.is_loopback) api.ServeAnyHost();
   impl->http = HttpServer::StartOn(
       std::move(listening), std::move(http), [&api](const WebRequest& request) { return api.Handle(request); },
       context.metrics);
@@ -72,5 +74,7 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket li
 }
 
 uint16_t WebServer::port() const { return impl_->http->port(); }
+
+void WebServer::SetAccess(std::shared_ptr<AccessControl> access) { impl_->api.SetAccess(std::move(access)); }
 
 }  // namespace tributary

@@ -12,6 +12,7 @@
 #include "base/heap_trimmer.h"
 #include "base/metrics.h"
 #include "base/refusals.h"
+#include "reducer/access/access_control.h"
 #include "reducer/metadata/metadata_store.h"
 #include "reducer/metadata/rollout_log.h"
 #include "reducer/query/query_engine.h"
@@ -58,10 +59,10 @@ struct WebContext {
 
 // The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the web page. At most
 // `queries_max` of its `workers` threads run a query at the same time. Other queries wait up to `queue_timeout_ms` and
-// are then answered with status 503. /healthz, /readyz and /metrics have threads and connections of their own. To
-// prevent DNS rebinding, a server that listens on loopback answers only requests whose Host is localhost, 127.0.0.1,
-// [::1] or `host`. A request may have at most `request_bytes_max` and must arrive within `request_timeout_ms`; uploads
-// have their own limits.
+// are then answered with status 503. /healthz, /readyz and /metrics have threads and connections of their own. `access`
+// decides who may do what (routes.h). To prevent DNS rebinding, a server that listens on loopback answers callers
+// without a sign-in only if the Host is localhost, 127.0.0.1, [::1] or `host`. A request may have at most
+// `request_bytes_max` and must arrive within `request_timeout_ms`; uploads have their own limits.
 class WebServer {
  public:
   struct Options {
@@ -81,6 +82,8 @@ class WebServer {
     size_t uploads_max = 4;             // at the same time; more uploads are answered with status 503
     uint64_t upload_bytes_max = 8ull << 30;
     std::string temporary_directory = "/tmp";  // stores uploads, in files without a name
+    // Who may do what. nullptr: on loopback, everyone may do everything; on other addresses, nobody may do anything.
+    std::shared_ptr<AccessControl> access;
   };
   // AlreadyExists: another process uses the port. Other codes: the server cannot listen on the address for another
   // reason.
@@ -92,6 +95,8 @@ class WebServer {
   ~WebServer();
 
   uint16_t port() const;
+  // Decides with `access` about the callers of later requests. Any thread may call it.
+  void SetAccess(std::shared_ptr<AccessControl> access);
 
  private:
   struct Impl;

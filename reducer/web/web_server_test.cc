@@ -143,16 +143,15 @@ TEST_F(WebServerTest, StopsWhileClientsAreConnected) {
 TEST_F(WebServerTest, PageFilesAreServedByName) {
   const PageFile page[] = {{"index.html", "text/html; charset=utf-8", "<html>"},
                            {"app.js", "text/javascript; charset=utf-8", "1;"}};
-  Api api({}, Context(), page);
-  api.ServeAnyHost();
+  Api api({.access = LetsEveryoneIn()}, Context(), page);
   auto get = [&](std::string path) { return api.Handle(WebRequest{.method = "GET", .path = std::move(path)}); };
   EXPECT_EQ(get("/").body, "<html>");
   EXPECT_EQ(get("/").content_type, "text/html; charset=utf-8");
   EXPECT_EQ(get("/app.js").content_type, "text/javascript; charset=utf-8");
   EXPECT_EQ(get("/app").status, 404);
   EXPECT_EQ(get("/index.html/").status, 404);
-  Api without({}, {*engine_, status_, *symbols_, nullptr, notices_, sources_, nullptr, store_, metrics_, clock_}, {});
-  without.ServeAnyHost();
+  Api without({.access = LetsEveryoneIn()},
+              {*engine_, status_, *symbols_, nullptr, notices_, sources_, nullptr, store_, metrics_, clock_}, {});
   EXPECT_THAT(without.Handle(WebRequest{.method = "GET", .path = "/"}).body, HasSubstr("/api/v1/"));
 }
 

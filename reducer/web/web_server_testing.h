@@ -46,6 +46,9 @@ class WebServerTest : public ::testing::Test {
     server_ = *std::move(server);
   }
 
+  std::shared_ptr<AccessControl> LetsEveryoneIn() {
+    return AccessControl::Create({.is_loopback = false, .allow_anonymous = true}, clock_).value();
+  }
   WebContext Context() {
     return {*engine_, status_, *symbols_, &importer_, notices_, sources_, &fetched_sources_, store_, metrics_, clock_};
   }

@@ -242,7 +242,8 @@ def reducer_keeps_none():
         lib.check(reducer.stop() == 0, "the reducer's exit code")
         # Ports below 1024 need CAP_NET_BIND_SERVICE, at least in a separate network namespace. The reducer opens its
         # ports before it drops its capabilities.
-        low = lib.Reducer(d, name="low", data=d / "low-data", http_host="0.0.0.0", http_port=80, prefix=["unshare", "--net"])
+        low = lib.Reducer(d, name="low", data=d / "low-data", args=["--allow-anonymous"], http_host="0.0.0.0", http_port=80,
+                          prefix=["unshare", "--net"])
         low.binary = "reducer"
         started.append(low)
         check_threads(low)

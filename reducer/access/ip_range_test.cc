@@ -1,4 +1,4 @@
-#include "reducer/access/address_range.h"
+#include "reducer/access/ip_range.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@ namespace {
 using ::testing::HasSubstr;
 
 bool Contains(std::string_view range, std::string_view address) {
-  return AddressRange::Parse(range).value().Contains(address);
+  return IpRange::Parse(range).value().Contains(address);
 }
 
-TEST(AddressRange, ContainsAddressesWithItsPrefix) {
+TEST(IpRange, ContainsAddressesWithItsPrefix) {
   EXPECT_TRUE(Contains("10.1.0.0/16", "10.1.255.3"));
   EXPECT_FALSE(Contains("10.1.0.0/16", "10.2.0.0"));
   EXPECT_TRUE(Contains("10.1.7.9/13", "10.7.0.1")) << "the bits after the prefix do not matter";
@@ -31,16 +31,16 @@ TEST(AddressRange, ContainsAddressesWithItsPrefix) {
   EXPECT_TRUE(Contains("::1", "0:0:0:0:0:0:0:1"));
 }
 
-TEST(AddressRange, Ipv4AddressesMayBeWrittenAsIpv6) {
+TEST(IpRange, Ipv4AddressesMayBeWrittenAsIpv6) {
   EXPECT_TRUE(Contains("10.1.0.0/16", "::ffff:10.1.2.3"));
   EXPECT_TRUE(Contains("::ffff:10.1.0.0/112", "10.1.2.3"));
   EXPECT_FALSE(Contains("::ffff:10.1.0.0/112", "10.2.2.3"));
 }
 
-TEST(AddressRange, OtherTextsAreRefused) {
+TEST(IpRange, OtherTextsAreRefused) {
   for (const std::string_view text : {"", "/8", "10.1/16", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0.0/8x",
                                       "::1/129", "example.com", "10.0.0.0/8/8", "fe80::1%eth0"}) {
-    EXPECT_THAT(Message(AddressRange::Parse(text).status()), HasSubstr("like 10.1.0.0/16")) << text;
+    EXPECT_THAT(Message(IpRange::Parse(text).status()), HasSubstr("like 10.1.0.0/16")) << text;
   }
   for (const std::string_view text : {"", "example.com", "10.1.2.3:80", "[::1]"}) {
     EXPECT_FALSE(Contains("::/0", text)) << text;

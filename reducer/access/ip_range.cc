@@ -1,4 +1,4 @@
-#include "reducer/access/address_range.h"
+#include "reducer/access/ip_range.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ bool HasPrefix(const std::array<uint8_t, 16>& a, const std::array<uint8_t, 16>& 
 
 }  // namespace
 
-std::optional<AddressRange::Bytes> AddressRange::ParseAddress(std::string_view text, bool* is_v4) {
+std::optional<IpRange::Bytes> IpRange::ParseAddress(std::string_view text, bool* is_v4) {
   const std::string terminated(text.substr(0, INET6_ADDRSTRLEN));
   Bytes bytes{};
   if (inet_pton(AF_INET6, terminated.c_str(), bytes.data()) == 1) {
@@ -38,7 +38,7 @@ std::optional<AddressRange::Bytes> AddressRange::ParseAddress(std::string_view t
   return bytes;
 }
 
-absl::StatusOr<AddressRange> AddressRange::Parse(std::string_view text) {
+absl::StatusOr<IpRange> IpRange::Parse(std::string_view text) {
   const size_t slash = text.find('/');
   const std::string_view address = text.substr(0, slash);
   bool is_v4 = false;
@@ -52,10 +52,10 @@ absl::StatusOr<AddressRange> AddressRange::Parse(std::string_view text) {
                  fmt::format("'{}' is not a range of addresses: give one like 10.1.0.0/16, fd00::/8 or 10.1.2.3",
                              EscapeForDisplay(text.substr(0, 64))));
   }
-  return AddressRange(*bytes, is_short ? *bits + kV4PrefixBits : *bits);
+  return IpRange(*bytes, is_short ? *bits + kV4PrefixBits : *bits);
 }
 
-bool AddressRange::Contains(std::string_view address) const {
+bool IpRange::Contains(std::string_view address) const {
   bool is_v4 = false;
   const std::optional<Bytes> bytes = ParseAddress(address, &is_v4);
   return bytes && HasPrefix(first_, *bytes, prefix_bits_);

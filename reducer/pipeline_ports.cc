@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "reducer/pipeline.h"
 
-// The ports of a Pipeline, and who may connect to them.
+// The ports of a Pipeline, and who may use them.
 
 namespace tributary {
 namespace {
@@ -71,14 +71,30 @@ absl::StatusOr<std::shared_ptr<intake::Security>> Pipeline::OpenSecurity(const R
   return security;
 }
 
+absl::StatusOr<std::shared_ptr<AccessControl>> Pipeline::OpenAccess(const ReducerOptions& options) const {
+  AccessControl::Options access = options.http_access;
+  access.is_loopback = http_is_loopback_;
+  if (!access.is_loopback && !access.allow_anonymous && !access.can_sign_in()) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("--http-listen {} is not a loopback address, so callers must sign in: set "
+                             "--http-token-file or --http-proxy-from, or set --allow-anonymous to let everyone in",
+                             FormatHostPort(options_.http_listen)));
+  }
+  absl::StatusOr<std::unique_ptr<AccessControl>> opened = AccessControl::Create(std::move(access), clock_);
+  if (!opened.ok()) return WithContext(opened.status(), "--http-token-file");
+  return std::shared_ptr<AccessControl>(*std::move(opened));
+}
+
 absl::Status Pipeline::ReplaceCredentials(const ReducerOptions& options) {
   ASSIGN_OR_RETURN(std::shared_ptr<intake::Security> security, OpenSecurity(options));
+  ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> access, OpenAccess(options));
   std::promise<void> replaced;
   accept_loop_->Post([&] {
     acceptor_->SetSecurity(std::move(security));
     replaced.set_value();
   });
   replaced.get_future().wait();
+  web_->SetAccess(std::move(access));
   return absl::OkStatus();
 }
 
@@ -104,11 +120,20 @@ absl::Status Pipeline::Listen() {
   if (!acceptor.ok()) return ListenStatus(acceptor.status(), "--intake-listen");
   acceptor_ = *std::move(acceptor);
   acceptor_port_ = acceptor_->port();
+  RETURN_IF_ERROR(ListenForHttp());
+  // Warns only now: if the reducer cannot start, the error must be its only message.
+  WarnOfLowDescriptorLimit(descriptors, kEnoughDescriptors);
+  return absl::OkStatus();
+}
+
+absl::Status Pipeline::ListenForHttp() {
   absl::StatusOr<ListeningSocket> http = ListenTcp(options_.http_listen.host, options_.http_listen.port);
   if (!http.ok()) return ListenStatus(http.status(), "--http-listen");
   http_listening_ = *std::move(http);
-  // Warns only now: if the reducer cannot start, the error must be its only message.
-  WarnOfLowDescriptorLimit(descriptors, kEnoughDescriptors);
+  http_is_loopback_ = http_listening_.is_loopback;
+  RETURN_IF_ERROR(OpenAccess(options_).status());
+  ASSIGN_OR_RETURN(metrics_server_, MetricsServer::Open(*accept_loop_, options_.metrics_listen, metrics_,
+                                                        [this] { return NotReady(); }));
   return absl::OkStatus();
 }
 
