@@ -5,7 +5,7 @@ import * as fixtures from './fixtures.mjs';
 import {fixed, root, frame, server, page, open, byId, hashParameter, forgive} from './mock_harness.mjs';
 
 const tokens = {
-  'token-of-ann-0001': {name: 'ann', rights: ['admin']},
+  'token-of-ann-0001': {name: 'ann', rights: ['read', 'send', 'upload', 'admin']},
   'token-of-ben-0002': {name: 'ben', rights: ['read']},
   'token-of-cleo-003': {name: 'cleo', rights: ['send', 'upload']},
   'token-of-mal-0004': {name: fixtures.hostile.image, rights: ['read', 'upload']},
@@ -80,7 +80,7 @@ describe('sign-in', () => {
     await click(page, frame('step'), root);
     const zoom = await hashParameter('zoom');
     assert.match(await byId('account').textContent(), /^Signed in as ann$/);
-    assert.equal(await byId('account').getAttribute('title'), 'Signed in by a token. Rights: admin.');
+    assert.equal(await byId('account').getAttribute('title'), 'Signed in by a token. Rights: read, send, upload, admin.');
     assert.equal(await stored(), ann);
     const elsewhere = await page.evaluate(() => [JSON.stringify(localStorage), document.cookie, location.href].join());
     assert.ok(!elsewhere.includes(ann), elsewhere);

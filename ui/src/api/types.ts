@@ -3,7 +3,7 @@
 export interface WhoamiAnswer {
   name: string; // '': the token has no name
   signed_in_by: string; // none, token, certificate, proxy
-  rights: string[]; // read, send, upload, admin
+  rights: string[]; // read, send, upload, admin; a caller with admin has all
 }
 
 export interface Weight {

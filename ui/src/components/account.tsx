@@ -1,5 +1,5 @@
 // Who has signed in, and the buttons to sign in and out. Nobody needs them if everybody may do everything.
-import {describeCaller, hasRight} from '../model/sign_in.ts';
+import {describeCaller} from '../model/sign_in.ts';
 import {printable} from '../model/format.ts';
 import {caller, signOut, wantsToSignIn} from '../sign_in.ts';
 
@@ -7,7 +7,7 @@ export function Account() {
   const who = caller.value;
   if (!who) return null;
   if (who.signed_in_by === 'none') {
-    if (hasRight(who, 'admin')) return null;
+    if (who.rights.includes('admin')) return null;
     return (
       <button type="button" class="button" data-testid="open-sign-in" onClick={() => (wantsToSignIn.value = true)}>
         Sign in

@@ -1,7 +1,6 @@
 // The zone where files are dropped or chosen, and the result for each file.
 import {useEffect, useState} from 'preact/hooks';
 import {formatBytes, formatCount, printable} from '../model/format.ts';
-import {hasRight} from '../model/sign_in.ts';
 import {originOf, shortBuildId, sourceOf} from '../model/symbol_words.ts';
 import {caller} from '../sign_in.ts';
 import {addFiles, clearFinished, isUnderWay, leftOut, sendAgain, uploads, uploadsMax, type Upload} from '../uploads.ts';
@@ -88,7 +87,7 @@ export function UploadZone() {
   return (
     <div class="uploads">
       <h2>Send names</h2>
-      {caller.value && !hasRight(caller.value, 'upload') && (
+      {caller.value && !caller.value.rights.includes('upload') && (
         <p class="hint" data-testid="upload-right">
           To send files, you need the right “upload”, which you do not have.
         </p>

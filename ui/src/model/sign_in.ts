@@ -13,11 +13,6 @@ export function tokenProblem(text: string): string {
   return text.length > tokenLettersMax ? `A token has at most ${tokenLettersMax} letters.` : '';
 }
 
-// The right `admin` contains all others.
-export function hasRight(caller: WhoamiAnswer, right: string): boolean {
-  return caller.rights.includes(right) || caller.rights.includes('admin');
-}
-
 const ways: Record<string, string> = {token: 'a token', certificate: 'a certificate', proxy: 'a proxy'};
 
 // “Signed in by a token. Rights: read, upload.”
