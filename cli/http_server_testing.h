@@ -108,31 +108,42 @@ class TestHttpServer {
     }
   }
 
+  static bool Receive(int connection, SSL* tls, std::string& request) {
+    char buffer[4096];
+    const ssize_t n =
+        tls != nullptr ? SSL_read(tls, buffer, sizeof(buffer)) : recv(connection, buffer, sizeof(buffer), 0);
+    if (n > 0) request.append(buffer, static_cast<size_t>(n));
+    return n > 0;
+  }
+  static void Send(int connection, SSL* tls, const std::string& text) {
+    if (tls != nullptr) {
+      SSL_write(tls, text.data(), static_cast<int>(text.size()));
+    } else {
+      (void)!send(connection, text.data(), text.size(), MSG_NOSIGNAL);
+    }
+  }
+
   void Serve(int connection, SSL* tls) {
     std::string request;
-    size_t end = std::string::npos, wanted = 0;
-    char buffer[4096];
-    while (end == std::string::npos || request.size() < wanted) {
-      const ssize_t n =
-          tls != nullptr ? SSL_read(tls, buffer, sizeof(buffer)) : recv(connection, buffer, sizeof(buffer), 0);
-      if (n <= 0) return;
-      request.append(buffer, static_cast<size_t>(n));
-      end = request.find("\r\n\r\n");
-      const size_t length = request.find("Content-Length: ");
-      wanted = end + 4 + (length < end ? static_cast<size_t>(atoi(request.c_str() + length + 16)) : 0);
+    size_t end = std::string::npos;
+    while ((end = request.find("\r\n\r\n")) == std::string::npos) {
+      if (!Receive(connection, tls, request)) return;
+    }
+    const std::string head = request.substr(0, end + 2);
+    // Without this, curl waits for a second before it sends the body.
+    if (head.find("Expect: 100-continue") != std::string::npos) Send(connection, tls, "HTTP/1.1 100 Continue\r\n\r\n");
+    const size_t length = head.find("Content-Length: ");
+    const size_t wanted = end + 4 + (length == std::string::npos ? 0 : static_cast<size_t>(atoi(&head[length + 16])));
+    while (request.size() < wanted) {
+      if (!Receive(connection, tls, request)) return;
     }
     {
       const std::lock_guard lock(mutex_);
-      heads_.push_back(request.substr(0, end + 2));
+      heads_.push_back(head);
     }
-    const std::string answer =
-        fmt::format("HTTP/1.1 {} Status\r\n{}Content-Length: {}\r\nConnection: close\r\n\r\n{}", options_.status,
-                    options_.header.empty() ? "" : options_.header + "\r\n", options_.body.size(), options_.body);
-    if (tls != nullptr) {
-      SSL_write(tls, answer.data(), static_cast<int>(answer.size()));
-    } else {
-      (void)!send(connection, answer.data(), answer.size(), MSG_NOSIGNAL);
-    }
+    Send(connection, tls,
+         fmt::format("HTTP/1.1 {} Status\r\n{}Content-Length: {}\r\nConnection: close\r\n\r\n{}", options_.status,
+                     options_.header.empty() ? "" : options_.header + "\r\n", options_.body.size(), options_.body));
   }
 
   const Options options_;
