@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -17,6 +19,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/tls_context.h"
 
 namespace tributary {
 namespace {
@@ -41,7 +44,20 @@ class Exchange {
     return error == 0 ? absl::OkStatus() : ErrnoStatus("connect to", peer_, error);
   }
 
+  // Does the TLS handshake. Later calls of Send and ReceiveLine use TLS.
+  absl::Status StartTls() {
+    context_.reset(SSL_CTX_new(TLS_client_method()));
+    if (context_ != nullptr) ssl_.reset(SSL_new(context_.get()));
+    if (ssl_ == nullptr || SSL_set_fd(ssl_.get(), socket_.get()) != 1) {
+      return Error(absl::StatusCode::kResourceExhausted, "no memory for a TLS connection");
+    }
+    return UntilDone([this] { return SSL_connect(ssl_.get()); }).status();
+  }
+
   absl::Status Send(std::string_view text) {
+    if (ssl_ != nullptr) {
+      return UntilDone([&] { return SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())); }).status();
+    }
     // The socket buffer is empty, so this short text fits.
     if (send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) {
       return absl::OkStatus();
@@ -52,8 +68,13 @@ class Exchange {
   absl::StatusOr<std::string> ReceiveLine() {
     std::string text;
     while (text.find('\n') == text.npos && text.size() < kStatusLineBytesMax) {
-      RETURN_IF_ERROR(Wait(POLLIN));
       char bytes[kStatusLineBytesMax];
+      if (ssl_ != nullptr) {
+        ASSIGN_OR_RETURN(const int n, UntilDone([&] { return SSL_read(ssl_.get(), bytes, sizeof(bytes)); }));
+        text.append(bytes, static_cast<size_t>(n));
+        continue;
+      }
+      RETURN_IF_ERROR(Wait(POLLIN));
       const ssize_t n = recv(socket_.get(), bytes, sizeof(bytes), 0);
       if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
       if (n < 0) return ErrnoStatus("receive from", peer_, errno);
@@ -65,6 +86,26 @@ class Exchange {
   }
 
  private:
+  struct Free {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+    void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+  };
+
+  // Calls a function of OpenSSL until it needs no more events of the socket. Returns its result.
+  template <typename Call>
+  absl::StatusOr<int> UntilDone(Call call) {
+    while (true) {
+      ERR_clear_error();
+      const int result = call();
+      if (result > 0) return result;
+      const int error = SSL_get_error(ssl_.get(), result);
+      if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) {
+        return Error(absl::StatusCode::kUnavailable, fmt::format("TLS with {}: {}", peer_, TakeTlsError()));
+      }
+      RETURN_IF_ERROR(Wait(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT));
+    }
+  }
+
   absl::Status Wait(short events) {
     while (true) {
       const int64_t left_ns = deadline_ns_ - Clock::Real().Monotonic().value;
@@ -80,6 +121,8 @@ class Exchange {
   const std::string peer_;
   const int64_t deadline_ns_;
   Fd socket_;
+  std::unique_ptr<SSL_CTX, Free> context_;
+  std::unique_ptr<SSL, Free> ssl_;  // nullptr: no TLS
 };
 
 // Returns the host to connect to for a program that listens on `host`.
@@ -88,9 +131,11 @@ std::string HostToAsk(const std::string& host) {
   return host == "::" ? "::1" : host;
 }
 
-absl::StatusOr<std::string> AskAt(const addrinfo& to, const std::string& peer, int64_t deadline_ns) {
+absl::StatusOr<std::string> AskAt(const addrinfo& to, const std::string& peer, int64_t deadline_ns,
+                                  HealthScheme scheme) {
   Exchange exchange(peer, deadline_ns);
   RETURN_IF_ERROR(exchange.Connect(to));
+  if (scheme == HealthScheme::kHttps) RETURN_IF_ERROR(exchange.StartTls());
   RETURN_IF_ERROR(exchange.Send(fmt::format("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", peer)));
   return exchange.ReceiveLine();
 }
@@ -106,7 +151,7 @@ void AddHealthCheck(Options& table, bool* wanted) {
       wanted, false);
 }
 
-absl::Status AskHealth(const HostPort& address, int64_t timeout_ms) {
+absl::Status AskHealth(const HostPort& address, int64_t timeout_ms, HealthScheme scheme) {
   const std::string host = HostToAsk(address.host);
   const std::string text = FormatHostPort({.host = host, .port = address.port});
   if (address.port == 0) {
@@ -122,21 +167,22 @@ absl::Status AskHealth(const HostPort& address, int64_t timeout_ms) {
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
   const int64_t deadline_ns = Clock::Real().Monotonic().value + timeout_ms * kNsPerMs;
-  absl::StatusOr<std::string> line = AskAt(*found, text, deadline_ns);
+  absl::StatusOr<std::string> line = AskAt(*found, text, deadline_ns, scheme);
   for (const addrinfo* next = found->ai_next; !line.ok() && next != nullptr; next = next->ai_next) {
-    line = AskAt(*next, text, deadline_ns);
+    line = AskAt(*next, text, deadline_ns, scheme);
   }
   if (!line.ok()) return Error(absl::StatusCode::kUnavailable, Message(line.status()));
   if (line->starts_with("HTTP/1.") && line->substr(0, 13).ends_with(" 200 ")) return absl::OkStatus();
   return Error(absl::StatusCode::kFailedPrecondition, fmt::format("{} answered \"{}\"", text, EscapeForDisplay(*line)));
 }
 
-int RunHealthCheck(std::string_view component, std::string_view option, const std::optional<HostPort>& address) {
+int RunHealthCheck(std::string_view component, std::string_view option, const std::optional<HostPort>& address,
+                   HealthScheme scheme) {
   if (!address) {
     fmt::print("the health of {} cannot be checked, because --{} is off\n", component, option);
     return 1;
   }
-  const absl::Status status = AskHealth(*address, kTimeoutMs);
+  const absl::Status status = AskHealth(*address, kTimeoutMs, scheme);
   if (status.ok()) {
     fmt::print("{} is healthy\n", component);
     return 0;

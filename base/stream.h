@@ -53,6 +53,9 @@ class Stream {
   // Returns the names in the peer's verified certificate. Returns no names without TLS, or if the peer has presented no
   // certificate.
   virtual std::vector<std::string> peer_identity() const { return {}; }
+  // For a stream with TLS, after on_close with FailedPrecondition on the server's end: sends an unencrypted answer to a
+  // client that does not use TLS. Does nothing in all other cases.
+  virtual void WritePlain(std::string /*bytes*/) {}
   // Detaches the connection from this object and its loop, and returns it. Afterwards this object can only be
   // destroyed. May be called inside on_data. Returns nullptr if the stream is closed, if the kernel has not taken all
   // written bytes, or if this kind of stream cannot be moved.

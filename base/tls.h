@@ -49,10 +49,10 @@ class TlsStream : public Stream {
 
   // The order of the names: DNS names and URIs, then the common name.
   std::vector<std::string> peer_identity() const override;
-  // For use after on_close with FailedPrecondition on the server's end. plain_start returns the first bytes (at most
-  // 64) that the client sent instead of TLS. WritePlain sends an unencrypted answer to this client.
+  void WritePlain(std::string bytes) override;
+  // For use after on_close with FailedPrecondition on the server's end. Returns the first bytes (at most 64) that the
+  // client sent instead of TLS.
   std::string_view plain_start() const;
-  void WritePlain(std::string bytes);
 
  private:
   friend class TlsConnector;

@@ -79,6 +79,11 @@ int64_t NotAfter(SSL_CTX* context) {
   return timegm(&time);
 }
 
+Metrics::Labels WithPort(const TlsContext::Options& options, Metrics::Labels labels) {
+  if (!options.port.empty()) labels.emplace_back("port", options.port);
+  return labels;
+}
+
 std::vector<std::string> PathsOf(const TlsContext::Options& options) {
   std::vector<std::string> paths;
   for (const std::string* path : {&options.cert_path, &options.key_path, &options.ca_path}) {
@@ -111,14 +116,15 @@ TlsContext::TlsContext(Options options, const Clock& clock, Metrics& metrics)
       reloads_(metrics.AddCounter("tributary_tls_reloads_total",
                                   "How often changed certificate files were read again, by result: used, or refused "
                                   "(then the old content stays in use)",
-                                  {{"result", "used"}})),
+                                  WithPort(options_, {{"result", "used"}}))),
       failed_reloads_(metrics.AddCounter("tributary_tls_reloads_total",
                                          "How often changed certificate files were read again, by result: used, or "
                                          "refused (then the old content stays in use)",
-                                         {{"result", "refused"}})),
+                                         WithPort(options_, {{"result", "refused"}}))),
       expiry_(metrics.AddGauge(
           "tributary_tls_certificate_expiry_seconds",
-          "Unix time at which the program's own certificate expires; 0: the program has no certificate")),
+          "Unix time at which the program's own certificate expires; 0: the program has no certificate",
+          WithPort(options_, {}))),
       watch_(PathsOf(options_), options_.look_period_ns) {}
 
 absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(Options options, const Clock& clock, Metrics& metrics) {
@@ -128,7 +134,7 @@ absl::StatusOr<std::unique_ptr<TlsContext>> TlsContext::Load(Options options, co
 }
 
 absl::Status TlsContext::Change(Options options) {
-  TRIBUTARY_CHECK(options.side == options_.side);
+  TRIBUTARY_CHECK(options.side == options_.side && options.port == options_.port);
   ASSIGN_OR_RETURN(std::unique_ptr<TlsContext> fresh, Load(std::move(options), clock_, metrics_));
   options_ = std::move(fresh->options_);
   watch_ = std::move(fresh->watch_);
@@ -162,7 +168,8 @@ absl::StatusOr<TlsContext::Native> TlsContext::Read() {
   if (!server) {
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   } else if (!options_.ca_path.empty()) {
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+    SSL_CTX_set_verify(
+        context, SSL_VERIFY_PEER | (options_.certificates_are_optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT), nullptr);
   }
   ERR_clear_error();
   const int64_t expiry = NotAfter(context);

@@ -32,6 +32,10 @@ class TlsContext {
     // client must present such a certificate. For a client: the authorities that sign server certificates. If "", those
     // that the system trusts.
     std::string ca_path;
+    // For a server with `ca_path`: clients may also connect without a certificate. If a client presents one, it must be
+    // valid.
+    bool certificates_are_optional = false;
+    std::string port;  // the label `port` of the metrics, for a program with several ports; "": no label
     int64_t look_period_ns = FileWatch::kPeriodNs;
   };
   struct Deleter {
@@ -44,14 +48,14 @@ class TlsContext {
   // errors of ReadSecretFile for the file of the key. The message names the file.
   static absl::StatusOr<std::unique_ptr<TlsContext>> Load(Options options, const Clock& clock, Metrics& metrics);
 
-  // Makes new connections use other options. `options.side` must not differ. If it returns an error (see Load), nothing
-  // changes.
+  // Makes new connections use other options. `options.side` and `options.port` must not differ. If it returns an error
+  // (see Load), nothing changes.
   absl::Status Change(Options options);
 
   // Returns nullptr if OpenSSL is out of memory.
   Connection NewConnection();
   Side side() const { return options_.side; }
-  // Returns true if peers must present a certificate that an authority of `ca_path` (or of the system) has signed.
+  // Returns true if the certificates of peers must be signed by an authority of `ca_path` (or of the system).
   bool checks_peers() const { return options_.side == Side::kClient || !options_.ca_path.empty(); }
 
  private:

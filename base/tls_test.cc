@@ -375,6 +375,37 @@ TEST_F(TlsTest, NewFilesAreUsedForNewConnectionsWhileOldOnesLive) {
   EXPECT_EQ(old_seen.data, "still here");
 }
 
+TEST_F(TlsTest, AServerMayLetClientsChooseWhetherToShowACertificate) {
+  server_options_.certificates_are_optional = true;
+  Connect();
+  ASSERT_TRUE(connected_->ok()) << *connected_;
+  EXPECT_FALSE(server_->peer_identity().empty());
+  client_options_.cert_path = client_options_.key_path = "";
+  ASSERT_TRUE(client_context_->Change(client_options_).ok());
+  server_seen_ = {};
+  Connect();
+  ASSERT_TRUE(connected_->ok()) << *connected_;
+  EXPECT_TRUE(server_->peer_identity().empty());
+  client_->Write("hello");
+  Settle();
+  EXPECT_EQ(server_seen_.data, "hello");
+}
+
+TEST_F(TlsTest, AnOptionalCertificateMustBeValid) {
+  server_options_.certificates_are_optional = true;
+  WritePair("client", authority_.Issue({.common_name = "web-1", .begins_s = -7200, .ends_s = -3600}));
+  Connect();
+  ASSERT_TRUE(server_seen_.closed);
+  EXPECT_EQ(server_seen_.closed->code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(Message(*server_seen_.closed), HasSubstr("expired"));
+}
+
+TEST_F(TlsTest, MetricsNameThePortOfTheCertificate) {
+  server_options_.port = "http";
+  Load();
+  EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_tls_certificate_expiry_seconds{port=\"http\"} "));
+}
+
 TEST_F(TlsTest, ChangeAppliesToNewConnectionsOrNotAtAll) {
   Connect();
   const TestAuthority next("next authority");

@@ -43,6 +43,23 @@ void AddAccess(Options& table, ReducerOptions& out, HttpTexts& texts) {
              .value_name = "FILE",
              .reloadable = true},
             &out.http_access.token_file, "");
+  table.Add({.name = "http-tls-cert",
+             .help = "PEM file of the certificate chain for --http-listen; if set, the page and the API have https:// "
+                     "URLs",
+             .value_name = "FILE",
+             .reloadable = true},
+            &out.http_tls_cert, "");
+  table.Add({.name = "http-tls-key",
+             .help = "PEM file of the private key for --http-tls-cert",
+             .value_name = "FILE",
+             .reloadable = true},
+            &out.http_tls_key, "");
+  table.Add({.name = "http-tls-ca",
+             .help = "PEM file of the certificate authorities that sign certificates of callers; if set, callers may "
+                     "sign in with such a certificate",
+             .value_name = "FILE",
+             .reloadable = true},
+            &out.http_tls_ca, "");
   table.Add({.name = "http-proxy-from",
              .help = "addresses of proxies that sign users in: a range such as 10.1.0.0/16, or one address; requests "
                      "from there are of the user in --http-proxy-user-header; may be repeated",
@@ -57,8 +74,8 @@ void AddAccess(Options& table, ReducerOptions& out, HttpTexts& texts) {
              .reloadable = true},
             &out.http_access.proxy_user_header, "");
   table.Add({.name = "http-user-rights",
-             .help = "rights of the users of proxies whose name matches the pattern (* is any characters, ? one "
-                     "character); the first match counts; users that match none may read; may be repeated",
+             .help = "rights of users of proxies and certificates whose name matches the pattern (* is any characters, "
+                     "? one character); the first match counts; users that match none may read; may be repeated",
              .value_name = "NAME-PATTERN=RIGHT[,RIGHT]",
              .reloadable = true},
             &texts.users);
@@ -88,6 +105,17 @@ void AddLimits(Options& table, ReducerOptions& out, HttpTexts& texts) {
             &texts.answer_bytes, "256MiB");
 }
 
+absl::Status CheckTls(const ReducerOptions& options) {
+  if (options.http_tls_cert.empty() != options.http_tls_key.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "--http-tls-cert and --http-tls-key belong together: one is missing");
+  }
+  if (options.http_tls_cert.empty() && !options.http_tls_ca.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument, "--http-tls-ca needs --http-tls-cert and --http-tls-key");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TakeAccess(const HttpTexts& texts, AccessControl::Options& access) {
   for (const std::string& text : texts.proxies) {
     absl::StatusOr<IpRange> range = IpRange::Parse(text);
@@ -103,8 +131,8 @@ absl::Status TakeAccess(const HttpTexts& texts, AccessControl::Options& access) 
     return Error(absl::StatusCode::kInvalidArgument,
                  "--http-proxy-from and --http-proxy-user-header belong together: one is missing");
   }
-  if (!access.users.empty() && access.proxies.empty()) {
-    return Error(absl::StatusCode::kInvalidArgument, "--http-user-rights needs --http-proxy-from");
+  if (!access.users.empty() && access.proxies.empty() && !access.certificates) {
+    return Error(absl::StatusCode::kInvalidArgument, "--http-user-rights needs --http-proxy-from or --http-tls-ca");
   }
   return absl::OkStatus();
 }
@@ -130,6 +158,8 @@ absl::Status TakeHttp(const Options& table, const HttpTexts& texts, ReducerOptio
   ASSIGN_OR_RETURN(out.metrics_listen, TakeMetricsListen(table, texts.metrics));
   ASSIGN_OR_RETURN(const int64_t answer_bytes, ParseBytes(texts.answer_bytes));
   out.http_answer_bytes_max = static_cast<uint64_t>(answer_bytes);
+  RETURN_IF_ERROR(CheckTls(out));
+  out.http_access.certificates = !out.http_tls_ca.empty();
   return TakeAccess(texts, out.http_access);
 }
 

@@ -28,7 +28,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (options->exit) return 0;
-  if (options->health_check) return RunHealthCheck("reducer", "http-listen", options->http_listen);
+  if (options->health_check) {
+    return RunHealthCheck("reducer", "http-listen", options->http_listen,
+                          options->http_tls_cert.empty() ? HealthScheme::kHttp : HealthScheme::kHttps);
+  }
   InitLog(options->log);
 
   // Watches the signals before anything starts, so that an early signal stops the parts that have started.

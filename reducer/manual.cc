@@ -13,8 +13,8 @@ docs::Manual ReducerManual() {
            "Collectors connect to --intake-listen. The web page, the API and the metrics are at --http-listen. By "
            "default, both addresses are on 127.0.0.1, which only this machine can reach.",
            "The intake can require TLS, client certificates and tokens. The web page, the API and the metrics need no "
-           "sign-in on loopback. On other addresses, callers must sign in with a token (--http-token-file) or through "
-           "a proxy (--http-proxy-from), unless --allow-anonymous is set.",
+           "sign-in on loopback. On other addresses, callers must sign in with a token (--http-token-file), a "
+           "certificate (--http-tls-ca) or through a proxy (--http-proxy-from), unless --allow-anonymous is set.",
            "Samples are stored in --data-dir, or in --store if given. Single samples are kept for --retention-raw, and "
            "their sums per minute for --retention. Process events are kept for --retention-events. When all of these "
            "together reach --store-bytes-max, the oldest of them are removed."},

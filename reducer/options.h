@@ -22,6 +22,7 @@ struct ReducerOptions {
   MetricsListen metrics_listen;
   AccessControl::Options
       http_access;  // without `is_loopback`, which depends on the address that http_listen resolves to
+  std::string http_tls_cert, http_tls_key, http_tls_ca;  // no http_tls_cert: plain HTTP
   int64_t http_connections_max = 2'048, http_connections_per_address_max = 256;
   uint64_t http_answer_bytes_max = 256u << 20;
   std::string data_dir;

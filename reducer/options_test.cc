@@ -122,6 +122,11 @@ TEST(ReducerOptions, AccessToTheWebServer) {
   EXPECT_TRUE(access.users[0].rights.Has(Right::kUpload));
   EXPECT_TRUE(access.allow_anonymous);
   EXPECT_EQ(options->metrics_listen.address->host, "0.0.0.0");
+  EXPECT_FALSE(access.certificates);
+  options = Parse({"--http-tls-cert=c", "--http-tls-key=k", "--http-tls-ca=a", "--http-user-rights=ann=admin"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->http_tls_cert + options->http_tls_key + options->http_tls_ca, "cka");
+  EXPECT_TRUE(options->http_access.certificates);
 }
 
 TEST(ReducerOptions, AWrongAccessIsRefused) {
@@ -134,7 +139,11 @@ TEST(ReducerOptions, AWrongAccessIsRefused) {
   EXPECT_THAT(error({"--http-proxy-user-header=X-User"}), HasSubstr("belong together"));
   EXPECT_THAT(error({"--http-proxy-from=10.0.0.1", "--http-proxy-user-header=X User"}),
               HasSubstr("must be the name of a header"));
-  EXPECT_THAT(error({"--http-user-rights=ops=read"}), HasSubstr("--http-user-rights needs --http-proxy-from"));
+  EXPECT_THAT(error({"--http-user-rights=ops=read"}),
+              HasSubstr("--http-user-rights needs --http-proxy-from or --http-tls-ca"));
+  EXPECT_THAT(error({"--http-tls-cert=c"}), HasSubstr("belong together"));
+  EXPECT_THAT(error({"--http-tls-key=k"}), HasSubstr("belong together"));
+  EXPECT_THAT(error({"--http-tls-ca=a"}), HasSubstr("--http-tls-ca needs --http-tls-cert"));
   EXPECT_THAT(error({"--http-user-rights=ops"}), HasSubstr("--http-user-rights: 'ops' must be NAME-PATTERN=RIGHT"));
 }
 

@@ -73,9 +73,10 @@ absl::Status Pipeline::Build() {
   ASSIGN_OR_RETURN(std::shared_ptr<intake::Security> security, OpenSecurity(options_));
   acceptor_->SetSecurity(std::move(security));
   ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> access, OpenAccess(options_));
+  ASSIGN_OR_RETURN(std::shared_ptr<TlsContext> http_tls, OpenHttpTls());
   RETURN_IF_ERROR(OpenStores());
   RETURN_IF_ERROR(OpenShards());
-  RETURN_IF_ERROR(StartWeb(std::move(access)));
+  RETURN_IF_ERROR(StartWeb(std::move(access), std::move(http_tls)));
   RETURN_IF_ERROR(OpenExporters());
   AddMetrics();
   for (const auto& shard : shards_) shard->Start();
@@ -85,16 +86,24 @@ absl::Status Pipeline::Build() {
   });
   ready_ = true;
   RETURN_IF_ERROR(WritePortsFile());
+  LogReady();
+  return absl::OkStatus();
+}
+
+void Pipeline::LogReady() const {
+  const AccessControl::Options& access = options_.http_access;
+  if (!http_is_loopback_ && !access.token_file.empty() && access.proxies.empty() && options_.http_tls_cert.empty()) {
+    LogWarning("HTTP tokens are sent in plain text: use --http-tls-cert and --http-tls-key");
+  }
   LogInfo("reducer ready page={} sign_in={} intake={}:{} tls={} tokens={} data={} shards={}", PageUrl(),
-          http_is_loopback_                      ? "loopback"
-          : options_.http_access.allow_anonymous ? "anonymous"
-                                                 : "required",
+          http_is_loopback_        ? "loopback"
+          : access.allow_anonymous ? "anonymous"
+                                   : "required",
           options_.intake_listen.host, acceptor_port_,
           options_.tls_cert.empty() ? "no"
           : options_.tls_ca.empty() ? "yes"
                                     : "client certificates",
           options_.intake_token_file.empty() ? "no" : "yes", options_.data_dir, options_.shards);
-  return absl::OkStatus();
 }
 
 absl::Status Pipeline::OpenStores() {
@@ -246,9 +255,10 @@ absl::Status Pipeline::OpenShards() {
   return absl::OkStatus();
 }
 
-absl::Status Pipeline::StartWeb(std::shared_ptr<AccessControl> access) {
+absl::Status Pipeline::StartWeb(std::shared_ptr<AccessControl> access, std::shared_ptr<TlsContext> tls) {
   WebServer::Options web;
   web.access = std::move(access);
+  web.tls = std::move(tls);
   web.connections_max = static_cast<size_t>(options_.http_connections_max);
   web.connections_per_address_max = static_cast<size_t>(options_.http_connections_per_address_max);
   web.answer_bytes_max = options_.http_answer_bytes_max;
@@ -294,7 +304,11 @@ std::string Pipeline::PageUrl() const {
   const std::string& host = options_.http_listen.host;
   const bool any = host == "0.0.0.0" || host == "::";
   const bool v6 = host.find(':') != std::string::npos;
-  return fmt::format("http://{}:{}/", any ? "127.0.0.1" : v6 ? "[" + host + "]" : host, http_port());
+  return fmt::format("{}://{}:{}/", options_.http_tls_cert.empty() ? "http" : "https",
+                     any  ? "127.0.0.1"
+                     : v6 ? "[" + host + "]"
+                          : host,
+                     http_port());
 }
 
 bool Pipeline::IsConnected(std::string_view node_id) const {

@@ -15,6 +15,7 @@
 #include "base/metrics.h"
 #include "base/metrics_server.h"
 #include "base/refusals.h"
+#include "base/tls_context.h"
 #include "intake/server/acceptor.h"
 #include "intake/server/server_options.h"
 #include "reducer/access/access_control.h"
@@ -57,9 +58,8 @@ class Pipeline : private StatusSource {
 
   // Loads the certificates and tokens of the intake and of the web server again, from the files in `options`. Uses
   // these files, `options.certificate_names_node` and `options.http_access` for future connections and requests.
-  // Ignores all other options. If a file cannot be used, returns an error and changes nothing. The error names the
-  // option of the file, or the three options --tls-cert, --tls-key and --tls-ca. Blocks until the accept loop uses the
-  // new credentials.
+  // Ignores all other options. If a file cannot be used, or if the web server would begin or cease to use TLS, returns
+  // an error and changes nothing. The error names the options. Blocks until both servers use the new credentials.
   absl::Status ReplaceCredentials(const ReducerOptions& options);
   // Returns the event loops and their names, for a check that none of them is stuck. The loops exist as long as the
   // pipeline.
@@ -90,10 +90,12 @@ class Pipeline : private StatusSource {
   absl::Status OpenShards();
   absl::StatusOr<std::shared_ptr<intake::Security>> OpenSecurity(const ReducerOptions& options) const;
   absl::StatusOr<std::shared_ptr<AccessControl>> OpenAccess(const ReducerOptions& options) const;
+  absl::StatusOr<std::shared_ptr<TlsContext>> OpenHttpTls() const;
+  void LogReady() const;
   intake::ServerOptions IntakeOptions();
   absl::Status Listen();
   absl::Status ListenForHttp();
-  absl::Status StartWeb(std::shared_ptr<AccessControl> access);
+  absl::Status StartWeb(std::shared_ptr<AccessControl> access, std::shared_ptr<TlsContext> tls);
   absl::Status OpenExporters();
   absl::Status WritePortsFile() const;
   void AddMetrics();

@@ -29,6 +29,17 @@ size_t ConnectionsWithin(size_t descriptors, size_t wanted) {
   return std::min(wanted, descriptors - kOwnDescriptors);
 }
 
+constexpr std::string_view kHttpTlsFlags = "--http-tls-cert, --http-tls-key, --http-tls-ca";
+
+TlsContext::Options HttpTlsOptions(const ReducerOptions& options) {
+  return {.side = TlsContext::Side::kServer,
+          .cert_path = options.http_tls_cert,
+          .key_path = options.http_tls_key,
+          .ca_path = options.http_tls_ca,
+          .certificates_are_optional = true,
+          .port = "http"};
+}
+
 // A taken port is the one error that another program causes.
 absl::Status ListenStatus(const absl::Status& status, std::string_view flag) {
   if (!absl::IsAlreadyExists(status)) return WithContext(status, flag);
@@ -58,7 +69,8 @@ absl::StatusOr<std::shared_ptr<intake::Security>> Pipeline::OpenSecurity(const R
     auto tls = TlsContext::Load({.side = TlsContext::Side::kServer,
                                  .cert_path = options.tls_cert,
                                  .key_path = options.tls_key,
-                                 .ca_path = options.tls_ca},
+                                 .ca_path = options.tls_ca,
+                                 .port = "intake"},
                                 clock_, metrics_);
     if (!tls.ok()) return WithContext(tls.status(), "--tls-cert, --tls-key, --tls-ca");
     security->tls = *std::move(tls);
@@ -77,7 +89,8 @@ absl::StatusOr<std::shared_ptr<AccessControl>> Pipeline::OpenAccess(const Reduce
   if (!access.is_loopback && !access.allow_anonymous && !access.can_sign_in()) {
     return Error(absl::StatusCode::kInvalidArgument,
                  fmt::format("--http-listen {} is not a loopback address, so callers must sign in: set "
-                             "--http-token-file or --http-proxy-from, or set --allow-anonymous to let everyone in",
+                             "--http-token-file, --http-tls-ca or --http-proxy-from, or set --allow-anonymous to let "
+                             "everyone in",
                              FormatHostPort(options_.http_listen)));
   }
   absl::StatusOr<std::unique_ptr<AccessControl>> opened = AccessControl::Create(std::move(access), clock_);
@@ -85,9 +98,24 @@ absl::StatusOr<std::shared_ptr<AccessControl>> Pipeline::OpenAccess(const Reduce
   return std::shared_ptr<AccessControl>(*std::move(opened));
 }
 
+absl::StatusOr<std::shared_ptr<TlsContext>> Pipeline::OpenHttpTls() const {
+  if (options_.http_tls_cert.empty()) return std::shared_ptr<TlsContext>();
+  absl::StatusOr<std::unique_ptr<TlsContext>> opened = TlsContext::Load(HttpTlsOptions(options_), clock_, metrics_);
+  if (!opened.ok()) return WithContext(opened.status(), kHttpTlsFlags);
+  return std::shared_ptr<TlsContext>(*std::move(opened));
+}
+
 absl::Status Pipeline::ReplaceCredentials(const ReducerOptions& options) {
   ASSIGN_OR_RETURN(std::shared_ptr<intake::Security> security, OpenSecurity(options));
   ASSIGN_OR_RETURN(std::shared_ptr<AccessControl> access, OpenAccess(options));
+  if (options.http_tls_cert.empty() != options_.http_tls_cert.empty()) {
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 "--http-tls-cert: the web server begins or ceases to use TLS only at a restart");
+  }
+  // The last step that may fail.
+  if (!options.http_tls_cert.empty()) {
+    RETURN_IF_ERROR(WithContext(web_->ChangeTls(HttpTlsOptions(options)), kHttpTlsFlags));
+  }
   std::promise<void> replaced;
   accept_loop_->Post([&] {
     acceptor_->SetSecurity(std::move(security));
@@ -132,6 +160,7 @@ absl::Status Pipeline::ListenForHttp() {
   http_listening_ = *std::move(http);
   http_is_loopback_ = http_listening_.is_loopback;
   RETURN_IF_ERROR(OpenAccess(options_).status());
+  RETURN_IF_ERROR(OpenHttpTls().status());
   ASSIGN_OR_RETURN(metrics_server_, MetricsServer::Open(*accept_loop_, options_.metrics_listen, metrics_,
                                                         [this] { return NotReady(); }));
   return absl::OkStatus();

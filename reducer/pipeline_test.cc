@@ -83,8 +83,8 @@ TEST(Pipeline, OtherAddressesThanLoopbackNeedAWayToSignIn) {
   {
     Metrics metrics;
     EXPECT_EQ(Pipeline::Start(options, Clock::Real(), metrics).status().message(),
-              "--http-listen 0.0.0.0:0 is not a loopback address, so callers must sign in: set --http-token-file or "
-              "--http-proxy-from, or set --allow-anonymous to let everyone in");
+              "--http-listen 0.0.0.0:0 is not a loopback address, so callers must sign in: set --http-token-file, "
+              "--http-tls-ca or --http-proxy-from, or set --allow-anonymous to let everyone in");
   }
   Metrics metrics;
   options.http_access.allow_anonymous = true;

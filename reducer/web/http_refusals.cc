@@ -7,7 +7,8 @@ namespace tributary {
 namespace {
 
 constexpr std::array<std::string_view, kWebRefusalCount> kNames = {
-    "malformed", "too_large", "slow_request", "slow_upload", "slow_answer", "busy", "connections", "address", "answers",
+    "malformed", "too_large",   "slow_request", "slow_upload", "slow_answer",
+    "busy",      "connections", "address",      "answers",     "tls",
 };
 
 }  // namespace

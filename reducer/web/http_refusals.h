@@ -18,8 +18,9 @@ enum class WebRefusal {
   kConnections,  // too many connections
   kAddress,      // too many connections of one address
   kAnswers,      // too many bytes of answers in memory
+  kTls,          // no TLS, or an invalid certificate
 };
-constexpr size_t kWebRefusalCount = 9;
+constexpr size_t kWebRefusalCount = 10;
 
 // The counters of these reasons.
 class WebRefusals {

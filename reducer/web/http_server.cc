@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <future>
 #include <thread>
 #include <utility>
 
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/tcp.h"
+#include "base/tls.h"
 #include "reducer/web/http_workers.h"
 
 namespace tributary {
@@ -69,8 +71,13 @@ struct HttpServer::Impl {
       }
       // An error means that the client is already gone.
       absl::StatusOr<std::unique_ptr<TcpStream>> stream = TcpStream::Adopt(loop, std::move(socket));
-      if (stream.ok()) sessions.Add(*std::move(stream), "");
+      if (stream.ok()) sessions.Add(WithTls(*std::move(stream)), "");
     }
+  }
+
+  std::unique_ptr<Stream> WithTls(std::unique_ptr<Stream> stream) {
+    if (options.tls == nullptr) return stream;
+    return TlsStream::Accept(std::move(stream), *options.tls, loop);
   }
 
   void BeginStop() {
@@ -119,6 +126,13 @@ std::unique_ptr<HttpServer> HttpServer::StartOn(ListeningSocket listening, Optio
 }
 
 uint16_t HttpServer::port() const { return impl_->listening.port; }
+
+absl::Status HttpServer::ChangeTls(TlsContext::Options options) {
+  Impl* raw = impl_.get();
+  std::promise<absl::Status> changed;
+  raw->loop.Post([&] { changed.set_value(raw->options.tls->Change(std::move(options))); });
+  return changed.get_future().get();
+}
 
 void HttpServer::Take(std::unique_ptr<DetachedStream> connection, std::string first_bytes) {
   Impl* raw = impl_.get();

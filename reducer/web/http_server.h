@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "base/metrics.h"
 #include "base/stream.h"
+#include "base/tls_context.h"
 #include "reducer/web/http_message.h"
 #include "reducer/web/http_session.h"
 #include "reducer/web/http_sessions.h"
@@ -24,6 +26,9 @@ namespace tributary {
 // The reserved paths must be answered even if everything else is busy. They have two threads, a queue and some
 // connections of their own.
 //
+// With TLS, the thread of the connections also does the handshakes. A client that does not use TLS gets an answer that
+// says so.
+//
 // Boost.Beast parses the requests (docs/decisions/0002-http-server.md).
 class HttpServer {
  public:
@@ -33,6 +38,7 @@ class HttpServer {
     size_t workers = 32;
     size_t waiting_max = 256;
     std::vector<std::string> reserved_paths;
+    std::shared_ptr<TlsContext> tls;  // nullptr: no TLS; only the server's thread may use it
   };
 
   // Starts the server on a socket that already listens. Several calls of the handler may run at the same time.
@@ -43,6 +49,9 @@ class HttpServer {
   ~HttpServer();
 
   uint16_t port() const;
+  // Makes new connections use other certificates. Call it only if the server has TLS. Returns the errors of
+  // TlsContext::Change. Blocks until the server's thread has read the files. May be called on any other thread.
+  absl::Status ChangeTls(TlsContext::Options options);
 
   // Serves a connection that was accepted elsewhere, for example on a port that also carries another protocol.
   // `first_bytes` were read from it before. May be called on any thread.

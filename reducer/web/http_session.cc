@@ -41,7 +41,7 @@ void HttpSession::Start() {
   since_ms_ = now_ms();
   timer_->StartOnce(static_cast<uint64_t>(limits_.idle_timeout_ms));
   stream_->Start({.on_data = [this](std::string_view bytes) { OnData(bytes); },
-                  .on_close = [this](const absl::Status&) { OnEnd(); },
+                  .on_close = [this](const absl::Status& status) { OnEnd(status); },
                   .on_drained = [this] { OnDrained(); }});
   if (!buffer_.empty()) Advance();
 }
@@ -64,9 +64,24 @@ void HttpSession::Stop() {
   if (state_ != State::kRunning && state_ != State::kWriting) Close();
 }
 
-void HttpSession::OnEnd() {
+void HttpSession::OnEnd(const absl::Status& status) {
   if (state_ == State::kRunning) callbacks_.cancelled();
+  const bool is_plain = absl::IsFailedPrecondition(status);
+  if (state_ == State::kReading && (is_plain || absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status))) {
+    callbacks_.tls_failed(status);
+    return EndHandshake(is_plain);
+  }
   Close();
+}
+
+// Gives the client time to read why its handshake has failed: the TLS alert, or an answer to a client without TLS.
+void HttpSession::EndHandshake(bool is_plain) {
+  if (is_plain) {
+    const WebResponse response = HttpError(400, "this port speaks only HTTPS: use https:// in the URL");
+    stream_->WritePlain(HttpAnswerHead(response, /*is_last=*/true) + response.body);
+  }
+  state_ = State::kLingering;
+  timer_->StartOnce(kLingerMs);
 }
 
 void HttpSession::OnData(std::string_view bytes) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "base/loop.h"
 #include "base/stream.h"
 #include "reducer/web/http_parser.h"
@@ -51,6 +52,8 @@ class HttpSession {
     std::function<void()> body_wanted;
     // The client has disconnected while the handler ran.
     std::function<void()> cancelled;
+    // The client does not use TLS, has an invalid certificate, or refuses the server's certificate.
+    std::function<void(const absl::Status&)> tls_failed;
     // Called once, last. The owner must destroy the session later, not inside the call.
     std::function<void()> closed;
   };
@@ -86,7 +89,8 @@ class HttpSession {
   enum class State { kReading, kRunning, kWriting, kLingering, kClosed };
 
   void OnData(std::string_view bytes);
-  void OnEnd();
+  void OnEnd(const absl::Status& status);
+  void EndHandshake(bool is_plain);
   void OnDrained();
   void OnTimer();
   void Advance();

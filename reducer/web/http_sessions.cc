@@ -2,8 +2,13 @@
 
 #include <utility>
 
+#include "base/status.h"
+#include "base/types.h"
+
 namespace tributary {
 namespace {
+
+constexpr int64_t kTlsFailureLogNs = 10 * kNsPerSecond;
 
 bool IsLoopback(std::string_view address) {
   return address.starts_with("127.") || address == "[::1]" || address.starts_with("[::ffff:127.");
@@ -25,6 +30,7 @@ HttpSessions::HttpSessions(Loop& loop, const HttpLimits& limits, const HttpCaps&
                                   "attempts to accept a connection, because no file descriptor or memory was left.")),
       cancelled_(metrics.AddCounter("tributary_web_cancelled_total",
                                     "HTTP requests whose client disconnected before the answer was ready.")),
+      tls_failures_(kTlsFailureLogNs),
       cleaner_(loop, [this] { ended_.clear(); }) {}
 
 HttpSessions::~HttpSessions() { CloseAll(); }
@@ -87,6 +93,8 @@ void HttpSessions::Add(std::unique_ptr<Stream> stream, std::string_view first_by
             });
           },
       .cancelled = [this] { cancelled_.Add(); },
+      .tls_failed = [this,
+                     id](const absl::Status& status) { OnTlsFailure(sessions_.at(id).session->address(), status); },
       .closed = [this, id] { Remove(id); },
   };
   auto session = std::make_unique<HttpSession>(loop_, std::move(stream), first_bytes, limits_, std::move(callbacks));
@@ -131,6 +139,14 @@ void HttpSessions::LimitAnswers(uint64_t id) {
     if (total <= caps_.answer_bytes_max || slowest.second == nullptr) return;
     refusals_.Add(WebRefusal::kAnswers);
     slowest.second->Close();
+  }
+}
+
+void HttpSessions::OnTlsFailure(const std::string& address, const absl::Status& status) {
+  refusals_.Add(WebRefusal::kTls);
+  const MonotonicNs now{static_cast<int64_t>(uv_now(loop_.raw())) * kNsPerMs};
+  if (uint64_t suppressed = 0; tls_failures_.Allow(now, &suppressed)) {
+    LogWarning("HTTPS connection refused address={} cause=\"{}\" suppressed={}", address, Message(status), suppressed);
   }
 }
 

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/stream.h"
@@ -65,6 +67,7 @@ class HttpSessions {
   HttpSession* LongestWaiting(const std::string& address, bool reserved);
   bool MakeRoom(const std::string& address, bool* is_reserved);
   void LimitAnswers(uint64_t id);
+  void OnTlsFailure(const std::string& address, const absl::Status& status);
   void Remove(uint64_t id);
 
   Loop& loop_;
@@ -74,6 +77,7 @@ class HttpSessions {
   WebRefusals refusals_;
   Gauge &open_, &held_;
   Counter &refused_, &cancelled_;
+  LogLimit tls_failures_;
   uint64_t next_id_ = 1;
   size_t reserved_ = 0;  // sessions that use a reserved place
   std::map<uint64_t, Entry> sessions_;

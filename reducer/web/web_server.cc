@@ -66,7 +66,8 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket li
                                     .connections_per_address_max = options.connections_per_address_max,
                                     .answer_bytes_max = options.answer_bytes_max},
                            .workers = options.workers,
-                           .reserved_paths = {"/healthz", "/readyz", "/metrics"}};
+                           .reserved_paths = {"/healthz", "/readyz", "/metrics"},
+                           .tls = std::move(options.tls)};
   impl->http = HttpServer::StartOn(
       std::move(listening), std::move(http), [&api](const WebRequest& request) { return api.Handle(request); },
       context.metrics);
@@ -74,6 +75,8 @@ absl::StatusOr<std::unique_ptr<WebServer>> WebServer::StartOn(ListeningSocket li
 }
 
 uint16_t WebServer::port() const { return impl_->http->port(); }
+
+absl::Status WebServer::ChangeTls(TlsContext::Options options) { return impl_->http->ChangeTls(std::move(options)); }
 
 void WebServer::SetAccess(std::shared_ptr<AccessControl> access) { impl_->api.SetAccess(std::move(access)); }
 

@@ -12,6 +12,7 @@
 #include "base/heap_trimmer.h"
 #include "base/metrics.h"
 #include "base/refusals.h"
+#include "base/tls_context.h"
 #include "reducer/access/access_control.h"
 #include "reducer/metadata/metadata_store.h"
 #include "reducer/metadata/rollout_log.h"
@@ -84,6 +85,7 @@ class WebServer {
     std::string temporary_directory = "/tmp";  // stores uploads, in files without a name
     // Who may do what. nullptr: on loopback, everyone may do everything; on other addresses, nobody may do anything.
     std::shared_ptr<AccessControl> access;
+    std::shared_ptr<TlsContext> tls;  // nullptr: no TLS
   };
   // AlreadyExists: another process uses the port. Other codes: the server cannot listen on the address for another
   // reason.
@@ -97,6 +99,8 @@ class WebServer {
   uint16_t port() const;
   // Decides with `access` about the callers of later requests. Any thread may call it.
   void SetAccess(std::shared_ptr<AccessControl> access);
+  // See HttpServer::ChangeTls.
+  absl::Status ChangeTls(TlsContext::Options options);
 
  private:
   struct Impl;

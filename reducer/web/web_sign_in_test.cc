@@ -105,6 +105,99 @@ TEST_F(WebSignInTest, OnlyAProxyNamesUsers) {
             R"({"name":"","signed_in_by":"none","rights":["read","send","upload","admin"]})");
 }
 
+class WebTlsTest : public WebSignInTest {
+ protected:
+  WebTlsTest() {
+    access_.certificates = true;
+    access_.users = {AccessControl::ParseUserRights("ann=upload,read").value()};
+    WritePair("server", authority_.Issue({.common_name = "s", .alternatives = "IP:127.0.0.1"}));
+    WritePair("ann", authority_.Issue({.common_name = "ann"}));
+  }
+  void WritePair(const std::string& name, const PemPair& pair) {
+    files_.Write(name + ".pem", pair.cert);
+    files_.Write(name + ".key", pair.key);
+  }
+  TlsContext::Options TlsOptions(const std::string& name) const {
+    return {.cert_path = files_.Path(name + ".pem"),
+            .key_path = files_.Path(name + ".key"),
+            .ca_path = files_.Write("ca.pem", authority_.pem()),
+            .certificates_are_optional = true};
+  }
+  void StartWithTls() {
+    Start({.access = AccessControl::Create(access_, clock_).value(),
+           .tls = TlsContext::Load(TlsOptions("server"), clock_, metrics_).value()});
+  }
+  // Returns the answer to a client with the certificate `name`, or without one if it is "".
+  httplib::Result GetOver(const std::string& name, const std::string& path, const httplib::Headers& headers = {}) {
+    httplib::SSLClient client("127.0.0.1", server_->port(), name.empty() ? "" : files_.Path(name + ".pem"),
+                              name.empty() ? "" : files_.Path(name + ".key"));
+    client.set_ca_cert_path(files_.Path("ca.pem"));
+    client.enable_server_certificate_verification(true);
+    return client.Get(path, headers);
+  }
+  uint64_t TlsFailures() {
+    return metrics_.AddCounter("tributary_web_refusals_total", "", {{"reason", "tls"}}).value();
+  }
+
+  const TestAuthority authority_{"authority"}, other_authority_{"other"};
+};
+
+TEST_F(WebTlsTest, CallersSignInWithACertificateOrAToken) {
+  StartWithTls();
+  httplib::Result whoami = GetOver("ann", "/api/v1/whoami");
+  ASSERT_TRUE(whoami) << to_string(whoami.error());
+  EXPECT_EQ(whoami->body, R"({"name":"ann","signed_in_by":"certificate","rights":["read","upload"]})");
+  whoami = GetOver("", "/api/v1/whoami", Token(kReader));
+  ASSERT_TRUE(whoami) << to_string(whoami.error());
+  EXPECT_THAT(whoami->body, HasSubstr(R"("signed_in_by":"token")"));
+  EXPECT_EQ(GetOver("", "/api/v1/whoami")->status, 401);
+  EXPECT_EQ(GetOver("", "/healthz")->status, 200);
+  EXPECT_EQ(TlsFailures(), 0u);
+}
+
+TEST_F(WebTlsTest, ACertificateThatIsNotValidEndsTheHandshake) {
+  WritePair("expired", authority_.Issue({.common_name = "ann", .begins_s = -7200, .ends_s = -3600}));
+  WritePair("foreign", other_authority_.Issue({.common_name = "ann"}));
+  StartWithTls();
+  EXPECT_FALSE(GetOver("expired", "/healthz"));
+  EXPECT_FALSE(GetOver("foreign", "/healthz"));
+  EXPECT_EQ(TlsFailures(), 2u);
+  EXPECT_EQ(GetOver("ann", "/healthz")->status, 200) << "others are undisturbed";
+}
+
+TEST_F(WebTlsTest, PlainHttpIsToldToUseHttps) {
+  StartWithTls();
+  const httplib::Response response = Get("/api/v1/top");
+  EXPECT_EQ(response.status, 400);
+  EXPECT_EQ(response.body, R"({"error":"this port speaks only HTTPS: use https:// in the URL"})");
+  EXPECT_EQ(TlsFailures(), 1u);
+  EXPECT_EQ(GetOver("", "/healthz")->status, 200);
+}
+
+TEST_F(WebTlsTest, NewCertificatesAreUsedForNewConnections) {
+  StartWithTls();
+  WritePair("next", other_authority_.Issue({.common_name = "s", .alternatives = "IP:127.0.0.1"}));
+  TlsContext::Options unusable = TlsOptions("next");
+  unusable.key_path = files_.Path("server.key");
+  EXPECT_FALSE(server_->ChangeTls(unusable).ok());
+  EXPECT_TRUE(GetOver("", "/healthz"));
+  ASSERT_TRUE(server_->ChangeTls(TlsOptions("next")).ok());
+  EXPECT_FALSE(GetOver("", "/healthz")) << "the client does not trust the other authority";
+}
+
+TEST_F(WebTlsTest, AConnectionCarriesManyRequests) {
+  StartWithTls();
+  httplib::SSLClient client("127.0.0.1", server_->port());
+  client.set_ca_cert_path(files_.Path("ca.pem"));
+  client.set_keep_alive(true);
+  for (int i = 0; i < 50; ++i) {
+    const httplib::Result metrics = client.Get("/metrics", Token(kReader));
+    ASSERT_TRUE(metrics) << to_string(metrics.error());
+    EXPECT_THAT(metrics->body, HasSubstr("tributary_query_running"));
+  }
+  EXPECT_THAT(client.Get("/metrics", Token(kReader))->body, HasSubstr("tributary_web_connections 1\n"));
+}
+
 TEST_F(WebSignInTest, PagesOfOtherSitesChangeNothing) {
   Start();
   const auto remove = [&](const httplib::Headers& headers) {

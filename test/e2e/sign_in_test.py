@@ -10,6 +10,7 @@ import http.client
 import json
 import re
 import signal
+import ssl
 import subprocess
 
 import lib
@@ -47,6 +48,7 @@ class Caller:
     source: str = "127.0.0.1"
     signed_in_by: str = "token"
     user: str = ""
+    certificate: str = ""  # the name of its files; "": none
 
     def may(self, need):
         return need == "sign-in" or need in self.rights or "admin" in self.rights
@@ -60,18 +62,19 @@ def basic(token):
     return {"Authorization": "Basic " + base64.b64encode(f"any:{token}".encode()).decode()}
 
 
-def ask(reducer, method, path, headers=None, source="127.0.0.1", port=None):
-    """Returns the status, the headers and the body of an answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port or reducer.http_port, timeout=60, source_address=(source, 0))
+def ask(reducer, method, path, headers=None, source="127.0.0.1", port=None, tls=None):
+    """Returns the status, the headers and the body of an answer. With `tls`, an ssl.SSLContext, it uses HTTPS."""
+    to = {"host": "127.0.0.1", "port": port or reducer.http_port, "timeout": 60, "source_address": (source, 0)}
+    connection = http.client.HTTPSConnection(**to, context=tls) if tls else http.client.HTTPConnection(**to)
     with contextlib.closing(connection):
         connection.request(method, path, body=b"no table" if method in ("PUT", "POST") else None, headers=headers or {})
         answer = connection.getresponse()
         return answer.status, answer.headers, answer.read()
 
 
-def check_caller(reducer, caller):
+def check_caller(reducer, caller, tls=None):
     for method, path, need in ROUTES:
-        status, headers, body = ask(reducer, method, path, caller.headers, caller.source)
+        status, headers, body = ask(reducer, method, path, caller.headers, caller.source, tls=tls)
         what = f"{caller.name}: {method} {path}: {status} {body[:200]}"
         if need is None or (caller.rights is not None and caller.may(need)):
             lib.check(status not in (401, 403), what)
@@ -83,7 +86,7 @@ def check_caller(reducer, caller):
             lib.check(status == 403, what)
             lib.check(method == "HEAD" or f"'{need}'" in json.loads(body)["error"], f"the message does not name the right: {what}")
     if caller.rights is not None:
-        _, _, body = ask(reducer, "GET", "/api/v1/whoami", caller.headers, caller.source)
+        _, _, body = ask(reducer, "GET", "/api/v1/whoami", caller.headers, caller.source, tls=tls)
         rights = list(RIGHTS) if "admin" in caller.rights else [right for right in RIGHTS if right in caller.rights]
         expected = {"name": caller.user, "signed_in_by": caller.signed_in_by, "rights": rights}
         lib.check(json.loads(body) == expected, f"{caller.name}: whoami: {body}")
@@ -145,6 +148,9 @@ def every_route_and_every_caller():
         both = start("both", "--http-token-file", tokens, "--allow-anonymous")
         for caller in token_callers(reducer_is_open=True):
             check_caller(both, caller)
+        secure = start("secure", "--http-token-file", tokens, *PROXY_OPTIONS, *tls_options(d))
+        for caller in [*token_callers(), *proxy_callers(), *certificate_callers()]:
+            check_caller(secure, caller, tls=client_tls(d, caller.certificate))
         everyone = ("read", "send", "upload", "admin")
         anonymous = start("anonymous", "--allow-anonymous")
         check_caller(anonymous, Caller("everyone", everyone, signed_in_by="none"))
@@ -154,6 +160,44 @@ def every_route_and_every_caller():
         for reducer in programs:
             lib.check(reducer.stop() == 0, f"the exit code of {reducer.name}")
             lib.check(not any(token in reducer.text() for token in [*TOKENS.values(), WRONG]), f"{reducer.name} logged a token")
+
+
+def shell(directory, command):
+    subprocess.run(["bash", "-ec", command], cwd=directory, check=True, capture_output=True, text=True)
+
+
+def sign(d, name, subject, days=365, ca="ca", alternatives="DNS:unused.example"):
+    """Makes NAME.pem and NAME.key, signed by the authority `ca`, which it makes if it does not exist yet."""
+    if not (d / f"{ca}.pem").exists():
+        shell(d, f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {ca}.key -out {ca}.pem -subj /CN={ca}")
+    shell(d, f"""
+        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout {name}.key -out {name}.csr -subj /CN={subject}
+        openssl x509 -req -in {name}.csr -CA {ca}.pem -CAkey {ca}.key -CAcreateserial -days {days} -out {name}.pem \\
+            -extfile <(echo subjectAltName={alternatives})""")
+
+
+def tls_options(d):
+    """Makes the certificates of a reducer and of its callers. Returns the reducer's options."""
+    sign(d, "reducer", "reducer", alternatives="IP:127.0.0.1,DNS:reducer.example")
+    for right in RIGHTS:
+        sign(d, right, f"{right}-cert")
+    sign(d, "other", "other")
+    return ["--http-tls-cert", d / "reducer.pem", "--http-tls-key", d / "reducer.key", "--http-tls-ca", d / "ca.pem"]
+
+
+def client_tls(d, certificate=""):
+    context = ssl.create_default_context(cafile=d / "ca.pem")
+    if certificate:
+        context.load_cert_chain(d / f"{certificate}.pem", d / f"{certificate}.key")
+    return context
+
+
+def certificate_callers():
+    for right in RIGHTS:
+        yield Caller(f"{right} by certificate", (right,), certificate=right, signed_in_by="certificate", user=f"{right}-cert")
+    yield Caller("a certificate without a rule", ("read",), certificate="other", signed_in_by="certificate", user="unused.example")
+    yield Caller("a certificate and a token", ("read",), bearer(TOKENS["read"]), certificate="admin", user="Ann's read token")
+    yield Caller("a certificate and a wrong token", None, bearer(WRONG), certificate="admin")
 
 
 def the_table_has_every_route():
@@ -167,7 +211,7 @@ def a_loopback_reducer_behind_a_proxy():
         reducer = lib.Reducer(d, PROXY_OPTIONS)
         programs.append(reducer)
         host = {"Host": "profiles.example"}
-        user = {**host, USER_HEADER: "upload-ben"}
+        user = {**host, USER_HEADER: "admin-ben"}
         lib.check(ask(reducer, "GET", "/api/v1/status", user, PROXY)[0] == 200, "the proxy's user is refused")
         lib.check(ask(reducer, "GET", "/api/v1/status", host, PROXY)[0] == 401, "a proxy's request without a user")
         lib.check(ask(reducer, "GET", "/api/v1/status", user)[0] == 403, "another program may use any host name")
@@ -177,7 +221,7 @@ def a_loopback_reducer_behind_a_proxy():
                                  ({"Sec-Fetch-Site": "cross-site"}, False), ({"Sec-Fetch-Site": "same-site"}, False)):
             status = ask(reducer, *upload, {**user, **headers}, PROXY)[0]
             lib.check(status == (400 if allowed else 403), f"an upload with {headers}: {status}")
-        renamed = {USER_HEADER: "upload-ben", "Host": "10.0.0.1:4040", "Origin": "https://profiles.example"}
+        renamed = {USER_HEADER: "admin-ben", "Host": "10.0.0.1:4040", "Origin": "https://profiles.example"}
         lib.check(ask(reducer, *upload, renamed, PROXY)[0] == 403, "the origin is not the host")
         renamed["X-Forwarded-Host"] = "profiles.example"
         lib.check(ask(reducer, *upload, renamed, PROXY)[0] == 400, "the origin is the host that the proxy was asked for")
@@ -223,7 +267,7 @@ def expect_refusal(d, *args, host="0.0.0.0", parts):
 
 def what_cannot_be_safe_is_refused_at_start():
     with lib.directory() as d:
-        options = ("--http-listen", "--http-token-file", "--http-proxy-from", "--allow-anonymous")
+        options = ("--http-listen", "--http-token-file", "--http-tls-ca", "--http-proxy-from", "--allow-anonymous")
         expect_refusal(d, parts=options)
         readable = write_tokens(d / "readable", token_lines(), mode=0o644)
         expect_refusal(d, "--http-token-file", readable, parts=("--http-token-file", str(readable), "chmod"))
@@ -235,6 +279,59 @@ def what_cannot_be_safe_is_refused_at_start():
             output = expect_refusal(d, "--http-token-file", write_tokens(d / "tokens", bad), parts=("--http-token-file", part))
             lib.check(output.rstrip("\n").isprintable(), f"control bytes in the message: {output!r}")
         expect_refusal(d, "--http-token-file", d / "missing", parts=("--http-token-file", "missing"))
+
+
+def bad_tls_clients():
+    """An expired, a foreign and no certificate, and no TLS. Others are undisturbed."""
+    with lib.directory() as d, lib.programs() as programs:
+        tokens = write_tokens(d / "tokens", token_lines())
+        options = tls_options(d)
+        sign(d, "expired", "admin-cert", days=-1)
+        sign(d, "foreign", "admin-cert", ca="foreign-ca")
+        reducer = lib.Reducer(d, ["--http-token-file", tokens, *PROXY_OPTIONS, *options], http_host="0.0.0.0")
+        programs.append(reducer)
+        healthy = http.client.HTTPSConnection("127.0.0.1", reducer.http_port, timeout=60, context=client_tls(d, "admin"))
+
+        def check_healthy():
+            healthy.request("GET", "/api/v1/status")
+            lib.check(healthy.getresponse().read().startswith(b"{"), "the open connection of another client")
+
+        check_healthy()
+        for name, alert in (("expired", "EXPIRED"), ("foreign", "UNKNOWN_CA")):
+            try:
+                ask(reducer, "GET", "/healthz", tls=client_tls(d, name))
+                raise lib.Failure(f"the {name} certificate was accepted")
+            except OSError as e:
+                lib.check(alert in str(e), f"the {name} certificate: {e}")
+            check_healthy()
+        lib.check(re.search("HTTPS connection refused address=127.0.0.1 .*certificate has expired", reducer.text()), reducer.text())
+        status, _, body = ask(reducer, "GET", "/api/v1/status", bearer(TOKENS["admin"]))
+        lib.check(status == 400 and b"use https://" in body, f"plain HTTP: {status} {body}")
+        check_healthy()
+        lib.check(ask(reducer, "GET", "/app.js", tls=client_tls(d))[0] == 200, "the page")
+        metrics = ask(reducer, "GET", "/metrics", tls=client_tls(d, "read"))[2].decode()
+        lib.check('tributary_tls_certificate_expiry_seconds{port="http"} 1' in metrics, "the time at which the certificate expires")
+        lib.check('tributary_web_refusals_total{reason="tls"} 3' in metrics, "the counter of refusals")
+        check = [lib.BIN / "reducer", "--health-check", "--http-listen", f"0.0.0.0:{reducer.http_port}", "--allow-anonymous"]
+        healthy_text = subprocess.run([*check, *options], capture_output=True, text=True, timeout=60, check=False).stdout
+        lib.check(healthy_text == "reducer is healthy\n", f"--health-check over TLS: {healthy_text}")
+        # A new certificate, and one that cannot be used.
+        sign(d, "reducer", "reducer", ca="foreign-ca", alternatives="IP:127.0.0.1")
+        reducer.signal(signal.SIGHUP)
+        trusting = ssl.create_default_context(cafile=d / "foreign-ca.pem")
+        lib.wait_for("the new certificate", lambda: accepts(reducer, trusting), 30)
+        shell(d, "cp ca.key reducer.key")
+        reducer.signal(signal.SIGHUP)
+        lib.wait_for("the refusal", lambda: "reload failed" in reducer.text(), 30)
+        lib.check(accepts(reducer, trusting), "the old certificate stays in use")
+        check_healthy()
+        lib.check(reducer.stop() == 0, "the exit code")
+
+
+def accepts(reducer, tls):
+    with contextlib.suppress(OSError):
+        return ask(reducer, "GET", "/healthz", tls=tls)[0] == 200
+    return False
 
 
 def tokens_change_while_the_reducer_runs():
@@ -266,4 +363,4 @@ def tokens_change_while_the_reducer_runs():
 
 if __name__ == "__main__":
     lib.main(the_table_has_every_route, every_route_and_every_caller, a_loopback_reducer_behind_a_proxy, changes_are_logged,
-             metrics_have_a_port_of_their_own, what_cannot_be_safe_is_refused_at_start, tokens_change_while_the_reducer_runs)
+             metrics_have_a_port_of_their_own, what_cannot_be_safe_is_refused_at_start, bad_tls_clients, tokens_change_while_the_reducer_runs)
