@@ -152,6 +152,12 @@ class Exchange {
                                "--tls-ca FILE, and a name of the certificate as the host in --server",
                                server, detail));
     }
+    if (detail.find("SSL routines") != std::string::npos) {  // an error of OpenSSL, such as an alert of the server
+      return Error(absl::StatusCode::kUnavailable,
+                   fmt::format("{}: the TLS connection failed ({}): check that the server uses TLS, and accepts the "
+                               "certificate of --tls-cert",
+                               server, detail));
+    }
     return Error(absl::StatusCode::kUnavailable,
                  fmt::format("no answer from a reducer at {} ({}): start a reducer there, or give the URL of another "
                              "reducer with --server",
