@@ -19,7 +19,7 @@ constexpr std::string_view kToken = "token-of-the-fuzz-target";
 constexpr std::string_view kProxy = "10.0.0.1";
 
 std::unique_ptr<AccessControl> MakeAccess() {
-  const TestFiles files;
+  static const TestFiles files;
   AccessControl::Options options{.is_loopback = false,
                                  .token_file = files.Write("tokens", std::string(kToken) + " admin\n"),
                                  .proxies = {IpRange::Parse(kProxy).value()},
