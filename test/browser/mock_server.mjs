@@ -21,7 +21,7 @@ export class MockServer {
   scenario = 'normal';
   types = fixtures.types.one; // the types of the range's samples
   tokens = null; // token → {name, rights}; null: nobody needs to sign in
-  anonymous = null; // rights of requests without a token, if there are tokens; null: none, they get status 401
+  tokenless = null; // the caller of requests without a token, if there are tokens; null: they get status 401
   authorizations = []; // header of every request below /api/v1/, or ''
   requests = []; // requested URLs below /api/v1/ whose caller was accepted, without whoami
   pushed = []; // executables whose names were uploaded
@@ -84,7 +84,7 @@ export class MockServer {
       const known = this.tokens[header.replace(/^Bearer /, '')];
       const advice = "sign in: send a token in the header 'Authorization: Bearer TOKEN'";
       if (known) caller = {...known, signed_in_by: 'token'};
-      else if (header === '' && this.anonymous) caller.rights = this.anonymous;
+      else if (header === '' && this.tokenless) caller = this.tokenless;
       else return reply(401, {error: header === '' ? advice : 'the token is not known'}, challenge);
     }
     if (url.pathname === '/api/v1/whoami') return reply(200, caller);

@@ -157,12 +157,21 @@ describe('sign-in', () => {
 
   signInTest('anonymous readers may sign in for more rights', async () => {
     server.tokens = tokens;
-    server.anonymous = ['read'];
+    server.tokenless = {name: '', signed_in_by: 'none', rights: ['read']};
     await open();
     assert.equal(await byId('account').count(), 0);
     await byId('open-sign-in').click();
     await signIn(ann);
     assert.equal(await byId('open-sign-in').count(), 0);
+  });
+
+  signInTest('a user with a certificate has a name and does not sign out', async () => {
+    server.tokens = tokens;
+    server.tokenless = {name: 'dora', signed_in_by: 'certificate', rights: ['read', 'upload']};
+    await open();
+    assert.equal(await byId('account').textContent(), 'Signed in as dora');
+    assert.equal(await byId('account').getAttribute('title'), 'Signed in by a certificate. Rights: read, upload.');
+    assert.equal(await byId('sign-out').count() + (await byId('open-sign-in').count()), 0);
   });
 
   signInTest('a reducer without sign-in shows neither name nor buttons', async () => {
