@@ -103,6 +103,8 @@ TEST(Pipeline, OtherAddressesThanLoopbackNeedAWayToSignIn) {
   std::filesystem::permissions(fresh.http_access.token_file, std::filesystem::perms::owner_read);
   ASSERT_TRUE((*pipeline)->ReplaceCredentials(fresh).ok());
   EXPECT_THAT(HttpGet((*pipeline)->http_port(), "/metrics"), HasSubstr(" 401 "));
+  fresh.http_tls_cert = fresh.http_tls_key = "some file";
+  EXPECT_THAT(std::string((*pipeline)->ReplaceCredentials(fresh).message()), HasSubstr("only at a restart"));
 }
 
 TEST(Pipeline, ServesMetricsOnAPortOfTheirOwn) {
