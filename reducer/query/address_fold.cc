@@ -56,27 +56,29 @@ absl::Status AddressFold::Scan() {
   const QueryRequest& request = context_.request;
   ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader_, context_));
   if (selection.uses_threads()) {
-    return reader_.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelled(request));
-      if (!selection.Has(columns.type)) return absl::OkStatus();
-      ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
-      for (size_t i = 0; i < columns.nodes.size(); ++i) {
-        if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
-        RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
-      }
-      return absl::OkStatus();
-    });
+    return reader_.ScanSamples(
+        request.range, selection.filter(), [&](const store::SampleColumns& columns) -> absl::Status {
+          RETURN_IF_ERROR(CheckCancelled(request));
+          if (!selection.Has(columns.type)) return absl::OkStatus();
+          ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
+          for (size_t i = 0; i < columns.nodes.size(); ++i) {
+            if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
+            RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
+          }
+          return absl::OkStatus();
+        });
   }
-  const absl::Status scanned = reader_.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
-    RETURN_IF_ERROR(CheckCancelled(request));
-    if (!selection.Has(columns.type)) return absl::OkStatus();
-    ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
-    for (size_t i = 0; i < columns.nodes.size(); ++i) {
-      if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
-      RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
-    }
-    return absl::OkStatus();
-  });
+  const absl::Status scanned =
+      reader_.ScanSums(request.range, selection.filter(), [&](const store::SumColumns& columns) -> absl::Status {
+        RETURN_IF_ERROR(CheckCancelled(request));
+        if (!selection.Has(columns.type)) return absl::OkStatus();
+        ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
+        for (size_t i = 0; i < columns.nodes.size(); ++i) {
+          if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
+          RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
+        }
+        return absl::OkStatus();
+      });
   RETURN_IF_ERROR(scanned);
   return context_.gauge_minutes > 1 ? Average() : absl::OkStatus();
 }

@@ -1,23 +1,32 @@
 #include "reducer/query/label_names.h"
 
-#include <string>
-#include <vector>
+#include <span>
+#include <string_view>
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
+#include "reducer/query/process_resources.h"
 #include "reducer/query/query_context.h"
 
 namespace tributary {
 
+// Reads each distinct text of attributes once.
 absl::Status LearnLabelNames(const QueryContext& context, AttributeNames& names) {
-  absl::flat_hash_set<std::string> seen;
   return ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
+    ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context));
+    absl::flat_hash_set<store::StringId> seen = {store::StringId{}};
     size_t looked_at = 0;
-    return reader.ScanProcesses(context.request.range, [&](const store::ProcessRow& row) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelledAt(context.request, ++looked_at));
-      if (!row.attributes.empty() && seen.insert(row.attributes).second) names.Learn(DecodeAttributes(row.attributes));
+    const auto visit = [&](std::span<const store::ProcessIds> rows) -> absl::Status {
+      RETURN_IF_ERROR(CheckCancelled(context.request));
+      for (const store::ProcessIds& row : rows) {
+        RETURN_IF_ERROR(CheckCancelledAt(context.request, ++looked_at));
+        if (!seen.insert(row.attributes).second) continue;
+        ASSIGN_OR_RETURN(const std::string_view text, resources.TextOf(row.attributes));
+        names.Learn(DecodeAttributes(text));
+      }
       return absl::OkStatus();
-    });
+    };
+    return reader.ScanProcessIds(context.request.range, {}, visit);
   });
 }
 

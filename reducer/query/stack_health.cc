@@ -89,28 +89,27 @@ class HealthBuilder {
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     OutermostFrames outermost(reader);
     Culprits culprits;
-    absl::Status scanned = reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelled(request));
-      if (!selection.Has(columns.type)) return absl::OkStatus();
-      for (size_t i = 0; i < columns.times.size(); ++i) {
-        if (i > 0) RETURN_IF_ERROR(CheckCancelledAt(request, i));
-        if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
-        const Ending ending = columns.endings[i];
-        total_.Add(ending, columns.values[i], columns.counts[i]);
-        if (!HasCulprit(ending)) continue;
-        ASSIGN_OR_RETURN(uint32_t executable, outermost.ExecutableOf(columns.day, columns.nodes[i]));
-        culprits[{executable, columns.processes[i]}].Add(ending, columns.values[i], columns.counts[i]);
-      }
-      if (culprits.size() > kCulpritsMax) {
-        return Error(
-            absl::StatusCode::kResourceExhausted,
-            fmt::format(
-                "stacks were cut short in more than {} pairs of executable and process: ask for a shorter time range "
-                "or a narrower selector",
-                kCulpritsMax));
-      }
-      return absl::OkStatus();
-    });
+    absl::Status scanned =
+        reader.ScanSamples(request.range, selection.filter(), [&](const store::SampleColumns& columns) -> absl::Status {
+          RETURN_IF_ERROR(CheckCancelled(request));
+          if (!selection.Has(columns.type)) return absl::OkStatus();
+          for (size_t i = 0; i < columns.times.size(); ++i) {
+            if (i > 0) RETURN_IF_ERROR(CheckCancelledAt(request, i));
+            if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
+            const Ending ending = columns.endings[i];
+            total_.Add(ending, columns.values[i], columns.counts[i]);
+            if (!HasCulprit(ending)) continue;
+            ASSIGN_OR_RETURN(uint32_t executable, outermost.ExecutableOf(columns.day, columns.nodes[i]));
+            culprits[{executable, columns.processes[i]}].Add(ending, columns.values[i], columns.counts[i]);
+          }
+          if (culprits.size() > kCulpritsMax) {
+            return Error(absl::StatusCode::kResourceExhausted,
+                         fmt::format("stacks were cut short in more than {} pairs of executable and process: ask for a "
+                                     "shorter time range or a narrower selector",
+                                     kCulpritsMax));
+          }
+          return absl::OkStatus();
+        });
     RETURN_IF_ERROR(scanned);
     return culprits.empty() ? absl::OkStatus() : Name(reader, request, culprits);
   }
