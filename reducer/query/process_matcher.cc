@@ -10,6 +10,9 @@
 namespace tributary {
 namespace {
 
+// What a result for a text takes in a matcher's hash table.
+constexpr size_t kKnownBytes = 16;
+
 const std::vector<SelectedSpan>& Never() {
   static const std::vector<SelectedSpan> kNever = {{kTimeBegin, false}};
   return kNever;
@@ -44,8 +47,8 @@ ProcessMatcher::ProcessMatcher(ProcessResources resources, const QueryContext& c
       of_resource_.push_back(&matcher);
     } else if (IsThreadLabel(*label)) {
       of_thread_.push_back({*label, &matcher});
-    } else if (IsHostLabel(*label) || *label == Label::kNodeId) {
-      of_machine_.push_back({*label, &matcher});
+    } else if (MachineMatcher::IsFor(*label, has_metadata)) {
+      of_machine_.Add(*label, matcher);
     } else {
       (*label == Label::kProcessPid ? of_pid_ : of_text_).push_back({*label, &matcher});
     }
@@ -55,30 +58,16 @@ ProcessMatcher::ProcessMatcher(ProcessResources resources, const QueryContext& c
 absl::StatusOr<ProcessMatcher> ProcessMatcher::Make(store::StoreReader& reader, const QueryContext& context) {
   ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context));
   ProcessMatcher matcher(std::move(resources), context);
-  for (const auto& [no, row] : matcher.resources_.machines())
-    matcher.selected_machines_[no] = matcher.HoldsMachine(row);
-  return matcher;
-}
-
-std::vector<store::MachineNo> ProcessMatcher::Machines() const {
-  std::vector<store::MachineNo> machines;
-  for (const auto& [no, row] : resources_.machines()) {
-    if (selected_machines_.at(no)) machines.push_back(no);
+  if (matcher.of_machine_.empty()) return matcher;
+  for (const auto& [no, row] : matcher.resources_.machines()) {
+    matcher.selected_machines_[no] = matcher.of_machine_.Holds(row);
   }
-  return machines;
-}
-
-bool ProcessMatcher::HoldsMachine(const store::MachineRow& machine) const {
-  store::ProcessRow row;
-  row.node_id = machine.node_id;
-  row.host_name = machine.host_name;
-  return std::ranges::all_of(of_machine_,
-                             [&row](const LabelMatcher& of) { return of.matcher->Holds(LabelValue(of.label, row)); });
+  return matcher;
 }
 
 bool ProcessMatcher::HoldsUnknown() const {
   const auto holds_none = [](const LabelMatcher& of) { return of.matcher->Holds(""); };
-  return std::ranges::all_of(of_machine_, holds_none) && std::ranges::all_of(of_pid_, holds_none) &&
+  return of_machine_.HoldsUnknown() && std::ranges::all_of(of_pid_, holds_none) &&
          std::ranges::all_of(of_text_, holds_none) && HoldsResource({});
 }
 
@@ -98,6 +87,7 @@ absl::StatusOr<bool> ProcessMatcher::HoldsText(LabelMatcher& of, const store::Pr
   const store::StringId id = TextIdOf(of.label, process);
   const auto [known, added] = of.known.try_emplace(id);
   if (!added) return known->second;
+  known_bytes_ += kKnownBytes;
   ASSIGN_OR_RETURN(const std::string_view text, resources_.TextOf(id));
   known->second = of.matcher->Holds(LabelValue(of.label, RowWith(text)));
   return known->second;
@@ -106,7 +96,7 @@ absl::StatusOr<bool> ProcessMatcher::HoldsText(LabelMatcher& of, const store::Pr
 absl::StatusOr<bool> ProcessMatcher::HoldsProcess(const store::ProcessIds& process) {
   if (!of_machine_.empty()) {
     const auto machine = selected_machines_.find(process.machine);
-    if (machine == selected_machines_.end() ? !HoldsMachine({}) : !machine->second) return false;
+    if (machine == selected_machines_.end() ? !of_machine_.HoldsUnknown() : !machine->second) return false;
   }
   for (LabelMatcher& of : of_text_) {
     ASSIGN_OR_RETURN(const bool holds, HoldsText(of, process));
@@ -151,6 +141,7 @@ absl::StatusOr<bool> ProcessMatcher::HoldsThread(const store::ThreadIds& thread)
     }
     const auto [known, added] = of.known.try_emplace(thread.name);
     if (added) {
+      known_bytes_ += kKnownBytes;
       ASSIGN_OR_RETURN(row.name, resources_.TextOf(thread.name));
       known->second = of.matcher->Holds(LabelValue(of.label, row));
     }

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/metadata/resource_joiner.h"
+#include "reducer/query/machine_matcher.h"
 #include "reducer/query/process_resources.h"
 #include "reducer/query/query_context.h"
 #include "reducer/query/selector.h"
@@ -30,9 +31,8 @@ class ProcessMatcher {
   static absl::StatusOr<ProcessMatcher> Make(store::StoreReader& reader, const QueryContext& context);
 
   bool uses_threads() const { return !of_thread_.empty(); }
-  bool uses_machines() const { return !of_machine_.empty(); }
-  // Returns the machines for which the matchers of machines hold, sorted.
-  std::vector<store::MachineNo> Machines() const;
+  // Returns a filter that has all machines with processes for which the matchers may hold.
+  store::ScanFilter MachineFilter() const { return of_machine_.FilterOf(resources_.machines()); }
   // Return the results for a process or thread without a description: its labels all count as "".
   bool HoldsUnknown() const;
   bool HoldsUnknownThread() const;
@@ -42,7 +42,7 @@ class ProcessMatcher {
   absl::StatusOr<const std::vector<SelectedSpan>*> SpansOf(const store::ProcessIds& process);
   absl::StatusOr<bool> HoldsThread(const store::ThreadIds& thread);
 
-  size_t bytes() const { return resources_.bytes(); }  // of texts and results that are kept
+  size_t bytes() const { return resources_.bytes() + known_bytes_; }  // of texts and results that are kept
 
  private:
   struct LabelMatcher {
@@ -60,13 +60,14 @@ class ProcessMatcher {
   absl::StatusOr<bool> HoldsText(LabelMatcher& of, const store::ProcessIds& process);
   absl::StatusOr<bool> HoldsProcess(const store::ProcessIds& process);
   absl::StatusOr<const std::vector<SelectedSpan>*> SpansOfResource(const store::ProcessIds& process);
-  bool HoldsMachine(const store::MachineRow& machine) const;
   bool HoldsResource(const Attributes& attributes) const;
 
   const QueryContext* context_;
   ProcessResources resources_;
   absl::flat_hash_map<store::MachineNo, bool> selected_machines_;
-  std::vector<LabelMatcher> of_machine_, of_pid_, of_text_, of_thread_;
+  MachineMatcher of_machine_;
+  std::vector<LabelMatcher> of_pid_, of_text_, of_thread_;
+  size_t known_bytes_ = 0;  // of the results in of_text_ and of_thread_
   std::vector<const Selector::Matcher*> of_resource_;
   absl::flat_hash_map<const ResourceStates*, Answer> by_states_;
 };

@@ -48,8 +48,7 @@ absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const Quer
 // descriptions must be read, because a process without one is selected.
 absl::Status Selection::ReadProcesses(store::StoreReader& reader, const QueryContext& context,
                                       ProcessMatcher& matcher) {
-  store::ScanFilter of_machines;
-  if (matcher.uses_machines() && !unknown_process_) of_machines.machines = matcher.Machines();
+  const store::ScanFilter of_machines = matcher.MachineFilter();
   absl::flat_hash_set<store::MachineNo> machines;
   size_t looked_at = 0;
   const auto visit = [&](std::span<const store::ProcessIds> rows) -> absl::Status {

@@ -204,7 +204,9 @@ class ShortProcessesReader : public store::MemoryReader {
       : store::MemoryReader(std::move(shard)), processes_(processes), texts_(texts) {}
 
   absl::StatusOr<std::map<store::MachineNo, store::MachineRow>> ListMachines() override {
-    return std::map<store::MachineNo, store::MachineRow>{{store::MachineNo{1}, {"node-1", "host-1"}}};
+    std::map<store::MachineNo, store::MachineRow> machines;
+    if (lists_machine) machines[store::MachineNo{1}] = {"node-1", "host-1"};
+    return machines;
   }
   absl::StatusOr<std::vector<store::ProcessRow>> Processes(store::TimeRange, const store::ProcessSet* only) override {
     if (only == nullptr) return Error(absl::StatusCode::kInternal, "all processes were described");
@@ -214,8 +216,9 @@ class ShortProcessesReader : public store::MemoryReader {
   absl::Status ScanProcesses(store::TimeRange, const store::ProcessVisitor&) override {
     return Error(absl::StatusCode::kInternal, "all processes were described");
   }
-  absl::Status ScanProcessIds(store::TimeRange, const store::ScanFilter&,
+  absl::Status ScanProcessIds(store::TimeRange, const store::ScanFilter& filter,
                               const store::ProcessIdsVisitor& visit) override {
+    if (!filter.Has(store::MachineNo{1})) return absl::OkStatus();
     std::vector<store::ProcessIds> rows;
     for (uint32_t i = 0; i < processes_; ++i) {
       const store::StringId name{1 + i % texts_};
@@ -255,6 +258,7 @@ class ShortProcessesReader : public store::MemoryReader {
   }
 
   size_t texts_read = 0, described = 0;
+  bool lists_machine = true;
 
  private:
   static constexpr uint32_t kFirst = 3'000'000'000;
@@ -315,6 +319,20 @@ TEST_F(ShortProcessesTest, ASelectorOfAllReadsNoProcess) {
   ASSERT_TRUE(selection.ok()) << selection.status();
   EXPECT_TRUE(selection->Has(store::ProcessNo{7}, kStart));
   EXPECT_FALSE(selection->filter().machines);
+}
+
+TEST_F(ShortProcessesTest, AMachineWithoutARowHasEmptyLabels) {
+  ShortProcessesStore store(3, 3);
+  ShortProcessesReader reader(store::MemoryShard(), 3, 3);
+  reader.lists_machine = false;
+  const store::ProcessNo second{3'000'000'001};
+  const auto has = [&](std::string_view selector) {
+    const absl::StatusOr<Selection> selection = Select(reader, store, {}, selector);
+    return selection.ok() && selection->Has(second, kStart);
+  };
+  EXPECT_TRUE(has(R"({node_id!="node-2",process_command="program-2=1"})"));
+  EXPECT_FALSE(has(R"({node_id!="node-2",process_command="program-1=1"})"));
+  EXPECT_FALSE(has(R"({node_id="node-1",process_command="program-2=1"})"));
 }
 
 TEST_F(ShortProcessesTest, TooManyDifferentNamesAreRefusedWithAdvice) {
