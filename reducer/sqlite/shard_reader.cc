@@ -144,6 +144,8 @@ absl::Status SqliteShardReader::ScanProcessIds(TimeRange range, const ScanFilter
                                             .machine = MachineNo{it->machine},
                                             .pid = Pid{it->pid},
                                             .parent = Pid{it->parent},
+                                            .start_time_ns = it->start_time_ns,
+                                            .exec_sequence = it->exec_sequence,
                                             .comm = StringId{it->comm},
                                             .executable_path = StringId{it->executable_path},
                                             .container_id = StringId{it->container_id},

@@ -156,6 +156,8 @@ TEST_P(FilterConformance, IdsDescribeTheSameProcessesAsRows) {
     EXPECT_EQ(machines.at(of.machine).host_name, row.host_name);
     EXPECT_EQ(of.pid, row.pid);
     EXPECT_EQ(of.parent, row.parent);
+    EXPECT_EQ(of.start_time_ns, row.start_time_ns);
+    EXPECT_EQ(of.exec_sequence, row.exec_sequence);
     EXPECT_EQ(reader->Text(of.comm).value(), row.comm);
     EXPECT_EQ(reader->Text(of.executable_path).value(), row.executable_path);
     EXPECT_EQ(reader->Text(of.container_id).value(), row.container_id);

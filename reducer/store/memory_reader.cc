@@ -157,6 +157,8 @@ absl::Status MemoryReader::ScanProcessIds(TimeRange range, const ScanFilter& fil
                      .machine = machine,
                      .pid = row.pid,
                      .parent = row.parent,
+                     .start_time_ns = row.start_time_ns,
+                     .exec_sequence = row.exec_sequence,
                      .comm = Intern(row.comm),
                      .executable_path = Intern(row.executable_path),
                      .container_id = Intern(row.container_id),
