@@ -101,6 +101,7 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
 }
 
 absl::StatusOr<std::map<MachineNo, MachineRow>> SqliteShardReader::ListMachines() {
+  if (database_ != nullptr) RETURN_IF_ERROR(database_->CheckCancelled());
   std::map<MachineNo, MachineRow> rows;
   for (const auto& [no, row] : machines_) rows.emplace(MachineNo{no}, row);
   return rows;
