@@ -95,6 +95,9 @@ struct MachineRow {
 struct ScanFilter {
   std::optional<TypeNo> type{};                      // nullopt: all types
   std::optional<std::vector<MachineNo>> machines{};  // sorted; nullopt: all machines
+  // The caller of ScanSamples reads only the columns `processes`, `threads`, `values` and `counts`. The others may be
+  // empty, because decoding them takes most of a scan's time.
+  bool only_weights = false;
 
   bool HasNothing() const { return machines && machines->empty(); }
   bool Has(MachineNo machine) const {
