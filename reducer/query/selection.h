@@ -33,6 +33,8 @@ class Selection {
 
   // Returns true if `type` is the type of the request.
   bool Has(store::TypeNo type) const { return filter_.Has(type); }
+  // Returns true if a process is selected at some times only.
+  bool changes() const { return !spans_.empty(); }
   // Returns true if the selector has labels of threads. Then the query must read raw samples, because sums do not
   // contain threads.
   bool uses_threads() const { return uses_threads_; }

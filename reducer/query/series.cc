@@ -48,8 +48,9 @@ class SeriesBuilder {
     ASSIGN_OR_RETURN(const Selection selection, Selection::Make(reader, context));
     ASSIGN_OR_RETURN(ShardWeights weights, WeighSeries(reader, context, selection));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
-    RETURN_IF_ERROR(AddPlaces(reader, context, selection, &weights.processes));
-    return AddLargest(reader, context.request, selection, weights);
+    std::vector<ProcessIdentity> identities;
+    RETURN_IF_ERROR(AddPlaces(reader, context, selection, &weights.processes, &identities));
+    return AddLargest(reader, context.request, selection, identities, &weights);
   }
 
   absl::StatusOr<SeriesList> Take(const QueryContext& context) && {
@@ -97,10 +98,10 @@ class SeriesBuilder {
 
   // Adds the weights to hosts, containers, pods and so on. Reads the ids of the processes, not their descriptions.
   absl::Status AddPlaces(store::StoreReader& reader, const QueryContext& context, const Selection& selection,
-                         SeriesWeights<store::ProcessNo>* weights) {
+                         SeriesWeights<store::ProcessNo>* weights, std::vector<ProcessIdentity>* identities) {
     ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context));
-    SeriesWeights<store::MachineNo> machines;
-    SeriesWeights<store::StringId> containers;
+    absl::flat_hash_map<store::MachineNo, SeriesWeight> machines;
+    absl::flat_hash_map<store::StringId, SeriesWeight> containers;
     WeightsByStates by_states;
     SplitStates split;
     size_t looked_at = 0;
@@ -108,11 +109,12 @@ class SeriesBuilder {
       RETURN_IF_ERROR(CheckCancelled(context.request));
       for (const store::ProcessIds& row : rows) {
         RETURN_IF_ERROR(CheckCancelledAt(context.request, ++looked_at));
-        const auto found = weights->find(row.no);
-        if (found == weights->end() || std::exchange(found->second.described, true)) continue;
-        const SeriesWeight& weight = found->second;
-        machines[row.machine].Add(weight.value, weight.count);
-        containers[row.container_id].Add(weight.value, weight.count);
+        SeriesWeight* found = weights->Find(row.no);
+        if (found == nullptr || std::exchange(found->described, true)) continue;
+        const SeriesWeight& weight = *found;
+        identities->push_back({row.no, row.pid, row.exec_sequence, row.machine, row.start_time_ns});
+        machines[row.machine].Add(weight);
+        containers[row.container_id].Add(weight);
         if (context.resources == nullptr) continue;
         ASSIGN_OR_RETURN(std::shared_ptr<const ResourceStates> states, resources.Of(row));
         if (states->size() > 1) {
@@ -121,7 +123,7 @@ class SeriesBuilder {
         }
         const auto [index, added] = by_states.index_of.try_emplace(states.get(), by_states.rows.size());
         if (added) by_states.rows.push_back({std::move(states), {}});
-        by_states.rows[index->second].weight.Add(weight.value, weight.count);
+        by_states.rows[index->second].weight.Add(weight);
       }
       if (by_states.rows.size() > ProcessResources::kPlacesMax) AddStates(&by_states);
       return CheckNamed(containers.size());
@@ -171,9 +173,10 @@ class SeriesBuilder {
   }
 
   absl::Status AddLargest(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
-                          const ShardWeights& weights) {
-    ASSIGN_OR_RETURN(const LargestSeries largest, FindLargest(reader, request, selection, weights, described_max_));
-    truncated_ |= weights.processes.size() > described_max_ || weights.threads.size() > described_max_;
+                          std::span<const ProcessIdentity> identities, ShardWeights* weights) {
+    ASSIGN_OR_RETURN(const LargestSeries largest,
+                     FindLargest(reader, request, selection, identities, described_max_, weights));
+    truncated_ |= weights->processes.size() > described_max_ || weights->threads.size() > described_max_;
     size_t added = 0;
     for (const store::ProcessRow& row : largest.rows) {
       RETURN_IF_ERROR(CheckCancelledAt(request, ++added));

@@ -14,13 +14,16 @@
 namespace tributary {
 namespace {
 
+template <typename No>
+using Weights = absl::flat_hash_map<No, SeriesWeight>;
+
 // Returns the `most` largest of the weights that `is_wanted`. Of equal weights, prefers the smaller number.
 template <typename No, typename IsWanted>
-SeriesWeights<No> Largest(const SeriesWeights<No>& weights, size_t most, IsWanted is_wanted) {
+Weights<No> Largest(const SeriesWeights<No>& weights, size_t most, IsWanted is_wanted) {
   std::vector<std::pair<No, SeriesWeight>> order;
-  for (const auto& entry : weights) {
-    if (is_wanted(entry.second)) order.push_back(entry);
-  }
+  weights.ForEach([&](No no, const SeriesWeight& weight) {
+    if (is_wanted(weight)) order.emplace_back(no, weight);
+  });
   const auto end = order.begin() + static_cast<ptrdiff_t>(std::min(most, order.size()));
   std::nth_element(order.begin(), end, order.end(), [](const auto& a, const auto& b) {
     return a.second > b.second || (!(b.second > a.second) && a.first < b.first);
@@ -31,17 +34,16 @@ SeriesWeights<No> Largest(const SeriesWeights<No>& weights, size_t most, IsWante
 class LargestFinder {
  public:
   LargestFinder(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
-                const ShardWeights& weights)
-      : reader_(reader), request_(request), selection_(selection), weights_(weights) {}
+                std::span<const ProcessIdentity> identities, ShardWeights& weights)
+      : reader_(reader), request_(request), selection_(selection), identities_(identities), weights_(weights) {}
 
   absl::StatusOr<LargestSeries> Find(size_t most) && {
     found_.processes = Largest(weights_.processes, most, [](const SeriesWeight& weight) { return weight.described; });
     threads_ = Largest(weights_.threads, most, [](const SeriesWeight&) { return true; });
+    has_others_ = weights_.processes.size() > most || weights_.threads.size() > most;
     RETURN_IF_ERROR(CheckCancelled(request_));
     RETURN_IF_ERROR(ReadRows());
-    if (weights_.processes.size() > most || weights_.threads.size() > most) {
-      RETURN_IF_ERROR(AddOtherNumbers());
-    }
+    if (has_others_) RETURN_IF_ERROR(AddOtherNumbers());
     for (const auto& [no, thread] : thread_ids_) {
       const auto process = index_of_.find(thread.process);
       if (process == index_of_.end()) continue;
@@ -64,10 +66,16 @@ class LargestFinder {
     const auto visit = [&](std::span<const store::ThreadIds> rows) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(request_));
       for (const store::ThreadIds& row : rows) {
-        if (!threads_.contains(row.no)) continue;
-        const auto process = weights_.processes.find(row.process);
-        if (process == weights_.processes.end() || !process->second.described) continue;
-        if (thread_ids_.try_emplace(row.no, row).second) wanted.insert(row.process);
+        SeriesWeight* weight = weights_.threads.Find(row.no);
+        if (weight == nullptr || std::exchange(weight->described, true)) continue;
+        const SeriesWeight* process = weights_.processes.Find(row.process);
+        if (process == nullptr || !process->described) continue;
+        if (threads_.contains(row.no)) {
+          thread_ids_.emplace(row.no, row);
+          wanted.insert(row.process);
+        } else if (has_others_) {
+          other_threads_.push_back(row);
+        }
       }
       return absl::OkStatus();
     };
@@ -84,41 +92,30 @@ class LargestFinder {
     RETURN_IF_ERROR(FindOtherNumbers());
     absl::flat_hash_map<ThreadIdentity, store::ThreadNo> number_of;
     for (const auto& [no, thread] : thread_ids_) number_of.emplace(IdentityOf(thread), no);
-    absl::flat_hash_set<store::ThreadNo> added;
-    const auto visit = [&](std::span<const store::ThreadIds> rows) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelled(request_));
-      for (const store::ThreadIds& row : rows) {
-        if (threads_.contains(row.no) || !number_of_.contains(row.process)) continue;
-        const auto weight = weights_.threads.find(row.no);
-        if (weight == weights_.threads.end()) continue;
-        const auto number = number_of.find(IdentityOf(row));
-        if (number == number_of.end() || !added.insert(row.no).second) continue;
-        threads_.at(number->second).Add(weight->second.value, weight->second.count);
-      }
-      return absl::OkStatus();
-    };
-    return number_of.empty() ? absl::OkStatus() : reader_.ScanThreadIds(request_.range, selection_.filter(), visit);
+    if (number_of.empty()) return absl::OkStatus();
+    size_t looked_at = 0;
+    for (const store::ThreadIds& row : other_threads_) {
+      RETURN_IF_ERROR(CheckCancelledAt(request_, ++looked_at));
+      if (!number_of_.contains(row.process)) continue;
+      const auto number = number_of.find(IdentityOf(row));
+      if (number != number_of.end()) threads_.at(number->second).Add(*weights_.threads.Find(row.no));
+    }
+    return absl::OkStatus();
   }
 
   // Fills number_of_, and adds the weights of processes.
   absl::Status FindOtherNumbers() {
     ASSIGN_OR_RETURN(const Identities wanted, ListIdentities());
     size_t looked_at = 0;
-    const auto visit = [&](std::span<const store::ProcessIds> rows) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelled(request_));
-      for (const store::ProcessIds& row : rows) {
-        RETURN_IF_ERROR(CheckCancelledAt(request_, ++looked_at));
-        const auto weight = weights_.processes.find(row.no);
-        if (weight == weights_.processes.end()) continue;
-        const auto number = wanted.find({row.machine, row.pid, row.start_time_ns, row.exec_sequence});
-        if (number == wanted.end() || !number_of_.try_emplace(row.no, number->second).second) continue;
-        if (found_.processes.contains(row.no)) continue;
-        const auto process = found_.processes.find(number->second);
-        if (process != found_.processes.end()) process->second.Add(weight->second.value, weight->second.count);
-      }
-      return absl::OkStatus();
-    };
-    return reader_.ScanProcessIds(request_.range, selection_.filter(), visit);
+    for (const ProcessIdentity& row : identities_) {
+      RETURN_IF_ERROR(CheckCancelledAt(request_, ++looked_at));
+      const auto number = wanted.find({row.machine, row.pid, row.start_time_ns, row.exec_sequence});
+      if (number == wanted.end() || !number_of_.try_emplace(row.no, number->second).second) continue;
+      if (found_.processes.contains(row.no)) continue;
+      const auto process = found_.processes.find(number->second);
+      if (process != found_.processes.end()) process->second.Add(*weights_.processes.Find(row.no));
+    }
+    return absl::OkStatus();
   }
 
   // Returns a number of each process that was described: one of the largest numbers, if it has such a number.
@@ -145,10 +142,13 @@ class LargestFinder {
   store::StoreReader& reader_;
   const QueryRequest& request_;
   const Selection& selection_;
-  const ShardWeights& weights_;
+  const std::span<const ProcessIdentity> identities_;
+  ShardWeights& weights_;
   LargestSeries found_;
-  SeriesWeights<store::ThreadNo> threads_;                             // the largest
+  bool has_others_ = false;                                            // numbers that are not among the largest
+  Weights<store::ThreadNo> threads_;                                   // the largest
   absl::flat_hash_map<store::ThreadNo, store::ThreadIds> thread_ids_;  // of threads_
+  std::vector<store::ThreadIds> other_threads_;
   absl::flat_hash_map<store::ProcessNo, size_t> index_of_;             // into found_.rows
   absl::flat_hash_map<store::ProcessNo, store::ProcessNo> number_of_;  // of described processes: all their numbers
 };
@@ -156,8 +156,9 @@ class LargestFinder {
 }  // namespace
 
 absl::StatusOr<LargestSeries> FindLargest(store::StoreReader& reader, const QueryRequest& request,
-                                          const Selection& selection, const ShardWeights& weights, size_t most) {
-  return LargestFinder(reader, request, selection, weights).Find(most);
+                                          const Selection& selection, std::span<const ProcessIdentity> identities,
+                                          size_t most, ShardWeights* weights) {
+  return LargestFinder(reader, request, selection, identities, *weights).Find(most);
 }
 
 }  // namespace tributary

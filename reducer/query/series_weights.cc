@@ -7,56 +7,60 @@
 namespace tributary {
 namespace {
 
-// Maximum number of threads with a weight of their own in one shard.
-constexpr size_t kThreadsMax = 1'000'000;
+absl::Status CheckSize(const QueryContext& context, const ShardWeights& weights) {
+  const QueryLimits& limits = context.limits;
+  const bool too_many_processes = weights.processes.size() > limits.processes_max;
+  if (!too_many_processes && weights.threads.size() <= limits.processes_max &&
+      weights.processes.bytes() + weights.threads.bytes() <= limits.selection_bytes_max) {
+    return absl::OkStatus();
+  }
+  return Error(absl::StatusCode::kResourceExhausted,
+               fmt::format("too many selected {} ran in this time range: series can weigh at most {} processes and as "
+                           "many threads of a shard, in {} MiB: ask for a shorter time range or a narrower selector, "
+                           "such as node_id=\"…\"",
+                           too_many_processes ? "processes" : "threads", limits.processes_max,
+                           limits.selection_bytes_max >> 20));
+}
+
+absl::Status WeighSamples(store::StoreReader& reader, const QueryContext& context, const Selection& selection,
+                          ShardWeights* weights) {
+  store::ScanFilter filter = selection.filter();
+  filter.only_weights = !selection.changes();
+  return reader.ScanSamples(context.request.range, filter, [&](const store::SampleColumns& columns) -> absl::Status {
+    RETURN_IF_ERROR(CheckCancelled(context.request));
+    if (!selection.Has(columns.type)) return absl::OkStatus();
+    for (size_t i = 0; i < columns.processes.size(); ++i) {
+      const UnixNs at = filter.only_weights ? UnixNs{} : columns.times[i];
+      if (!selection.Has(columns.processes[i], columns.threads[i], at)) continue;
+      weights->threads.Add(columns.threads[i], columns.values[i], columns.counts[i]);
+      if (!selection.uses_threads()) continue;
+      weights->processes.Add(columns.processes[i], columns.values[i], columns.counts[i]);
+    }
+    return CheckSize(context, *weights);
+  });
+}
+
+absl::Status WeighSums(store::StoreReader& reader, const QueryContext& context, const Selection& selection,
+                       ShardWeights* weights) {
+  const auto visit = [&](const store::SumColumns& columns) -> absl::Status {
+    RETURN_IF_ERROR(CheckCancelled(context.request));
+    if (!selection.Has(columns.type)) return absl::OkStatus();
+    for (size_t i = 0; i < columns.processes.size(); ++i) {
+      if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
+      weights->processes.Add(columns.processes[i], columns.values[i], columns.counts[i]);
+    }
+    return CheckSize(context, *weights);
+  };
+  return reader.ScanSums(context.request.range, selection.filter(), visit);
+}
 
 }  // namespace
 
 absl::StatusOr<ShardWeights> WeighSeries(store::StoreReader& reader, const QueryContext& context,
                                          const Selection& selection) {
-  const QueryRequest& request = context.request;
-  const bool is_gauge = context.type.is_gauge();
   ShardWeights weights;
-  const auto check_processes = [&]() -> absl::Status {
-    if (weights.processes.size() <= context.limits.processes_max) return absl::OkStatus();
-    return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("more than {} selected processes ran in this time range: ask for a shorter time range or "
-                             "a narrower selector, such as node_id=\"…\"",
-                             context.limits.processes_max));
-  };
-  absl::Status scanned = absl::OkStatus();
-  if (!is_gauge)
-    scanned =
-        reader.ScanSamples(request.range, selection.filter(), [&](const store::SampleColumns& columns) -> absl::Status {
-          RETURN_IF_ERROR(CheckCancelled(request));
-          if (!selection.Has(columns.type)) return absl::OkStatus();
-          for (size_t i = 0; i < columns.times.size(); ++i) {
-            if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
-            weights.threads[columns.threads[i]].Add(columns.values[i], columns.counts[i]);
-            if (selection.uses_threads())
-              weights.processes[columns.processes[i]].Add(columns.values[i], columns.counts[i]);
-          }
-          if (weights.threads.size() > kThreadsMax) {
-            return Error(
-                absl::StatusCode::kResourceExhausted,
-                fmt::format("more than {} selected threads ran in this time range: ask for a shorter time range or a "
-                            "narrower selector",
-                            kThreadsMax));
-          }
-          return check_processes();
-        });
-  RETURN_IF_ERROR(scanned);
-  if (selection.uses_threads()) return weights;
-  scanned = reader.ScanSums(request.range, selection.filter(), [&](const store::SumColumns& columns) -> absl::Status {
-    RETURN_IF_ERROR(CheckCancelled(request));
-    if (!selection.Has(columns.type)) return absl::OkStatus();
-    for (size_t i = 0; i < columns.nodes.size(); ++i) {
-      if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
-      weights.processes[columns.processes[i]].Add(columns.values[i], columns.counts[i]);
-    }
-    return check_processes();
-  });
-  RETURN_IF_ERROR(scanned);
+  if (!context.type.is_gauge()) RETURN_IF_ERROR(WeighSamples(reader, context, selection, &weights));
+  if (!selection.uses_threads()) RETURN_IF_ERROR(WeighSums(reader, context, selection, &weights));
   return weights;
 }
 
