@@ -12,8 +12,9 @@ namespace tributary {
 
 // Reads each distinct text of attributes once.
 absl::Status LearnLabelNames(const QueryContext& context, AttributeNames& names) {
-  return ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
-    ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context));
+  struct Nothing {};
+  const auto learn = [&](store::StoreReader& reader, const QueryContext& of_thread) -> absl::StatusOr<Nothing> {
+    ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, of_thread));
     absl::flat_hash_set<store::StringId> seen = {store::StringId{}};
     size_t looked_at = 0;
     const auto visit = [&](std::span<const store::ProcessIds> rows) -> absl::Status {
@@ -26,8 +27,10 @@ absl::Status LearnLabelNames(const QueryContext& context, AttributeNames& names)
       }
       return absl::OkStatus();
     };
-    return reader.ScanProcessIds(context.request.range, {}, visit);
-  });
+    RETURN_IF_ERROR(reader.ScanProcessIds(context.request.range, {}, visit));
+    return Nothing();
+  };
+  return ForEachShardPart<Nothing>(context, learn, [](store::StoreReader&, Nothing) { return absl::OkStatus(); });
 }
 
 // A process's own attributes become known when the process is joined, which may not have happened yet.

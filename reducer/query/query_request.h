@@ -20,8 +20,8 @@ struct QueryRequest {
   store::TimeRange range;
   std::string type = "cpu";  // in a form that FindSampleType accepts
   FrameNames frames = FrameNames::kFunction;
-  // The query calls this function from time to time, on the thread of the query. If the function returns true, the
-  // query ends with DeadlineExceeded, and does not call it again. May be empty.
+  // The query calls this function from time to time, on any of its threads, also at the same time. If the function
+  // returns true, the query ends with DeadlineExceeded. May be empty.
   std::function<bool()> is_cancelled;
 };
 

@@ -53,6 +53,22 @@ class SeriesBuilder {
     return AddLargest(reader, context.request, selection, identities, &weights);
   }
 
+  // Moves what was added to `other` into this builder. Of equally new rows and names, those of `other` are kept.
+  absl::Status Merge(SeriesBuilder& other, const QueryRequest& request) {
+    truncated_ |= other.truncated_;
+    for (auto& [key, process] : other.processes_) AddProcess(key, std::move(process));
+    for (auto& [key, thread] : other.threads_) AddThread(key, std::move(thread));
+    size_t merged = 0;
+    for (const auto of : {&SeriesBuilder::containers_, &SeriesBuilder::hosts_, &SeriesBuilder::pods_,
+                          &SeriesBuilder::namespaces_, &SeriesBuilder::workloads_, &SeriesBuilder::services_}) {
+      for (auto& [key, entry] : other.*of) {
+        RETURN_IF_ERROR(CheckCancelledAt(request, ++merged));
+        AddNamed(&(this->*of), key, std::move(entry));
+      }
+    }
+    return CheckNamed(0);
+  }
+
   absl::StatusOr<SeriesList> Take(const QueryContext& context) && {
     SeriesList list;
     list.truncated = truncated_;
@@ -191,18 +207,25 @@ class SeriesBuilder {
   }
 
   void AddProcess(const store::ProcessRow& row, const SeriesWeight& weight) {
-    SeriesList::Process& process = processes_[{row.node_id, row.pid, row.start_time_ns, row.exec_sequence}];
-    if (process.row.as_of <= row.as_of) process.row = row;
-    process.value += weight.value;
-    process.count += weight.count;
+    AddProcess({row.node_id, row.pid, row.start_time_ns, row.exec_sequence},
+               {.row = row, .value = weight.value, .count = weight.count});
+  }
+  void AddProcess(const ProcessKey& key, SeriesList::Process added) {
+    SeriesList::Process& process = processes_[key];
+    if (process.row.as_of <= added.row.as_of) process.row = std::move(added.row);
+    process.value += added.value;
+    process.count += added.count;
   }
   void AddThread(const store::ThreadRow& row, const store::ProcessRow& process, const SeriesWeight& weight) {
-    SeriesList::Thread& thread = threads_[{process.node_id, process.pid, row.tid, row.name}];
-    thread.pid = process.pid;
-    thread.row = row;
-    thread.host_name = process.host_name;
-    thread.value += weight.value;
-    thread.count += weight.count;
+    AddThread(
+        {process.node_id, process.pid, row.tid, row.name},
+        {.pid = process.pid, .row = row, .host_name = process.host_name, .value = weight.value, .count = weight.count});
+  }
+  void AddThread(const ThreadKey& key, SeriesList::Thread added) {
+    SeriesList::Thread& thread = threads_[key];
+    added.value += thread.value;
+    added.count += thread.count;
+    thread = std::move(added);
   }
   // The weights of containers were added with their processes. The attributes only add the containers' names.
   void AddResource(const Attributes& attributes, const SeriesWeight& weight) {
@@ -227,16 +250,21 @@ class SeriesBuilder {
   }
   // An entry with an id is identified by the id. The name that was added last is kept.
   static void AddNamed(Named* named, SeriesList::Named added, const SeriesWeight& weight) {
+    added.value = weight.value;
+    added.count = weight.count;
     auto key = added.id.empty() ? NamedKey(added.kind, added.name_space, added.name) : NamedKey(added.id, "", "");
-    SeriesList::Named& entry = (*named)[std::move(key)];
+    AddNamed(named, key, std::move(added));
+  }
+  static void AddNamed(Named* named, const NamedKey& key, SeriesList::Named added) {
+    SeriesList::Named& entry = (*named)[key];
     if (!added.name.empty()) {
       entry.name = std::move(added.name);
       entry.name_space = std::move(added.name_space);
     }
     entry.id = std::move(added.id);
     entry.kind = std::move(added.kind);
-    entry.value += weight.value;
-    entry.count += weight.count;
+    entry.value += added.value;
+    entry.count += added.count;
   }
 
   const size_t limit_, described_max_;
@@ -249,8 +277,15 @@ class SeriesBuilder {
 }  // namespace
 
 absl::StatusOr<SeriesList> MakeSeries(const QueryContext& context, size_t limit) {
+  using Part = std::unique_ptr<SeriesBuilder>;
   SeriesBuilder builder(limit);
-  RETURN_IF_ERROR(ForEachShard(context, [&](store::StoreReader& reader) { return builder.AddShard(reader, context); }));
+  const auto read = [limit](store::StoreReader& reader, const QueryContext& of_thread) -> absl::StatusOr<Part> {
+    auto part = std::make_unique<SeriesBuilder>(limit);
+    RETURN_IF_ERROR(part->AddShard(reader, of_thread));
+    return part;
+  };
+  const auto merge = [&](store::StoreReader&, Part part) { return builder.Merge(*part, context.request); };
+  RETURN_IF_ERROR(ForEachShardPart<Part>(context, read, merge));
   return std::move(builder).Take(context);
 }
 

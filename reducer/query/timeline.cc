@@ -60,6 +60,13 @@ class Buckets {
     }
   }
 
+  void Add(const Buckets& other) {  // of the same range and number of buckets
+    for (size_t i = 0; i < timeline_.values.size(); ++i) {
+      timeline_.values[i] += other.timeline_.values[i];
+      timeline_.counts[i] += other.timeline_.counts[i];
+    }
+  }
+
   Timeline Take() && { return std::move(timeline_); }
 
   // Divides the value of each step by the number of those `minutes` that begin in the step.
@@ -173,15 +180,22 @@ absl::StatusOr<Timeline> MakeGaugeTimeline(const QueryContext& context, size_t b
 absl::StatusOr<Timeline> MakeTimeline(const QueryContext& context, size_t buckets_max) {
   if (context.type.is_gauge()) return MakeGaugeTimeline(context, buckets_max);
   const QueryRequest& request = context.request;
-  Buckets buckets(request.range, buckets_max);
-  const absl::Status visited = ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
+  const auto read = [&](store::StoreReader& reader, const QueryContext& of_thread) -> absl::StatusOr<Buckets> {
+    Buckets buckets(request.range, buckets_max);
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, of_thread));
     if (selection.uses_threads() || buckets.step_ns() < kNsPerMinute) {
-      return AddFine(reader, request, selection, &buckets);
+      RETURN_IF_ERROR(AddFine(reader, request, selection, &buckets));
+    } else {
+      RETURN_IF_ERROR(AddSums(reader, request, request.range, selection, {}, &buckets));
     }
-    return AddSums(reader, request, request.range, selection, {}, &buckets);
-  });
-  RETURN_IF_ERROR(visited);
+    return buckets;
+  };
+  Buckets buckets(request.range, buckets_max);
+  const auto merge = [&](store::StoreReader&, Buckets of_shard) {  // NOLINT: Part is passed by value
+    buckets.Add(of_shard);
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ForEachShardPart<Buckets>(context, read, merge));
   return std::move(buckets).Take();
 }
 

@@ -91,6 +91,38 @@ std::map<ProcessNo, ProcessIds> FilterConformance::Ids(StoreReader& reader, cons
   return found;
 }
 
+// The range begins and ends within a minute, so the times of these two minutes are needed to cut them.
+TEST_P(FilterConformance, AScanForWeightsHasTheSamplesOfTheRange) {
+  TestCollector collector("node-a");
+  const ThreadRef thread = collector.Thread(1, "worker"), other = collector.Thread(1, "other");
+  const NodeRef leaf = collector.Stack({1, 2});
+  for (int64_t second = -300; second < 0; second += 7) {
+    collector.Add(At(second), second % 2 == 0 ? thread : other, leaf, static_cast<uint64_t>(1000 + second));
+  }
+  Commit(collector.Take(At(0)));
+  Maintain();
+  const auto reader = Reader();
+  const auto weigh = [&](bool only_weights) {
+    std::map<std::pair<ProcessNo, ThreadNo>, std::pair<uint64_t, uint64_t>> weights;
+    EXPECT_TRUE(reader
+                    ->ScanSamples({At(-275), At(-25)}, {.only_weights = only_weights},
+                                  [&](const SampleColumns& columns) {
+                                    for (size_t i = 0; i < columns.processes.size(); ++i) {
+                                      auto& of = weights[{columns.processes[i], columns.threads[i]}];
+                                      of.first += columns.values[i];
+                                      of.second += columns.counts[i];
+                                    }
+                                    return absl::OkStatus();
+                                  })
+                    .ok());
+    return weights;
+  };
+  EXPECT_EQ(weigh(true), weigh(false));
+  uint64_t samples = 0;
+  for (const auto& [who, weight] : weigh(true)) samples += weight.second;
+  EXPECT_EQ(samples, 36u);
+}
+
 TEST_P(FilterConformance, VisitsOnlyTheMachinesAndTheTypeOfTheFilter) {
   TestCollector a("node-a"), b("node-b", 2), c("node-c", 3);
   Fill(a, 1);

@@ -286,7 +286,7 @@ int AskAll(const std::string& directory, int runs) {
   AttributeNames names;
   MetadataStore metadata(MetadataStore::Options{}, rules, names, clock, metrics);
   const ResourceJoiner joiner(metadata, rules, names, {}, metrics);
-  QueryEngine engine(*store, *symbols, {}, &joiner);
+  QueryEngine engine(*store, *symbols, {}, &joiner, kShards - 1);
   const Asker asker(engine, runs);
   // The first question loads the tries and the symbols, which stay in memory.
   TRIBUTARY_CHECK(engine.QueryFlameGraph({.selector = {}, .range = {kBegin, kEnd}}, 5000).ok());
