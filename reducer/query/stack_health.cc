@@ -42,15 +42,15 @@ class OutermostFrames {
 
   // Returns an ExecutableNo (0: unknown), or kNoUserFrameNo.
   absl::StatusOr<uint32_t> ExecutableOf(store::Day day, store::NodeNo leaf) {
-    if (trie_ == nullptr || day != day_) {
+    if (trie_.parents.empty() || day != day_) {
       ASSIGN_OR_RETURN(trie_, reader_.LoadTrie(day));
       day_ = day;
       remembered_.clear();
     }
     // The tree ends before a damaged piece until the store has set the piece aside.
-    if (leaf.value == 0 || leaf.value >= trie_->parents.size()) return kNoUserFrameNo;
+    if (leaf.value == 0 || leaf.value >= trie_.parents.size()) return kNoUserFrameNo;
     if (auto it = remembered_.find(leaf); it != remembered_.end()) return it->second;
-    const store::Trie& trie = *trie_;
+    const store::TrieView& trie = trie_;
     store::NodeNo node = leaf;
     for (;;) {
       if (node.value >= trie.parents.size() || trie.parents[node.value] >= node) return Corrupt(node);
@@ -77,7 +77,7 @@ class OutermostFrames {
 
   store::StoreReader& reader_;
   store::Day day_;
-  std::shared_ptr<const store::Trie> trie_;
+  store::TrieView trie_;
   absl::flat_hash_map<store::NodeNo, uint32_t> remembered_;
 };
 

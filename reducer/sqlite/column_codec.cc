@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "base/zstd.h"
 #include "reducer/sqlite/column_pieces.h"
 
@@ -96,7 +97,7 @@ void AppendThreads(std::string& out, std::span<const StoredSample> samples) {
 bool ReadThreads(VarintReader& reader, uint64_t rows, SampleColumns* out) {
   uint64_t pair_count = 0;
   if (!reader.Read(&pair_count) || pair_count > rows) return false;
-  std::vector<std::pair<uint32_t, uint32_t>> pairs;
+  absl::InlinedVector<std::pair<uint32_t, uint32_t>, 64> pairs;  // most chunks have few
   uint32_t thread = 0, process = 0;
   for (uint64_t i = 0; i < pair_count; ++i) {
     if (!ReadDelta(reader, &thread) || !ReadDelta(reader, &process)) return false;

@@ -223,13 +223,13 @@ absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {
   return executables_ ? executables_->All() : std::vector<ExecutableRow>(1);
 }
 
-absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day) {
-  if (!tries_) return std::make_shared<const Trie>(EmptyTrie());
+absl::StatusOr<TrieView> SqliteShardReader::LoadTrie(Day day) {
+  if (!tries_) return EmptyTrieView();
   return tries_->Load(day);
 }
 
 absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
-  if (!tries_) return CutTrie(EmptyTrie(), {}, leaves);
+  if (!tries_) return CutTrie(EmptyTrieView(), leaves);
   return tries_->LoadPart(day, leaves);
 }
 

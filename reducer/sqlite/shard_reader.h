@@ -46,7 +46,7 @@ class SqliteShardReader : public StoreReader {
   absl::Status ScanThreadIds(TimeRange range, const ScanFilter& filter, const ThreadIdsVisitor& visit) override;
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
   absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
-  absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) override;
+  absl::StatusOr<TrieView> LoadTrie(Day day) override;
   absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) override;
   absl::StatusOr<std::string_view> Text(StringId id) override;
   absl::Status ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) override;

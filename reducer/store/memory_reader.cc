@@ -199,14 +199,14 @@ absl::StatusOr<std::vector<ExecutableRow>> MemoryReader::Executables() {
   return shard_.executables;
 }
 
-absl::StatusOr<std::shared_ptr<const Trie>> MemoryReader::LoadTrie(Day day) {
+absl::StatusOr<TrieView> MemoryReader::LoadTrie(Day day) {
   RETURN_IF_ERROR(Check());
-  return std::make_shared<const Trie>(shard_.TrieOf(day));
+  return TrieView(std::make_shared<const Trie>(shard_.TrieOf(day)));
 }
 
 absl::StatusOr<TriePart> MemoryReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
   RETURN_IF_ERROR(Check());
-  return CutTrie(shard_.TrieOf(day), {}, leaves);
+  return CutTrie(shard_.TrieOf(day), leaves);
 }
 
 absl::StatusOr<std::string_view> MemoryReader::Text(StringId id) {

@@ -155,12 +155,25 @@ struct FrameRow {
   friend bool operator==(const FrameRow&, const FrameRow&) = default;
 };
 
-// One day's trie of stacks. A node comes after its parent. A Trie that a reader has returned must not be changed,
-// because other readers may share it.
+// One day's trie of stacks. A node comes after its parent.
 struct Trie {
   std::vector<NodeNo> parents;       // index: NodeNo; [0] = the root, its own parent
   std::vector<uint32_t> frames;      // index: NodeNo → index of frame_rows
   std::vector<FrameRow> frame_rows;  // [0]: no frame
+};
+
+// What a reader sees of a day's trie. The nodes do not change, also if the trie gets more nodes.
+struct TrieView {
+  TrieView() = default;
+  // Views all nodes that `trie` has now. They may no longer change. The caller keeps `trie`.
+  TrieView(const Trie& trie) : parents(trie.parents), frames(trie.frames), frame_rows(trie.frame_rows) {}
+  // The same, and the view keeps `trie`.
+  explicit TrieView(const std::shared_ptr<const Trie>& trie) : TrieView(*trie) { owner = trie; }
+
+  std::span<const NodeNo> parents;  // the columns of Trie
+  std::span<const uint32_t> frames;
+  std::span<const FrameRow> frame_rows;
+  std::shared_ptr<const void> owner;  // of the columns; nullptr: the caller keeps them
 };
 
 // Some nodes of a day's trie, and all ancestors of these nodes. The nodes have new numbers, which count from 0.
@@ -275,9 +288,10 @@ class StoreReader {
   // these processes.
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
-  // A day's trie may have millions of nodes. LoadTrie returns the whole trie, which its callers share. LoadTriePart is
-  // for callers that need only the stacks of some samples: it returns the nodes in `leaves` and their ancestors.
-  virtual absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) = 0;
+  // A day's trie may have millions of nodes. LoadTrie returns the whole trie, whose columns its callers share.
+  // LoadTriePart is for callers that need only the stacks of some samples: it returns the nodes in `leaves` and their
+  // ancestors.
+  virtual absl::StatusOr<TrieView> LoadTrie(Day day) = 0;
   virtual absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) = 0;
   virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;  // valid as long as the reader; "" for id 0
 

@@ -79,7 +79,7 @@ class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
   static uint64_t Total(const Sums& sums);  // Σ counts
   std::vector<SampleColumns> Chunks(StoreReader& reader, TimeRange range = kAlways);
   // Returns the addresses of a stack's frames, the leaf first.
-  static std::vector<uint64_t> StackOf(const Trie& trie, NodeNo node);
+  static std::vector<uint64_t> StackOf(const TrieView& trie, NodeNo node);
 
   FakeClock clock_{MonotonicNs{kNsPerSecond}, kNow};
   Metrics metrics_;
