@@ -19,8 +19,9 @@ namespace tributary {
 
 struct SeriesWeight {
   uint64_t value = 0, count = 0;
-  bool used = false;       // something was added
-  bool described = false;  // a description was found
+  store::ProcessNo process{};  // of a thread
+  bool used = false;           // something was added
+  bool described = false;      // a description was found
   void Add(uint64_t v, uint64_t c) {
     value += v;
     count += c;
@@ -37,17 +38,19 @@ struct SeriesWeight {
 template <typename No>
 class SeriesWeights {
  public:
-  void Add(No no, uint64_t value, uint64_t count) {
-    const uint32_t block = no.value / kBlockNumbers;
-    // Samples of one batch have numbers that are close together.
-    if (latest_ == nullptr || block != latest_block_) {
-      latest_ = &blocks_[block];
-      if (*latest_ == nullptr) *latest_ = std::make_unique<Block>();
-      latest_block_ = block;
+  // Returns the weight after the addition. It is valid until the object ends.
+  SeriesWeight& Add(No no, uint64_t value, uint64_t count) {
+    const uint32_t number = no.value / kBlockNumbers;
+    Recent& recent = recent_[number % kRecentBlocks];
+    if (recent.block == nullptr || recent.number != number) {
+      std::unique_ptr<Block>& block = blocks_[number];
+      if (block == nullptr) block = std::make_unique<Block>();
+      recent = {block.get(), number};
     }
-    SeriesWeight& weight = (**latest_)[no.value % kBlockNumbers];
+    SeriesWeight& weight = (*recent.block)[no.value % kBlockNumbers];
     if (!weight.used) ++size_;
     weight.Add(value, count);
+    return weight;
   }
   // Returns nullptr if nothing was added for the number.
   const SeriesWeight* Find(No no) const {
@@ -76,9 +79,15 @@ class SeriesWeights {
   static constexpr size_t kBlockBytes = 220;  // with the memory allocator's share, and that of the hash table
   using Block = std::array<SeriesWeight, kBlockNumbers>;
 
+  // The samples of one batch have few different threads, so most look-ups do not need the hash table.
+  struct Recent {
+    Block* block = nullptr;
+    uint32_t number = 0;
+  };
+  static constexpr uint32_t kRecentBlocks = 128;
+
   absl::flat_hash_map<uint32_t, std::unique_ptr<Block>> blocks_;
-  std::unique_ptr<Block>* latest_ = nullptr;  // in blocks_, until the next number that is not in latest_block_
-  uint32_t latest_block_ = 0;
+  std::array<Recent, kRecentBlocks> recent_{};  // of blocks_, by the last bits of their numbers
   size_t size_ = 0;
 };
 
@@ -88,9 +97,9 @@ struct ShardWeights {
   SeriesWeights<store::ThreadNo> threads;
 };
 
-// Weighs processes with sums, which are kept longer than raw samples, and threads with raw samples. If the selector has
-// labels of threads, weighs processes with raw samples too. A gauge has no values for threads. ResourceExhausted: there
-// are too many processes or threads (QueryLimits::processes_max, selection_bytes_max).
+// Weighs threads with raw samples. Weighs processes with these too, if all of them are left, or if the selector has
+// labels of threads; otherwise with sums, which are kept longer. A gauge has no values for threads. ResourceExhausted:
+// there are too many processes or threads (QueryLimits::processes_max, selection_bytes_max).
 absl::StatusOr<ShardWeights> WeighSeries(store::StoreReader& reader, const QueryContext& context,
                                          const Selection& selection);
 

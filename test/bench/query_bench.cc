@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/metrics.h"
 #include "base/status.h"
 #include "profile/attributes.h"
@@ -52,6 +53,9 @@ ExecutableId ExecutableOf(int service) {
   return *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, fmt::format("executable-{:09}", service));
 }
 store::StoreOptions Options() { return {.shards = kShards}; }
+
+// Those of a reducer (Pipeline::kHeapLimits).
+constexpr HeapLimits kHeapLimits{.heaps_max = 8, .large_block_bytes = 1u << 20, .kept_at_top_bytes = 16u << 20};
 
 // One node with its dictionary.
 class Node {
@@ -277,6 +281,7 @@ class Asker {
 };
 
 int AskAll(const std::string& directory, int runs) {
+  LimitHeap(kHeapLimits);
   const FakeClock clock = ClockAt(UnixNs{kEnd.value + kNsPerMinute});
   Metrics metrics;
   const auto store = store::SqliteStore::Open(directory, Options(), clock, metrics).value();
