@@ -1,6 +1,8 @@
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -31,19 +33,33 @@ class VarintReader {
   explicit VarintReader(std::string_view bytes) : bytes_(bytes) {}
 
   bool Read(uint64_t* value) {
-    uint64_t result = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      if (bytes_.empty()) return Fail();
-      auto byte = static_cast<uint8_t>(bytes_.front());
+    if (bytes_.empty()) return Fail();
+    if (const auto byte = static_cast<uint8_t>(bytes_.front()); byte < 0x80) {  // most numbers are small
       bytes_.remove_prefix(1);
-      if (shift == 63 && byte > 1) return Fail();
-      result |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) {
-        *value = result;
-        return ok_;
-      }
+      *value = byte;
+      return true;
     }
-    return Fail();
+    return ReadLong(value);
+  }
+  // Skips numbers, much faster than reading them. Does not notice numbers with more than 64 bits.
+  bool Skip(uint64_t numbers) {
+    constexpr uint64_t kMoreFollow = 0x8080'8080'8080'8080;
+    while (numbers > 0) {
+      uint64_t word = 0;
+      if (bytes_.size() >= sizeof(word)) {
+        std::memcpy(&word, bytes_.data(), sizeof(word));
+        // If these bytes end fewer numbers than are left, the last of them also belongs to a number to be skipped.
+        if (const auto ends = static_cast<uint64_t>(std::popcount(~word & kMoreFollow)); ends < numbers) {
+          bytes_.remove_prefix(sizeof(word));
+          numbers -= ends;
+          continue;
+        }
+      }
+      if (bytes_.empty()) return Fail();
+      if (static_cast<uint8_t>(bytes_.front()) < 0x80) --numbers;
+      bytes_.remove_prefix(1);
+    }
+    return ok_;
   }
   bool ReadSigned(int64_t* value) {
     uint64_t raw = 0;
@@ -63,6 +79,21 @@ class VarintReader {
   size_t remaining() const { return bytes_.size(); }
 
  private:
+  bool ReadLong(uint64_t* value) {
+    uint64_t result = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      if (bytes_.empty()) return Fail();
+      auto byte = static_cast<uint8_t>(bytes_.front());
+      bytes_.remove_prefix(1);
+      if (shift == 63 && byte > 1) return Fail();
+      result |= static_cast<uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        *value = result;
+        return ok_;
+      }
+    }
+    return Fail();
+  }
   bool Fail() {
     ok_ = false;
     bytes_ = {};

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace tributary {
 namespace {
 
@@ -32,6 +34,26 @@ TEST(Varint, RefusesTruncatedAndOverlong) {
   EXPECT_FALSE(VarintReader(std::string(9, '\xff') + "\x02").Read(&value));  // bit 64
   EXPECT_TRUE(VarintReader(std::string(9, '\xff') + "\x01").Read(&value));
   EXPECT_EQ(value, UINT64_MAX);
+}
+
+TEST(Varint, SkipsWhatItWouldRead) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 200; ++round) {
+    std::string bytes;
+    const size_t count = random() % 40;
+    for (size_t i = 0; i < count; ++i) AppendVarint(bytes, random() >> random() % 64);
+    for (size_t skipped = 0; skipped <= count; ++skipped) {
+      VarintReader read(bytes), skip(bytes);
+      uint64_t value = 0;
+      for (size_t i = 0; i < skipped; ++i) ASSERT_TRUE(read.Read(&value));
+      ASSERT_TRUE(skip.Skip(skipped));
+      EXPECT_EQ(skip.remaining(), read.remaining());
+    }
+    VarintReader reader(bytes);
+    EXPECT_FALSE(reader.Skip(count + 1));
+    EXPECT_FALSE(reader.ok());
+  }
+  EXPECT_FALSE(VarintReader(std::string(100, '\xff')).Skip(1));
 }
 
 TEST(Varint, StaysFailed) {

@@ -19,6 +19,11 @@
 namespace tributary {
 namespace {
 
+// The threads with which queries read shards, in addition to their own.
+size_t QueryThreads(uint32_t shards) {
+  return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, std::max(shards, 1u)) - 1;
+}
+
 uint64_t ResidentBytes() {
   unsigned long long total = 0, resident = 0;
   std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/self/statm", "re"), fclose);
@@ -126,7 +131,8 @@ absl::Status Pipeline::OpenStores() {
   RETURN_IF_ERROR(OpenSymbols());
   symbol_parts_ = std::make_unique<intake::SymbolParts>(intake::SymbolParts::Options(), metrics_);
   OpenMetadata(*std::move(stores));
-  engine_ = std::make_unique<QueryEngine>(*store_, *symbols_, QueryLimits(), joiner_.get());
+  engine_ = std::make_unique<QueryEngine>(*store_, *symbols_, QueryLimits(), joiner_.get(),
+                                          QueryThreads(store_->shard_count()));
   return absl::OkStatus();
 }
 

@@ -26,9 +26,9 @@ absl::Status Corrupt(std::string_view reason) {
 
 absl::StatusOr<AddressFold::DayNodes*> AddressFold::FindDay(store::Day day) {
   if (auto it = days_.find(day); it != days_.end()) return &it->second;
-  ASSIGN_OR_RETURN(std::shared_ptr<const store::Trie> trie, reader_.LoadTrie(day));
-  size_t size = trie->parents.size();
-  if (size == 0 || trie->frames.size() != size || trie->frame_rows.empty()) {
+  ASSIGN_OR_RETURN(store::TrieView trie, reader_.LoadTrie(day));
+  size_t size = trie.parents.size();
+  if (size == 0 || trie.frames.size() != size || trie.frame_rows.empty()) {
     return Corrupt(fmt::format("the tree of stacks of day {} is empty, or its columns differ in length", day.value));
   }
   node_count_ += size;
@@ -56,27 +56,29 @@ absl::Status AddressFold::Scan() {
   const QueryRequest& request = context_.request;
   ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader_, context_));
   if (selection.uses_threads()) {
-    return reader_.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelled(request));
-      if (!selection.Has(columns.type)) return absl::OkStatus();
-      ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
-      for (size_t i = 0; i < columns.nodes.size(); ++i) {
-        if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
-        RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
-      }
-      return absl::OkStatus();
-    });
+    return reader_.ScanSamples(
+        request.range, selection.filter(), [&](const store::SampleColumns& columns) -> absl::Status {
+          RETURN_IF_ERROR(CheckCancelled(request));
+          if (!selection.Has(columns.type)) return absl::OkStatus();
+          ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
+          for (size_t i = 0; i < columns.nodes.size(); ++i) {
+            if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
+            RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
+          }
+          return absl::OkStatus();
+        });
   }
-  const absl::Status scanned = reader_.ScanSums(request.range, [&](const store::SumColumns& columns) -> absl::Status {
-    RETURN_IF_ERROR(CheckCancelled(request));
-    if (!selection.Has(columns.type)) return absl::OkStatus();
-    ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
-    for (size_t i = 0; i < columns.nodes.size(); ++i) {
-      if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
-      RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
-    }
-    return absl::OkStatus();
-  });
+  const absl::Status scanned =
+      reader_.ScanSums(request.range, selection.filter(), [&](const store::SumColumns& columns) -> absl::Status {
+        RETURN_IF_ERROR(CheckCancelled(request));
+        if (!selection.Has(columns.type)) return absl::OkStatus();
+        ASSIGN_OR_RETURN(DayNodes * nodes, FindDay(columns.day));
+        for (size_t i = 0; i < columns.nodes.size(); ++i) {
+          if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
+          RETURN_IF_ERROR(AddRow(*nodes, columns.nodes[i], columns.values[i], columns.counts[i]));
+        }
+        return absl::OkStatus();
+      });
   RETURN_IF_ERROR(scanned);
   return context_.gauge_minutes > 1 ? Average() : absl::OkStatus();
 }
@@ -94,7 +96,7 @@ absl::Status AddressFold::Average() {
 
 // Visits children before parents.
 absl::StatusOr<std::vector<uint8_t>> AddressFold::FindUsedNodes(const DayNodes& nodes, const QueryRequest& request) {
-  const store::Trie& trie = *nodes.trie;
+  const store::TrieView& trie = nodes.trie;
   std::vector<uint8_t> used(trie.parents.size(), 0);
   for (size_t i = used.size() - 1; i > 0; --i) {
     RETURN_IF_ERROR(CheckCancelledAt(request, i));
@@ -116,7 +118,7 @@ absl::Status AddressFold::MapInto(FrameNamer& namer, FunctionTrie* functions) {
   return absl::OkStatus();
 }
 
-absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<uint8_t>& used,
+absl::Status AddressFold::NameRows(const store::TrieView& trie, const std::vector<uint8_t>& used,
                                    const std::vector<uint32_t>& executables, FrameNamer& namer,
                                    std::vector<FrameNamer::Chain>* chains) {
   std::map<uint32_t, std::vector<uint32_t>> rows_of;  // by the namer's executable; a map: its order is always the same
@@ -160,7 +162,7 @@ absl::Status AddressFold::NameRows(const store::Trie& trie, const std::vector<ui
 
 absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32_t>& executables, FrameNamer& namer,
                                  FunctionTrie* functions) {
-  const store::Trie& trie = *nodes.trie;
+  const store::TrieView& trie = nodes.trie;
   size_t size = trie.parents.size();
   ASSIGN_OR_RETURN(const std::vector<uint8_t> used, FindUsedNodes(nodes, context_.request));
   std::vector<FrameNamer::Chain> chains;  // by frame row

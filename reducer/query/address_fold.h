@@ -26,7 +26,7 @@ class AddressFold {
   absl::Status MapInto(FrameNamer& namer, FunctionTrie* functions);
 
   struct DayNodes {
-    std::shared_ptr<const store::Trie> trie;
+    store::TrieView trie;
     std::vector<uint64_t> values, counts;  // index: NodeNo
   };
   const std::map<store::Day, DayNodes>& days() const { return days_; }
@@ -39,7 +39,7 @@ class AddressFold {
   absl::Status Average();
   absl::Status AddRow(DayNodes& nodes, store::NodeNo node, uint64_t value, uint64_t count);
   // Names the frame rows of all nodes for which `used` is 1. Writes the names to `chains`, by frame row.
-  absl::Status NameRows(const store::Trie& trie, const std::vector<uint8_t>& used,
+  absl::Status NameRows(const store::TrieView& trie, const std::vector<uint8_t>& used,
                         const std::vector<uint32_t>& executables, FrameNamer& namer,
                         std::vector<FrameNamer::Chain>* chains);
   absl::Status MapDay(const DayNodes& nodes, const std::vector<uint32_t>& executables, FrameNamer& namer,

@@ -121,7 +121,7 @@ absl::StatusOr<EventList> MakeEventList(const QueryContext& context, const Event
         if (request.kinds.Has(event) && !page.IsFarBehind(event.time) && selection.Has(event)) page.Offer(event);
         return absl::OkStatus();
       };
-      RETURN_IF_ERROR(ScanEvents(reader, context.request, *window, visit));
+      RETURN_IF_ERROR(ScanEvents(reader, context.request, *window, {}, visit));
       windows.Finish(is_empty);
       if (is_empty || !request.kinds.has_restarts()) continue;
       ASSIGN_OR_RETURN(const std::vector<Restart> found, restarts.Find(reader, *window));

@@ -79,7 +79,7 @@ class MarksOfShard {
         AddEnd(event);
         return absl::OkStatus();
       };
-      RETURN_IF_ERROR(ScanEvents(reader, context_.request, *window, visit));
+      RETURN_IF_ERROR(ScanEvents(reader, context_.request, *window, {}, visit));
       windows.Finish(is_empty);
       if (is_empty) continue;
       ASSIGN_OR_RETURN(std::vector<Restart> found, restarts_.Find(reader, *window));

@@ -116,8 +116,9 @@ EventPrograms::Use& EventPrograms::Use::operator+=(const Use& other) {
 absl::StatusOr<EventPrograms> MakeEventPrograms(const QueryContext& context, const EventProgramsRequest& request) {
   ASSIGN_OR_RETURN(EventSelection selection, EventSelection::Make(context));
   ProgramGroups groups(request, selection);
-  const auto add_shard = [&](store::StoreReader& reader) {
-    return ScanEvents(reader, context.request, context.request.range, [&](const store::ProcessEventRow& event) {
+  const auto add_shard = [&](store::StoreReader& reader) -> absl::Status {
+    ASSIGN_OR_RETURN(const store::ScanFilter filter, selection.FilterOf(reader));
+    return ScanEvents(reader, context.request, context.request.range, filter, [&](const store::ProcessEventRow& event) {
       groups.Add(event);
       return absl::OkStatus();
     });

@@ -23,13 +23,21 @@ absl::StatusOr<EventSelection> EventSelection::Make(const QueryContext& context)
                    "query: process events belong to whole processes, not to threads: remove the thread labels from the "
                    "selector");
     }
-    if (label && (selection.resources_ == nullptr || !IsHostLabel(*label))) {
+    const bool has_metadata = selection.resources_ != nullptr;
+    if (label && MachineMatcher::IsFor(*label, has_metadata)) selection.of_machine_.Add(*label, matcher);
+    if (label && (!has_metadata || !IsHostLabel(*label))) {
       selection.of_process_.push_back({*label, &matcher});
     } else {
       selection.of_resource_.push_back(&matcher);
     }
   }
   return selection;
+}
+
+absl::StatusOr<store::ScanFilter> EventSelection::FilterOf(store::StoreReader& reader) const {
+  if (of_machine_.empty()) return store::ScanFilter();
+  ASSIGN_OR_RETURN(const auto machines, reader.ListMachines());
+  return of_machine_.FilterOf(machines);
 }
 
 const store::ProcessRow& EventSelection::ProcessOf(const store::ProcessEventRow& event) {
@@ -85,10 +93,11 @@ EventPlace EventSelection::PlaceOf(const store::ProcessEventRow& event) {
 }
 
 absl::Status ScanEvents(store::StoreReader& reader, const QueryRequest& request, store::TimeRange range,
+                        const store::ScanFilter& filter,
                         absl::FunctionRef<absl::Status(const store::ProcessEventRow&)> visit) {
   RETURN_IF_ERROR(CheckCancelled(request));
   size_t visited = 0;
-  return reader.ScanEvents(range, [&](const store::ProcessEventRow& event) -> absl::Status {
+  return reader.ScanEvents(range, filter, [&](const store::ProcessEventRow& event) -> absl::Status {
     if (++visited % kEventsPerCheck == 0) RETURN_IF_ERROR(CheckCancelled(request));
     return visit(event);
   });

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/query/event_place.h"
+#include "reducer/query/machine_matcher.h"
 #include "reducer/query/query_context.h"
 #include "reducer/query/selector.h"
 
@@ -22,6 +23,8 @@ class EventSelection {
   // InvalidArgument: the selector has labels of threads. `context` must outlive the EventSelection.
   static absl::StatusOr<EventSelection> Make(const QueryContext& context);
 
+  // Returns a filter that has all machines with selected events. Other events may pass it too.
+  absl::StatusOr<store::ScanFilter> FilterOf(store::StoreReader& reader) const;
   bool Has(const store::ProcessEventRow& event);
   EventPlace PlaceOf(const store::ProcessEventRow& event);
 
@@ -41,14 +44,18 @@ class EventSelection {
   bool HoldsResource(const Attributes& attributes) const;
 
   ResourceCache* resources_;
+  MachineMatcher of_machine_;  // those of of_process_ that read only the machine
   std::vector<LabelMatcher> of_process_;
   std::vector<const Selector::Matcher*> of_resource_;
   absl::flat_hash_map<const Resource*, Answer> answers_;  // if full, it is cleared
   store::ProcessRow process_;                             // the event that is looked at, as the joiner takes it
 };
 
-// Visits the events of one shard in `range`. Returns DeadlineExceeded if the request is cancelled.
+// Visits the events of one shard in `range` that `filter` has. Returns DeadlineExceeded if the request is cancelled. A
+// caller that reads in EventWindows passes no filter: the windows would grow while the machines are silent, and then be
+// too large for the caller's limits.
 absl::Status ScanEvents(store::StoreReader& reader, const QueryRequest& request, store::TimeRange range,
+                        const store::ScanFilter& filter,
                         absl::FunctionRef<absl::Status(const store::ProcessEventRow&)> visit);
 
 }  // namespace tributary

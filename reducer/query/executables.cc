@@ -75,7 +75,7 @@ class ExecutableBuilder {
 
   // Adds each node to its parent. A node comes after its parent, so one pass is enough.
   static absl::StatusOr<Walk> Prepare(const AddressFold::DayNodes& nodes, const QueryRequest& request) {
-    const std::vector<store::NodeNo>& parents = nodes.trie->parents;
+    const std::span<const store::NodeNo> parents = nodes.trie.parents;
     Walk walk{.values = nodes.values,
               .counts = nodes.counts,
               .first_child = std::vector<uint32_t>(parents.size(), 0),
@@ -96,7 +96,7 @@ class ExecutableBuilder {
   // visited once, however deep it is.
   absl::Status AddDay(const AddressFold::DayNodes& nodes, const std::vector<store::ExecutableRow>& rows,
                       const QueryRequest& request) {
-    const store::Trie& trie = *nodes.trie;
+    const store::TrieView& trie = nodes.trie;
     ASSIGN_OR_RETURN(const Walk walk, Prepare(nodes, request));
     list_.value += walk.values[0];
     list_.count += walk.counts[0];
@@ -133,7 +133,7 @@ class ExecutableBuilder {
   }
 
   // Returns the number of the executable with the node's code, or 0 if it is unknown.
-  static uint32_t ExecutableOf(const store::Trie& trie, uint32_t node, size_t rows) {
+  static uint32_t ExecutableOf(const store::TrieView& trie, uint32_t node, size_t rows) {
     if (trie.frames[node] >= trie.frame_rows.size()) return 0;
     const store::FrameRow& frame = trie.frame_rows[trie.frames[node]];
     return RowOf(frame.kind).has_address && frame.executable.value < rows ? frame.executable.value : 0;

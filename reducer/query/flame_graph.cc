@@ -1,5 +1,7 @@
 #include "reducer/query/flame_graph.h"
 
+#include <memory>
+
 #include "base/status.h"
 #include "reducer/query/address_fold.h"
 #include "reducer/query/frame_namer.h"
@@ -11,11 +13,15 @@ namespace {
 
 absl::Status FoldInto(const QueryContext& context, FunctionTrie* trie) {
   FrameNamer namer(context.symbols.lookup(), context.demangled, context.request.frames, *trie);
-  return ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
-    AddressFold fold(reader, context);
-    RETURN_IF_ERROR(fold.Scan());
-    return fold.MapInto(namer, trie);
-  });
+  using Fold = std::unique_ptr<AddressFold>;
+  return ForEachShardPart<Fold>(
+      context,
+      [](store::StoreReader& reader, const QueryContext& of_thread) -> absl::StatusOr<Fold> {
+        auto fold = std::make_unique<AddressFold>(reader, of_thread);
+        RETURN_IF_ERROR(fold->Scan());
+        return fold;
+      },
+      [&](store::StoreReader&, Fold fold) { return fold->MapInto(namer, trie); });
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class LineBuilder {
 
   absl::Status AddDay(store::StoreReader& reader, const AddressFold::DayNodes& nodes,
                       const std::vector<store::ExecutableRow>& rows, const QueryRequest& request) {
-    const store::Trie& trie = *nodes.trie;
+    const store::TrieView& trie = nodes.trie;
     ASSIGN_OR_RETURN(const std::vector<uint8_t> used, AddressFold::FindUsedNodes(nodes, request));
     std::vector<uint32_t> place_of_row(trie.frame_rows.size(), kNone);
     std::vector<Place> places = {Place{}};  // [0]: for frames of other functions

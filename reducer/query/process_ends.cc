@@ -34,7 +34,7 @@ absl::Status AddProcessEnds(const QueryContext& context, SeriesList* series, siz
     EventWindows windows(context.request.range, EventOrder::kNewestFirst);
     for (auto window = windows.Next(); window && visited < events_max; window = windows.Next()) {
       const size_t before = visited;
-      RETURN_IF_ERROR(ScanEvents(reader, context.request, *window, visit));
+      RETURN_IF_ERROR(ScanEvents(reader, context.request, *window, {}, visit));
       windows.Finish(visited == before);
     }
     return absl::OkStatus();

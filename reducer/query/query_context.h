@@ -1,19 +1,28 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/status.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/query/demangle_cache.h"
 #include "reducer/query/query_request.h"
+#include "reducer/query/shard_threads.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/symbol_store.h"
 
 namespace tributary {
 
 // The inputs of one query. QueryEngine fills in a QueryContext and passes it to the function that computes the answer,
-// for example MakeTop. Use it for one query, on one thread. The objects to which it refers must outlive it.
+// for example MakeTop. Use it for one query, on one thread (see ForOtherThread). The objects to which it refers must
+// outlive it.
 struct QueryContext {
   store::Store& store;
   SymbolStore& symbols;
@@ -23,7 +32,16 @@ struct QueryContext {
   std::unique_ptr<ResourceCache> resources;  // nullptr: only the store's data about processes is known
   SampleTypeInfo type;                       // the sample type that the request names
   uint64_t gauge_minutes = 1;                // for a gauge: minutes in which the selection has samples of it; else 1
+  ShardThreads* threads = nullptr;           // nullptr: shards are read one after the other
+
+  QueryContext ForOtherThread() const;  // the same query; has no `threads`
 };
+
+// Opens a reader, which ends its work if the request is cancelled.
+absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenShard(store::Store& store, uint32_t shard,
+                                                              const QueryRequest& request);
+// Returns the error that a query returns for an error of a reader.
+absl::Status ErrorOfShard(const absl::Status& status);
 
 // Calls `visit` for each shard with a reader of that shard, which ends its work if the request is cancelled. Opens the
 // next reader only after the previous one is closed. Stops at the first error and returns it.
@@ -32,6 +50,47 @@ absl::Status ForEachShard(store::Store& store, const QueryRequest& request,
 inline absl::Status ForEachShard(const QueryContext& context,
                                  absl::FunctionRef<absl::Status(store::StoreReader&)> visit) {
   return ForEachShard(context.store, context.request, visit);
+}
+
+// As ForEachShard, for queries whose work for a shard is large. `read` makes a part of the answer of each shard, for
+// several shards at the same time, each on a thread and with a context of its own. Then `merge` is called with each
+// part and its reader, in the order of the shards, on the caller's thread. No more parts exist at the same time than
+// threads.
+template <typename Part>
+absl::Status ForEachShardPart(const QueryContext& context,
+                              absl::FunctionRef<absl::StatusOr<Part>(store::StoreReader&, const QueryContext&)> read,
+                              absl::FunctionRef<absl::Status(store::StoreReader&, Part)> merge) {
+  struct Shard {
+    QueryContext context;
+    std::unique_ptr<store::StoreReader> reader;
+    std::optional<Part> part;
+    absl::Status status;
+  };
+  const uint32_t shards = context.store.shard_count();
+  const size_t together = context.threads == nullptr ? 1 : context.threads->together();
+  for (uint32_t first = 0; first < shards;) {
+    std::vector<Shard> batch;
+    for (; first < shards && batch.size() < together; ++first) {
+      batch.push_back({context.ForOtherThread(), nullptr, std::nullopt, absl::OkStatus()});
+      ASSIGN_OR_RETURN(batch.back().reader, OpenShard(context.store, first, context.request));
+    }
+    const auto work = [&](size_t i) {
+      absl::StatusOr<Part> part = read(*batch[i].reader, batch[i].context);
+      batch[i].status = part.status();
+      if (part.ok()) batch[i].part.emplace(*std::move(part));
+    };
+    if (batch.size() == 1) {
+      work(0);
+    } else {
+      context.threads->Run(batch.size(), work);
+    }
+    for (Shard& shard : batch) {
+      RETURN_IF_ERROR(ErrorOfShard(shard.status));
+      RETURN_IF_ERROR(ErrorOfShard(merge(*shard.reader, *std::move(shard.part))));
+      shard.part.reset();
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tributary

@@ -14,20 +14,22 @@
 
 namespace tributary {
 
-QueryEngine::QueryEngine(store::Store& store, SymbolStore& symbols, QueryLimits limits, const ResourceJoiner* joiner)
+QueryEngine::QueryEngine(store::Store& store, SymbolStore& symbols, QueryLimits limits, const ResourceJoiner* joiner,
+                         size_t threads)
     : store_(store),
       symbols_(symbols),
       limits_(limits),
       joiner_(joiner),
       own_names_(joiner == nullptr ? std::make_unique<AttributeNames>() : nullptr),
       names_(joiner == nullptr ? *own_names_ : joiner->names()),
-      demangled_(std::make_unique<DemangleCache>()) {}
+      demangled_(std::make_unique<DemangleCache>()),
+      threads_(std::make_unique<ShardThreads>(threads)) {}
 QueryEngine::~QueryEngine() = default;
 
 QueryContext QueryEngine::ContextOf(const QueryRequest& request) {
   return {store_,  symbols_, *demangled_,
           request, limits_,  joiner_ == nullptr ? nullptr : std::make_unique<ResourceCache>(*joiner_, request.range),
-          {},      1};
+          {},      1,        threads_.get()};
 }
 
 absl::StatusOr<QueryContext> QueryEngine::CheckSelection(const QueryRequest& request) {

@@ -27,6 +27,7 @@ namespace tributary {
 class AttributeNames;
 class DemangleCache;
 class ResourceJoiner;
+class ShardThreads;
 struct QueryContext;
 
 // Answers queries over the data of all shards. The engine checks a request and passes it to a function that computes
@@ -38,9 +39,10 @@ struct QueryContext;
 class QueryEngine {
  public:
   // `joiner` adds metadata such as pods to processes. If it is nullptr, selectors and answers use only the labels that
-  // are in the store. All borrowed objects must outlive the engine.
+  // are in the store. `threads` read shards at the same time, in addition to the callers' own threads. All borrowed
+  // objects must outlive the engine.
   QueryEngine(store::Store& store, SymbolStore& symbols, QueryLimits limits = {},
-              const ResourceJoiner* joiner = nullptr);
+              const ResourceJoiner* joiner = nullptr, size_t threads = 0);
   ~QueryEngine();
 
   absl::StatusOr<FlameGraph> QueryFlameGraph(const QueryRequest& request, size_t nodes_max);
@@ -88,6 +90,7 @@ class QueryEngine {
   std::unique_ptr<AttributeNames> own_names_;  // used if there is no joiner
   AttributeNames& names_;
   std::unique_ptr<DemangleCache> demangled_;
+  std::unique_ptr<ShardThreads> threads_;
 };
 
 }  // namespace tributary

@@ -404,7 +404,7 @@ TEST_F(QueryTest, LimitErrorsExplainHowToNarrow) {
     QueryLimits limits;
     std::string_view selector, message;
   };
-  const Case cases[] = {{{.processes_max = 0}, R"({process_pid="100"})", "shorter time"},
+  const Case cases[] = {{{.selection_bytes_max = 0}, R"({process_pid="100"})", "shorter time"},
                         {{.address_nodes_max = 3}, "{}", "shorter time"},
                         {{.function_nodes_max = 2}, "{}", "narrower selector"},
                         {{.own_name_bytes_max = 6}, "{}", "more than 6 bytes"}};

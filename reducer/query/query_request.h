@@ -20,18 +20,19 @@ struct QueryRequest {
   store::TimeRange range;
   std::string type = "cpu";  // in a form that FindSampleType accepts
   FrameNames frames = FrameNames::kFunction;
-  // The query calls this function from time to time, on the thread of the query. If the function returns true, the
-  // query ends with DeadlineExceeded, and does not call it again. May be empty.
+  // The query calls this function from time to time, on any of its threads, also at the same time. If the function
+  // returns true, the query ends with DeadlineExceeded. May be empty.
   std::function<bool()> is_cancelled;
 };
 
 // Limits of the data that one query keeps in memory at the same time. If a query exceeds a limit, it ends with
 // ResourceExhausted. The message says how to make the request smaller.
 struct QueryLimits {
-  size_t processes_max = 2'000'000;        // rows of one shard
-  size_t address_nodes_max = 32'000'000;   // 16 bytes each, over the days of one shard
-  size_t function_nodes_max = 4'000'000;   // about 60 bytes each, in the answer before it is cut
-  size_t own_name_bytes_max = 128u << 20;  // of names that were sent with the frames of one shard
+  size_t processes_max = 1'000'000;         // with a weight of their own, in one shard
+  size_t selection_bytes_max = 128u << 20;  // of the state of a selector, in one shard
+  size_t address_nodes_max = 32'000'000;    // 16 bytes each, over the days of one shard
+  size_t function_nodes_max = 4'000'000;    // about 60 bytes each, in the answer before it is cut
+  size_t own_name_bytes_max = 128u << 20;   // of names that were sent with the frames of one shard
 };
 
 // A query may ask only for these times: 1970 to the end of 2199. So numbers of minutes, slots and days cannot overflow.

@@ -48,7 +48,7 @@ class EngineTest : public ::testing::Test {
         SymbolStore::Open({.directory = symbols_directory_.path()}, clock_, metrics_);
     ASSERT_TRUE(symbols.ok()) << symbols.status();
     symbols_ = *std::move(symbols);
-    engine_ = std::make_unique<QueryEngine>(store_, *symbols_);
+    engine_ = std::make_unique<QueryEngine>(store_, *symbols_, QueryLimits{}, nullptr, 1);
   }
 
   FakeClock clock_;

@@ -45,7 +45,7 @@ void RestartFinder::AddCandidate(const store::ProcessEventRow& event, std::vecto
 absl::Status RestartFinder::CollectEnds(store::StoreReader& reader, store::TimeRange range) {
   size_t count = 0;
   text_bytes_ = 0;
-  return ScanEvents(reader, request_, range, [&](const store::ProcessEventRow& event) {
+  return ScanEvents(reader, request_, range, {}, [&](const store::ProcessEventRow& event) {
     if (!MayRestart(event)) return absl::OkStatus();
     if (count >= kEndsMax || text_bytes_ >= kTextBytesMax) {
       is_cut_ = true;
@@ -62,7 +62,7 @@ absl::Status RestartFinder::CollectBegins(store::StoreReader& reader, store::Tim
   size_t count = 0;
   text_bytes_ = 0;
   Program program;
-  return ScanEvents(reader, request_, range, [&](const store::ProcessEventRow& event) {
+  return ScanEvents(reader, request_, range, {}, [&](const store::ProcessEventRow& event) {
     if (event.kind != ProcessEventKind::kStart && event.kind != ProcessEventKind::kExec) return absl::OkStatus();
     program.first = event.node_id;
     program.second = event.executable_path;

@@ -6,8 +6,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "reducer/metadata/labels.h"
-#include "reducer/metadata/resource_joiner.h"
+#include "reducer/query/number_states.h"
+#include "reducer/query/process_matcher.h"
 #include "reducer/query/query_context.h"
 #include "reducer/store/store.h"
 
@@ -18,47 +18,55 @@ namespace tributary {
 inline UnixNs MiddleOf(UnixNs minute) { return UnixNs{minute.value + kNsPerMinute / 2}; }
 
 // The processes and threads of one shard that match a selector. If a process's resource changed within the range, the
-// process may match for a part of the range only. Used by one thread. Uses one byte of memory per process (and per
-// thread, if the selector has labels of threads).
+// process may match for a part of the range only. The memory depends on the processes of the range, at most
+// QueryLimits::selection_bytes_max; a selector without matchers takes none. Used by one thread.
 class Selection {
  public:
-  // Reads processes only if the selector is not empty. Joins them with metadata only if the selector uses labels that
-  // are read from metadata. ResourceExhausted: the range has more than `processes_max` processes. InvalidArgument: the
-  // type is a gauge, and the selector has labels of threads.
+  // Reads the ids of processes, unless the selector is empty. Joins them with metadata only if the selector uses labels
+  // that are read from metadata. ResourceExhausted: over selection_bytes_max. InvalidArgument: the type is a gauge, and
+  // the selector has labels of threads.
   static absl::StatusOr<Selection> Make(store::StoreReader& reader, const QueryContext& context);
 
+  // Restricts scans to the request's type, and to the machines with selected processes. The rows of such a scan may
+  // belong to processes that are not selected.
+  const store::ScanFilter& filter() const { return filter_; }
+
   // Returns true if `type` is the type of the request.
-  bool Has(store::TypeNo type) const { return type == type_; }
+  bool Has(store::TypeNo type) const { return filter_.Has(type); }
+  // Returns true if a process is selected at some times only.
+  bool changes() const { return !spans_.empty(); }
   // Returns true if the selector has labels of threads. Then the query must read raw samples, because sums do not
   // contain threads.
   bool uses_threads() const { return uses_threads_; }
   bool Has(store::ProcessNo process, UnixNs at) const {
-    const uint8_t selected = Look(processes_, process.value, unknown_process_);
-    return selected <= 1 ? selected != 0 : HasAt(process, at);
+    if (selects_all_) return true;
+    const NumberState state = processes_.Get(process.value);
+    if (state == NumberState::kUnread) return unknown_process_;
+    return state == NumberState::kSometimes ? HasAt(process, at) : state == NumberState::kSelected;
   }
   bool Has(store::ProcessNo process, store::ThreadNo thread, UnixNs at) const {
-    return Has(process, at) && (!uses_threads_ || Look(threads_, thread.value, unknown_thread_) != 0);
+    return Has(process, at) && (!uses_threads_ || HasThread(thread));
   }
 
  private:
-  class Maker;
-  static constexpr uint8_t kSometimes = 2;
-  struct Span {
-    UnixNs from;
-    bool selected = false;
-  };
+  absl::Status ReadProcesses(store::StoreReader& reader, const QueryContext& context, ProcessMatcher& matcher);
+  absl::Status ReadThreads(store::StoreReader& reader, const QueryContext& context, ProcessMatcher& matcher);
+  absl::Status CheckBytes(const QueryContext& context, const ProcessMatcher& matcher) const;
 
-  static uint8_t Look(const std::vector<uint8_t>& selected, uint32_t number, bool otherwise) {
-    return number < selected.size() ? selected[number] : static_cast<uint8_t>(otherwise);
-  }
   bool HasAt(store::ProcessNo process, UnixNs at) const;
+  bool HasThread(store::ThreadNo thread) const {
+    const NumberState state = threads_.Get(thread.value);
+    return state == NumberState::kUnread ? unknown_thread_ : state == NumberState::kSelected;
+  }
 
-  store::TypeNo type_;
-  bool uses_threads_ = false;
+  store::ScanFilter filter_;
+  bool selects_all_ = true, uses_threads_ = false;
   // The results for processes and threads that are not in the store: their labels all count as "".
   bool unknown_process_ = true, unknown_thread_ = true;
-  std::vector<uint8_t> processes_, threads_;
-  absl::flat_hash_map<store::ProcessNo, std::vector<Span>> spans_;  // of processes that are kSometimes in processes_
+  NumberStates processes_, threads_;
+  // Of the processes that are kSometimes in processes_.
+  absl::flat_hash_map<store::ProcessNo, std::vector<SelectedSpan>> spans_;
+  size_t spans_bytes_ = 0;
 };
 
 }  // namespace tributary

@@ -42,15 +42,15 @@ class OutermostFrames {
 
   // Returns an ExecutableNo (0: unknown), or kNoUserFrameNo.
   absl::StatusOr<uint32_t> ExecutableOf(store::Day day, store::NodeNo leaf) {
-    if (trie_ == nullptr || day != day_) {
+    if (trie_.parents.empty() || day != day_) {
       ASSIGN_OR_RETURN(trie_, reader_.LoadTrie(day));
       day_ = day;
       remembered_.clear();
     }
     // The tree ends before a damaged piece until the store has set the piece aside.
-    if (leaf.value == 0 || leaf.value >= trie_->parents.size()) return kNoUserFrameNo;
+    if (leaf.value == 0 || leaf.value >= trie_.parents.size()) return kNoUserFrameNo;
     if (auto it = remembered_.find(leaf); it != remembered_.end()) return it->second;
-    const store::Trie& trie = *trie_;
+    const store::TrieView& trie = trie_;
     store::NodeNo node = leaf;
     for (;;) {
       if (node.value >= trie.parents.size() || trie.parents[node.value] >= node) return Corrupt(node);
@@ -77,7 +77,7 @@ class OutermostFrames {
 
   store::StoreReader& reader_;
   store::Day day_;
-  std::shared_ptr<const store::Trie> trie_;
+  store::TrieView trie_;
   absl::flat_hash_map<store::NodeNo, uint32_t> remembered_;
 };
 
@@ -89,28 +89,27 @@ class HealthBuilder {
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
     OutermostFrames outermost(reader);
     Culprits culprits;
-    absl::Status scanned = reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelled(request));
-      if (!selection.Has(columns.type)) return absl::OkStatus();
-      for (size_t i = 0; i < columns.times.size(); ++i) {
-        if (i > 0) RETURN_IF_ERROR(CheckCancelledAt(request, i));
-        if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
-        const Ending ending = columns.endings[i];
-        total_.Add(ending, columns.values[i], columns.counts[i]);
-        if (!HasCulprit(ending)) continue;
-        ASSIGN_OR_RETURN(uint32_t executable, outermost.ExecutableOf(columns.day, columns.nodes[i]));
-        culprits[{executable, columns.processes[i]}].Add(ending, columns.values[i], columns.counts[i]);
-      }
-      if (culprits.size() > kCulpritsMax) {
-        return Error(
-            absl::StatusCode::kResourceExhausted,
-            fmt::format(
-                "stacks were cut short in more than {} pairs of executable and process: ask for a shorter time range "
-                "or a narrower selector",
-                kCulpritsMax));
-      }
-      return absl::OkStatus();
-    });
+    absl::Status scanned =
+        reader.ScanSamples(request.range, selection.filter(), [&](const store::SampleColumns& columns) -> absl::Status {
+          RETURN_IF_ERROR(CheckCancelled(request));
+          if (!selection.Has(columns.type)) return absl::OkStatus();
+          for (size_t i = 0; i < columns.times.size(); ++i) {
+            if (i > 0) RETURN_IF_ERROR(CheckCancelledAt(request, i));
+            if (!selection.Has(columns.processes[i], columns.threads[i], columns.times[i])) continue;
+            const Ending ending = columns.endings[i];
+            total_.Add(ending, columns.values[i], columns.counts[i]);
+            if (!HasCulprit(ending)) continue;
+            ASSIGN_OR_RETURN(uint32_t executable, outermost.ExecutableOf(columns.day, columns.nodes[i]));
+            culprits[{executable, columns.processes[i]}].Add(ending, columns.values[i], columns.counts[i]);
+          }
+          if (culprits.size() > kCulpritsMax) {
+            return Error(absl::StatusCode::kResourceExhausted,
+                         fmt::format("stacks were cut short in more than {} pairs of executable and process: ask for a "
+                                     "shorter time range or a narrower selector",
+                                     kCulpritsMax));
+          }
+          return absl::OkStatus();
+        });
     RETURN_IF_ERROR(scanned);
     return culprits.empty() ? absl::OkStatus() : Name(reader, request, culprits);
   }

@@ -46,6 +46,7 @@ class StackHealthTest : public EngineTest {
     for (uint32_t no : {1u, 2u}) {
       store::ProcessRow row;
       row.no = ProcessNo{no};
+      row.node_id = "node-1";  // of the samples
       row.pid = Pid{static_cast<int32_t>(100 * no)};
       row.executable_path = no == 1 ? "/opt/server" : "/opt/batch";
       shard.processes.push_back(row);

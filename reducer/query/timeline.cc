@@ -60,6 +60,13 @@ class Buckets {
     }
   }
 
+  void Add(const Buckets& other) {  // of the same range and number of buckets
+    for (size_t i = 0; i < timeline_.values.size(); ++i) {
+      timeline_.values[i] += other.timeline_.values[i];
+      timeline_.counts[i] += other.timeline_.counts[i];
+    }
+  }
+
   Timeline Take() && { return std::move(timeline_); }
 
   // Divides the value of each step by the number of those `minutes` that begin in the step.
@@ -84,27 +91,29 @@ class Buckets {
 // A range may have millions of minutes, but only the minutes with samples are kept.
 using Minutes = absl::flat_hash_set<int64_t>;
 
-// Adds the raw samples that are still stored. Adds each minute with raw samples of any process and type to
-// `minutes_seen`.
+// Adds the raw samples that are still stored. Adds each minute with raw samples that the selection's filter has to
+// `minutes_seen`. The other minutes have no sums of selected processes, or no raw samples any more.
 absl::Status AddSamples(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
                         Minutes* minutes_seen, Buckets* buckets) {
-  return reader.ScanSamples(request.range, [&](const store::SampleColumns& columns) -> absl::Status {
-    RETURN_IF_ERROR(CheckCancelled(request));
-    int64_t last_minute = -1;  // samples of one minute follow each other
-    for (size_t i = 0; i < columns.times.size(); ++i) {
-      const int64_t minute = store::MinuteOf(columns.times[i]);
-      if (std::exchange(last_minute, minute) != minute) minutes_seen->insert(minute);
-      if (!selection.Has(columns.type) || !selection.Has(columns.processes[i], columns.threads[i], columns.times[i]))
-        continue;
-      buckets->Add(columns.times[i], columns.values[i], columns.counts[i]);
-    }
-    return absl::OkStatus();
-  });
+  return reader.ScanSamples(request.range, selection.filter(),
+                            [&](const store::SampleColumns& columns) -> absl::Status {
+                              RETURN_IF_ERROR(CheckCancelled(request));
+                              int64_t last_minute = -1;  // samples of one minute follow each other
+                              for (size_t i = 0; i < columns.times.size(); ++i) {
+                                const int64_t minute = store::MinuteOf(columns.times[i]);
+                                if (std::exchange(last_minute, minute) != minute) minutes_seen->insert(minute);
+                                if (!selection.Has(columns.type) ||
+                                    !selection.Has(columns.processes[i], columns.threads[i], columns.times[i]))
+                                  continue;
+                                buckets->Add(columns.times[i], columns.values[i], columns.counts[i]);
+                              }
+                              return absl::OkStatus();
+                            });
 }
 
 absl::Status AddSums(store::StoreReader& reader, const QueryRequest& request, store::TimeRange range,
                      const Selection& selection, const Minutes& minutes_seen, Buckets* buckets) {
-  return reader.ScanSums(range, [&](const store::SumColumns& columns) -> absl::Status {
+  return reader.ScanSums(range, selection.filter(), [&](const store::SumColumns& columns) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
     if (!selection.Has(columns.type) || minutes_seen.contains(store::MinuteOf(columns.minute))) {
       return absl::OkStatus();
@@ -150,7 +159,7 @@ absl::StatusOr<Timeline> MakeGaugeTimeline(const QueryContext& context, size_t b
   absl::flat_hash_set<int64_t> minutes;
   const absl::Status visited = ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
     ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
-    return reader.ScanSums(range, [&](const store::SumColumns& columns) -> absl::Status {
+    return reader.ScanSums(range, selection.filter(), [&](const store::SumColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context.request));
       if (!selection.Has(columns.type)) return absl::OkStatus();
       const UnixNs at = std::max(columns.minute, range.from);  // the range may contain only the end of a minute
@@ -171,15 +180,22 @@ absl::StatusOr<Timeline> MakeGaugeTimeline(const QueryContext& context, size_t b
 absl::StatusOr<Timeline> MakeTimeline(const QueryContext& context, size_t buckets_max) {
   if (context.type.is_gauge()) return MakeGaugeTimeline(context, buckets_max);
   const QueryRequest& request = context.request;
-  Buckets buckets(request.range, buckets_max);
-  const absl::Status visited = ForEachShard(context, [&](store::StoreReader& reader) -> absl::Status {
-    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, context));
+  const auto read = [&](store::StoreReader& reader, const QueryContext& of_thread) -> absl::StatusOr<Buckets> {
+    Buckets buckets(request.range, buckets_max);
+    ASSIGN_OR_RETURN(Selection selection, Selection::Make(reader, of_thread));
     if (selection.uses_threads() || buckets.step_ns() < kNsPerMinute) {
-      return AddFine(reader, request, selection, &buckets);
+      RETURN_IF_ERROR(AddFine(reader, request, selection, &buckets));
+    } else {
+      RETURN_IF_ERROR(AddSums(reader, request, request.range, selection, {}, &buckets));
     }
-    return AddSums(reader, request, request.range, selection, {}, &buckets);
-  });
-  RETURN_IF_ERROR(visited);
+    return buckets;
+  };
+  Buckets buckets(request.range, buckets_max);
+  const auto merge = [&](store::StoreReader&, Buckets of_shard) {  // NOLINT: Part is passed by value
+    buckets.Add(of_shard);
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(ForEachShardPart<Buckets>(context, read, merge));
   return std::move(buckets).Take();
 }
 

@@ -1,14 +1,20 @@
 #include "reducer/query/workload_use.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
+#include "reducer/query/number_states.h"
+#include "reducer/query/process_resources.h"
 #include "reducer/query/query_context.h"
 #include "reducer/query/selection.h"
 
@@ -16,6 +22,9 @@ namespace tributary {
 namespace {
 
 using Workloads = std::vector<uint32_t>;  // numbers of workloads
+
+// What a process of a workload takes, and what a list of states takes: itself, and each state.
+constexpr size_t kProcessBytes = 40, kStatesBytes = 96, kStateBytes = 64;
 
 // A part of the time in which the same windows are open.
 struct Interval {
@@ -39,9 +48,12 @@ class UseBuilder {
     ASSIGN_OR_RETURN(const auto types, reader.SampleTypes());
     const auto type =
         std::find_if(types.begin(), types.end(), [this](const auto& known) { return known.second == context_.type; });
-    if (type == types.end()) return absl::OkStatus();
+    if (type == types.end() || context_.resources == nullptr) return absl::OkStatus();
     RETURN_IF_ERROR(FindProcesses(reader));
-    for (const Interval& interval : intervals_) RETURN_IF_ERROR(AddInterval(reader, interval, type->first));
+    if (processes_.empty()) return absl::OkStatus();
+    store::ScanFilter filter{.type = type->first};
+    filter.machines.emplace(machines_.begin(), machines_.end());
+    for (const Interval& interval : intervals_) RETURN_IF_ERROR(AddInterval(reader, interval, filter));
     return absl::OkStatus();
   }
 
@@ -56,8 +68,12 @@ class UseBuilder {
   }
 
  private:
-  // The workloads of a process, and from which time on. Shared by the processes of one place.
+  // The workloads of a process, and from which time on. Shared by all processes with the same states.
   using States = std::vector<std::pair<UnixNs, Workloads>>;
+  struct Answer {
+    std::shared_ptr<const ResourceStates> of_place;  // kept alive, because its address is the key
+    const States* states = nullptr;                  // nullptr: no window is for any of the states
+  };
 
   // Adjacent ranges together have every sample once. So the sums of the intervals of a window add up to its use.
   void CutTime(std::span<const WorkloadWindow> windows) {
@@ -81,30 +97,57 @@ class UseBuilder {
     }
   }
 
+  // Reads the ids of processes: there may be millions, of few workloads.
   absl::Status FindProcesses(store::StoreReader& reader) {
     processes_.clear();
-    if (context_.resources == nullptr) return absl::OkStatus();
-    const store::TimeRange range{intervals_.front().range.from, intervals_.back().range.to};
+    machines_.clear();
+    ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context_));
+    NumberStates seen;
     size_t looked_at = 0;
-    return reader.ScanProcesses(range, [&](const store::ProcessRow& row) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelledAt(context_.request, ++looked_at));
-      const States* states = StatesOf(context_.resources->Of(row));
-      if (states != nullptr) processes_.emplace(row.no, states);
-      return absl::OkStatus();
-    });
+    const auto visit = [&](std::span<const store::ProcessIds> rows) -> absl::Status {
+      RETURN_IF_ERROR(CheckCancelled(context_.request));
+      for (const store::ProcessIds& row : rows) {
+        RETURN_IF_ERROR(CheckCancelledAt(context_.request, ++looked_at));
+        if (seen.Get(row.no.value) != NumberState::kUnread) continue;  // an older description
+        seen.Set(row.no.value, NumberState::kOut);
+        ASSIGN_OR_RETURN(std::shared_ptr<const ResourceStates> of_place, resources.Of(row));
+        const States* states = StatesOf(std::move(of_place));
+        if (states == nullptr) continue;
+        processes_.emplace(row.no, states);
+        machines_.insert(row.machine);
+      }
+      return CheckBytes(resources.bytes() + seen.bytes());
+    };
+    const store::TimeRange range{intervals_.front().range.from, intervals_.back().range.to};
+    return reader.ScanProcessIds(range, {}, visit);
+  }
+
+  absl::Status CheckBytes(size_t of_shard) const {
+    const size_t max = context_.limits.selection_bytes_max;
+    if (of_shard + processes_.size() * kProcessBytes + states_bytes_ <= max) return absl::OkStatus();
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("too many processes ran in this time range: to find those of some workloads, the query "
+                             "would need more than {} MiB: ask for a shorter time range",
+                             max >> 20));
   }
 
   // Returns nullptr if no window is for any of the states.
   const States* StatesOf(std::shared_ptr<const ResourceStates> of_place) {
-    auto [it, added] = known_.try_emplace(of_place.get());
-    Known& known = it->second;
-    if (!added) return known.any ? &known.states : nullptr;
-    known.of_place = std::move(of_place);
-    for (const ResourceState& state : *known.of_place) {
-      known.states.emplace_back(state.from, WorkloadsOf(state.resource->attributes));
-      known.any |= !known.states.back().second.empty();
+    if (const auto known = known_.find(of_place.get()); known != known_.end()) return known->second.states;
+    if (known_.size() >= ProcessResources::kPlacesMax) known_.clear();
+    States states;
+    bool any = false;
+    for (const ResourceState& state : *of_place) {
+      states.emplace_back(state.from, WorkloadsOf(state.resource->attributes));
+      any |= !states.back().second.empty();
     }
-    return known.any ? &known.states : nullptr;
+    Answer& answer = known_[of_place.get()];
+    answer.of_place = std::move(of_place);
+    if (!any) return nullptr;
+    const size_t bytes = kStatesBytes + states.size() * kStateBytes;
+    const auto [it, added] = states_.insert(std::move(states));
+    if (added) states_bytes_ += bytes;
+    return answer.states = &*it;
   }
 
   Workloads WorkloadsOf(const Attributes& attributes) const {
@@ -122,10 +165,9 @@ class UseBuilder {
     return found;
   }
 
-  absl::Status AddInterval(store::StoreReader& reader, const Interval& interval, store::TypeNo type) {
-    return reader.ScanSums(interval.range, [&](const store::SumColumns& columns) -> absl::Status {
+  absl::Status AddInterval(store::StoreReader& reader, const Interval& interval, const store::ScanFilter& filter) {
+    return reader.ScanSums(interval.range, filter, [&](const store::SumColumns& columns) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context_.request));
-      if (columns.type != type) return absl::OkStatus();
       const UnixNs at = std::max(columns.minute, interval.range.from), middle = MiddleOf(columns.minute);
       for (size_t i = 0; i < columns.nodes.size(); ++i) {
         const auto process = processes_.find(columns.processes[i]);
@@ -145,18 +187,16 @@ class UseBuilder {
     });
   }
 
-  struct Known {
-    std::shared_ptr<const ResourceStates> of_place;  // kept alive, because its address is the key
-    States states;
-    bool any = false;
-  };
-
   const QueryContext& context_;
   std::map<WorkloadKey, uint32_t> numbers_;
   std::vector<uint32_t> of_window_;  // the workload's number
   std::vector<Interval> intervals_;
-  absl::flat_hash_map<store::ProcessNo, const States*> processes_;  // of the shard that is read
-  std::map<const ResourceStates*, Known> known_;                    // a map: its elements do not move
+  // Of the shard that is read: the processes of the workloads, and their machines.
+  absl::flat_hash_map<store::ProcessNo, const States*> processes_;
+  std::set<store::MachineNo> machines_;
+  absl::flat_hash_map<const ResourceStates*, Answer> known_;
+  std::set<States> states_;  // a set: its elements do not move
+  size_t states_bytes_ = 0;
   std::vector<WorkloadUse> uses_;
   std::vector<absl::flat_hash_set<int64_t>> minutes_;  // of a gauge
 };

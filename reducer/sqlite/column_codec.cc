@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "base/zstd.h"
 #include "reducer/sqlite/column_pieces.h"
 
@@ -50,11 +51,25 @@ bool ReadTimes(VarintReader& reader, uint64_t rows, std::vector<UnixNs>* out) {
   int64_t time = 0;
   uint64_t unit = 0;
   if (!reader.ReadSigned(&time) || !reader.Read(&unit)) return false;
+  out->resize(rows);
   for (uint64_t i = 0; i < rows; ++i) {
     uint64_t delta = 0;
     if (i > 0 && !reader.Read(&delta)) return false;
     time = static_cast<int64_t>(static_cast<uint64_t>(time) + delta * unit);
-    out->push_back(UnixNs{time});
+    (*out)[i] = UnixNs{time};
+  }
+  return true;
+}
+bool SkipTimes(VarintReader& reader, uint64_t rows) { return reader.Skip(2 + std::max<uint64_t>(rows, 1) - 1); }
+
+// Ids of a column of differences.
+template <typename No>
+bool ReadIds(VarintReader& reader, uint64_t rows, std::vector<No>* out) {
+  uint32_t id = 0;
+  out->resize(rows);
+  for (No& no : *out) {
+    if (!ReadDelta(reader, &id)) return false;
+    no = No{id};
   }
   return true;
 }
@@ -82,19 +97,37 @@ void AppendThreads(std::string& out, std::span<const StoredSample> samples) {
 bool ReadThreads(VarintReader& reader, uint64_t rows, SampleColumns* out) {
   uint64_t pair_count = 0;
   if (!reader.Read(&pair_count) || pair_count > rows) return false;
-  std::vector<std::pair<uint32_t, uint32_t>> pairs;
+  absl::InlinedVector<std::pair<uint32_t, uint32_t>, 64> pairs;  // most chunks have few
   uint32_t thread = 0, process = 0;
   for (uint64_t i = 0; i < pair_count; ++i) {
     if (!ReadDelta(reader, &thread) || !ReadDelta(reader, &process)) return false;
     pairs.emplace_back(thread, process);
   }
+  out->threads.resize(rows);
+  out->processes.resize(rows);
   for (uint64_t i = 0; i < rows; ++i) {
     uint64_t index = 0;
     if (!reader.Read(&index) || index >= pairs.size()) return false;
-    out->threads.push_back(ThreadNo{pairs[index].first});
-    out->processes.push_back(ProcessNo{pairs[index].second});
+    out->threads[i] = ThreadNo{pairs[index].first};
+    out->processes[i] = ProcessNo{pairs[index].second};
   }
   return true;
+}
+bool ReadValues(VarintReader& reader, uint64_t rows, SampleColumns* out) {
+  return ReadRunsInto(reader, rows, &out->values, [](uint64_t v) { return v; }) &&
+         ReadRunsInto(reader, rows, &out->counts, [](uint64_t v) { return static_cast<uint32_t>(v); });
+}
+
+void Clear(SampleColumns* columns) {
+  columns->times.clear();
+  columns->processes.clear();
+  columns->threads.clear();
+  columns->nodes.clear();
+  columns->values.clear();
+  columns->counts.clear();
+  columns->endings.clear();
+  columns->cpus.clear();
+  columns->attributes.clear();
 }
 
 }  // namespace
@@ -117,41 +150,39 @@ std::string EncodeSamples(std::span<const StoredSample> samples) {
 }
 
 absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
-  out->times.clear();
-  out->processes.clear();
-  out->threads.clear();
-  out->nodes.clear();
-  out->values.clear();
-  out->counts.clear();
-  out->endings.clear();
-  out->cpus.clear();
-  out->attributes.clear();
+  Clear(out);
   VarintReader reader(bytes);
   char version = kAttributesVersion;
   uint64_t rows = 0;
   if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax) return CorruptColumns("samples");
-  bool ok = ReadTimes(reader, rows, &out->times) && ReadThreads(reader, rows, out);
-  uint32_t node = 0;
-  for (uint64_t i = 0; ok && i < rows; ++i) {
-    ok = ReadDelta(reader, &node);
-    out->nodes.push_back(NodeNo{node});
-  }
-  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->values.push_back(v); });
-  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->counts.push_back(static_cast<uint32_t>(v)); });
+  bool ok = ReadTimes(reader, rows, &out->times) && ReadThreads(reader, rows, out) &&
+            ReadIds(reader, rows, &out->nodes) && ReadValues(reader, rows, out);
   // This release cannot name the ending of a later release.
-  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) {
-         out->endings.push_back(v < kEndingCount ? static_cast<Ending>(v) : Ending::kUnknown);
-       });
+  ok = ok && ReadRunsInto(reader, rows, &out->endings,
+                          [](uint64_t v) { return v < kEndingCount ? static_cast<Ending>(v) : Ending::kUnknown; });
+  if (ok) out->cpus.resize(rows);
   for (uint64_t i = 0; ok && i < rows; ++i) {
     uint64_t cpu = 0;
     ok = reader.Read(&cpu);
-    out->cpus.push_back(static_cast<uint16_t>(cpu));
+    out->cpus[i] = static_cast<uint16_t>(cpu);
   }
   if (version == kAttributesVersion) {
     ok = ok &&
-         ReadRuns(reader, rows, [&](uint64_t v) { out->attributes.push_back(StringId{static_cast<uint32_t>(v)}); });
+         ReadRunsInto(reader, rows, &out->attributes, [](uint64_t v) { return StringId{static_cast<uint32_t>(v)}; });
   }
   if (!ok || !reader.AtEnd()) return CorruptColumns("samples");
+  return absl::OkStatus();
+}
+
+absl::Status DecodeSampleWeights(std::string_view bytes, SampleColumns* out) {
+  Clear(out);
+  VarintReader reader(bytes);
+  char version = kAttributesVersion;
+  uint64_t rows = 0;
+  if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax || !SkipTimes(reader, rows) ||
+      !ReadThreads(reader, rows, out) || !reader.Skip(rows) || !ReadValues(reader, rows, out)) {
+    return CorruptColumns("samples");
+  }
   return absl::OkStatus();
 }
 
@@ -173,30 +204,18 @@ std::string EncodeSums(std::span<const StoredSum> sums) {
 }
 
 absl::Status DecodeSums(std::string_view bytes, SumColumns* out) {
-  out->processes.clear();
-  out->nodes.clear();
-  out->values.clear();
-  out->counts.clear();
   VarintReader reader(bytes);
   char version = kColumnVersion;
   uint64_t rows = 0;
   if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax) return CorruptColumns("minute sums");
-  bool ok = true;
-  uint32_t node = 0, process = 0;
-  for (uint64_t i = 0; ok && i < rows; ++i) {
-    ok = ReadDelta(reader, &node);
-    out->nodes.push_back(NodeNo{node});
-  }
-  for (uint64_t i = 0; ok && i < rows; ++i) {
-    ok = ReadDelta(reader, &process);
-    out->processes.push_back(ProcessNo{process});
-  }
   uint64_t unit = 0;
-  ok = ok && reader.Read(&unit);
-  ok = ok && ReadRuns(reader, rows, [&](uint64_t v) { out->counts.push_back(v); });
-  ok = ok &&
-       ReadRuns(reader, rows, [&](uint64_t v) { out->values.push_back((v + out->counts[out->values.size()]) * unit); });
-  if (!ok || !reader.AtEnd()) return CorruptColumns("minute sums");
+  const auto as_is = [](uint64_t v) { return v; };
+  if (!ReadIds(reader, rows, &out->nodes) || !ReadIds(reader, rows, &out->processes) || !reader.Read(&unit) ||
+      !ReadRunsInto(reader, rows, &out->counts, as_is) || !ReadRunsInto(reader, rows, &out->values, as_is) ||
+      !reader.AtEnd()) {
+    return CorruptColumns("minute sums");
+  }
+  for (uint64_t i = 0; i < rows; ++i) out->values[i] = (out->values[i] + out->counts[i]) * unit;
   return absl::OkStatus();
 }
 

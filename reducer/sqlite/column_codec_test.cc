@@ -34,6 +34,13 @@ TEST(ColumnCodec, SamplesRoundTrip) {
     SampleColumns columns;
     ASSERT_TRUE(DecodeSamples(EncodeSamples(samples), &columns).ok());
     ASSERT_EQ(columns.times.size(), count);
+    SampleColumns weights;
+    ASSERT_TRUE(DecodeSampleWeights(EncodeSamples(samples), &weights).ok());
+    EXPECT_EQ(weights.processes, columns.processes);
+    EXPECT_EQ(weights.threads, columns.threads);
+    EXPECT_EQ(weights.values, columns.values);
+    EXPECT_EQ(weights.counts, columns.counts);
+    EXPECT_TRUE(weights.times.empty() && weights.nodes.empty() && weights.endings.empty() && weights.cpus.empty());
     for (size_t i = 0; i < count; ++i) {
       EXPECT_EQ(columns.times[i].value, samples[i].time_ns);
       EXPECT_EQ(columns.processes[i].value, samples[i].process);
@@ -138,6 +145,10 @@ TEST(ColumnCodec, RefusesEveryTruncation) {
   for (size_t size = 0; size < samples.size(); ++size) {
     EXPECT_TRUE(absl::IsDataLoss(DecodeSamples(samples.substr(0, size), &columns))) << size;
   }
+  // The weights come before the endings and CPUs, which take at least 52 bytes.
+  for (size_t size = 0; size < samples.size() / 2; ++size) {
+    EXPECT_TRUE(absl::IsDataLoss(DecodeSampleWeights(samples.substr(0, size), &columns))) << size;
+  }
   EXPECT_FALSE(DecodeSamples(samples + "x", &columns).ok());
 }
 
@@ -148,6 +159,10 @@ TEST(ColumnCodec, SurvivesFlippedBytes) {
     std::string bad = good;
     bad[random() % bad.size()] = static_cast<char>(random());
     SampleColumns columns;
+    if (DecodeSampleWeights(bad, &columns).ok()) {
+      EXPECT_LE(columns.processes.size(), bad.size());
+      EXPECT_EQ(columns.processes.size(), columns.counts.size());
+    }
     if (!DecodeSamples(bad, &columns).ok()) continue;
     EXPECT_LE(columns.times.size(), bad.size());
     EXPECT_EQ(columns.times.size(), columns.cpus.size());

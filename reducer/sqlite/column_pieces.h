@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/status.h"
@@ -45,6 +46,21 @@ bool ReadRuns(VarintReader& reader, uint64_t rows, Put put) {
     value += static_cast<uint64_t>(difference);
     for (uint64_t i = 0; i < run; ++i) put(value);
     done += run;
+  }
+  return true;
+}
+
+// Decodes such a column of `rows` values into `*out`. `convert` makes an element of a value.
+template <typename Element, typename Convert>
+bool ReadRunsInto(VarintReader& reader, uint64_t rows, std::vector<Element>* out, Convert convert) {
+  out->clear();
+  uint64_t value = 0;
+  while (out->size() < rows) {
+    int64_t difference = 0;
+    uint64_t run = 0;
+    if (!reader.ReadSigned(&difference) || !reader.Read(&run) || run == 0 || run > rows - out->size()) return false;
+    value += static_cast<uint64_t>(difference);
+    out->resize(out->size() + run, convert(value));
   }
   return true;
 }

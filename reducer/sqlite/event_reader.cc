@@ -1,5 +1,7 @@
 #include "reducer/sqlite/event_reader.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -59,15 +61,17 @@ absl::Status EventReader::Visit(const Statement& row, TimeRange range, const Eve
   return absl::OkStatus();
 }
 
-absl::Status EventReader::Scan(TimeRange range, const EventVisitor& visit) {
+absl::Status EventReader::Scan(TimeRange range, const ScanFilter& filter, const EventVisitor& visit) {
   if (range.from >= range.to) return absl::OkStatus();
   ASSIGN_OR_RETURN(Statement statement,
-                   database_->Prepare("SELECT id, machine, raw_bytes, columns FROM event_chunk WHERE "
-                                      "slot BETWEEN ? AND ? ORDER BY slot, machine, id"));
+                   database_->Prepare(fmt::format("SELECT id, machine, raw_bytes, columns FROM event_chunk WHERE "
+                                                  "slot BETWEEN ? AND ? {} ORDER BY slot, machine, id",
+                                                  MachinesSql(filter))));
   statement.Bind(SlotOf(range.from).value, SlotOf(UnixNs{range.to.value - 1}).value);
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, statement.Step());
     if (!row) return absl::OkStatus();
+    if (!filter.Has(MachineNo{statement.Int(1)})) continue;
     RETURN_IF_ERROR(Visit(statement, range, visit));
   }
 }

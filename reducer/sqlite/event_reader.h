@@ -22,7 +22,7 @@ class EventReader {
   // errors.
   static absl::StatusOr<EventReader> Prepare(Database& database, const Machines& machines, DamageReports* damage);
 
-  absl::Status Scan(TimeRange range, const EventVisitor& visit);
+  absl::Status Scan(TimeRange range, const ScanFilter& filter, const EventVisitor& visit);
   absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t events_max, const EventVisitor& visit);
 
  private:

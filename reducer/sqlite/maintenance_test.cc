@@ -199,7 +199,7 @@ TEST_F(MaintenanceTest, ARemovedDayCanComeBack) {
     auto reader = Reader();
     EXPECT_EQ(reader->Processes(kAlways, nullptr).value().at(0).comm, "worker");
     EXPECT_EQ(reader->Threads(kAlways, {reader->Processes(kAlways, nullptr).value().at(0).no}).value().size(), 1u);
-    EXPECT_EQ(reader->LoadTrie(DayOf(yesterday)).value()->parents.size(), 3u);
+    EXPECT_EQ(reader->LoadTrie(DayOf(yesterday)).value().parents.size(), 3u);
     EXPECT_EQ(reader->Executables().value().back().path, "/lib/libc.so");
     EXPECT_EQ(Count("string WHERE text = CAST('started' AS BLOB)"), 1);
     reader.reset();

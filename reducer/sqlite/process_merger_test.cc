@@ -62,7 +62,7 @@ class ProcessMergerTest : public ::testing::Test {
   // The pids of the machine's descriptions: the valid ones first.
   std::vector<int32_t> Visited(Slot first, Slot last, int64_t machine = kMachine) {
     std::vector<int32_t> visited;
-    EXPECT_TRUE(VisitProcesses(database_, first, last, nullptr, [&](const StoredProcesses& piece, Slot) {
+    EXPECT_TRUE(VisitProcesses(database_, first, last, {}, nullptr, [&](const StoredProcesses& piece, Slot) {
                   EXPECT_EQ(piece.threads.size(), piece.processes.size());
                   for (size_t i = piece.processes.size(); i-- > 0;) {
                     EXPECT_EQ(piece.threads[i].process, piece.processes[i].no);

@@ -1,5 +1,7 @@
 #include "reducer/sqlite/process_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <vector>
@@ -26,14 +28,35 @@ absl::StatusOr<std::string_view> StringReader::Get(uint32_t id) {
   return it->second;
 }
 
-absl::Status VisitProcesses(Database& database, Slot first, Slot last, DamageReports* damage, PieceVisitor visit) {
+std::string MachinesSql(const ScanFilter& filter) {
+  constexpr size_t kMachinesMax = 10'000;  // about 60 KB; SQLite takes statements of a megabyte
+  if (!filter.machines || filter.machines->size() > kMachinesMax) return "";
+  std::string list;
+  for (const MachineNo machine : *filter.machines) list += fmt::format("{}{}", list.empty() ? "" : ",", machine.value);
+  return fmt::format("AND +machine IN ({})", list);
+}
+
+// Damaged types are read as type 0.
+std::string FilterSql(const ScanFilter& filter) {
+  std::string sql = MachinesSql(filter);
+  if (filter.type && filter.type->value != 0) sql += fmt::format(" AND +type = {}", filter.type->value);
+  return sql;
+}
+
+absl::Status VisitProcesses(Database& database, Slot first, Slot last, const ScanFilter& filter, DamageReports* damage,
+                            PieceVisitor visit) {
   // Reads the ids first, from the indexes alone: sorting whole rows would copy their columns. A piece that ends after
   // `last` overlaps the range only if it has several slots. There are few such pieces, and they have an index of their
   // own.
-  ASSIGN_OR_RETURN(Statement list,
-                   database.Prepare("SELECT id FROM process_chunk WHERE last_slot BETWEEN ?1 AND ?2 UNION ALL "
-                                    "SELECT id FROM process_chunk WHERE first_slot < last_slot AND last_slot > ?2 AND "
-                                    "first_slot <= ?2"));
+  // Pieces of several slots are few, and their index has no machine.
+  ScanFilter of_pieces{.machines = filter.machines};
+  if (of_pieces.machines) of_pieces.machines->insert(of_pieces.machines->begin(), MachineNo{0});
+  ASSIGN_OR_RETURN(
+      Statement list,
+      database.Prepare(fmt::format("SELECT id FROM process_chunk WHERE last_slot BETWEEN ?1 AND ?2 {0} UNION ALL "
+                                   "SELECT id FROM process_chunk WHERE first_slot < last_slot AND last_slot > ?2 AND "
+                                   "first_slot <= ?2",
+                                   MachinesSql(of_pieces))));
   std::vector<int64_t> ids;
   list.Bind(first.value, last.value);
   for (;;) {

@@ -12,13 +12,11 @@
 #include "reducer/sqlite/damage_reports.h"
 #include "reducer/sqlite/process_columns.h"
 #include "reducer/sqlite/sqlite.h"
+#include "reducer/store/store.h"
 
 namespace tributary::store {
 
 // The names of a shard's machines, by id.
-struct MachineRow {
-  std::string node_id, host_name;
-};
 using Machines = absl::flat_hash_map<int64_t, MachineRow>;
 
 // Returns the machine's node id, or "" if no row has this machine.
@@ -49,9 +47,18 @@ class StringReader {
 
 // Visits the pieces that describe processes and threads in the slots [first, last]. Starts with the piece that was
 // committed last. If a process or a thread has several descriptions, the latest is valid: the last row about it in the
-// first piece that describes it. `last_slot`: the last slot of the piece.
+// first piece that describes it. `last_slot`: the last slot of the piece. Leaves out pieces that have no process of the
+// filter's machines. Earlier releases wrote pieces with the processes of all machines.
 using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot last_slot)>;
 // Skips a damaged piece and reports it to `damage`. If `damage` is nullptr, a damaged piece is an error.
-absl::Status VisitProcesses(Database& database, Slot first, Slot last, DamageReports* damage, PieceVisitor visit);
+absl::Status VisitProcesses(Database& database, Slot first, Slot last, const ScanFilter& filter, DamageReports* damage,
+                            PieceVisitor visit);
+
+// Return the conditions "AND machine IN (…)" and "AND type = …" for a statement's WHERE clause, or "" if a statement
+// would be too long. So the caller must also check each row that it reads. The `+` keeps SQLite from choosing another
+// index, or from sorting. SQLite reads machine and type from the index on (minute, machine, type), so rows that the
+// filter leaves out cost no access to the table.
+std::string MachinesSql(const ScanFilter& filter);
+std::string FilterSql(const ScanFilter& filter);
 
 }  // namespace tributary::store

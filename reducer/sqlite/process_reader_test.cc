@@ -19,19 +19,22 @@ constexpr int kSlots = 200, kPiecesPerSlot = 100;
 class ProcessReaderTest : public ::testing::Test {
  protected:
   ProcessReaderTest() : database_(OpenShardForWriting(directory_.path() + "/shard.db").value()) {
-    put_ =
-        database_.Prepare("INSERT INTO process_chunk (first_slot, last_slot, raw_bytes, columns) VALUES (?, ?, ?, ?)")
-            .value();
+    put_ = database_
+               .Prepare(
+                   "INSERT INTO process_chunk (first_slot, last_slot, raw_bytes, columns, machine) VALUES "
+                   "(?, ?, ?, ?, ?)")
+               .value();
   }
-  void Add(Slot first, Slot last, uint32_t no) {
+  // Machine 0: an earlier release wrote the piece.
+  void Add(Slot first, Slot last, uint32_t no, int64_t machine = 0) {
     StoredProcesses rows;
     rows.processes.push_back({.no = no});
     const PackedColumns packed = PackColumns(EncodeProcesses(rows));
-    ASSERT_TRUE(put_.Bind(first.value, last.value, packed.raw_bytes, packed.bytes).Run().ok());
+    ASSERT_TRUE(put_.Bind(first.value, last.value, packed.raw_bytes, packed.bytes, machine).Run().ok());
   }
-  std::vector<uint32_t> Visited(Slot first, Slot last) {
+  std::vector<uint32_t> Visited(Slot first, Slot last, const ScanFilter& filter = {}) {
     std::vector<uint32_t> visited;
-    EXPECT_TRUE(VisitProcesses(database_, first, last, nullptr, [&](const StoredProcesses& piece, Slot) {
+    EXPECT_TRUE(VisitProcesses(database_, first, last, filter, nullptr, [&](const StoredProcesses& piece, Slot) {
                   for (const StoredProcess& process : piece.processes) visited.push_back(process.no);
                   return absl::OkStatus();
                 }).ok());
@@ -56,6 +59,21 @@ TEST_F(ProcessReaderTest, VisitsThePiecesOfTheSlotsNewestFirst) {
   EXPECT_EQ(Visited(kFirst, Slot{kFirst.value + 1}), (std::vector<uint32_t>{6, 5, 3, 2, 1}));
   EXPECT_EQ(Visited(Slot{kFirst.value + 3}, Slot{kFirst.value + 3}), (std::vector<uint32_t>{7, 5}));
   EXPECT_TRUE(Visited(Slot{kFirst.value - 9}, Slot{kFirst.value - 6}).empty());
+}
+
+TEST_F(ProcessReaderTest, LeavesOutThePiecesOfOtherMachines) {
+  Add(kFirst, kFirst, 1, 1);
+  Add(kFirst, kFirst, 2, 2);
+  Add(kFirst, kFirst, 3, 3);
+  Add(kFirst, kFirst, 4);
+  Add(Slot{kFirst.value - 5}, Slot{kFirst.value + 9}, 5);
+  EXPECT_EQ(Visited(kFirst, kFirst, {.machines = {{MachineNo{2}}}}), (std::vector<uint32_t>{5, 4, 2}));
+  EXPECT_EQ(Visited(kFirst, kFirst, {.machines = {{MachineNo{1}, MachineNo{3}}}}), (std::vector<uint32_t>{5, 4, 3, 1}));
+  EXPECT_EQ(Visited(kFirst, kFirst, {.type = TypeNo{1}}).size(), 5u);
+  // A statement cannot list so many machines, so all pieces are visited.
+  ScanFilter many{.machines = std::vector<MachineNo>()};
+  for (int64_t i = 10; i < 20'010; ++i) many.machines->push_back(MachineNo{i});
+  EXPECT_EQ(Visited(kFirst, kFirst, many).size(), 5u);
 }
 
 // A query of an old range must not look at the pieces of all newer slots.

@@ -47,7 +47,7 @@ class RowIdsTest : public SqliteStoreTest {
     const std::vector<ProcessRow> processes = reader->Processes(kAlways, nullptr).value();
     const absl::Status scanned = reader->ScanSamples(kAlways, [&](const SampleColumns& columns) -> absl::Status {
       const auto trie = reader->LoadTrie(columns.day).value();
-      const FrameRow& frame = trie->frame_rows.at(trie->frames.at(columns.nodes[0].value));
+      const FrameRow& frame = trie.frame_rows[trie.frames[columns.nodes[0].value]];
       for (const ProcessRow& process : processes) {
         if (process.no != columns.processes[0]) continue;
         samples.push_back(fmt::format("{}: {}, {}", process.comm, executables.at(process.executable.value).path,

@@ -1,5 +1,7 @@
 #include "reducer/sqlite/sample_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -37,28 +39,38 @@ void CutToRange(SampleColumns& columns, TimeRange range) {
   Cut(columns, static_cast<size_t>(from - begin), static_cast<size_t>(to - begin));
 }
 
+bool IsWithin(int64_t minute, TimeRange range) {
+  return minute * kNsPerMinute >= range.from.value && (minute + 1) * kNsPerMinute <= range.to.value;
+}
+
 }  // namespace
 
-absl::Status SampleReader::Scan(TimeRange range, int64_t first_minute, int64_t last_minute,
+absl::Status SampleReader::Scan(TimeRange range, int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
                                 const SampleVisitor& visit) {
   first_minute = std::max(first_minute, raw_from_);
   if (first_minute > last_minute) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Statement statement,
-                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns, id FROM sample_chunk "
-                                      "WHERE minute BETWEEN ? AND ? ORDER BY minute, machine, type, id"));
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare(fmt::format(
+                                            "SELECT minute, machine, type, raw_bytes, columns, id FROM sample_chunk "
+                                            "WHERE minute BETWEEN ? AND ? {} ORDER BY minute, machine, type, id",
+                                            FilterSql(filter))));
   statement.Bind(first_minute, last_minute);
   SampleColumns columns;
-  const auto decode = [&columns](std::string_view raw) { return DecodeSamples(raw, &columns); };
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return absl::OkStatus();
+    if (!filter.Has(MachineNo{statement.Int(1)}) || !filter.Has(ReadType(statement.Int(2)))) continue;
+    const int64_t minute = statement.Int(0);
+    const bool only_weights = filter.only_weights && IsWithin(minute, range);  // otherwise the times are needed
+    const auto decode = [&](std::string_view raw) {
+      return only_weights ? DecodeSampleWeights(raw, &columns) : DecodeSamples(raw, &columns);
+    };
     ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSamples, 5, 3, *damage_, decode));
     if (!intact) continue;
-    CutToRange(columns, range);
-    if (columns.times.empty()) continue;
+    if (!only_weights) CutToRange(columns, range);
+    if (columns.processes.empty()) continue;
     columns.node_id = NodeIdOf(*machines_, statement.Int(1));
     columns.type = ReadType(statement.Int(2));
-    columns.day = DayOfMinute(statement.Int(0));
+    columns.day = DayOfMinute(minute);
     RETURN_IF_ERROR(visit(columns));
   }
 }

@@ -22,7 +22,8 @@ class SampleReader {
 
   // Visits the stored samples of the minutes [first_minute, last_minute] that have not expired. Cuts each chunk to
   // `range`. The chunks come in the order of minutes, machines and types.
-  absl::Status Scan(TimeRange range, int64_t first_minute, int64_t last_minute, const SampleVisitor& visit);
+  absl::Status Scan(TimeRange range, int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
+                    const SampleVisitor& visit);
   // As StoreReader::ScanCommitted.
   absl::StatusOr<CommittedScan> ScanCommitted(const Cursor& cursor, size_t samples_max, const CommittedVisitor& visit);
 

@@ -34,7 +34,7 @@ class SampleWriterTest : public SqliteStoreTest {
           const auto trie = reader->LoadTrie(columns.day).value();
           for (NodeNo node : columns.nodes) {
             size_t depth = 0;
-            for (; node.value != 0; node = trie->parents[node.value]) ++depth;
+            for (; node.value != 0; node = trie.parents[node.value]) ++depth;
             ++depths[depth];
           }
           return absl::OkStatus();

@@ -45,7 +45,7 @@ class SetAsideTest : public SqliteStoreTest {
       const auto trie = reader->LoadTrie(columns.day).value();
       const TriePart part = reader->LoadTriePart(columns.day, columns.nodes).value();
       for (size_t i = 0; i < columns.nodes.size(); ++i) {
-        stacks.push_back(StackOf(*reader, *trie, columns.nodes[i]));
+        stacks.push_back(StackOf(*reader, trie, columns.nodes[i]));
         EXPECT_EQ(StackOf(*reader, part.trie, part.nodes[i]), stacks.back());
       }
       return absl::OkStatus();
@@ -57,7 +57,7 @@ class SetAsideTest : public SqliteStoreTest {
   TestCollector collector_{"node-a"};
 
  private:
-  static std::string StackOf(StoreReader& reader, const Trie& trie, NodeNo node) {
+  static std::string StackOf(StoreReader& reader, const TrieView& trie, NodeNo node) {
     std::string stack;
     if (node.value >= trie.parents.size()) return "unknown";
     for (; node.value != 0; node = trie.parents[node.value]) {

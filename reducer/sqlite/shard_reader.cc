@@ -100,6 +100,13 @@ absl::StatusOr<std::vector<NodeStatus>> SqliteShardReader::Nodes() {
   }
 }
 
+absl::StatusOr<std::map<MachineNo, MachineRow>> SqliteShardReader::ListMachines() {
+  if (database_ != nullptr) RETURN_IF_ERROR(database_->CheckCancelled());
+  std::map<MachineNo, MachineRow> rows;
+  for (const auto& [no, row] : machines_) rows.emplace(MachineNo{no}, row);
+  return rows;
+}
+
 absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SqliteShardReader::SampleTypes() {
   if (database_ == nullptr) return std::map<TypeNo, SampleTypeInfo>();
   return ReadSampleTypes(*database_);
@@ -113,7 +120,7 @@ absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessSet*
   if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
   absl::flat_hash_set<uint32_t> seen;
   ProcessRow row;  // one row for all visits, so its texts keep their memory
-  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), &shared_.damage,
+  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), {}, &shared_.damage,
                         [&](const StoredProcesses& piece, Slot last_slot) -> absl::Status {
                           for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
                             if (only != nullptr && !only->contains(ProcessNo{it->no})) continue;
@@ -123,6 +130,46 @@ absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessSet*
                           }
                           return absl::OkStatus();
                         });
+}
+
+absl::Status SqliteShardReader::ScanProcessIds(TimeRange range, const ScanFilter& filter,
+                                               const ProcessIdsVisitor& visit) {
+  if (database_ == nullptr || range.from >= range.to || filter.HasNothing()) return absl::OkStatus();
+  std::vector<ProcessIds> rows;
+  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), filter, &shared_.damage,
+                        [&](const StoredProcesses& piece, Slot) -> absl::Status {
+                          rows.clear();
+                          for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
+                            if (!filter.Has(MachineNo{it->machine})) continue;
+                            rows.push_back({.no = ProcessNo{it->no},
+                                            .machine = MachineNo{it->machine},
+                                            .pid = Pid{it->pid},
+                                            .parent = Pid{it->parent},
+                                            .start_time_ns = it->start_time_ns,
+                                            .exec_sequence = it->exec_sequence,
+                                            .comm = StringId{it->comm},
+                                            .executable_path = StringId{it->executable_path},
+                                            .container_id = StringId{it->container_id},
+                                            .cgroup_path = StringId{it->cgroup_path},
+                                            .attributes = StringId{it->attributes}});
+                          }
+                          return rows.empty() ? absl::OkStatus() : visit(rows);
+                        });
+}
+
+absl::Status SqliteShardReader::ScanThreadIds(TimeRange range, const ScanFilter& filter,
+                                              const ThreadIdsVisitor& visit) {
+  if (database_ == nullptr || range.from >= range.to || filter.HasNothing()) return absl::OkStatus();
+  std::vector<ThreadIds> rows;
+  return VisitProcesses(
+      *database_, SlotOf(range.from), LastSlotOf(range), filter, &shared_.damage,
+      [&](const StoredProcesses& piece, Slot) -> absl::Status {
+        rows.clear();
+        for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
+          rows.push_back({ThreadNo{it->no}, ProcessNo{it->process}, Tid{it->tid}, StringId{it->name}});
+        }
+        return rows.empty() ? absl::OkStatus() : visit(rows);
+      });
 }
 
 absl::Status SqliteShardReader::Describe(const StoredProcess& process, Slot last_slot, ProcessRow* row) {
@@ -158,11 +205,11 @@ absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(TimeRange rang
   std::vector<ThreadRow> rows;
   if (database_ == nullptr || range.from >= range.to) return rows;
   absl::flat_hash_set<uint32_t> seen;
-  RETURN_IF_ERROR(VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), &shared_.damage,
+  RETURN_IF_ERROR(VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), {}, &shared_.damage,
                                  [&](const StoredProcesses& piece, Slot) -> absl::Status {
                                    for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
                                      const ProcessNo process{it->process};
-                                     if (!seen.insert(it->no).second || !of.contains(process)) continue;
+                                     if (!of.contains(process) || !seen.insert(it->no).second) continue;
                                      ASSIGN_OR_RETURN(const std::string_view name, strings_->Get(it->name));
                                      rows.push_back({ThreadNo{it->no}, process, Tid{it->tid}, std::string(name)});
                                    }
@@ -176,13 +223,13 @@ absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {
   return executables_ ? executables_->All() : std::vector<ExecutableRow>(1);
 }
 
-absl::StatusOr<std::shared_ptr<const Trie>> SqliteShardReader::LoadTrie(Day day) {
-  if (!tries_) return std::make_shared<const Trie>(EmptyTrie());
+absl::StatusOr<TrieView> SqliteShardReader::LoadTrie(Day day) {
+  if (!tries_) return EmptyTrieView();
   return tries_->Load(day);
 }
 
 absl::StatusOr<TriePart> SqliteShardReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
-  if (!tries_) return CutTrie(EmptyTrie(), {}, leaves);
+  if (!tries_) return CutTrie(EmptyTrieView(), leaves);
   return tries_->LoadPart(day, leaves);
 }
 
@@ -191,13 +238,13 @@ absl::StatusOr<std::string_view> SqliteShardReader::Text(StringId id) {
   return strings_->Get(id.value);
 }
 
-absl::Status SqliteShardReader::ScanSamples(TimeRange range, const SampleVisitor& visit) {
-  if (!samples_ || range.from >= range.to) return absl::OkStatus();
-  return samples_->Scan(range, MinuteOf(range.from), MinuteOf(UnixNs{range.to.value - 1}), visit);
+absl::Status SqliteShardReader::ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) {
+  if (!samples_ || range.from >= range.to || filter.HasNothing()) return absl::OkStatus();
+  return samples_->Scan(range, MinuteOf(range.from), MinuteOf(UnixNs{range.to.value - 1}), filter, visit);
 }
 
-absl::Status SqliteShardReader::ScanSums(TimeRange range, const SumVisitor& visit) {
-  return sums_ ? sums_->Scan(range, visit) : absl::OkStatus();
+absl::Status SqliteShardReader::ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) {
+  return sums_ && !filter.HasNothing() ? sums_->Scan(range, filter, visit) : absl::OkStatus();
 }
 
 absl::StatusOr<CommittedScan> SqliteShardReader::ScanCommitted(const Cursor& cursor, size_t samples_max,
@@ -206,8 +253,8 @@ absl::StatusOr<CommittedScan> SqliteShardReader::ScanCommitted(const Cursor& cur
   return samples_->ScanCommitted(cursor, samples_max, visit);
 }
 
-absl::Status SqliteShardReader::ScanEvents(TimeRange range, const EventVisitor& visit) {
-  return events_ ? events_->Scan(range, visit) : absl::OkStatus();
+absl::Status SqliteShardReader::ScanEvents(TimeRange range, const ScanFilter& filter, const EventVisitor& visit) {
+  return events_ && !filter.HasNothing() ? events_->Scan(range, filter, visit) : absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedEvents(int64_t cursor, size_t events_max,

@@ -15,6 +15,7 @@ namespace tributary::store {
 namespace {
 
 constexpr int kLockWaitMs = 5000;
+constexpr size_t kShownBytes = 500;          // of a statement, in a message
 constexpr int kOperationsPerCheck = 10'000;  // of SQLite's virtual machine: less than a millisecond
 
 absl::Status Cancelled(std::string_view file) {
@@ -167,7 +168,10 @@ absl::StatusOr<Statement> Database::Prepare(std::string_view sql) {
   sqlite3_stmt* handle = nullptr;
   int result = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
                                   &handle, nullptr);
-  if (result != SQLITE_OK) return SqliteStatus(database_.get(), result, fmt::format("prepare \"{}\" on", sql), *path_);
+  if (result != SQLITE_OK) {
+    // A statement may list thousands of machines.
+    return SqliteStatus(database_.get(), result, fmt::format("prepare \"{}\" on", sql.substr(0, kShownBytes)), *path_);
+  }
   Statement statement;
   statement.statement_.reset(handle);
   statement.file_ = *path_;

@@ -1,5 +1,7 @@
 #include "reducer/sqlite/sum_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <tuple>
@@ -60,7 +62,8 @@ absl::StatusOr<bool> SumReader::IsGauge(TypeNo type) {
 }
 
 // Chunks of one minute, machine and type follow each other. The last snapshot of a gauge may be in any of them.
-absl::Status SumReader::SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SumVisitor& visit) {
+absl::Status SumReader::SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
+                               const SumVisitor& visit) {
   SumTable table;
   SumColumns sums;
   auto flush = [&]() -> absl::Status {
@@ -74,7 +77,7 @@ absl::Status SumReader::SumRaw(TimeRange range, int64_t first_minute, int64_t la
     return visit(sums);
   };
   const absl::Status scanned =
-      samples_->Scan(range, first_minute, last_minute, [&](const SampleColumns& samples) -> absl::Status {
+      samples_->Scan(range, first_minute, last_minute, filter, [&](const SampleColumns& samples) -> absl::Status {
         const UnixNs minute{MinuteOf(samples.times.front()) * kNsPerMinute};
         if (table.empty() ||
             std::tie(minute, samples.node_id, samples.type) != std::tie(sums.minute, sums.node_id, sums.type)) {
@@ -94,17 +97,20 @@ absl::Status SumReader::SumRaw(TimeRange range, int64_t first_minute, int64_t la
   return flush();
 }
 
-absl::Status SumReader::ScanRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit) {
+absl::Status SumReader::ScanRows(int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
+                                 const SumVisitor& visit) {
   if (first_minute > last_minute) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Statement statement,
-                   database_->Prepare("SELECT minute, machine, type, raw_bytes, columns, id FROM minute_sum "
-                                      "WHERE minute BETWEEN ? AND ? ORDER BY minute, machine, type, id"));
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare(fmt::format(
+                                            "SELECT minute, machine, type, raw_bytes, columns, id FROM minute_sum "
+                                            "WHERE minute BETWEEN ? AND ? {} ORDER BY minute, machine, type, id",
+                                            FilterSql(filter))));
   statement.Bind(first_minute, last_minute);
   LateSnapshots late;
   SumColumns columns;
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return absl::OkStatus();
+    if (!filter.Has(MachineNo{statement.Int(1)}) || !filter.Has(ReadType(statement.Int(2)))) continue;
     ASSIGN_OR_RETURN(const bool intact,
                      DecodeOrReport(statement, PieceKind::kSums, 5, 3, *damage_,
                                     [&columns](std::string_view raw) { return DecodeSums(raw, &columns); }));
@@ -121,7 +127,7 @@ absl::Status SumReader::ScanRows(int64_t first_minute, int64_t last_minute, cons
 
 // Minutes before `raw_from` have only sums, and belong to the range that contains their first nanosecond. So adjacent
 // ranges together still have every sample once.
-absl::Status SumReader::Scan(TimeRange range, const SumVisitor& visit) {
+absl::Status SumReader::Scan(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) {
   if (range.from >= range.to) return absl::OkStatus();
   const int64_t first = MinuteOf(range.from), last = MinuteOf(UnixNs{range.to.value - 1});
   const bool starts_on_minute = range.from.value % kNsPerMinute == 0,
@@ -129,9 +135,9 @@ absl::Status SumReader::Scan(TimeRange range, const SumVisitor& visit) {
   const int64_t first_sum = starts_on_minute ? first : first + 1;
   const int64_t last_sum =
       std::min(ends_on_minute || last < watermarks_.raw_from ? last : last - 1, watermarks_.closed_before - 1);
-  RETURN_IF_ERROR(SumRaw(range, first, std::min(first_sum - 1, last), visit));
-  RETURN_IF_ERROR(ScanRows(first_sum, last_sum, visit));
-  return SumRaw(range, std::max(first_sum, last_sum + 1), last, visit);
+  RETURN_IF_ERROR(SumRaw(range, first, std::min(first_sum - 1, last), filter, visit));
+  RETURN_IF_ERROR(ScanRows(first_sum, last_sum, filter, visit));
+  return SumRaw(range, std::max(first_sum, last_sum + 1), last, filter, visit);
 }
 
 }  // namespace tributary::store

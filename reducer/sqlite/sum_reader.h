@@ -27,12 +27,13 @@ class SumReader {
       : database_(&database), machines_(&machines), watermarks_(watermarks), samples_(&samples), damage_(&damage) {}
 
   // As StoreReader::ScanSums.
-  absl::Status Scan(TimeRange range, const SumVisitor& visit);
+  absl::Status Scan(TimeRange range, const ScanFilter& filter, const SumVisitor& visit);
 
  private:
   absl::StatusOr<bool> IsGauge(TypeNo type);
-  absl::Status ScanRows(int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
-  absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const SumVisitor& visit);
+  absl::Status ScanRows(int64_t first_minute, int64_t last_minute, const ScanFilter& filter, const SumVisitor& visit);
+  absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
+                      const SumVisitor& visit);
 
   Database* database_;
   const Machines* machines_;

@@ -1,10 +1,12 @@
 #include "reducer/sqlite/trie_merger.h"
 
 #include <gtest/gtest.h>
+
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/directory_testing.h"
@@ -65,15 +67,19 @@ class TrieMergerTest : public ::testing::Test {
   std::unique_ptr<StoreReader> Reader() {
     return SqliteShardReader::Open(path_, 0, {cache_, executables_, damage_}).value();
   }
-  static void ExpectEqual(const Trie& trie, const Trie& expected) {
-    EXPECT_EQ(trie.parents, expected.parents);
-    EXPECT_EQ(trie.frames, expected.frames);
-    EXPECT_EQ(trie.frame_rows, expected.frame_rows);
+  static void ExpectEqual(const TrieView& trie, const TrieView& expected) {
+    EXPECT_TRUE(std::ranges::equal(trie.parents, expected.parents));
+    EXPECT_TRUE(std::ranges::equal(trie.frames, expected.frames));
+    EXPECT_TRUE(std::ranges::equal(trie.frame_rows, expected.frame_rows));
   }
   // Reads the trie without a cache.
   Trie Stored(Day day) {
     TrieCache none(0);
-    return *SqliteShardReader::Open(path_, 0, {none, executables_, damage_}).value()->LoadTrie(day).value();
+    const TrieView view =
+        SqliteShardReader::Open(path_, 0, {none, executables_, damage_}).value()->LoadTrie(day).value();
+    return {{view.parents.begin(), view.parents.end()},
+            {view.frames.begin(), view.frames.end()},
+            {view.frame_rows.begin(), view.frame_rows.end()}};
   }
   void Execute(const std::string& sql) {
     const absl::Status status = database_.Execute(sql);
@@ -133,7 +139,7 @@ TEST_F(TrieMergerTest, ReadersWithCachedTriesStayRight) {
   const NodeNo first_leaf{3};
   (void)early->LoadTriePart(kToday, {&first_leaf, 1}).value();
   AddPieces(kToday, 10);
-  (void)Reader()->LoadTriePart(kToday, {&first_leaf, 1}).value();  // the cache has a tail now
+  (void)Reader()->LoadTriePart(kToday, {&first_leaf, 1}).value();  // the cached trie has grown
   AddPieces(kToday, kPieces);
   const std::unique_ptr<StoreReader> before = Reader();
   const Trie stored = Stored(kToday);
@@ -143,12 +149,12 @@ TEST_F(TrieMergerTest, ReadersWithCachedTriesStayRight) {
   const TriePart part = Reader()->LoadTriePart(kToday, {&leaf, 1}).value();
   ASSERT_EQ(part.trie.parents.size(), 1u + kNodesPerPiece);
   EXPECT_EQ(part.trie.frame_rows[part.trie.frames[part.nodes[0].value]], stored.frame_rows.back());
-  ExpectEqual(*Reader()->LoadTrie(kToday).value(), stored);
-  ExpectEqual(*before->LoadTrie(kToday).value(), stored);
+  ExpectEqual(Reader()->LoadTrie(kToday).value(), stored);
+  ExpectEqual(before->LoadTrie(kToday).value(), stored);
   // It has more nodes than `early` can use, but the same numbers.
-  ExpectEqual(*early->LoadTrie(kToday).value(), stored);
+  ExpectEqual(early->LoadTrie(kToday).value(), stored);
   AddPieces(kToday, 1);
-  ExpectEqual(*Reader()->LoadTrie(kToday).value(), Stored(kToday));
+  ExpectEqual(Reader()->LoadTrie(kToday).value(), Stored(kToday));
 }
 
 TEST_F(TrieMergerTest, AReaderOfTheStateBeforeTheJoinStaysRight) {
@@ -157,9 +163,9 @@ TEST_F(TrieMergerTest, AReaderOfTheStateBeforeTheJoinStaysRight) {
   ASSERT_TRUE(before->SampleTypes().ok());
   const Trie stored = Stored(kToday);
   RunToEnd();
-  ExpectEqual(*before->LoadTrie(kToday).value(), stored);
+  ExpectEqual(before->LoadTrie(kToday).value(), stored);
   AddPieces(kToday, 5);
-  ExpectEqual(*Reader()->LoadTrie(kToday).value(), Stored(kToday));
+  ExpectEqual(Reader()->LoadTrie(kToday).value(), Stored(kToday));
 }
 
 TEST_F(TrieMergerTest, TheWorkOfARunIsLimited) {

@@ -1,6 +1,6 @@
 #include "reducer/sqlite/trie_reader.h"
 
-#include <algorithm>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -10,9 +10,7 @@
 namespace tributary::store {
 namespace {
 
-// A tail is joined with its trie once the tail has more than kTailNodesMin + (nodes of the trie) / kTailShare nodes.
-constexpr size_t kTailNodesMin = 4096;
-constexpr size_t kTailShare = 16;
+constexpr std::chrono::milliseconds kCancelLook{20};
 
 }  // namespace
 
@@ -30,16 +28,19 @@ absl::StatusOr<TrieReader::Pieces> TrieReader::PiecesOf(Day day) {
   return bounds.IsNull(0) ? Pieces{.newest_gap = newest_gap} : Pieces{bounds.Int(0), bounds.Int(1), newest_gap};
 }
 
-// If the snapshot's newest piece was joined into a later one (TrieMerger), the later one also contains nodes that the
-// snapshot has. Then nothing can be appended to the snapshot.
-absl::StatusOr<TrieCache::Snapshot> TrieReader::FindTrie(const TrieCache::Key& key, const Pieces& pieces) {
-  TrieCache::Snapshot known = cache_->Find(key);
-  if (known.trie == nullptr || known.newest() >= pieces.last) return known;
+// If the newest piece was joined into a later one (TrieMerger), the later one also contains nodes that the trie has.
+// Then nothing can be appended to the trie.
+absl::StatusOr<bool> TrieReader::CanAppendTo(const GrowingTrie::State& state) {
+  if (state.last_piece <= 0) return true;
   ASSIGN_OR_RETURN(Statement find, database_->Prepare("SELECT 1 FROM trie_chunk WHERE id = ?"));
-  const absl::StatusOr<bool> stands = find.Bind(known.newest()).Step();
-  if (absl::IsDataLoss(stands.status())) return TrieCache::Snapshot{};
-  RETURN_IF_ERROR(stands.status());
-  return *stands ? known : TrieCache::Snapshot{};
+  const absl::StatusOr<bool> stands = find.Bind(state.last_piece).Step();
+  return absl::IsDataLoss(stands.status()) ? false : stands;
+}
+
+absl::StatusOr<std::unique_lock<std::timed_mutex>> TrieReader::LockForAppending(GrowingTrie& trie) const {
+  std::unique_lock lock(trie.appending(), std::defer_lock);
+  while (!lock.try_lock_for(kCancelLook)) RETURN_IF_ERROR(database_->CheckCancelled());
+  return lock;
 }
 
 absl::StatusOr<bool> TrieReader::AppendPieces(Day day, int64_t after, const TrieEnds& before, Trie* to) {
@@ -53,52 +54,55 @@ absl::StatusOr<bool> TrieReader::AppendPieces(Day day, int64_t after, const Trie
   return false;
 }
 
-absl::StatusOr<std::shared_ptr<const Trie>> TrieReader::Load(Day day) {
-  ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
-  if (pieces.last == 0 && pieces.newest_gap == 0) return std::make_shared<const Trie>(EmptyTrie());
-  const TrieCache::Key key{shard_, day, pieces.first, pieces.newest_gap, executables_->generation()};
-  ASSIGN_OR_RETURN(TrieCache::Snapshot known, FindTrie(key, pieces));
-  // A longer trie that a later reader loaded serves as well, because ids never change their meaning.
-  if (known.trie != nullptr && known.last_piece >= pieces.last) return known.trie;
-
-  auto trie = std::make_shared<Trie>(known.trie != nullptr ? *known.trie : EmptyTrie());
-  if (known.tail != nullptr) AppendTail(*known.tail, trie.get());
-  ASSIGN_OR_RETURN(const bool whole, AppendPieces(day, known.newest(), {}, trie.get()));
-  if (!whole) return trie;
-  cache_->Put(key, {.trie = trie, .last_piece = std::max(known.newest(), pieces.last)});
-  return trie;
+absl::StatusOr<TrieView> TrieReader::AddMissing(Day day, const Pieces& pieces, GrowingTrie& trie) {
+  const GrowingTrie::State state = trie.Latest();
+  if (state.last_piece == GrowingTrie::kNotLoaded) {
+    Trie whole = EmptyTrie();
+    ASSIGN_OR_RETURN(const bool intact, AppendPieces(day, 0, {}, &whole));
+    if (!intact) return TrieView(std::make_shared<const Trie>(std::move(whole)));
+    trie.Load(std::move(whole), pieces.last);
+    return trie.Latest().view;
+  }
+  Trie added;
+  ASSIGN_OR_RETURN(const bool intact, AppendPieces(day, state.last_piece,
+                                                   {state.view.parents.size(), state.view.frame_rows.size()}, &added));
+  if (intact) {
+    trie.Append(added, pieces.last);
+    return trie.Latest().view;
+  }
+  auto copy = std::make_shared<Trie>();
+  copy->parents.assign(state.view.parents.begin(), state.view.parents.end());
+  copy->frames.assign(state.view.frames.begin(), state.view.frames.end());
+  copy->frame_rows.assign(state.view.frame_rows.begin(), state.view.frame_rows.end());
+  AppendTrie(added, copy.get());
+  return TrieView(copy);
 }
 
-// Pieces that were committed after the trie was loaded go to a tail, as long as the tail is small. Without the tail,
-// each reader would copy the whole trie to add the nodes of the latest commits.
-absl::StatusOr<TriePart> TrieReader::LoadPart(Day day, std::span<const NodeNo> leaves) {
+absl::StatusOr<TrieView> TrieReader::Load(Day day) {
   ASSIGN_OR_RETURN(const Pieces pieces, PiecesOf(day));
-  if (pieces.last == 0 && pieces.newest_gap == 0) return CutTrie(EmptyTrie(), {}, leaves);
+  if (pieces.last == 0 && pieces.newest_gap == 0) return EmptyTrieView();
   const TrieCache::Key key{shard_, day, pieces.first, pieces.newest_gap, executables_->generation()};
-  ASSIGN_OR_RETURN(TrieCache::Snapshot known, FindTrie(key, pieces));
-  if (known.trie == nullptr) {
-    ASSIGN_OR_RETURN(const std::shared_ptr<const Trie> trie, Load(day));
-    return CutTrie(*trie, {}, leaves);
-  }
-  if (known.newest() < pieces.last) {
-    auto tail = known.tail != nullptr ? std::make_shared<TrieTail>(*known.tail) : std::make_shared<TrieTail>();
-    tail->first_node = known.trie->parents.size();
-    tail->first_frame = known.trie->frame_rows.size();
-    ASSIGN_OR_RETURN(const bool whole,
-                     AppendPieces(day, known.newest(), {tail->first_node, tail->first_frame}, &tail->added));
-    if (!whole) return CutTrie(*known.trie, *tail, leaves);
-    if (tail->added.parents.size() > kTailNodesMin + known.trie->parents.size() / kTailShare) {
-      auto trie = std::make_shared<Trie>(*known.trie);
-      AppendTail(*tail, trie.get());
-      known = {.trie = std::move(trie), .last_piece = pieces.last};
-    } else {
-      known.tail = std::move(tail);
-      known.last_tail_piece = pieces.last;
+  for (;;) {
+    const std::shared_ptr<GrowingTrie> trie = cache_->FindOrAdd(key);
+    // A longer trie that a later reader loaded serves as well, because ids never change their meaning.
+    if (GrowingTrie::State state = trie->Latest(); state.last_piece >= pieces.last) return std::move(state.view);
+    ASSIGN_OR_RETURN(const std::unique_lock<std::timed_mutex> lock, LockForAppending(*trie));
+    GrowingTrie::State state = trie->Latest();
+    if (state.last_piece >= pieces.last) return std::move(state.view);
+    ASSIGN_OR_RETURN(const bool can_append, CanAppendTo(state));
+    if (!can_append) {
+      cache_->Remove(key, *trie);
+      continue;
     }
-    cache_->Put(key, known);
+    absl::StatusOr<TrieView> view = AddMissing(day, pieces, *trie);
+    cache_->Trim();
+    return view;
   }
-  static const TrieTail kNoTail;
-  return CutTrie(*known.trie, known.tail != nullptr ? *known.tail : kNoTail, leaves);
+}
+
+absl::StatusOr<TriePart> TrieReader::LoadPart(Day day, std::span<const NodeNo> leaves) {
+  ASSIGN_OR_RETURN(const TrieView trie, Load(day));
+  return CutTrie(trie, leaves);
 }
 
 }  // namespace tributary::store

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -24,7 +25,7 @@ class TrieReader {
                                             ExecutableReader& executables, DamageReports& damage);
 
   // As StoreReader::LoadTrie and LoadTriePart.
-  absl::StatusOr<std::shared_ptr<const Trie>> Load(Day day);
+  absl::StatusOr<TrieView> Load(Day day);
   absl::StatusOr<TriePart> LoadPart(Day day, std::span<const NodeNo> leaves);
 
  private:
@@ -37,8 +38,13 @@ class TrieReader {
   TrieReader(Database& database, uint32_t shard, TrieCache& cache, ExecutableReader& executables, DamageReports& damage)
       : database_(&database), shard_(shard), cache_(&cache), executables_(&executables), damage_(&damage) {}
   absl::StatusOr<Pieces> PiecesOf(Day day);
-  // Returns what the cache contains of the day's trie, if this reader can continue after its newest piece.
-  absl::StatusOr<TrieCache::Snapshot> FindTrie(const TrieCache::Key& key, const Pieces& pieces);
+  // Returns true if this reader can continue after the trie's newest piece.
+  absl::StatusOr<bool> CanAppendTo(const GrowingTrie::State& state);
+  // Waits until no other reader appends to the trie.
+  absl::StatusOr<std::unique_lock<std::timed_mutex>> LockForAppending(GrowingTrie& trie) const;
+  // Adds the pieces that the trie lacks, and returns the new state. A damaged piece: returns a view of a copy, and
+  // leaves the trie as it is.
+  absl::StatusOr<TrieView> AddMissing(Day day, const Pieces& pieces, GrowingTrie& trie);
   // Decodes the day's pieces that have an id above `after`, and appends them to `to`. `before`: as for TrieAppender.
   // Returns false if a piece is damaged: then `to` must not be used by readers that see a later state of the file.
   absl::StatusOr<bool> AppendPieces(Day day, int64_t after, const TrieEnds& before, Trie* to);

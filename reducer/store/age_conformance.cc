@@ -59,7 +59,7 @@ TEST_P(AgeConformance, DataOlderThanRetentionCountAsLost) {
   EXPECT_THAT(FromSums(kAlways), IsEmpty());
   EXPECT_THAT(FromSamples(kAlways), IsEmpty());
   EXPECT_THAT(EventTimes(), IsEmpty());
-  EXPECT_EQ(Reader()->LoadTrie(DayOf(At(-30 * kDay))).value()->parents.size(), 1u) << "the day was not opened";
+  EXPECT_EQ(Reader()->LoadTrie(DayOf(At(-30 * kDay))).value().parents.size(), 1u) << "the day was not opened";
   EXPECT_THAT(Reader()->SampleTypes().value(), IsEmpty());
   EXPECT_EQ(Status().endings[static_cast<size_t>(Ending::kComplete)], 0u);
   EXPECT_EQ(Count("tributary_reducer_committed_samples_total"), 0u);

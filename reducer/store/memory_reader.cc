@@ -57,6 +57,20 @@ void AddTo(const MemoryShard::Session& session, NodeStatus* node) {
 
 }  // namespace
 
+MemoryReader::MemoryReader(MemoryShard shard) : shard_(std::move(shard)) {
+  std::map<std::string, std::string> host_names;  // by node id
+  for (const MemoryShard::Sample& sample : shard_.samples) host_names.try_emplace(sample.node_id);
+  for (const MemoryShard::Event& event : shard_.events) host_names[event.node_id] = event.host_name;
+  for (const ProcessRow& row : shard_.processes) host_names[row.node_id] = row.host_name;
+  for (const auto& [node_id, info] : shard_.machines) host_names[node_id] = info.host_name;
+  for (auto& [node_id, host_name] : host_names) machines_.push_back({node_id, std::move(host_name)});
+}
+
+MachineNo MemoryReader::MachineOf(const std::string& node_id) const {
+  const auto found = std::ranges::lower_bound(machines_, node_id, {}, &MachineRow::node_id);
+  return MachineNo{found - machines_.begin() + 1};
+}
+
 absl::Status MemoryReader::Check() const {
   RETURN_IF_ERROR(shard_.Check());
   return is_cancelled_ && is_cancelled_() ? absl::DeadlineExceededError("the caller has cancelled") : absl::OkStatus();
@@ -65,6 +79,13 @@ absl::Status MemoryReader::Check() const {
 absl::StatusOr<UnixNs> MemoryReader::RawFrom() {
   RETURN_IF_ERROR(Check());
   return shard_.raw_expired_until.value <= 0 ? UnixNs{0} : MinuteStart(shard_.raw_expired_until);
+}
+
+absl::StatusOr<std::map<MachineNo, MachineRow>> MemoryReader::ListMachines() {
+  RETURN_IF_ERROR(Check());
+  std::map<MachineNo, MachineRow> rows;
+  for (size_t i = 0; i < machines_.size(); ++i) rows.emplace(MachineNo{static_cast<int64_t>(i) + 1}, machines_[i]);
+  return rows;
 }
 
 absl::StatusOr<std::vector<NodeStatus>> MemoryReader::Nodes() {
@@ -116,6 +137,52 @@ absl::Status MemoryReader::ScanProcesses(TimeRange range, const ProcessVisitor& 
   return absl::OkStatus();
 }
 
+StringId MemoryReader::Intern(const std::string& text) {
+  if (text.empty()) return {};
+  const auto no = static_cast<uint32_t>(shard_.texts.size() + interned_texts_.size());
+  const auto [it, added] = interned_.try_emplace(text, StringId{no});
+  if (added) interned_texts_.push_back(&it->first);
+  return it->second;
+}
+
+absl::Status MemoryReader::ScanProcessIds(TimeRange range, const ScanFilter& filter, const ProcessIdsVisitor& visit) {
+  ASSIGN_OR_RETURN(const std::vector<ProcessRow> rows, Processes(range, nullptr));
+  std::vector<ProcessIds> piece;
+  size_t looked_at = 0;
+  for (const ProcessRow& row : rows) {
+    if (++looked_at % kRowsPerCheck == 0) RETURN_IF_ERROR(Check());
+    const MachineNo machine = MachineOf(row.node_id);
+    if (!filter.Has(machine)) continue;
+    piece.push_back({.no = row.no,
+                     .machine = machine,
+                     .pid = row.pid,
+                     .parent = row.parent,
+                     .start_time_ns = row.start_time_ns,
+                     .exec_sequence = row.exec_sequence,
+                     .comm = Intern(row.comm),
+                     .executable_path = Intern(row.executable_path),
+                     .container_id = Intern(row.container_id),
+                     .cgroup_path = Intern(row.cgroup_path),
+                     .attributes = Intern(row.attributes)});
+    if (piece.size() < kChunkSamples) continue;
+    RETURN_IF_ERROR(visit(piece));
+    piece.clear();
+  }
+  return piece.empty() ? absl::OkStatus() : visit(piece);
+}
+
+absl::Status MemoryReader::ScanThreadIds(TimeRange /*range*/, const ScanFilter& /*filter*/,
+                                         const ThreadIdsVisitor& visit) {
+  RETURN_IF_ERROR(Check());
+  size_t looked_at = 0;
+  for (const ThreadRow& row : shard_.threads) {
+    if (++looked_at % kRowsPerCheck == 0) RETURN_IF_ERROR(Check());
+    const ThreadIds ids{row.no, row.process, row.tid, Intern(row.name)};
+    RETURN_IF_ERROR(visit({&ids, 1}));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<ThreadRow>> MemoryReader::Threads(TimeRange /*range*/, const ProcessSet& of) {
   RETURN_IF_ERROR(Check());
   std::vector<ThreadRow> rows;
@@ -132,23 +199,29 @@ absl::StatusOr<std::vector<ExecutableRow>> MemoryReader::Executables() {
   return shard_.executables;
 }
 
-absl::StatusOr<std::shared_ptr<const Trie>> MemoryReader::LoadTrie(Day day) {
+absl::StatusOr<TrieView> MemoryReader::LoadTrie(Day day) {
   RETURN_IF_ERROR(Check());
-  return std::make_shared<const Trie>(shard_.TrieOf(day));
+  return TrieView(std::make_shared<const Trie>(shard_.TrieOf(day)));
 }
 
 absl::StatusOr<TriePart> MemoryReader::LoadTriePart(Day day, std::span<const NodeNo> leaves) {
   RETURN_IF_ERROR(Check());
-  return CutTrie(shard_.TrieOf(day), {}, leaves);
+  return CutTrie(shard_.TrieOf(day), leaves);
 }
 
 absl::StatusOr<std::string_view> MemoryReader::Text(StringId id) {
   RETURN_IF_ERROR(Check());
-  return id.value < shard_.texts.size() ? std::string_view(shard_.texts[id.value]) : std::string_view();
+  if (id.value < shard_.texts.size()) return shard_.texts[id.value];
+  const size_t interned = id.value - shard_.texts.size();
+  return interned < interned_texts_.size() ? std::string_view(*interned_texts_[interned]) : std::string_view();
 }
 
 bool MemoryReader::IsExpired(const MemoryShard::Sample& sample) const {
   return MinuteOf(sample.time) < MinuteOf(shard_.raw_expired_until);
+}
+
+bool MemoryReader::Has(const ScanFilter& filter, const MemoryShard::Sample& sample) const {
+  return filter.Has(sample.type) && (!filter.machines || filter.Has(MachineOf(sample.node_id)));
 }
 
 template <typename Filter>
@@ -165,10 +238,10 @@ absl::StatusOr<MemoryReader::Groups> MemoryReader::Group(Filter filter) const {
   return groups;
 }
 
-absl::Status MemoryReader::ScanSamples(TimeRange range, const SampleVisitor& visit) {
+absl::Status MemoryReader::ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) {
   RETURN_IF_ERROR(Check());
   const auto is_wanted = [&](const MemoryShard::Sample& sample) {
-    return IsIn(sample.time, range) && !IsExpired(sample);
+    return IsIn(sample.time, range) && !IsExpired(sample) && Has(filter, sample);
   };
   ASSIGN_OR_RETURN(const Groups groups, Group(is_wanted));
   for (const auto& [key, group] : groups) {
@@ -183,10 +256,10 @@ absl::Status MemoryReader::ScanSamples(TimeRange range, const SampleVisitor& vis
 
 // Computes the sums on each call. Closing a minute only means that its samples may expire. An expired minute belongs to
 // the range that contains its first nanosecond.
-absl::Status MemoryReader::ScanSums(TimeRange range, const SumVisitor& visit) {
+absl::Status MemoryReader::ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) {
   RETURN_IF_ERROR(Check());
   const auto is_wanted = [&](const MemoryShard::Sample& sample) {
-    return IsIn(IsExpired(sample) ? MinuteStart(sample.time) : sample.time, range);
+    return IsIn(IsExpired(sample) ? MinuteStart(sample.time) : sample.time, range) && Has(filter, sample);
   };
   ASSIGN_OR_RETURN(const Groups groups, Group(is_wanted));
   for (const auto& [key, group] : groups) {
@@ -246,12 +319,12 @@ absl::StatusOr<CommittedScan> MemoryReader::ScanCommitted(const Cursor& cursor, 
   return scan;
 }
 
-absl::Status MemoryReader::ScanEvents(TimeRange range, const EventVisitor& visit) {
+absl::Status MemoryReader::ScanEvents(TimeRange range, const ScanFilter& filter, const EventVisitor& visit) {
   RETURN_IF_ERROR(Check());
   size_t looked_at = 0;
   for (const MemoryShard::Event& event : shard_.events) {
     if (++looked_at % kRowsPerCheck == 0) RETURN_IF_ERROR(Check());
-    if (IsIn(event.time, range)) RETURN_IF_ERROR(visit(RowOf(event)));
+    if (IsIn(event.time, range) && filter.Has(MachineOf(event.node_id))) RETURN_IF_ERROR(visit(RowOf(event)));
   }
   return absl::OkStatus();
 }

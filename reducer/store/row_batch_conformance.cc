@@ -59,7 +59,7 @@ TEST_P(RowBatchConformance, RowsComeBackWithTheirResourceAndTheirOwnAttributes) 
   EXPECT_EQ(processes[0].attributes, "service.name=shop");
   EXPECT_EQ(processes[0].node_id, "importer");
   const auto trie = reader->LoadTrie(chunks[0].day).value();
-  EXPECT_EQ(trie->frame_rows[trie->frames[chunks[0].nodes[0].value]].address, 0x20u);
+  EXPECT_EQ(trie.frame_rows[trie.frames[chunks[0].nodes[0].value]].address, 0x20u);
 }
 
 TEST_P(RowBatchConformance, UnnumberedBatchesAreNeverDuplicatesAndTotalsAddUp) {

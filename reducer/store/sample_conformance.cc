@@ -37,13 +37,13 @@ TEST_P(SampleConformance, SamplesComeBackInStoreIds) {
   EXPECT_EQ(chunks[0].endings, (std::vector<Ending>{Ending::kComplete, Ending::kUnknown}));
 
   auto trie = reader->LoadTrie(chunks[0].day).value();
-  ASSERT_EQ(trie->parents.size(), 5u) << "a leaf and a caller at one address are two frames";
+  ASSERT_EQ(trie.parents.size(), 5u) << "a leaf and a caller at one address are two frames";
   const NodeNo node = chunks[0].nodes[0];
-  const FrameRow& frame = trie->frame_rows[trie->frames[node.value]];
+  const FrameRow& frame = trie.frame_rows[trie.frames[node.value]];
   EXPECT_EQ(frame.address, 0x3000u);
   EXPECT_FALSE(frame.is_caller);
   EXPECT_EQ(reader->Executables().value()[frame.executable.value].path, "/lib/libc.so");
-  EXPECT_EQ(trie->frame_rows[trie->frames[trie->parents[node.value].value]].address, 0x2000u);
+  EXPECT_EQ(trie.frame_rows[trie.frames[trie.parents[node.value].value]].address, 0x2000u);
 
   auto processes = reader->Processes(kAlways, nullptr).value();
   ASSERT_EQ(processes.size(), 1u);
@@ -177,7 +177,7 @@ TEST_P(SampleConformance, ARestartKeepsMarksAndAsksForDictionaries) {
   EXPECT_EQ(CommitOne(collector.Resend(second)).sequence, 2u);
   Totals totals = TotalsOf(*Reader());
   EXPECT_EQ(totals.captured, totals.stored);
-  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 3u) << "the new sample uses the stored nodes";
+  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value().parents.size(), 3u) << "the new sample uses the stored nodes";
 }
 
 TEST_P(SampleConformance, DefinitionsMayComeBeforeTheirBatch) {
@@ -216,7 +216,7 @@ TEST_P(SampleConformance, FollowsAnEviction) {
   collector.Add(At(-2), thread, collector.Stack({1, 2}));
   EXPECT_FALSE(CommitOne(collector.Take(At(-2))).need_dictionary);
   EXPECT_EQ(CountSamples(*Reader()), 4u);
-  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 6u) << "the same stacks make no new nodes";
+  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value().parents.size(), 6u) << "the same stacks make no new nodes";
 }
 
 // Strings get new numbers, as all definitions do. Their store ids must move with them.
@@ -319,10 +319,10 @@ TEST_P(SampleConformance, AReaderSeesTheMomentItWasOpened) {
   EXPECT_EQ(TotalsOf(*before).stored, 1u);
   auto after = Reader();
   EXPECT_EQ(CountSamples(*after), 2u);
-  EXPECT_EQ(trie_before->parents.size(), 3u);
-  EXPECT_EQ(after->LoadTrie(DayOf(kNow)).value()->parents.size(), 4u);
+  EXPECT_EQ(trie_before.parents.size(), 3u);
+  EXPECT_EQ(after->LoadTrie(DayOf(kNow)).value().parents.size(), 4u);
   // The older reader may get the longer trie, because ids keep their meaning.
-  EXPECT_GE(before->LoadTrie(DayOf(kNow)).value()->parents.size(), 3u);
+  EXPECT_GE(before->LoadTrie(DayOf(kNow)).value().parents.size(), 3u);
 }
 
 TEST_P(SampleConformance, ExportersContinueAtTheirCursor) {

@@ -45,7 +45,7 @@ TEST_P(ScanConformance, DaysHaveTriesOfTheirOwn) {
   std::map<Day, std::vector<uint64_t>> stacks;
   for (const SampleColumns& columns : Chunks(*reader)) {
     ASSERT_EQ(columns.nodes.size(), 1u);
-    stacks[columns.day] = StackOf(*reader->LoadTrie(columns.day).value(), columns.nodes[0]);
+    stacks[columns.day] = StackOf(reader->LoadTrie(columns.day).value(), columns.nodes[0]);
   }
   EXPECT_EQ(stacks, (std::map<Day, std::vector<uint64_t>>{{DayOf(kNow), {2, 1}}, {DayOf(midnight), {3, 1}}}));
 }
@@ -147,8 +147,8 @@ TEST_P(ScanConformance, RemovesADayWithItsTrieAndItsProcesses) {
     Commit(collector.Take(clock_.Unix()));
     Maintain();
   }
-  EXPECT_EQ(Reader()->LoadTrie(first_day).value()->parents.size(), 1u);
-  EXPECT_EQ(old_reader->LoadTrie(first_day).value()->parents.size(), 4u) << "an open reader still sees removed data";
+  EXPECT_EQ(Reader()->LoadTrie(first_day).value().parents.size(), 1u);
+  EXPECT_EQ(old_reader->LoadTrie(first_day).value().parents.size(), 4u) << "an open reader still sees removed data";
   auto processes = Reader()->Processes(kAlways, nullptr).value();
   ASSERT_EQ(processes.size(), 1u);
   EXPECT_EQ(processes[0].comm, "long-lived");
@@ -303,6 +303,9 @@ TEST_P(ScanConformance, EachCallEndsWhenTheCallerCancels) {
                                reader->SampleTypes().status(),
                                reader->Processes(kAlways, nullptr).status(),
                                reader->ScanProcesses(kAlways, ignore),
+                               reader->ListMachines().status(),
+                               reader->ScanProcessIds(kAlways, {}, ignore),
+                               reader->ScanThreadIds(kAlways, {}, ignore),
                                reader->Threads(kAlways, {ProcessNo{1}}).status(),
                                reader->Executables().status(),
                                reader->LoadTrie(DayOf(kNow)).status(),

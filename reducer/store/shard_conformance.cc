@@ -19,7 +19,7 @@ TEST_P(ShardConformance, ShardsKnowNothingOfEachOther) {
   ASSERT_EQ(store_->shard_count(), 2u);
   EXPECT_TRUE(Reader(1)->Nodes()->empty()) << "nothing was written yet";
   EXPECT_EQ(CountSamples(*Reader(1)), 0u);
-  EXPECT_EQ(Reader(1)->LoadTrie(DayOf(kNow)).value()->parents.size(), 1u);
+  EXPECT_EQ(Reader(1)->LoadTrie(DayOf(kNow)).value().parents.size(), 1u);
   EXPECT_EQ(Reader(1)->Executables()->size(), 1u);
   auto second = store_->OpenWriter(1).value();
   TestCollector a("node-a", 1), b("node-b", 2);
@@ -69,7 +69,7 @@ TEST_P(ShardConformance, AGroupMayHoldSeveralSources) {
   EXPECT_EQ(outcomes[2].sequence, 1u);
   EXPECT_EQ(outcomes[3].sequence, 2u);
   EXPECT_EQ(CountSamples(*Reader()), 3u);
-  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 3u) << "equal stacks are one";
+  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value().parents.size(), 3u) << "equal stacks are one";
   const std::vector<NodeStatus> nodes = Reader()->Nodes().value();
   EXPECT_EQ(nodes.size(), 2u) << "a node is unknown if its only batch was refused";
   EXPECT_TRUE(absl::IsNotFound(writer_->FindSession(b.info().session_id).status()));
@@ -93,7 +93,7 @@ TEST_P(ShardConformance, AFailedCommitKeepsNothingAndLosesNothing) {
     EXPECT_EQ(TotalsOf(*Reader()).stored, 1u);
     EXPECT_EQ(TotalsOf(*Reader()).captured, 1u);
     EXPECT_EQ(CountSamples(*Reader()), 1u);
-    EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 3u);
+    EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value().parents.size(), 3u);
   }
   EXPECT_EQ(writer_->FindSession(collector.info().session_id)->durable_sequence, 1u);
   backend_->FailCommits(false);
@@ -103,7 +103,7 @@ TEST_P(ShardConformance, AFailedCommitKeepsNothingAndLosesNothing) {
   EXPECT_EQ(CountSamples(*Reader()), 4u);
   EXPECT_EQ(TotalsOf(*Reader()).captured, 4u);
   EXPECT_EQ(Reader()->Processes(kAlways, nullptr)->size(), 4u);
-  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value()->parents.size(), 6u);
+  EXPECT_EQ(Reader()->LoadTrie(DayOf(kNow)).value().parents.size(), 6u);
 }
 
 TEST_P(ShardConformance, AsksEvictedSessionsForTheirDictionaryAgain) {
@@ -149,8 +149,8 @@ TEST_P(ShardConformance, AFullTrieCutsStacksAndDropsNoSample) {
   EXPECT_EQ(endings, (std::vector<Ending>{Ending::kComplete, Ending::kCutByQuota}));
   EXPECT_EQ(Count("tributary_reducer_cut_stacks_total"), 1u);
   EXPECT_EQ(refusals_.Of("node-a"), (std::map<std::string_view, uint64_t>{{"trie_full", 1}}));
-  EXPECT_EQ(trie->parents.size(), 4u);
-  EXPECT_EQ(trie->parents[nodes[0].value], nodes[1]) << "the second sample gets the deepest node that the stacks share";
+  EXPECT_EQ(trie.parents.size(), 4u);
+  EXPECT_EQ(trie.parents[nodes[0].value], nodes[1]) << "the second sample gets the deepest node that the stacks share";
 }
 
 TEST_P(ShardConformance, SessionsFollowTheirNodeWhenTheNumberOfShardsChanges) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,9 +32,10 @@ using StringId = Strong<struct StoreStringTag, uint32_t>;
 using ExecutableNo = Strong<struct StoreExecutableTag, uint32_t>;
 using ProcessNo = Strong<struct StoreProcessTag, uint32_t>;
 using ThreadNo = Strong<struct StoreThreadTag, uint32_t>;
-using NodeNo = Strong<struct StoreNodeTag, uint32_t>;  // of one day's trie; 0 = root
-using TypeNo = Strong<struct StoreTypeTag, uint32_t>;  // of samples; 0: a type without a name
-using Day = Strong<struct StoreDayTag, int32_t>;       // days since 1970-01-01 UTC
+using NodeNo = Strong<struct StoreNodeTag, uint32_t>;       // of one day's trie; 0 = root
+using TypeNo = Strong<struct StoreTypeTag, uint32_t>;       // of samples; 0: a type without a name
+using Day = Strong<struct StoreDayTag, int32_t>;            // days since 1970-01-01 UTC
+using MachineNo = Strong<struct StoreMachineTag, int64_t>;  // 0: unknown
 
 class ShardWriter {
  public:
@@ -84,6 +86,26 @@ struct NodeStatus {
   void Add(const NamedAccounting& of_session, const NamedSampleCounts& stored_of_session);
 };
 
+// A machine, as its latest session describes it.
+struct MachineRow {
+  std::string node_id, host_name;
+};
+
+// Restricts a scan. The scan visits the rows of these machines and of this type, and no other rows.
+struct ScanFilter {
+  std::optional<TypeNo> type{};                      // nullopt: all types
+  std::optional<std::vector<MachineNo>> machines{};  // sorted; nullopt: all machines
+  // The caller of ScanSamples reads only the columns `processes`, `threads`, `values` and `counts`. The others may be
+  // empty, because decoding them takes most of a scan's time.
+  bool only_weights = false;
+
+  bool HasNothing() const { return machines && machines->empty(); }
+  bool Has(MachineNo machine) const {
+    return !machines || std::binary_search(machines->begin(), machines->end(), machine);
+  }
+  bool Has(TypeNo of) const { return !type || *type == of; }
+};
+
 struct ProcessRow {
   ProcessNo no;
   std::string node_id, host_name;
@@ -96,11 +118,27 @@ struct ProcessRow {
   UnixNs as_of;  // start of the time slot of this description; a later description of the process replaces it
 };
 using ProcessSet = absl::flat_hash_set<ProcessNo>;
+// A process with the ids of its texts, for StoreReader::Text. Takes 56 bytes. A query that reads millions of processes
+// compares ids, and reads each distinct text once.
+struct ProcessIds {
+  ProcessNo no;
+  MachineNo machine;
+  Pid pid, parent;
+  int64_t start_time_ns = 0;
+  uint32_t exec_sequence = 0;
+  StringId comm, executable_path, container_id, cgroup_path, attributes;
+};
 struct ThreadRow {
   ThreadNo no;
   ProcessNo process;
   Tid tid;
   std::string name;
+};
+struct ThreadIds {  // as ProcessIds
+  ThreadNo no;
+  ProcessNo process;
+  Tid tid;
+  StringId name;
 };
 struct ExecutableRow {
   ExecutableId id;
@@ -117,12 +155,25 @@ struct FrameRow {
   friend bool operator==(const FrameRow&, const FrameRow&) = default;
 };
 
-// One day's trie of stacks. A node comes after its parent. A Trie that a reader has returned must not be changed,
-// because other readers may share it.
+// One day's trie of stacks. A node comes after its parent.
 struct Trie {
   std::vector<NodeNo> parents;       // index: NodeNo; [0] = the root, its own parent
   std::vector<uint32_t> frames;      // index: NodeNo → index of frame_rows
   std::vector<FrameRow> frame_rows;  // [0]: no frame
+};
+
+// What a reader sees of a day's trie. The nodes do not change, also if the trie gets more nodes.
+struct TrieView {
+  TrieView() = default;
+  // Views all nodes that `trie` has now. They may no longer change. The caller keeps `trie`.
+  TrieView(const Trie& trie) : parents(trie.parents), frames(trie.frames), frame_rows(trie.frame_rows) {}
+  // The same, and the view keeps `trie`.
+  explicit TrieView(const std::shared_ptr<const Trie>& trie) : TrieView(*trie) { owner = trie; }
+
+  std::span<const NodeNo> parents;  // the columns of Trie
+  std::span<const uint32_t> frames;
+  std::span<const FrameRow> frame_rows;
+  std::shared_ptr<const void> owner;  // of the columns; nullptr: the caller keeps them
 };
 
 // Some nodes of a day's trie, and all ancestors of these nodes. The nodes have new numbers, which count from 0.
@@ -205,6 +256,8 @@ using EventVisitor = std::function<absl::Status(const ProcessEventRow&)>;
 using SampleVisitor = std::function<absl::Status(const SampleColumns&)>;
 using CommittedVisitor = std::function<absl::Status(const SampleColumns&, const Cursor& begin)>;
 using ProcessVisitor = std::function<absl::Status(const ProcessRow&)>;
+using ProcessIdsVisitor = std::function<absl::Status(std::span<const ProcessIds>)>;
+using ThreadIdsVisitor = std::function<absl::Status(std::span<const ThreadIds>)>;
 using SumVisitor = std::function<absl::Status(const SumColumns&)>;
 
 // A consistent view of one shard at the moment when the reader was opened. Use a reader on one thread.
@@ -213,6 +266,8 @@ class StoreReader {
   virtual ~StoreReader() = default;
 
   virtual absl::StatusOr<std::vector<NodeStatus>> Nodes() = 0;
+  // Returns the machines that the shard has or had data of.
+  virtual absl::StatusOr<std::map<MachineNo, MachineRow>> ListMachines() = 0;
   // Returns the types of the stored samples, by their numbers. May also return types whose samples have expired.
   virtual absl::StatusOr<std::map<TypeNo, SampleTypeInfo>> SampleTypes() = 0;
   // Returns the processes that samples in the range refer to. May also return processes of samples shortly before or
@@ -222,26 +277,37 @@ class StoreReader {
   // cannot keep all rows in memory: a shard may have millions of short-lived processes. A row is valid only while
   // `visit` runs. If `visit` returns an error, the scan stops and returns this error.
   virtual absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) = 0;
+  // Visits the processes of ScanProcesses on the filter's machines, piece by piece. Ignores the filter's type. May
+  // visit a process several times: its first row describes it, and later rows are older. The memory does not depend on
+  // the number of processes. The rows are valid only while `visit` runs. If `visit` returns an error, the scan stops
+  // and returns this error.
+  virtual absl::Status ScanProcessIds(TimeRange range, const ScanFilter& filter, const ProcessIdsVisitor& visit) = 0;
+  // As ScanProcessIds, for the threads of these processes. May visit threads of other machines too.
+  virtual absl::Status ScanThreadIds(TimeRange range, const ScanFilter& filter, const ThreadIdsVisitor& visit) = 0;
   // Returns those threads of the processes in `of` that samples in the range refer to. May also return other threads of
   // these processes.
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
-  // A day's trie may have millions of nodes. LoadTrie returns the whole trie, which its callers share. LoadTriePart is
-  // for callers that need only the stacks of some samples: it returns the nodes in `leaves` and their ancestors.
-  virtual absl::StatusOr<std::shared_ptr<const Trie>> LoadTrie(Day day) = 0;
+  // A day's trie may have millions of nodes. LoadTrie returns the whole trie, whose columns its callers share.
+  // LoadTriePart is for callers that need only the stacks of some samples: it returns the nodes in `leaves` and their
+  // ancestors.
+  virtual absl::StatusOr<TrieView> LoadTrie(Day day) = 0;
   virtual absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) = 0;
   virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;  // valid as long as the reader; "" for id 0
 
-  // Visits the samples with a time in the range, chunk by chunk. Each chunk is already cut to the range. Does not visit
-  // samples that have expired, although ScanSums may still visit their sums. If `visit` returns an error, the scan
-  // stops and returns this error.
-  virtual absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) = 0;
-  // Visits sums that contain every sample in the range once. For a closed minute that lies wholly in the range, visits
-  // the stored sums. For other minutes, sums up the samples in the range. If the samples of such a minute have expired,
-  // its stored sums count as a whole if the range contains the minute's first nanosecond. For a gauge, the sum of a
-  // minute contains only each process's last snapshot in the minute: its samples with the latest time stamp. A snapshot
-  // that arrives after its minute was closed may count only if its process has no other snapshot in the minute.
-  virtual absl::Status ScanSums(TimeRange range, const SumVisitor& visit) = 0;
+  // Visits the samples with a time in the range that the filter has, chunk by chunk. Each chunk is already cut to the
+  // range. Does not visit samples that have expired, although ScanSums may still visit their sums. If `visit` returns
+  // an error, the scan stops and returns this error.
+  virtual absl::Status ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) = 0;
+  absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) { return ScanSamples(range, {}, visit); }
+  // Visits sums that contain every sample in the range that the filter has once. For a closed minute that lies wholly
+  // in the range, visits the stored sums. For other minutes, sums up the samples in the range. If the samples of such a
+  // minute have expired, its stored sums count as a whole if the range contains the minute's first nanosecond. For a
+  // gauge, the sum of a minute contains only each process's last snapshot in the minute: its samples with the latest
+  // time stamp. A snapshot that arrives after its minute was closed may count only if its process has no other snapshot
+  // in the minute.
+  virtual absl::Status ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) = 0;
+  absl::Status ScanSums(TimeRange range, const SumVisitor& visit) { return ScanSums(range, {}, visit); }
 
   // Visits chunks that were committed after the position `cursor`, in the order of their commits, regardless of the
   // times of their samples. If the cursor is within a chunk, visits only the later rows of this chunk. Each chunk comes
@@ -251,10 +317,11 @@ class StoreReader {
   virtual absl::StatusOr<CommittedScan> ScanCommitted(const Cursor& cursor, size_t samples_max,
                                                       const CommittedVisitor& visit) = 0;
 
-  // Visits the process events with a time in the range, chunk by chunk. The order is not defined. If `visit` returns an
-  // error, the scan stops and returns this error. A caller that wants only the newest events asks slot by slot
-  // (store_times.h): a slot is the unit in which events are indexed.
-  virtual absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) = 0;
+  // Visits the process events of the filter's machines with a time in the range, chunk by chunk. The order is not
+  // defined. If `visit` returns an error, the scan stops and returns this error. A caller that wants only the newest
+  // events asks slot by slot (store_times.h): a slot is the unit in which events are indexed.
+  virtual absl::Status ScanEvents(TimeRange range, const ScanFilter& filter, const EventVisitor& visit) = 0;
+  absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) { return ScanEvents(range, {}, visit); }
   // As ScanCommitted, for process events, with a cursor of its own. Within a chunk, events are in order of time.
   virtual absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) = 0;
 

@@ -60,7 +60,7 @@ std::vector<SampleColumns> StoreConformanceTest::Chunks(StoreReader& reader, Tim
   return chunks;
 }
 
-std::vector<uint64_t> StoreConformanceTest::StackOf(const Trie& trie, NodeNo node) {
+std::vector<uint64_t> StoreConformanceTest::StackOf(const TrieView& trie, NodeNo node) {
   std::vector<uint64_t> addresses;
   for (; node.value != 0; node = trie.parents[node.value]) {
     addresses.push_back(trie.frame_rows[trie.frames[node.value]].address);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -78,7 +79,7 @@ class StoreConformanceTest : public testing::TestWithParam<MakeStoreBackend> {
   static uint64_t Total(const Sums& sums);  // Σ counts
   std::vector<SampleColumns> Chunks(StoreReader& reader, TimeRange range = kAlways);
   // Returns the addresses of a stack's frames, the leaf first.
-  static std::vector<uint64_t> StackOf(const Trie& trie, NodeNo node);
+  static std::vector<uint64_t> StackOf(const TrieView& trie, NodeNo node);
 
   FakeClock clock_{MonotonicNs{kNsPerSecond}, kNow};
   Metrics metrics_;
@@ -139,6 +140,17 @@ class EventConformance : public StoreConformanceTest {
   NamedAccounting Accounting() { return Reader()->Nodes()->at(0).accounting; }
   NamedSampleCounts Stored() { return Reader()->Nodes()->at(0).stored; }
 };
+class FilterConformance : public StoreConformanceTest {
+ protected:
+  void Fill(TestCollector& collector, int pid);
+  static MachineNo MachineOf(StoreReader& reader, std::string_view node_id);
+  static TypeNo TypeOf(StoreReader& reader, SampleType type);
+  // Return "node type" for each sample.
+  static std::multiset<std::string> Samples(StoreReader& reader, const ScanFilter& filter);
+  static std::multiset<std::string> Sums(StoreReader& reader, const ScanFilter& filter);
+  // Returns the first row of each process.
+  static std::map<ProcessNo, ProcessIds> Ids(StoreReader& reader, const ScanFilter& filter);
+};
 class ProcessConformance : public StoreConformanceTest {};
 class TrieConformance : public StoreConformanceTest {};
 class TrieShareConformance : public StoreConformanceTest {
@@ -177,6 +189,7 @@ class ShardConformance : public StoreConformanceTest {};
                            testing::Values(::tributary::store::MakeStoreBackend(make)));                             \
   INSTANTIATE_TEST_SUITE_P(name, GaugeConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
   INSTANTIATE_TEST_SUITE_P(name, EventConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
+  INSTANTIATE_TEST_SUITE_P(name, FilterConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
   INSTANTIATE_TEST_SUITE_P(name, ProcessConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));   \
   INSTANTIATE_TEST_SUITE_P(name, TrieConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));      \
   INSTANTIATE_TEST_SUITE_P(name, TrieShareConformance, testing::Values(::tributary::store::MakeStoreBackend(make))); \

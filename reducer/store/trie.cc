@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace {
 
 class Cutter {
  public:
-  Cutter(const Trie& trie, const TrieTail& tail) : trie_(trie), tail_(tail) {
+  explicit Cutter(const TrieView& trie) : trie_(trie) {
     part_.trie = EmptyTrie();
     numbers_.emplace(0u, NodeNo{0});
     frames_.emplace(0u, 0u);
@@ -25,19 +26,8 @@ class Cutter {
   }
 
  private:
-  bool Has(uint32_t node) const {
-    return node < trie_.parents.size() ||
-           (node >= tail_.first_node && node - tail_.first_node < tail_.added.parents.size());
-  }
-  std::pair<uint32_t, uint32_t> ParentAndFrame(uint32_t node) const {
-    if (node < trie_.parents.size()) return {trie_.parents[node].value, trie_.frames[node]};
-    return {tail_.added.parents[node - tail_.first_node].value, tail_.added.frames[node - tail_.first_node]};
-  }
   FrameRow RowOf(uint32_t frame) const {
-    if (frame < trie_.frame_rows.size()) return trie_.frame_rows[frame];
-    const size_t behind = frame - tail_.first_frame;
-    return frame >= tail_.first_frame && behind < tail_.added.frame_rows.size() ? tail_.added.frame_rows[behind]
-                                                                                : FrameRow{};
+    return frame < trie_.frame_rows.size() ? trie_.frame_rows[frame] : FrameRow{};
   }
 
   // Returns the part's number of the node. Adds the node to the part, after its ancestors, if the part lacks it.
@@ -51,9 +41,9 @@ class Cutter {
         number = known->second;
         break;
       }
-      if (!Has(at)) break;
-      const auto [parent, frame] = ParentAndFrame(at);
-      path_.emplace_back(at, frame);
+      if (at >= trie_.parents.size()) break;
+      const uint32_t parent = trie_.parents[at].value;
+      path_.emplace_back(at, trie_.frames[at]);
       if (parent >= at) break;
       at = parent;
     }
@@ -70,8 +60,7 @@ class Cutter {
     return number;
   }
 
-  const Trie& trie_;
-  const TrieTail& tail_;
+  const TrieView& trie_;
   TriePart part_;
   absl::flat_hash_map<uint32_t, NodeNo> numbers_;    // of nodes
   absl::flat_hash_map<uint32_t, uint32_t> frames_;   // indices of frame rows
@@ -88,15 +77,15 @@ Trie EmptyTrie() {
   return trie;
 }
 
-void AppendTail(const TrieTail& tail, Trie* trie) {
+TrieView EmptyTrieView() { return TrieView(std::make_shared<const Trie>(EmptyTrie())); }
+
+void AppendTrie(const Trie& added, Trie* trie) {
   const auto append = [](const auto& more, auto& to) { to.insert(to.end(), more.begin(), more.end()); };
-  append(tail.added.parents, trie->parents);
-  append(tail.added.frames, trie->frames);
-  append(tail.added.frame_rows, trie->frame_rows);
+  append(added.parents, trie->parents);
+  append(added.frames, trie->frames);
+  append(added.frame_rows, trie->frame_rows);
 }
 
-TriePart CutTrie(const Trie& trie, const TrieTail& tail, std::span<const NodeNo> leaves) {
-  return Cutter(trie, tail).Cut(leaves);
-}
+TriePart CutTrie(const TrieView& trie, std::span<const NodeNo> leaves) { return Cutter(trie).Cut(leaves); }
 
 }  // namespace tributary::store

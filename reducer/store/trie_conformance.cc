@@ -17,7 +17,7 @@ std::vector<NodeNo> LeavesOf(const std::vector<SampleColumns>& chunks) {
   return leaves;
 }
 
-void ExpectParentsFirst(const Trie& trie) {
+void ExpectParentsFirst(const TrieView& trie) {
   ASSERT_EQ(trie.parents.size(), trie.frames.size());
   for (size_t i = 1; i < trie.parents.size(); ++i) {
     ASSERT_LT(trie.parents[i].value, i);
@@ -26,14 +26,14 @@ void ExpectParentsFirst(const Trie& trie) {
 }
 
 // Returns the whole frame rows from the node up.
-std::vector<FrameRow> FramesOf(const Trie& trie, NodeNo node) {
+std::vector<FrameRow> FramesOf(const TrieView& trie, NodeNo node) {
   std::vector<FrameRow> rows;
   for (; node.value != 0; node = trie.parents[node.value]) rows.push_back(trie.frame_rows[trie.frames[node.value]]);
   return rows;
 }
 
 // Counts the given nodes and all their ancestors, including the root.
-size_t CountAncestors(const Trie& trie, const std::vector<NodeNo>& leaves) {
+size_t CountAncestors(const TrieView& trie, const std::vector<NodeNo>& leaves) {
   std::set<uint32_t> ancestors = {0};
   for (NodeNo node : leaves) {
     for (; node.value != 0; node = trie.parents[node.value]) ancestors.insert(node.value);
@@ -41,7 +41,7 @@ size_t CountAncestors(const Trie& trie, const std::vector<NodeNo>& leaves) {
   return ancestors.size();
 }
 
-void ExpectSame(const Trie& whole, const TriePart& part, const std::vector<NodeNo>& leaves) {
+void ExpectSame(const TrieView& whole, const TriePart& part, const std::vector<NodeNo>& leaves) {
   ExpectParentsFirst(whole);
   ExpectParentsFirst(part.trie);
   ASSERT_EQ(part.nodes.size(), leaves.size());
@@ -59,13 +59,13 @@ TEST_P(TrieConformance, APartHasTheLeavesAndTheirAncestors) {
   Commit(collector.Take(At(0)));
   auto reader = Reader();
   const Day day = DayOf(kNow);
-  const std::shared_ptr<const Trie> whole = reader->LoadTrie(day).value();
+  const TrieView whole = reader->LoadTrie(day).value();
   std::vector<NodeNo> leaves = LeavesOf(Chunks(*reader));
   ASSERT_EQ(leaves.size(), 50u);
-  ExpectSame(*whole, reader->LoadTriePart(day, leaves).value(), leaves);
-  leaves = {leaves[3], leaves[40], leaves[3], whole->parents[leaves[7].value], NodeNo{0}};
-  ExpectSame(*whole, reader->LoadTriePart(day, leaves).value(), leaves);
-  ExpectSame(*whole, reader->LoadTriePart(day, {}).value(), {});
+  ExpectSame(whole, reader->LoadTriePart(day, leaves).value(), leaves);
+  leaves = {leaves[3], leaves[40], leaves[3], whole.parents[leaves[7].value], NodeNo{0}};
+  ExpectSame(whole, reader->LoadTriePart(day, leaves).value(), leaves);
+  ExpectSame(whole, reader->LoadTriePart(day, {}).value(), {});
 }
 
 TEST_P(TrieConformance, NodesUnknownToTheDayBecomeTheRoot) {
@@ -104,18 +104,18 @@ TEST_P(TrieConformance, PartsGrowWithTheDay) {
       early_leaves = leaves;
       continue;
     }
-    ASSERT_NO_FATAL_FAILURE(ExpectSame(*Reader()->LoadTrie(day).value(), part, leaves)) << round;
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(Reader()->LoadTrie(day).value(), part, leaves)) << round;
     // From here on parts are loaded after parts, and the whole trie is loaded late.
     if (round > 3 && round < 11) {
       for (uint64_t i = 0; i < 10; ++i) collector.Add(At(0), thread, collector.Stack({1, 2, random()}));
       Commit(collector.Take(At(0)));
       const std::vector<NodeNo> all = LeavesOf(Chunks(*Reader()));
       const TriePart of_all = Reader()->LoadTriePart(day, all).value();
-      ASSERT_NO_FATAL_FAILURE(ExpectSame(*Reader()->LoadTrie(day).value(), of_all, all)) << round;
+      ASSERT_NO_FATAL_FAILURE(ExpectSame(Reader()->LoadTrie(day).value(), of_all, all)) << round;
     }
   }
   const TriePart part = early->LoadTriePart(day, early_leaves).value();
-  ExpectSame(*Reader()->LoadTrie(day).value(), part, early_leaves);
+  ExpectSame(Reader()->LoadTrie(day).value(), part, early_leaves);
 }
 
 TEST_P(TrieConformance, FramesKeepAllTheirFields) {
@@ -147,7 +147,7 @@ TEST_P(TrieConformance, FramesKeepAllTheirFields) {
   EXPECT_EQ(found[1].position, 7u);
   EXPECT_EQ(reader->Text(found[1].name).value(), "handler");
   EXPECT_EQ(reader->Executables()->at(found[1].executable.value).path, "/srv/app");
-  ExpectSame(*reader->LoadTrie(DayOf(kNow)).value(), part, leaves);
+  ExpectSame(reader->LoadTrie(DayOf(kNow)).value(), part, leaves);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ TrieShareConformance::Stacks TrieShareConformance::StacksOf(std::string_view nod
     const auto trie = reader->LoadTrie(columns.day).value();
     for (size_t i = 0; i < columns.nodes.size(); ++i) {
       ++stacks.endings[columns.endings[i]];
-      ++stacks.depths[StackOf(*trie, columns.nodes[i]).size()];
+      ++stacks.depths[StackOf(trie, columns.nodes[i]).size()];
     }
     return absl::OkStatus();
   });
@@ -32,7 +32,7 @@ TrieShareConformance::Stacks TrieShareConformance::StacksOf(std::string_view nod
   return stacks;
 }
 
-size_t TrieShareConformance::Nodes(UnixNs time) { return Reader()->LoadTrie(DayOf(time)).value()->parents.size() - 1; }
+size_t TrieShareConformance::Nodes(UnixNs time) { return Reader()->LoadTrie(DayOf(time)).value().parents.size() - 1; }
 
 namespace {
 

@@ -6,8 +6,10 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -124,17 +126,49 @@ Cluster& TheCluster() {
   return cluster;
 }
 
-// A reader that has only these processes.
-class RowsReader : public store::FakeReader {
- public:
-  RowsReader(store::FakeShard& shard, const std::vector<store::ProcessRow>& rows)
-      : store::FakeReader(shard), rows_(rows) {}
-  absl::StatusOr<std::vector<store::ProcessRow>> Processes(store::TimeRange, const store::ProcessSet*) override {
-    return rows_;
+// Processes as a store keeps them.
+struct Ids {
+  explicit Ids(const std::vector<store::ProcessRow>& processes) {
+    std::map<std::string, store::MachineNo> machine_of;
+    std::map<std::string, store::StringId> id_of;
+    const auto id = [&](const std::string& text) {
+      const auto [found, added] = id_of.try_emplace(text, store::StringId{static_cast<uint32_t>(texts.size())});
+      if (added) texts.push_back(text);
+      return found->second;
+    };
+    id("");
+    for (const store::ProcessRow& row : processes) {
+      const auto next = store::MachineNo{static_cast<int64_t>(machine_of.size()) + 1};
+      const store::MachineNo machine = machine_of.try_emplace(row.node_id, next).first->second;
+      machines[machine] = {row.node_id, row.host_name};
+      rows.push_back({.no = row.no,
+                      .machine = machine,
+                      .pid = row.pid,
+                      .comm = id(row.comm),
+                      .executable_path = id(row.executable_path),
+                      .container_id = id(row.container_id),
+                      .cgroup_path = id(row.cgroup_path)});
+    }
   }
 
+  std::map<store::MachineNo, store::MachineRow> machines;
+  std::vector<store::ProcessIds> rows;
+  std::vector<std::string> texts;  // by id; 0: ""
+};
+
+// A reader that has only these processes.
+class IdsReader : public store::FakeReader {
+ public:
+  IdsReader(store::FakeShard& shard, const Ids& ids) : store::FakeReader(shard), ids_(ids) {}
+  absl::StatusOr<std::map<store::MachineNo, store::MachineRow>> ListMachines() override { return ids_.machines; }
+  absl::Status ScanProcessIds(store::TimeRange, const store::ScanFilter&,
+                              const store::ProcessIdsVisitor& visit) override {
+    return visit(ids_.rows);
+  }
+  absl::StatusOr<std::string_view> Text(store::StringId id) override { return ids_.texts.at(id.value); }
+
  private:
-  const std::vector<store::ProcessRow>& rows_;
+  const Ids& ids_;
 };
 
 constexpr int kExportedSamples = 100'000;
@@ -205,9 +239,10 @@ void Select(benchmark::State& state) {
   const std::unique_ptr<SymbolStore> symbols = *SymbolStore::Open({.directory = directory.path()}, clock, metrics);
   DemangleCache demangled;
   const QueryLimits limits;
+  const Ids ids(cluster.rows);
   uint64_t selected = 0;
   for (auto _ : state) {
-    RowsReader reader(store.shards[0], cluster.rows);
+    IdsReader reader(store.shards[0], ids);
     const QueryContext context{.store = store,
                                .symbols = *symbols,
                                .demangled = demangled,

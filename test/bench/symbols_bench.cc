@@ -206,7 +206,9 @@ class ReadyReader : public store::FakeReader {
     return std::vector<store::ProcessRow>{row};
   }
   absl::StatusOr<std::shared_ptr<const store::Trie>> LoadTrie(store::Day) override { return trie_; }
-  absl::Status ScanSums(store::TimeRange, const store::SumVisitor& visit) override { return visit(sums_); }
+  absl::Status ScanSums(store::TimeRange, const store::ScanFilter&, const store::SumVisitor& visit) override {
+    return visit(sums_);
+  }
 
  private:
   std::shared_ptr<const store::Trie> trie_;
