@@ -4,12 +4,15 @@
 
 namespace tributary {
 
-QueryContext QueryContext::ForOtherThread() const {
-  return {
-      store,     symbols,
-      demangled, request,
-      limits,    resources == nullptr ? nullptr : std::make_unique<ResourceCache>(resources->joiner(), request.range),
-      type,      gauge_minutes};
+QueryContext QueryContext::ForOtherThread(const QueryLimits& other_limits) const {
+  return {store,
+          symbols,
+          demangled,
+          request,
+          other_limits,
+          resources == nullptr ? nullptr : std::make_unique<ResourceCache>(resources->joiner(), request.range),
+          type,
+          gauge_minutes};
 }
 
 absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenShard(store::Store& store, uint32_t shard,

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,7 +33,8 @@ struct QueryContext {
   uint64_t gauge_minutes = 1;                // for a gauge: minutes in which the selection has samples of it; else 1
   ShardThreads* threads = nullptr;           // nullptr: shards are read one after the other
 
-  QueryContext ForOtherThread() const;  // the same query; has no `threads`
+  // The same query with other limits, which must outlive the result. The result has no `threads`.
+  QueryContext ForOtherThread(const QueryLimits& other_limits) const;
 };
 
 // Opens a reader, which ends its work if the request is cancelled.
@@ -54,8 +54,9 @@ inline absl::Status ForEachShard(const QueryContext& context,
 
 // As ForEachShard, for queries whose work for a shard is large. `read` makes a part of the answer of each shard, for
 // several shards at the same time, each on a thread and with a context of its own. Then `merge` is called with each
-// part and its reader, in the order of the shards, on the caller's thread. No more parts exist at the same time than
-// threads.
+// part and its reader, in the order of the shards, on the caller's thread. So that a query does not take more memory
+// with more threads, n shards that are read at the same time have an nth of the limits each. If that is not enough, the
+// shards are read one after the other.
 template <typename Part>
 absl::Status ForEachShardPart(const QueryContext& context,
                               absl::FunctionRef<absl::StatusOr<Part>(store::StoreReader&, const QueryContext&)> read,
@@ -63,32 +64,35 @@ absl::Status ForEachShardPart(const QueryContext& context,
   struct Shard {
     QueryContext context;
     std::unique_ptr<store::StoreReader> reader;
-    std::optional<Part> part;
-    absl::Status status;
+    absl::StatusOr<Part> part;
   };
   const uint32_t shards = context.store.shard_count();
-  const size_t together = context.threads == nullptr ? 1 : context.threads->together();
+  uint32_t together = context.threads == nullptr ? 1 : static_cast<uint32_t>(context.threads->together());
   for (uint32_t first = 0; first < shards;) {
+    const uint32_t count = std::min(together, shards - first);
+    const QueryLimits limits = context.limits.DividedBy(count);
     std::vector<Shard> batch;
-    for (; first < shards && batch.size() < together; ++first) {
-      batch.push_back({context.ForOtherThread(), nullptr, std::nullopt, absl::OkStatus()});
-      ASSIGN_OR_RETURN(batch.back().reader, OpenShard(context.store, first, context.request));
+    for (uint32_t i = 0; i < count; ++i) {
+      batch.push_back({context.ForOtherThread(limits), nullptr, absl::UnknownError("not read")});
+      ASSIGN_OR_RETURN(batch.back().reader, OpenShard(context.store, first + i, context.request));
     }
-    const auto work = [&](size_t i) {
-      absl::StatusOr<Part> part = read(*batch[i].reader, batch[i].context);
-      batch[i].status = part.status();
-      if (part.ok()) batch[i].part.emplace(*std::move(part));
-    };
-    if (batch.size() == 1) {
+    const auto work = [&](size_t i) { batch[i].part = read(*batch[i].reader, batch[i].context); };
+    if (count == 1) {
       work(0);
     } else {
-      context.threads->Run(batch.size(), work);
+      context.threads->Run(count, work);
+      const auto is_over = [](const Shard& shard) { return absl::IsResourceExhausted(shard.part.status()); };
+      if (std::ranges::any_of(batch, is_over)) {
+        together = 1;
+        continue;
+      }
     }
     for (Shard& shard : batch) {
-      RETURN_IF_ERROR(ErrorOfShard(shard.status));
+      RETURN_IF_ERROR(ErrorOfShard(shard.part.status()));
       RETURN_IF_ERROR(ErrorOfShard(merge(*shard.reader, *std::move(shard.part))));
-      shard.part.reset();
+      shard.part = absl::UnknownError("merged");  // frees its memory
     }
+    first += count;
   }
   return absl::OkStatus();
 }

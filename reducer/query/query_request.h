@@ -33,6 +33,11 @@ struct QueryLimits {
   size_t address_nodes_max = 32'000'000;    // 16 bytes each, over the days of one shard
   size_t function_nodes_max = 4'000'000;    // about 60 bytes each, in the answer before it is cut
   size_t own_name_bytes_max = 128u << 20;   // of names that were sent with the frames of one shard
+
+  QueryLimits DividedBy(size_t shards) const {  // for that many shards at the same time
+    return {processes_max / shards, selection_bytes_max / shards, address_nodes_max / shards, function_nodes_max,
+            own_name_bytes_max / shards};
+  }
 };
 
 // A query may ask only for these times: 1970 to the end of 2199. So numbers of minutes, slots and days cannot overflow.
