@@ -59,6 +59,30 @@ TEST_F(SeriesTest, TheLargestNumbersOfOneProcessAreOneEntry) {
   EXPECT_EQ(series.threads[0].value, 120u);
 }
 
+// If some samples are left only in sums, threads have less weight than their process.
+TEST_F(SeriesTest, ProcessesHaveTheWeightOfSumsIfSamplesHaveExpired) {
+  AddNumber(11, 300, Tid{301}, "worker", 100);
+  store_.shards[0].samples.push_back({At(2 * kNsPerMinute), store::ProcessNo{11}, store::ThreadNo{11}, work_, 30, 1});
+  store_.shards[0].raw_expired_until = At(kNsPerMinute);
+  const SeriesList series = engine_->QuerySeries(Request("{}", 0, 3 * kNsPerMinute), 10).value();
+  ASSERT_EQ(series.processes.size(), 1u);
+  EXPECT_EQ(series.processes[0].value, 130u);
+  ASSERT_EQ(series.threads.size(), 1u);
+  EXPECT_EQ(series.threads[0].value, 30u);
+}
+
+TEST_F(SeriesTest, SamplesOfAThreadMayHaveOtherProcesses) {
+  AddNumber(11, 300, Tid{301}, "worker", 100);
+  AddNumber(12, 400, Tid{401}, "worker", 50);
+  AddSample(20 * kMs, 12, 11, work_, 7);
+  AddSample(21 * kMs, 12, 11, work_, 8);
+  const SeriesList series = Series(10);
+  ASSERT_EQ(series.processes.size(), 2u);
+  EXPECT_EQ(series.processes[0].value, 100u);
+  EXPECT_EQ(series.processes[1].value, 65u);
+  EXPECT_EQ(series.threads[0].value, 115u);
+}
+
 TEST_F(SeriesTest, AProcessWithoutADescriptionIsLeftOut) {
   AddNumber(11, 300, Tid{301}, "worker", 1);
   for (uint32_t no = 20; no < 30; ++no) AddSample(no * kMs, no, no, work_, 100);

@@ -61,7 +61,7 @@ class SetAsideTest : public SqliteStoreTest {
     std::string stack;
     if (node.value >= trie.parents.size()) return "unknown";
     for (; node.value != 0; node = trie.parents[node.value]) {
-      const FrameRow& row = trie.frame_rows.at(trie.frames[node.value]);
+      const FrameRow& row = trie.frame_rows[trie.frames[node.value]];
       const std::string text = row.name.value != 0 ? std::string(reader.Text(row.name).value())
                                : row.address != 0  ? fmt::format("{}", row.address)
                                                    : "unknown";

@@ -1,0 +1,59 @@
+#include "reducer/query/query_context.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "reducer/query/query_testing.h"
+
+namespace tributary {
+namespace {
+
+// Two shards with the same data.
+class QueryContextTest : public QueryTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(QueryTest::SetUp());
+    AddSample(1 * kMs, 1, 1, work_, 3);
+    AddSample(2 * kMs, 2, 3, main_, 4);
+    store_.shards.push_back(store_.shards[0]);
+  }
+};
+
+TEST_F(QueryContextTest, ShardsReadTogetherGiveTheSameAnswer) {
+  QueryEngine alone(store_, *symbols_), together(store_, *symbols_, {}, nullptr, 1);
+  const FlameGraph graph = alone.QueryFlameGraph(Request(), 100).value();
+  EXPECT_EQ(graph.total_values.front(), 14u);
+  EXPECT_EQ(together.QueryFlameGraph(Request(), 100).value().total_values, graph.total_values);
+  const SeriesList series = alone.QuerySeries(Request(), 100).value();
+  ASSERT_EQ(series.processes.size(), 2u);
+  EXPECT_EQ(series.processes[0].value, 8u);
+  const SeriesList same = together.QuerySeries(Request(), 100).value();
+  ASSERT_EQ(same.processes.size(), 2u);
+  EXPECT_EQ(same.processes[0].value, 8u);
+  EXPECT_EQ(same.threads.size(), series.threads.size());
+  EXPECT_EQ(same.containers.size(), series.containers.size());
+  EXPECT_EQ(together.QueryTimeline(Request(), 10).value().values, alone.QueryTimeline(Request(), 10).value().values);
+}
+
+// Each of two shards gets half of the limit, which is too little here. One after the other, both fit.
+TEST_F(QueryContextTest, ShardsThatNeedMoreThanTheirPartAreReadOneAfterTheOther) {
+  const size_t nodes = store_.shards[0].TrieOf(day_).parents.size();
+  QueryEngine enough(store_, *symbols_, {.address_nodes_max = nodes}, nullptr, 1);
+  const absl::StatusOr<FlameGraph> graph = enough.QueryFlameGraph(Request(), 100);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->total_values.front(), 14u);
+  QueryEngine too_little(store_, *symbols_, {.address_nodes_max = nodes - 1}, nullptr, 1);
+  EXPECT_TRUE(absl::IsResourceExhausted(too_little.QueryFlameGraph(Request(), 100).status()));
+}
+
+TEST_F(QueryContextTest, ACancelledQueryEndsOnAllThreads) {
+  QueryEngine together(store_, *symbols_, {}, nullptr, 1);
+  QueryRequest request = Request();
+  std::atomic<int> asked = 0;
+  request.is_cancelled = [&asked] { return ++asked > 3; };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(together.QueryFlameGraph(request, 100).status()));
+}
+
+}  // namespace
+}  // namespace tributary
