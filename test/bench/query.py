@@ -16,7 +16,7 @@ import measure
 import lib
 
 HERE = pathlib.Path(__file__).resolve().parent
-CPU_MS_MAX = {"all": 800, "node": 150, "service": 300, "series": 500, "labels": 100}  # medians, with 13 M samples
+WALL_MS_MAX = {"all": 800, "node": 150, "service": 300, "series": 500, "labels": 100}  # medians, with 13 M samples and two CPUs
 RSS_GROWTH_MAX = 0.2
 FULL_SAMPLES = 13_000_000
 
@@ -58,9 +58,9 @@ def main():
         name = line["question"]
         print(f"{name:<12}{line['cpu_ms']:>10.1f}{line['wall_ms']:>10.1f}{line['answer']:>12}")
         figures += [(f"query_{name}_cpu", line["cpu_ms"], "ms"), (f"query_{name}_wall", line["wall_ms"], "ms")]
-        if name in CPU_MS_MAX:
-            most = CPU_MS_MAX[name]
-            verdicts.append((f"{name}: at most {most} ms of CPU: {line['cpu_ms']:.0f}", line["cpu_ms"] <= most))
+        if name in WALL_MS_MAX:
+            most = WALL_MS_MAX[name]
+            verdicts.append((f"{name}: at most {most} ms: {line['wall_ms']:.0f}", line["wall_ms"] <= most))
     growth = rss["rss_after_kib"] / rss["rss_before_kib"] - 1
     print(f"resident memory: {rss['rss_before_kib'] / 1024:.0f} MiB before the questions, {rss['rss_after_kib'] / 1024:.0f} MiB after them, "
           f"{rss['rss_peak_kib'] / 1024:.0f} MiB at most")
