@@ -9,6 +9,7 @@
 
 #include "base/directory_testing.h"
 #include "reducer/query/query_engine.h"
+#include "reducer/sqlite/sqlite.h"
 #include "reducer/sqlite/sqlite_store.h"
 #include "reducer/store/store_testing.h"
 
@@ -52,7 +53,7 @@ class ProcessNumbersQueryTest : public ::testing::Test {
       collector.Add(clock_.Unix(), collector.Thread(pid, fmt::format("p{}", pid)), collector.Stack({1, 2}),
                     static_cast<uint64_t>(pid));
     }
-    const store::RowBatch batch = collector.Take(clock_.Unix());
+    const RowBatch batch = collector.Take(clock_.Unix());
     ASSERT_TRUE(writer_->Commit({&batch, 1}).ok());
   }
   void PassTime(int64_t ns) {
