@@ -15,7 +15,8 @@ constexpr size_t kMachinesMax = 4096;       // over their quota at the same time
 
 }  // namespace
 
-absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database, NodeLedger& ledger) {
+absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database, NodeLedger& ledger,
+                                                           uint32_t number_age_max) {
   DefinitionTables tables;
   tables.ledger_ = &ledger;
   ASSIGN_OR_RETURN(tables.put_machine_,
@@ -36,7 +37,7 @@ absl::StatusOr<DefinitionTables> DefinitionTables::Prepare(Database& database, N
                                     "machine, 0) WHERE id = ?1 AND (last_day < ?2 OR machine NOT IN (0, ?3))"));
   ASSIGN_OR_RETURN(StringTable strings, StringTable::Prepare(database, ledger));
   tables.strings_ = std::make_unique<StringTable>(std::move(strings));
-  ASSIGN_OR_RETURN(ProcessWriter processes, ProcessWriter::Prepare(database, ledger));
+  ASSIGN_OR_RETURN(ProcessWriter processes, ProcessWriter::Prepare(database, ledger, number_age_max));
   tables.processes_ = std::make_unique<ProcessWriter>(std::move(processes));
   return tables;
 }
@@ -139,7 +140,8 @@ absl::StatusOr<uint32_t> DefinitionTables::Process(SessionDictionary& dictionary
   ASSIGN_OR_RETURN(row.cgroup_path, String(dictionary, process.cgroup_path, day));
   ASSIGN_OR_RETURN(row.attributes, String(dictionary, process.attributes, day));
   ASSIGN_OR_RETURN(row.executable, Executable(dictionary, process.executable, day));
-  row.no = known.no != 0 ? known.no : processes_->NewProcess();
+  row.no = known.no != 0 ? known.no : numbers().New(NumberKind::kProcess);
+  if (row.no == 0) return 0u;
   row.machine = source.machine;
   row.pid = process.key.pid.value;
   row.parent = process.parent.value;
@@ -154,7 +156,8 @@ absl::StatusOr<uint32_t> DefinitionTables::ProcessOverQuota(int64_t machine, Slo
   if (processes_over_quota_.size() >= kMachinesMax) processes_over_quota_.clear();
   KnownProcess& known = processes_over_quota_[machine];
   if (known.slot == slot) return known.no;
-  if (known.no == 0) known.no = processes_->NewProcess();
+  if (known.no == 0) known.no = numbers().New(NumberKind::kProcess);
+  if (known.no == 0) return 0u;
   StoredProcess row{.no = known.no, .machine = machine};
   ASSIGN_OR_RETURN(row.comm, TextOverQuota(DayOf(slot)));
   processes_->Add(slot, row);
@@ -184,10 +187,19 @@ absl::StatusOr<SessionDictionary::StoreThread> DefinitionTables::Thread(SessionD
     ASSIGN_OR_RETURN(const uint32_t process, ProcessOverQuota(source.machine, slot));
     return SessionDictionary::StoreThread{.process = process, .slot = slot};
   }
+  if (known.no == 0 && !numbers().HasFree()) {
+    ++reduced_.unnumbered;
+    ASSIGN_OR_RETURN(const uint32_t process, ProcessOverQuota(source.machine, slot));
+    return SessionDictionary::StoreThread{.process = process, .slot = slot};
+  }
   StoredThread row;
   ASSIGN_OR_RETURN(row.process, Process(dictionary, thread.process, source, slot));
   ASSIGN_OR_RETURN(row.name, String(dictionary, thread.name, DayOf(slot)));
-  row.no = known.no != 0 ? known.no : processes_->NewThread();
+  row.no = known.no != 0 ? known.no : numbers().New(NumberKind::kThread);
+  if (row.no == 0 || (row.process == 0 && thread.process.value != 0)) {
+    ++reduced_.unnumbered;
+    return SessionDictionary::StoreThread{.process = row.process, .slot = slot};
+  }
   row.tid = thread.tid.value;
   processes_->Add(slot, source.machine, row);
   known = {row.no, row.process, slot};

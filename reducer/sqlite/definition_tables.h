@@ -26,20 +26,26 @@ namespace tributary::store {
 //
 // Each new definition is charged to the machine that sent it. If NodeLedger has no room for more definitions of the
 // machine, new texts become kTextOverQuota, and new executables get the id 0. Samples of processes without a
-// description then get one common process of the machine.
+// description then get one common process of the machine. Samples of new processes get the same process if no number is
+// free for a new process (ProcessNumbers).
 class DefinitionTables {
  public:
   // `database` and `ledger` must outlive the object.
-  static absl::StatusOr<DefinitionTables> Prepare(Database& database, NodeLedger& ledger);
+  static absl::StatusOr<DefinitionTables> Prepare(Database& database, NodeLedger& ledger,
+                                                  uint32_t number_age_max = ProcessNumbers::kAgeMax);
 
   absl::StatusOr<int64_t> Machine(const NodeInfo& info);
   // Sets the machine that the following definitions come from.
   void SetMachine(int64_t machine) { machine_ = machine; }
 
-  // Amounts of data that were stored in a reduced form, because the machine has sent too many definitions today.
+  ProcessNumbers& numbers() { return processes_->numbers(); }
+
+  // Amounts of data that were stored in a reduced form.
   struct Reduced {
-    uint64_t texts = 0;    // texts and executables
-    uint64_t samples = 0;  // samples without their process
+    // Because the machine has sent too many definitions today.
+    uint64_t texts = 0;       // texts and executables
+    uint64_t samples = 0;     // samples without their process
+    uint64_t unnumbered = 0;  // samples without their process or thread, because no number was free
   };
   // Returns the amounts since the last call.
   Reduced TakeReduced() { return std::exchange(reduced_, {}); }
@@ -75,6 +81,8 @@ class DefinitionTables {
     if (text_over_quota_.day < strings_before.value) text_over_quota_ = {};
     processes_over_quota_.clear();
   }
+  // Removes the cached numbers of processes.
+  void ForgetNumbers() { processes_over_quota_.clear(); }
   // Removes the cached store ids of texts that only one machine has used.
   void ForgetStoreIdsOf(int64_t machine) {
     absl::erase_if(texts_, [machine](const auto& text) { return text.second.machine == machine; });

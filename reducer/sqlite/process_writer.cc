@@ -9,7 +9,6 @@
 namespace tributary::store {
 namespace {
 
-constexpr std::string_view kSetWatermark = "UPDATE watermark SET value = ?2 WHERE name = CAST(?1 AS TEXT)";
 constexpr size_t kRowsPerPiece = 4096;  // of a conversion
 
 // For conversions. Inserts a piece for [first, last] into process_chunk of schema 3.
@@ -76,16 +75,12 @@ absl::Status ConvertThreads(Database& database, Statement& put) {
 
 }  // namespace
 
-absl::StatusOr<ProcessWriter> ProcessWriter::Prepare(Database& database, NodeLedger& ledger) {
-  ProcessWriter writer(ledger);
+absl::StatusOr<ProcessWriter> ProcessWriter::Prepare(Database& database, NodeLedger& ledger, uint32_t number_age_max) {
+  ASSIGN_OR_RETURN(ProcessNumbers numbers, ProcessNumbers::Prepare(database, number_age_max));
+  ProcessWriter writer(ledger, std::move(numbers));
   ASSIGN_OR_RETURN(writer.put_,
                    database.Prepare("INSERT INTO process_chunk (first_slot, last_slot, raw_bytes, columns, "
                                     "machine) VALUES (?1, ?1, ?2, ?3, ?4)"));
-  ASSIGN_OR_RETURN(writer.set_watermark_, database.Prepare(kSetWatermark));
-  ASSIGN_OR_RETURN(int64_t process, database.QueryInt("SELECT value FROM watermark WHERE name = 'next_process'"));
-  ASSIGN_OR_RETURN(int64_t thread, database.QueryInt("SELECT value FROM watermark WHERE name = 'next_thread'"));
-  writer.next_process_ = ReadRowId(process).value_or(1);
-  writer.next_thread_ = ReadRowId(thread).value_or(1);
   return writer;
 }
 
@@ -97,10 +92,8 @@ absl::Status ProcessWriter::Write() {
     RETURN_IF_ERROR(put_.Bind(slot.value, packed.raw_bytes, packed.bytes, machine).Run());
     ledger_->AddDefinitions(machine, packed.bytes.size() + NodeLedger::kRowBytes);
   }
-  RETURN_IF_ERROR(set_watermark_.Bind(std::string_view("next_process"), next_process_).Run());
-  RETURN_IF_ERROR(set_watermark_.Bind(std::string_view("next_thread"), next_thread_).Run());
   pending_.clear();
-  return absl::OkStatus();
+  return numbers_.Write();
 }
 
 absl::Status ConvertProcessRows(Database& database) {

@@ -17,8 +17,10 @@
 #include "embedded/sql_shard_0012.h"
 #include "embedded/sql_shard_0013.h"
 #include "embedded/sql_shard_0014.h"
+#include "embedded/sql_shard_0015.h"
 #include "embedded/sql_store_0001.h"
 #include "embedded/sql_store_0002.h"
+#include "reducer/sqlite/process_numbers.h"
 #include "reducer/sqlite/process_writer.h"
 #include "reducer/sqlite/string_table.h"
 
@@ -60,7 +62,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0011()},
                                {embedded::sql_shard_0012()},
                                {embedded::sql_shard_0013(), ConvertStrings},
-                               {embedded::sql_shard_0014()}});
+                               {embedded::sql_shard_0014()},
+                               {embedded::sql_shard_0015(), ProtectEarlierNumbers}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

@@ -329,6 +329,14 @@ void SessionTable::ForgetStoreIdsOf(int64_t machine) {
   }
 }
 
+void SessionTable::ForgetOldNumbers(const ProcessNumbers& numbers) {
+  for (Session& session : sessions_) {
+    if (session.dictionary == nullptr) continue;
+    session.dictionary->ForgetNumbers([&](uint32_t no) { return numbers.IsOld(NumberKind::kProcess, no); },
+                                      [&](uint32_t no) { return numbers.IsOld(NumberKind::kThread, no); });
+  }
+}
+
 void SessionTable::ForgetTrie(Day day) {
   for (Session& session : sessions_) {
     if (session.dictionary == nullptr) continue;

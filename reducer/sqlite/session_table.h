@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "base/refusals.h"
 #include "reducer/sqlite/node_ledger.h"
+#include "reducer/sqlite/process_numbers.h"
 #include "reducer/sqlite/sqlite.h"
 #include "reducer/store/session_dictionary.h"
 #include "reducer/store/session_ledger.h"
@@ -114,6 +115,8 @@ class SessionTable {
   void ForgetDays(Day before, Day strings_before);
   void ForgetStoreIdsOf(int64_t machine);
   void ForgetBefore(int64_t last_seen_ns);
+  // Makes processes and threads with old numbers get new ones (ProcessNumbers).
+  void ForgetOldNumbers(const ProcessNumbers& numbers);
   // Call it after nodes of the day's trie were lost. Makes sessions look up their nodes of the day again.
   void ForgetTrie(Day day);
 

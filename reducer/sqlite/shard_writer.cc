@@ -29,7 +29,8 @@ absl::Status SqliteShardWriter::Prepare() {
   ASSIGN_OR_RETURN(Database database, OpenShardForWriting(options_.path));
   database_ = std::make_unique<Database>(std::move(database));
   ASSIGN_OR_RETURN(ledger_, NodeLedger::Prepare(*database_, options_.node_definition_bytes_per_day));
-  ASSIGN_OR_RETURN(DefinitionTables definitions, DefinitionTables::Prepare(*database_, *ledger_));
+  ASSIGN_OR_RETURN(DefinitionTables definitions,
+                   DefinitionTables::Prepare(*database_, *ledger_, options_.number_age_max));
   definitions_ = std::make_unique<DefinitionTables>(std::move(definitions));
   ASSIGN_OR_RETURN(SampleTypeTable types, SampleTypeTable::Prepare(*database_));
   types_ = std::make_unique<SampleTypeTable>(std::move(types));
@@ -88,6 +89,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::CommitOrUnd
 absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(std::span<const RowBatch> group) {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
   ledger_->SetToday(DayOf(clock_.Unix()));
+  RETURN_IF_ERROR(FreeNumbers());
   std::vector<Outcome> outcomes;
   outcomes.reserve(group.size());
   for (const RowBatch& pending : group) {
@@ -101,6 +103,21 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(s
   RETURN_IF_ERROR(ledger_->Write());
   RETURN_IF_ERROR(transaction.Commit());
   return outcomes;
+}
+
+// Makes sessions forget the numbers of processes and threads that will be given to others, and all they know of the
+// days whose numbers are free now.
+absl::Status SqliteShardWriter::FreeNumbers() {
+  ProcessNumbers& numbers = definitions_->numbers();
+  if (numbers.TakeSweep()) {
+    sessions_->ForgetOldNumbers(numbers);
+    definitions_->ForgetNumbers();
+  }
+  ASSIGN_OR_RETURN(const std::optional<Day> kept_from, numbers.Release(DayOf(clock_.Unix())));
+  if (!kept_from) return absl::OkStatus();
+  sessions_->ForgetDays(*kept_from, Day{INT32_MIN});
+  definitions_->ForgetNumbers();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ShardWriter::Outcome> SqliteShardWriter::Apply(const RowBatch& batch) {
@@ -261,10 +278,18 @@ absl::Status SqliteShardWriter::StoreEvents(Session& session, const RowBatch& ba
 
 void SqliteShardWriter::CountReduced(const RowBatch& batch) {
   const DefinitionTables::Reduced reduced = definitions_->TakeReduced();
-  if (reduced.texts == 0 && reduced.samples == 0) return;
+  if (reduced.texts == 0 && reduced.samples == 0 && reduced.unnumbered == 0) return;
   tally_.reduced_definitions += reduced.texts;
   tally_.reduced_samples += reduced.samples;
   tally_.Refuse(batch.node->node_id, "history_quota", reduced.texts + reduced.samples);
+  tally_.unnumbered_samples += reduced.unnumbered;
+  tally_.Refuse(batch.node->node_id, "process_numbers", reduced.unnumbered);
+  if (uint64_t suppressed; reduced.unnumbered != 0 && unnumbered_.Allow(clock_.Monotonic(), &suppressed)) {
+    LogError(
+        "no number is free for a new process: samples of new processes are stored without their process until "
+        "retention removes the oldest day; use more shards or a shorter retention file={} suppressed={}",
+        options_.path, suppressed);
+  }
 }
 
 AgeRules SqliteShardWriter::Rules() const {

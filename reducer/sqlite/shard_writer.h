@@ -33,6 +33,7 @@ struct ShardWriterOptions {
   MaintenanceOptions maintenance;
   Refusals* refusals = nullptr;                        // as in StoreOptions
   uint64_t node_definition_bytes_per_day = 32u << 20;  // see NodeLedger
+  uint32_t number_age_max = ProcessNumbers::kAgeMax;
 };
 
 // Writes one shard's file. Replaces the ids in batches, which are ids of a session's dictionary, with ids of the store.
@@ -57,6 +58,7 @@ class SqliteShardWriter : public ShardWriter {
   absl::Status Prepare();
   absl::StatusOr<std::vector<Outcome>> CommitOrUndo(std::span<const RowBatch> group);
   absl::StatusOr<std::vector<Outcome>> TryCommit(std::span<const RowBatch> group);
+  absl::Status FreeNumbers();
   absl::StatusOr<Outcome> Apply(const RowBatch& batch);
   absl::Status Store(Session& session, const RowBatch& batch);
   absl::Status NoteBoot(Session& session, const ClockPair& clock);
@@ -83,7 +85,7 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<SampleWriter> samples_;
   std::unique_ptr<SetAside> set_aside_;
   CommitTally tally_;
-  LogLimit size_stalled_{kNsPerMinute};
+  LogLimit size_stalled_{kNsPerMinute}, unnumbered_{kNsPerMinute};
 };
 
 }  // namespace tributary::store

@@ -59,6 +59,9 @@ CommitCounters::CommitCounters(Metrics& metrics, Refusals* refusals)
       reduced_samples_(metrics.AddCounter("tributary_reducer_history_quota_samples_total",
                                           "Samples stored without their process, because their node had sent more "
                                           "definitions than --node-definition-bytes-per-day allows")),
+      unnumbered_samples_(metrics.AddCounter("tributary_reducer_unnumbered_samples_total",
+                                             "Samples stored without their process, because the shard had no free "
+                                             "number for a new process")),
       expired_over_share_(metrics.AddCounter("tributary_reducer_expired_over_share_rows_total",
                                              "Rows of nodes with more than their share of the store that were removed, "
                                              "because the store was above --store-bytes-max")),
@@ -90,6 +93,7 @@ void CommitCounters::Add(const CommitTally& tally) {
   refused_attributes_.Add(tally.refused_attributes);
   reduced_definitions_.Add(tally.reduced_definitions);
   reduced_samples_.Add(tally.reduced_samples);
+  unnumbered_samples_.Add(tally.unnumbered_samples);
   for (size_t i = 0; i < kEndingCount; ++i) endings_[i]->Add(tally.endings[i]);
   if (refusals_ == nullptr) return;
   for (const auto& [node_and_reason, amount] : tally.refused) {

@@ -149,7 +149,7 @@ void SessionDictionary::ForgetStoreIds() {
   boot_id = {};
   string_ids.assign(tables_.strings.size(), StoreId{});
   executable_ids.assign(tables_.executables.size(), StoreId{});
-  // Processes and threads keep their numbers, which are never given to others. Their rows are written again.
+  // Processes and threads keep their numbers, which are not given to others meanwhile. Their rows are written again.
   process_ids.resize(tables_.processes.size());
   thread_ids.resize(tables_.threads.size());
   for (StoreProcess& id : process_ids) id.slot = kNoSlot;
@@ -174,6 +174,17 @@ void SessionDictionary::ForgetDays(Day before, Day strings_before) {
   }
   for (StoreThread& id : thread_ids) forget_slot(id.slot);
   days_.remove_if([before](const DayIds& ids) { return ids.day < before; });
+}
+
+void SessionDictionary::ForgetNumbers(absl::FunctionRef<bool(uint32_t process)> is_old_process,
+                                      absl::FunctionRef<bool(uint32_t thread)> is_old_thread) {
+  const auto has_old_process = [&](uint32_t no) { return no != 0 && is_old_process(no); };
+  for (StoreProcess& id : process_ids) {
+    if (has_old_process(id.no)) id = {};
+  }
+  for (StoreThread& id : thread_ids) {
+    if (has_old_process(id.process) || (id.no != 0 && is_old_thread(id.no))) id = {};
+  }
 }
 
 ProcessRef SessionDictionary::NewestProcess(ProcessRef ref) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "profile/definitions.h"
 #include "profile/eviction.h"
 #include "profile/process_event.h"
@@ -42,6 +43,10 @@ class SessionDictionary {
   // Removes the store ids of rows that retention may have deleted: rows that were last used before the day `before`, or
   // for strings before `strings_before`. A row that was used later still has its id.
   void ForgetDays(Day before, Day strings_before);
+  // Removes old numbers of processes and threads, which the store will give to others. Processes and threads get new
+  // numbers with their next sample.
+  void ForgetNumbers(absl::FunctionRef<bool(uint32_t process)> is_old_process,
+                     absl::FunctionRef<bool(uint32_t thread)> is_old_thread);
   // Removes the ids of nodes and frames in the day's trie.
   void ForgetTrie(Day day) {
     days_.remove_if([day](const DayIds& ids) { return ids.day == day; });
