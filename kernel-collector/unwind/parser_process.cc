@@ -12,11 +12,11 @@
 #include "base/sandbox.h"
 #include "base/socket_message.h"
 #include "base/status.h"
+#include "base/thread_cpu.h"
 #include "base/types.h"
 #include "elf/unwind_source.h"
 #include "kernel-collector/unwind/open_sources.h"
 #include "kernel-collector/unwind/parser_protocol.h"
-#include "kernel-collector/unwind/thread_cpu.h"
 
 namespace tributary {
 namespace {

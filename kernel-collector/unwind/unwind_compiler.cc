@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/status.h"
+#include "base/thread_cpu.h"
 #include "base/types.h"
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/unwind/open_sources.h"
-#include "kernel-collector/unwind/thread_cpu.h"
 
 namespace tributary {
 namespace {
