@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <optional>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/thread_cpu.h"
 #include "reducer/store/damage.h"
 #include "reducer/web/answers.h"
 #include "reducer/web/routes.h"
@@ -18,8 +18,6 @@
 
 namespace tributary {
 namespace {
-
-constexpr int64_t kSlotLookMs = 50;  // between two looks at whether the client still waits for its turn
 
 constexpr std::string_view kJson = "application/json; charset=utf-8";
 constexpr std::string_view kText = "text/plain; charset=utf-8";
@@ -72,42 +70,17 @@ WebResponse JsonAnswer(absl::StatusOr<std::string> answer) {
   return response;
 }
 
-// One of the `queries_max` slots for running queries. The slot is taken as long as this object exists.
-class Api::Slot {
- public:
-  Slot(Api& api, int64_t wait_ms, const WebRequest& request) : api_(api), held_(Wait(api, wait_ms, request)) {
-    if (held_) api_.running_.Add(1);
-  }
-  ~Slot() {
-    if (!held_) return;
-    api_.running_.Add(-1);
-    api_.slots_.release();
-  }
-  Slot(const Slot&) = delete;
-  bool held() const { return held_; }
-
- private:
-  // Ends early if the client has disconnected, or if the server stops.
-  static bool Wait(Api& api, int64_t wait_ms, const WebRequest& request) {
-    for (; wait_ms > 0 && !request.is_cancelled() && !api.stopping_; wait_ms -= kSlotLookMs) {
-      if (api.slots_.try_acquire_for(std::chrono::milliseconds(std::min(wait_ms, kSlotLookMs)))) return true;
-    }
-    return false;
-  }
-
-  Api& api_;
-  const bool held_;
-};
-
 Api::Api(const WebServer::Options& options, const WebContext& context, std::span<const PageFile> page)
     : options_(options),
       context_(context),
       guard_(options.access, options.host, context.metrics),
       page_(page),
       started_(context.clock.Monotonic()),
-      slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.queries_max, 1))),
+      slots_({.running_max = options.queries_max,
+              .waiting_max = options.queries_waiting_max,
+              .wait_ms = options.queue_timeout_ms},
+             context.metrics),
       upload_slots_(static_cast<ptrdiff_t>(std::max<size_t>(options.uploads_max, 1))),
-      running_(context.metrics.AddGauge("tributary_query_running", "Queries that are running.")),
       refused_method_(RequestRefusals(context.metrics, "method")),
       refused_busy_(RequestRefusals(context.metrics, "busy")) {
   auto add = [&](std::string_view name, Answer (Api::*run)(const Params&, QueryRequest)) {
@@ -120,6 +93,10 @@ Api::Api(const WebServer::Options& options, const WebContext& context, std::span
     query.duration_ns = &context.metrics.AddDurationCounter(
         "tributary_query_duration_seconds_total",
         "Time that queries took, without the time that they waited for other queries to end.", labels);
+    query.cpu_ns = &context.metrics.AddDurationCounter(
+        "tributary_query_cpu_seconds_total",
+        "CPU time that queries took on their own threads, without that of threads that read shards for all queries.",
+        labels);
     queries_.emplace(fmt::format("/api/v1/{}", name), query);
   };
   add("flamegraph", &Api::FlameGraphAnswer);
@@ -204,7 +181,7 @@ WebResponse Api::RunQuery(Query& query, const WebRequest& web_request) {
     query.errors->Add();
     return JsonAnswer(request.status());
   }
-  Slot slot(*this, options_.queue_timeout_ms, web_request);
+  const QuerySlot slot(slots_, [&] { return stopping_.load() || web_request.is_cancelled(); });
   if (!slot.held() || stopping_) {
     refused_busy_.Add();
     WebResponse response = JsonAnswer(Error(
@@ -214,7 +191,9 @@ WebResponse Api::RunQuery(Query& query, const WebRequest& web_request) {
   }
   const MonotonicNs begin = context_.clock.Monotonic();
   request->is_cancelled = CancellationOf(web_request, begin);
+  const int64_t cpu_begin_ns = ThreadCpuNs();
   Answer answer = (this->*query.run)(params, *std::move(request));
+  query.cpu_ns->Add(static_cast<uint64_t>(ThreadCpuNs() - cpu_begin_ns));
   if (context_.heap != nullptr) context_.heap->Note();
   query.requests->Add();
   query.duration_ns->Add(static_cast<uint64_t>(context_.clock.Monotonic().value - begin.value));

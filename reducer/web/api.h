@@ -18,6 +18,7 @@
 #include "reducer/web/http_message.h"
 #include "reducer/web/page_files.h"
 #include "reducer/web/params.h"
+#include "reducer/web/query_slots.h"
 #include "reducer/web/request_guard.h"
 #include "reducer/web/web_server.h"
 
@@ -48,9 +49,8 @@ class Api {
     Answer (Api::*run)(const Params& params, QueryRequest request);
     Counter* requests = nullptr;
     Counter* errors = nullptr;
-    Counter* duration_ns = nullptr;
+    Counter *duration_ns = nullptr, *cpu_ns = nullptr;
   };
-  class Slot;
 
   WebResponse Route(const WebRequest& request);
   // Returns whether a query for this request must end: the client is gone, the time is over, or the server stops.
@@ -81,8 +81,8 @@ class Api {
   PageFiles page_;
   const MonotonicNs started_;
   std::atomic<bool> stopping_{false};
-  std::counting_semaphore<> slots_, upload_slots_;
-  Gauge& running_;
+  QuerySlots slots_;
+  std::counting_semaphore<> upload_slots_;
   Counter &refused_method_, &refused_busy_;
   std::map<std::string, Query, std::less<>> queries_;  // by path; not changed after construction
 };

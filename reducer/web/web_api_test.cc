@@ -239,6 +239,16 @@ TEST_F(WebServerTest, RefusesTimesBeyondItsRange) {
   }
 }
 
+TEST_F(WebServerTest, CountsTheCpuTimeOfQueries) {
+  Start();
+  Counter& cpu_ns = metrics_.AddDurationCounter("tributary_query_cpu_seconds_total", "", {{"api", "top"}});
+  EXPECT_EQ(Get("/api/v1/timeline").status, 200);
+  EXPECT_EQ(cpu_ns.value(), 0u);
+  EXPECT_EQ(Get("/api/v1/top").status, 200);
+  EXPECT_GT(cpu_ns.value(), 0u);
+  EXPECT_LT(cpu_ns.value(), 60u * kNsPerSecond);
+}
+
 TEST_F(WebServerTest, StoreErrorsBecomeStatuses) {
   Start();
   store_.shards[0].error = Error(absl::StatusCode::kUnavailable, "locked");

@@ -59,8 +59,9 @@ struct WebContext {
 };
 
 // The reducer's HTTP server. It serves the API (docs/api.md), /metrics, the health checks and the web page. At most
-// `queries_max` of its `workers` threads run a query at the same time. Other queries wait up to `queue_timeout_ms` and
-// are then answered with status 503. /healthz, /readyz and /metrics have threads and connections of their own. `access`
+// `queries_max` of its `workers` threads run a query at the same time, and at most `queries_waiting_max` wait for their
+// turn, up to `queue_timeout_ms` each. Other queries are answered with status 503. So some threads are always left for
+// other requests. /healthz, /readyz and /metrics have threads and connections of their own. `access`
 // decides who may do what (routes.h). To prevent DNS rebinding, a server that listens on loopback answers callers
 // without a sign-in only if the Host is localhost, 127.0.0.1, [::1] or `host`. A request may have at most
 // `request_bytes_max` and must arrive within `request_timeout_ms`; uploads have their own limits.
@@ -72,8 +73,9 @@ class WebServer {
     size_t connections_max = 2'048;
     size_t connections_per_address_max = 256;  // loopback addresses are exempt
     uint64_t answer_bytes_max = 256ull << 20;  // of all answers that clients have not read yet
-    size_t workers = 32;
+    size_t workers = 96;
     size_t queries_max = 4;
+    size_t queries_waiting_max = 80;  // with queries_max and uploads_max, less than `workers`
     size_t request_bytes_max = 32u << 10;
     int64_t request_timeout_ms = 10'000;
     int64_t idle_timeout_ms = 60'000;  // between requests of a connection

@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <latch>
+#include <list>
+
 #include "base/status.h"
+#include "reducer/web/http_client_testing.h"
 #include "reducer/web/web_server_testing.h"
 
 namespace tributary {
@@ -138,6 +142,47 @@ TEST_F(WebServerTest, StopsWhileClientsAreConnected) {
   ASSERT_TRUE(client.Get("/healthz"));
   server_.reset();  // joins although the connection is open
   EXPECT_FALSE(client.Get("/healthz"));
+}
+
+// A store whose readers cannot be opened before the end of the test.
+class ClosedStore : public store::FakeStore {
+ public:
+  absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenReader(uint32_t shard) override {
+    opened.wait();
+    return store::FakeStore::OpenReader(shard);
+  }
+  std::latch opened{1};
+};
+
+TEST_F(WebServerTest, ManyQueriesLeaveThreadsForOtherRequests) {
+  ClosedStore closed;
+  QueryEngine engine(closed, *symbols_);
+  WebServer::Options options;
+  options.port = 0;
+  options.queue_timeout_ms = 24 * 3'600 * 1'000;
+  auto server = WebServer::Start(
+      options, {engine, status_, *symbols_, &importer_, notices_, sources_, nullptr, closed, metrics_, clock_});
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  std::list<RawClient> clients;
+  for (int i = 0; i < 200; ++i) {
+    clients.emplace_back(server_->port(), "GET /api/v1/top HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  }
+  EXPECT_EQ(Get("/").status, 200);
+  EXPECT_EQ(Get("/api/v1/whoami").status, 200);
+  closed.opened.count_down();
+  size_t answered = 0, refused = 0;
+  for (RawClient& client : clients) {
+    const std::string answer = client.ReceiveAll();
+    if (answer.starts_with("HTTP/1.1 200")) ++answered;
+    if (answer.starts_with("HTTP/1.1 503")) {
+      ++refused;
+      EXPECT_THAT(answer, HasSubstr("Retry-After: "));
+    }
+  }
+  EXPECT_EQ(answered + refused, clients.size());
+  EXPECT_GE(answered, options.queries_max);
+  EXPECT_EQ(metrics_.AddCounter("tributary_query_requests_total", "", {{"api", "top"}}).value(), answered);
 }
 
 TEST_F(WebServerTest, PageFilesAreServedByName) {

@@ -47,6 +47,7 @@ LIMITS = [
     ("docs/limits.md", r"of one node; ([\d,]+) nodes", "reducer/metadata/live_entities.h", "nodes_max"),
     ("docs/limits.md", r"nodes; ([\d,]+) clusters", "reducer/metadata/live_entities.h", "clusters_max"),
     ("docs/limits.md", r"run at once \| ([\d,]+)", "reducer/web/web_server.h", "queries_max"),
+    ("docs/limits.md", r"up to ([\d,]+) more queries", "reducer/web/web_server.h", "queries_waiting_max"),
     ("docs/limits.md", r"HTTP connections \| ([\d,]+)", "reducer/web/web_server.h", "connections_max"),
     ("docs/limits.md", r"rollouts \| ([\d,]+)", "reducer/metadata/rollout_log.h", "kRolloutsMax"),
     ("docs/limits.md", r"flame graph \| ([\d,]+)", "reducer/web/api_queries.cc", "kFlameGraphNodesMax"),
