@@ -20,7 +20,7 @@ class QuerySlots {
  public:
   struct Options {
     size_t running_max = 4;  // at least 1
-    size_t waiting_max = 20;
+    size_t waiting_max = 80;
     int64_t wait_ms = 10'000;
   };
   QuerySlots(const Options& options, Metrics& metrics);

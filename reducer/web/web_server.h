@@ -73,9 +73,9 @@ class WebServer {
     size_t connections_max = 2'048;
     size_t connections_per_address_max = 256;  // loopback addresses are exempt
     uint64_t answer_bytes_max = 256ull << 20;  // of all answers that clients have not read yet
-    size_t workers = 32;
+    size_t workers = 96;
     size_t queries_max = 4;
-    size_t queries_waiting_max = 20;  // with queries_max and uploads_max, less than `workers`
+    size_t queries_waiting_max = 80;  // with queries_max and uploads_max, less than `workers`
     size_t request_bytes_max = 32u << 10;
     int64_t request_timeout_ms = 10'000;
     int64_t idle_timeout_ms = 60'000;  // between requests of a connection

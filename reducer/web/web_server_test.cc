@@ -165,7 +165,7 @@ TEST_F(WebServerTest, ManyQueriesLeaveThreadsForOtherRequests) {
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   std::list<RawClient> clients;
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 200; ++i) {
     clients.emplace_back(server_->port(), "GET /api/v1/top HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
   }
   EXPECT_EQ(Get("/").status, 200);

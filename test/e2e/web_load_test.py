@@ -6,6 +6,7 @@ need a thread each, and on reducers that an absurd question keeps busy.
 
 import contextlib
 import gzip
+import http.client
 import resource
 import socket
 import statistics
@@ -113,24 +114,25 @@ class SlowClients:
     def __init__(self, reducer):
         self.reducer = reducer
         self.stopping = threading.Event()
-        self.clients = [(b"GET /healthz HT", connect(reducer, b"GET /healthz HT")) for _ in range(HALF_SENT)]
-        large = f"GET {ABSURD[0]} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-        self.clients += [(large, connect(reducer, large)) for _ in range(SLOW_READERS)]
+        # Each with what it sends first, and the bytes that it reads in a second.
+        half, whole = b"GET /healthz HT", b"GET /app.js HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        self.clients = [(half, 4_096, connect(reducer, half)) for _ in range(HALF_SENT)]
+        self.clients += [(whole, 1, connect(reducer, whole)) for _ in range(SLOW_READERS)]
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
     def run(self):
         while not self.stopping.wait(1):
-            for i, (first_bytes, client) in enumerate(self.clients):
-                with contextlib.suppress(BlockingIOError, ConnectionError):
-                    if client.recv(1, socket.MSG_DONTWAIT) == b"":
+            for i, (first_bytes, at_once, client) in enumerate(self.clients):
+                with contextlib.suppress(OSError):  # nothing to read yet, or the reducer has ended
+                    if client.recv(at_once, socket.MSG_DONTWAIT) == b"":
                         client.close()
-                        self.clients[i] = (first_bytes, connect(self.reducer, first_bytes))
+                        self.clients[i] = (first_bytes, at_once, connect(self.reducer, first_bytes))
 
     def stop(self):
         self.stopping.set()
         self.thread.join()
-        for _, client in self.clients:
+        for *_, client in self.clients:
             client.close()
 
 
@@ -150,7 +152,7 @@ class Loops:
         while not self.stopping:
             try:
                 statuses.append(request(self.reducer, path)[0])
-            except (OSError, urllib.error.URLError) as e:
+            except (OSError, http.client.HTTPException) as e:
                 if not self.stopping:
                     self.failures.append(f"{path[:80]}: {e}")
                 return
