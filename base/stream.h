@@ -53,6 +53,13 @@ class Stream {
   // Returns the names in the peer's verified certificate. Returns no names without TLS, or if the peer has presented no
   // certificate.
   virtual std::vector<std::string> peer_identity() const { return {}; }
+  // Returns the unix time at which the first certificate of the peer's verified chain expires. The certificates are
+  // checked only when the connection begins, so the reader of peer_identity must compare this time. Returns 0 if there
+  // is no peer_identity.
+  virtual int64_t peer_identity_ends_s() const { return 0; }
+  // Returns true if the connection was made with TLS files that have changed since. The peer's certificate may no
+  // longer be valid then.
+  virtual bool is_outdated() const { return false; }
   // For a stream with TLS, after on_close with FailedPrecondition on the server's end: sends an unencrypted answer to a
   // client that does not use TLS. Does nothing in all other cases.
   virtual void WritePlain(std::string /*bytes*/) {}

@@ -7,6 +7,7 @@
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -27,6 +28,10 @@ struct Wire {
   std::string kept;           // earlier bytes that were not read, because the reader had paused
   size_t kept_read = 0;
   std::string leaving;
+  bool established = false;
+  int messages = 0;  // of TLS itself, since the handshake or the last period
+
+  bool is_flooded() const { return established && messages > TlsStream::kMessagesMax; }
 
   size_t Read(char* to, size_t size) {
     std::string_view from = kept_read < kept.size() ? std::string_view(kept).substr(kept_read) : arriving;
@@ -53,7 +58,9 @@ struct Wire {
 
 int ReadWire(BIO* bio, char* to, int size) {
   BIO_clear_retry_flags(bio);
-  const size_t got = static_cast<Wire*>(BIO_get_data(bio))->Read(to, static_cast<size_t>(std::max(size, 0)));
+  Wire& wire = *static_cast<Wire*>(BIO_get_data(bio));
+  // One call of SSL_read processes any number of messages, so a flood must end here.
+  const size_t got = wire.is_flooded() ? 0 : wire.Read(to, static_cast<size_t>(std::max(size, 0)));
   if (got > 0) return static_cast<int>(got);
   BIO_set_retry_read(bio);
   return -1;
@@ -82,6 +89,12 @@ BIO* NewWireBio(Wire* wire) {
   return bio;
 }
 
+// OpenSSL calls this for each message that it has received or sent. An alert that we send may be the answer to a
+// request for another handshake, which OpenSSL does not report.
+void CountMessage(int is_sent, int /*version*/, int type, const void*, size_t, SSL*, void* wire) {
+  if (type == SSL3_RT_ALERT || (type == SSL3_RT_HANDSHAKE && is_sent == 0)) ++static_cast<Wire*>(wire)->messages;
+}
+
 bool IsAddress(const std::string& name) {
   in6_addr any{};
   return inet_pton(AF_INET, name.c_str(), &any) == 1 || inet_pton(AF_INET6, name.c_str(), &any) == 1;
@@ -108,7 +121,8 @@ bool IsCertificateAlert(unsigned long error) {
 }  // namespace
 
 struct TlsStream::Impl : std::enable_shared_from_this<TlsStream::Impl> {
-  Impl(AlarmSource& alarms, TlsContext* from) : context(from), alarm(alarms.NewAlarm([this] { OnAlarm(); })) {}
+  Impl(AlarmSource& source, TlsContext* from, Counter& flood_counter)
+      : alarms(source), context(from), floods(flood_counter), alarm(source.NewAlarm([this] { OnAlarm(); })) {}
 
   void StartBelow();
   void OnConnected(const absl::Status& status);
@@ -119,15 +133,19 @@ struct TlsStream::Impl : std::enable_shared_from_this<TlsStream::Impl> {
   bool Handshake();
   void Pump();
   void Flush();
+  void CheckMessages();
   absl::Status Failure(int result);
   void End(absl::Status status);
   bool reading() const { return established && started && !paused && !ended; }
 
+  AlarmSource& alarms;
   TlsContext* const context;  // null in a stream that was moved to another loop
+  Counter& floods;
   std::unique_ptr<Wire> wire = std::make_unique<Wire>();
   TlsContext::Connection ssl;
   std::unique_ptr<Stream> below;
-  std::unique_ptr<Alarm> alarm;  // for the handshake's deadline; afterwards to read kept bytes again
+  std::unique_ptr<Alarm> alarm;           // for the handshake's deadline; afterwards to read kept bytes again
+  std::unique_ptr<Alarm> messages_alarm;  // begins a new period of Wire::messages; null: there were none
   int64_t handshake_timeout_ms = kHandshakeTimeoutMs;
   std::string server_name;                 // for a client
   std::function<void(absl::Status)> done;  // for a client, until it is called
@@ -165,6 +183,8 @@ bool TlsStream::Impl::MakeConnection() {
   }
   BIO* bio = NewWireBio(wire.get());
   SSL_set_bio(ssl.get(), bio, bio);
+  SSL_set_msg_callback(ssl.get(), CountMessage);
+  SSL_set_msg_callback_arg(ssl.get(), wire.get());
   if (context->side() == TlsContext::Side::kServer) {
     SSL_set_accept_state(ssl.get());
     return true;
@@ -225,7 +245,8 @@ bool TlsStream::Impl::Handshake() {
     if (error != SSL_ERROR_WANT_READ) End(Failure(error));
     return false;
   }
-  established = true;
+  established = wire->established = true;
+  wire->messages = 0;
   alarm->Stop();
   if (!done) return true;
   below->PauseReading();  // until Start
@@ -248,13 +269,31 @@ void TlsStream::Impl::Pump() {
     }
     const int error = SSL_get_error(ssl.get(), result);
     Flush();  // sends an alert with the reason
-    if (error == SSL_ERROR_WANT_READ) break;
+    if (error == SSL_ERROR_WANT_READ) {
+      CheckMessages();
+      break;
+    }
     End(error == SSL_ERROR_ZERO_RETURN ? absl::OkStatus() : Failure(error));
   }
   pumping = false;
   // Without TLS's own close message the end may be forged. The protocols on these streams say themselves when they are
   // complete.
   if (below_ended && reading()) End(*below_ended);
+}
+
+// Ends the connection if the peer has sent too many messages of TLS itself.
+void TlsStream::Impl::CheckMessages() {
+  if (wire->is_flooded()) {
+    floods.Add();
+    return End(
+        Error(absl::StatusCode::kResourceExhausted, "TLS: the peer asked too often for new keys or for a handshake"));
+  }
+  if (wire->messages == 0 || messages_alarm != nullptr) return;
+  messages_alarm = alarms.NewAlarm([this] {
+    wire->messages = 0;
+    messages_alarm.reset();
+  });
+  messages_alarm->StartOnce(kMessagesPeriodMs);
 }
 
 void TlsStream::Impl::Flush() {
@@ -289,6 +328,7 @@ void TlsStream::Impl::End(absl::Status status) {
   if (ended) return;
   ended = true;
   alarm->Stop();
+  messages_alarm.reset();
   if (done) {
     auto finished = std::exchange(done, nullptr);
     return finished(std::move(status));
@@ -304,7 +344,7 @@ void TlsStream::Impl::End(absl::Status status) {
 struct TlsStream::Detached : DetachedStream {
   absl::StatusOr<std::unique_ptr<Stream>> Adopt(Loop& loop) override {
     ASSIGN_OR_RETURN(std::unique_ptr<Stream> adopted, below->Adopt(loop));
-    auto impl = std::make_shared<Impl>(loop, nullptr);
+    auto impl = std::make_shared<Impl>(loop, nullptr, *floods);
     impl->below = std::move(adopted);
     impl->wire = std::move(wire);
     impl->ssl = std::move(ssl);
@@ -312,6 +352,7 @@ struct TlsStream::Detached : DetachedStream {
     return std::unique_ptr<Stream>(new TlsStream(std::move(impl)));
   }
 
+  Counter* floods = nullptr;
   std::unique_ptr<Wire> wire;
   TlsContext::Connection ssl;
   std::unique_ptr<DetachedStream> below;
@@ -319,7 +360,7 @@ struct TlsStream::Detached : DetachedStream {
 
 std::unique_ptr<TlsStream> TlsStream::Accept(std::unique_ptr<Stream> below, TlsContext& context, AlarmSource& alarms,
                                              int64_t handshake_timeout_ms) {
-  auto impl = std::make_shared<Impl>(alarms, &context);
+  auto impl = std::make_shared<Impl>(alarms, &context, context.floods());
   impl->below = std::move(below);
   impl->handshake_timeout_ms = handshake_timeout_ms;
   return std::unique_ptr<TlsStream>(new TlsStream(std::move(impl)));
@@ -335,6 +376,7 @@ TlsStream::~TlsStream() {
   impl_->done = nullptr;
   impl_->callbacks.on_close = nullptr;
   impl_->alarm.reset();
+  impl_->messages_alarm.reset();
   impl_->below.reset();
 }
 
@@ -384,6 +426,8 @@ std::unique_ptr<DetachedStream> TlsStream::Detach() {
   if (detached->below == nullptr) return nullptr;
   impl_->ended = true;
   impl_->alarm->Stop();
+  impl_->messages_alarm.reset();
+  detached->floods = &impl_->floods;
   detached->wire = std::move(impl_->wire);
   detached->ssl = std::move(impl_->ssl);
   return detached;
@@ -412,6 +456,22 @@ std::vector<std::string> TlsStream::peer_identity() const {
   return names;
 }
 
+int64_t TlsStream::peer_identity_ends_s() const {
+  const STACK_OF(X509)* chain = impl_->ssl != nullptr ? SSL_get0_verified_chain(impl_->ssl.get()) : nullptr;
+  int64_t ends_s = 0;
+  for (int i = 0; chain != nullptr && i < sk_X509_num(chain); ++i) {
+    tm time{};
+    if (ASN1_TIME_to_tm(X509_get0_notAfter(sk_X509_value(chain, i)), &time) != 1) return 0;
+    const int64_t certificate_ends_s = timegm(&time);
+    ends_s = i == 0 ? certificate_ends_s : std::min(ends_s, certificate_ends_s);
+  }
+  return ends_s;
+}
+
+bool TlsStream::is_outdated() const {
+  return impl_->context != nullptr && impl_->established && !impl_->ended && !impl_->context->IsCurrent(impl_->ssl);
+}
+
 std::string_view TlsStream::plain_start() const { return impl_->plain_start; }
 void TlsStream::WritePlain(std::string bytes) {
   if (!impl_->plain_start.empty() && impl_->below != nullptr) impl_->below->Write(std::move(bytes));
@@ -421,7 +481,7 @@ void TlsStream::WritePlain(std::string bytes) {
 
 std::unique_ptr<Stream> TlsConnector::Connect(const std::string& host, uint16_t port,
                                               std::function<void(absl::Status)> done) {
-  auto impl = std::make_shared<TlsStream::Impl>(alarms_, &context_);
+  auto impl = std::make_shared<TlsStream::Impl>(alarms_, &context_, context_.floods());
   impl->handshake_timeout_ms = handshake_timeout_ms_;
   impl->server_name = server_name_.empty() ? host : server_name_;
   impl->done = std::move(done);

@@ -121,6 +121,10 @@ TlsContext::TlsContext(Options options, const Clock& clock, Metrics& metrics)
                                          "How often changed certificate files were read again, by result: used, or "
                                          "refused (then the old content stays in use)",
                                          WithPort(options_, {{"result", "refused"}}))),
+      floods_(metrics.AddCounter("tributary_tls_floods_total",
+                                 "TLS connections that were ended because the peer asked for new keys, or for another "
+                                 "handshake, too often",
+                                 WithPort(options_, {}))),
       expiry_(metrics.AddGauge(
           "tributary_tls_certificate_expiry_seconds",
           "Unix time at which the program's own certificate expires; 0: the program has no certificate",
@@ -197,6 +201,11 @@ void TlsContext::LookForChanges() {
 TlsContext::Connection TlsContext::NewConnection() {
   LookForChanges();
   return Connection(SSL_new(native_.get()));
+}
+
+bool TlsContext::IsCurrent(const Connection& connection) {
+  LookForChanges();
+  return SSL_get_SSL_CTX(connection.get()) == native_.get();
 }
 
 }  // namespace tributary

@@ -54,7 +54,11 @@ class TlsContext {
 
   // Returns nullptr if OpenSSL is out of memory.
   Connection NewConnection();
+  // Returns false if the files have changed since `connection` was made. Looks for changes like NewConnection.
+  bool IsCurrent(const Connection& connection);
   Side side() const { return options_.side; }
+  // Counts connections that TlsStream has ended because of too many messages. Lives as long as the metrics.
+  Counter& floods() const { return floods_; }
   // Returns true if the certificates of peers must be signed by an authority of `ca_path` (or of the system).
   bool checks_peers() const { return options_.side == Side::kClient || !options_.ca_path.empty(); }
 
@@ -67,7 +71,7 @@ class TlsContext {
   Options options_;
   const Clock& clock_;
   Metrics& metrics_;
-  Counter &reloads_, &failed_reloads_;
+  Counter &reloads_, &failed_reloads_, &floods_;
   Gauge& expiry_;
   FileWatch watch_;
   Native native_;

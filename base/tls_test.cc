@@ -370,9 +370,28 @@ TEST_F(TlsTest, NewFilesAreUsedForNewConnectionsWhileOldOnesLive) {
   ASSERT_TRUE(connected_->ok()) << *connected_;
   EXPECT_THAT(server_->peer_identity(), ElementsAre("web-2"));
   EXPECT_EQ(metrics_.AddCounter("tributary_tls_reloads_total", "", {{"result", "used"}}).value(), 1u);
+  EXPECT_FALSE(server_->is_outdated());
+  EXPECT_TRUE(old_server->is_outdated()) << "its owner may end it";
   old_client->Write("still here");
   old_below->Deliver();
   EXPECT_EQ(old_seen.data, "still here");
+}
+
+// A connection may live longer than the certificate that was checked at its begin.
+TEST_F(TlsTest, SaysWhenThePeersIdentityEnds) {
+  const int64_t now_s = Clock::Real().Unix().value / kNsPerSecond;
+  for (const int64_t ends_s : {int64_t{600}, int64_t{999'999'999}}) {
+    WritePair("client", authority_.Issue({.common_name = "web-1", .ends_s = ends_s}));
+    Connect();
+    // The authority's own certificate ends after a day.
+    EXPECT_NEAR(static_cast<double>(server_->peer_identity_ends_s() - now_s),
+                static_cast<double>(std::min<int64_t>(ends_s, 86'400)), 60);
+  }
+  EXPECT_FALSE(server_->is_outdated());
+  client_options_.cert_path = client_options_.key_path = server_options_.ca_path = "";
+  Load();
+  Connect();
+  EXPECT_EQ(server_->peer_identity_ends_s(), 0);
 }
 
 TEST_F(TlsTest, AServerMayLetClientsChooseWhetherToShowACertificate) {

@@ -75,7 +75,8 @@ void AddAccess(Options& table, ReducerOptions& out, HttpTexts& texts) {
             &out.http_access.proxy_user_header, "");
   table.Add({.name = "http-user-rights",
              .help = "rights of users of proxies and certificates whose name matches the pattern (* is any characters, "
-                     "? one character); the first match counts; users that match none may read; may be repeated",
+                     "? one character); the first match counts; the right 'none' means no right; users that match no "
+                     "pattern may read; may be repeated",
              .value_name = "NAME-PATTERN=RIGHT[,RIGHT]",
              .reloadable = true},
             &texts.users);

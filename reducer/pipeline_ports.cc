@@ -93,6 +93,13 @@ absl::StatusOr<std::shared_ptr<AccessControl>> Pipeline::OpenAccess(const Reduce
                              "everyone in",
                              FormatHostPort(options_.http_listen)));
   }
+  if (access.is_loopback && !access.proxies.empty() && !access.has_loopback_proxy()) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("--http-proxy-from: --http-listen {} is a loopback address, so all requests come from "
+                             "this machine, and those of a proxy come from 127.0.0.1 (or ::1): set --http-proxy-from "
+                             "127.0.0.1",
+                             FormatHostPort(options_.http_listen)));
+  }
   absl::StatusOr<std::unique_ptr<AccessControl>> opened = AccessControl::Create(std::move(access), clock_);
   if (!opened.ok()) return WithContext(opened.status(), "--http-token-file");
   return std::shared_ptr<AccessControl>(*std::move(opened));

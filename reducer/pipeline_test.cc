@@ -107,6 +107,26 @@ TEST(Pipeline, OtherAddressesThanLoopbackNeedAWayToSignIn) {
   EXPECT_THAT(std::string((*pipeline)->ReplaceCredentials(fresh).message()), HasSubstr("only at a restart"));
 }
 
+// Requests of a proxy on this machine come from a loopback address. If no range has it, everyone who may use the proxy
+// would have all rights.
+TEST(Pipeline, TheProxyOfALoopbackPortIsOnLoopback) {
+  TestDirectory directory;
+  ReducerOptions options = LocalOptions(directory.path());
+  options.http_access.proxies = {IpRange::Parse("192.0.2.1").value()};
+  options.http_access.proxy_user_header = "X-User";
+  {
+    Metrics metrics;
+    EXPECT_THAT(std::string(Pipeline::Start(options, Clock::Real(), metrics).status().message()),
+                HasSubstr("those of a proxy come from 127.0.0.1"));
+  }
+  ReducerOptions covered = options;
+  covered.http_access.proxies.push_back(IpRange::Parse("127.0.0.0/8").value());
+  Metrics metrics;
+  auto pipeline = Pipeline::Start(covered, Clock::Real(), metrics);
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  EXPECT_THAT(std::string((*pipeline)->ReplaceCredentials(options).message()), HasSubstr("127.0.0.1"));
+}
+
 TEST(Pipeline, ServesMetricsOnAPortOfTheirOwn) {
   TestDirectory directory;
   Metrics metrics;

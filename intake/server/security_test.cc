@@ -1,9 +1,16 @@
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
 #include <xxhash.h>
 
+#include <atomic>
 #include <list>
+#include <thread>
 
 #include "base/certificates_testing.h"
+#include "base/fd.h"
 #include "base/status.h"
 #include "base/tls.h"
 #include "intake/codec/batch_encoder.h"
@@ -209,6 +216,43 @@ TEST_F(SecurityTest, RefusesPlainTextOnATlsPort) {
   EXPECT_FALSE(ExpectRefused(tcp_, "GET / HTTP/1.1\r\n\r\n", "tls_mismatch"));
   ExpectRefused(tcp_, std::string("\x16\x03\x01\x00\x04garbage", 12), "tls_failed");
   ExpectTaken(As(""), HelloFrame("web-1"));
+}
+
+// A client with blocking calls that says Hello, and then sends requests for new keys until the connection ends. It
+// reads no answer to them.
+void FloodWithKeyUpdates(uint16_t port, std::atomic<bool>& ended) {
+  std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
+      SSL_set_fd(ssl.get(), socket.get()) == 1 && SSL_connect(ssl.get()) == 1) {
+    const std::string hello = HelloFrame("web-1");
+    SSL_write(ssl.get(), hello.data(), static_cast<int>(hello.size()));
+    char welcome = 0;
+    SSL_read(ssl.get(), &welcome, 1);
+    BIO* const requests = BIO_new(BIO_s_mem());
+    SSL_set0_wbio(ssl.get(), requests);
+    bool is_open = true;
+    while (is_open && SSL_key_update(ssl.get(), SSL_KEY_UPDATE_REQUESTED) == 1 && SSL_do_handshake(ssl.get()) == 1) {
+      char* bytes = nullptr;
+      const long size = BIO_get_mem_data(requests, &bytes);
+      is_open = send(socket.get(), bytes, static_cast<size_t>(size), MSG_NOSIGNAL) == size;  // no SIGPIPE
+      (void)BIO_reset(requests);
+    }
+  }
+  ended = true;
+}
+
+TEST_F(SecurityTest, AFloodOfKeyUpdatesEndsItsConnection) {
+  AskForTls(false);
+  Listen();
+  std::atomic<bool> ended = false;
+  std::thread flood([&] { FloodWithKeyUpdates(server_options_.port, ended); });
+  RunUntil([&] { return ended.load(); }, "the end of the flood");
+  flood.join();
+  EXPECT_EQ(metrics_.AddCounter("tributary_tls_floods_total", "").value(), 1u);
+  ExpectTaken(As(""), HelloFrame("web-2"));
 }
 
 TEST_F(SecurityTest, RefusesTlsOnAPlainPort) {

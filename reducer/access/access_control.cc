@@ -53,6 +53,14 @@ std::optional<std::string> TokenOf(std::string_view authorization) {
   return std::nullopt;
 }
 
+absl::Status ForwardedWithoutSignIn(std::string_view header) {
+  return Unauthenticated(fmt::format(
+      "the request comes through a proxy (header '{}'), which may have let in anyone: on the reducer, set "
+      "--http-proxy-from and --http-proxy-user-header if the proxy signs users in, or set --http-token-file and send a "
+      "token, or set --allow-anonymous",
+      header));
+}
+
 bool IsUserName(std::string_view name) {
   return !name.empty() && name.size() <= AccessControl::kNameBytesMax && IsUtf8(name) &&
          std::none_of(name.begin(), name.end(), [](char c) { return static_cast<uint8_t>(c) < 0x20 || c == 0x7f; });
@@ -75,18 +83,30 @@ std::string_view NameOf(SignIn sign_in) {
 }
 
 absl::StatusOr<std::unique_ptr<AccessControl>> AccessControl::Create(Options options, const Clock& clock) {
-  std::unique_ptr<AccessControl> access(new AccessControl(std::move(options)));
+  std::unique_ptr<AccessControl> access(new AccessControl(std::move(options), clock));
   if (!access->options_.token_file.empty()) {
     ASSIGN_OR_RETURN(access->tokens_, TokenTable::Load(access->options_.token_file, "HTTP tokens", CheckRights, clock));
   }
   return access;
 }
 
+bool AccessControl::Options::has_loopback_proxy() const {
+  const IpRange v4 = IpRange::Parse("127.0.0.0/8").value(), v6 = IpRange::Parse("::1").value();
+  return std::any_of(proxies.begin(), proxies.end(),
+                     [&](const IpRange& range) { return range.Overlaps(v4) || range.Overlaps(v6); });
+}
+
 absl::StatusOr<Caller> AccessControl::Identify(const SignInRequest& request) {
   if (!request.authorizations.empty() && !options_.token_file.empty()) return ByToken(request.authorizations);
   if (IsProxy(request.peer_address)) return ByProxy(request.proxy_users);
-  if (!request.certificate_names.empty()) return ByName(SignIn::kCertificate, request.certificate_names);
-  if (options_.is_loopback) return Caller{.rights = Rights::All()};
+  if (!request.certificate_names.empty()) {
+    if (clock_.Unix().value / kNsPerSecond > request.certificate_ends_s) {
+      return Unauthenticated("the TLS client certificate has expired: connect again with a new one");
+    }
+    return ByName(SignIn::kCertificate, request.certificate_names);
+  }
+  if (options_.is_loopback && request.proxy_header.empty()) return Caller{.rights = Rights::All()};
+  if (options_.is_loopback && !options_.allow_anonymous) return ForwardedWithoutSignIn(request.proxy_header);
   if (!options_.allow_anonymous) return MustSignIn();
   return Caller{.rights = options_.can_sign_in() ? Rights::Of(Right::kRead) : Rights::All()};
 }
@@ -164,10 +184,14 @@ absl::StatusOr<AccessControl::UserRights> AccessControl::ParseUserRights(std::st
   const size_t equals = text.rfind('=');  // names of certificates may contain '='
   if (equals == std::string_view::npos || equals == 0) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("'{}' must be NAME-PATTERN=RIGHT[,RIGHT]", EscapeForDisplay(text.substr(0, 64))));
+                 fmt::format("'{}' must be NAME-PATTERN=RIGHT[,RIGHT] or NAME-PATTERN=none",
+                             EscapeForDisplay(text.substr(0, 64))));
   }
-  ASSIGN_OR_RETURN(const Rights rights, Rights::Parse(text.substr(equals + 1)));
-  return UserRights{std::string(text.substr(0, equals)), rights};
+  std::string pattern(text.substr(0, equals));
+  const std::string_view names = text.substr(equals + 1);
+  if (names == "none") return UserRights{std::move(pattern), Rights::None()};
+  ASSIGN_OR_RETURN(const Rights rights, Rights::Parse(names));
+  return UserRights{std::move(pattern), rights};
 }
 
 }  // namespace tributary

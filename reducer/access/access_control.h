@@ -39,6 +39,9 @@ struct SignInRequest {
   std::vector<std::string_view> authorizations;  // values of all Authorization headers
   std::vector<std::string_view> proxy_users;     // values of all headers with the name `proxy_user_header`
   std::vector<std::string> certificate_names;    // of the peer's verified certificate; empty: it has presented none
+  int64_t certificate_ends_s = 0;                // unix time: the certificate is not valid after it
+  // A header that only proxies send, such as X-Forwarded-For. "": the request has none.
+  std::string_view proxy_header;
 };
 
 // Decides who a caller of the HTTP server is, and what the caller may do. Any thread may call the methods.
@@ -46,8 +49,9 @@ struct SignInRequest {
 // The first of these that applies decides:
 //   1. An Authorization header, if there is a file of tokens. A wrong token is an error, and nothing else is tried.
 //   2. The peer address is one of `proxies`. The header `proxy_user_header` must then name the user.
-//   3. The peer has presented a certificate.
-//   4. The server listens only on loopback: the caller has all rights.
+//   3. The peer has presented a certificate. A certificate that has expired since then is an error.
+//   4. The server listens only on loopback: the caller has all rights. But a request with a header of a proxy is an
+//      error, unless `allow_anonymous` is set: the proxy may have let in a caller from anywhere.
 //   5. `allow_anonymous`. The caller has all rights. If there is another way to sign in, the caller may only read.
 class AccessControl {
  public:
@@ -65,12 +69,14 @@ class AccessControl {
     bool certificates = false;      // the server verifies client certificates
     std::vector<UserRights> users;  // users that match none may read
 
+    // Returns true if one of `proxies` may be a loopback address.
+    bool has_loopback_proxy() const;
     // Returns true if there is a way to sign in.
     bool can_sign_in() const { return !token_file.empty() || !proxies.empty() || certificates; }
   };
   static constexpr size_t kNameBytesMax = 256;  // of a proxy's user
 
-  // Returns the errors of TokenTable::Load.
+  // Returns the errors of TokenTable::Load. `clock` must outlive the object.
   static absl::StatusOr<std::unique_ptr<AccessControl>> Create(Options options, const Clock& clock);
 
   // Unauthenticated: the caller must sign in. The message says how.
@@ -78,7 +84,7 @@ class AccessControl {
   // PermissionDenied: the caller does not have the right. The message names the right.
   static absl::Status CheckRight(const Caller& caller, Right right);
 
-  // Parses NAME-PATTERN=RIGHT[,RIGHT].
+  // Parses NAME-PATTERN=RIGHT[,RIGHT], or NAME-PATTERN=none.
   static absl::StatusOr<UserRights> ParseUserRights(std::string_view text);
 
   const Options& options() const { return options_; }
@@ -86,13 +92,14 @@ class AccessControl {
   bool IsProxy(std::string_view address) const;
 
  private:
-  explicit AccessControl(Options options) : options_(std::move(options)) {}
+  AccessControl(Options options, const Clock& clock) : options_(std::move(options)), clock_(clock) {}
   absl::StatusOr<Caller> ByToken(const std::vector<std::string_view>& authorizations);
   absl::StatusOr<Caller> ByProxy(const std::vector<std::string_view>& users) const;
   Caller ByName(SignIn sign_in, const std::vector<std::string>& names) const;
   absl::Status MustSignIn() const;
 
   const Options options_;
+  const Clock& clock_;
   std::mutex mutex_;
   std::unique_ptr<TokenTable> tokens_;  // guarded by mutex_; nullptr: no tokens
 };

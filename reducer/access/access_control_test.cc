@@ -12,6 +12,7 @@
 namespace tributary {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -143,11 +144,53 @@ TEST_F(AccessControlTest, AProxyOnLoopbackMustNameItsUser) {
 
 TEST_F(AccessControlTest, CertificatesNameUsers) {
   options_.certificates = true;
-  options_.users = {AccessControl::ParseUserRights("CN=ops=upload").value()};
-  EXPECT_EQ(Identify({.certificate_names = {"host.example", "CN=ops"}})->name, "CN=ops");
-  EXPECT_EQ(Identify({.certificate_names = {"host.example", "CN=ops"}})->rights, Rights::Of(Right::kUpload));
-  EXPECT_EQ(Identify({.certificate_names = {"host.example"}})->rights, Rights::Of(Right::kRead));
-  EXPECT_EQ(Identify({.certificate_names = {"host.example"}})->sign_in, SignIn::kCertificate);
+  options_.users = {AccessControl::ParseUserRights("CN=ops=upload").value(),
+                    AccessControl::ParseUserRights("node-*=none").value()};
+  const auto identify = [&](std::vector<std::string> names) {
+    const int64_t now_s = clock_.Unix().value / kNsPerSecond;
+    return Identify({.certificate_names = std::move(names), .certificate_ends_s = now_s + 1});
+  };
+  EXPECT_EQ(identify({"host.example", "CN=ops"})->name, "CN=ops");
+  EXPECT_EQ(identify({"host.example", "CN=ops"})->rights, Rights::Of(Right::kUpload));
+  EXPECT_EQ(identify({"host.example"})->rights, Rights::Of(Right::kRead));
+  EXPECT_EQ(identify({"host.example"})->sign_in, SignIn::kCertificate);
+  EXPECT_EQ(identify({"node-1"})->rights, Rights::None());
+  EXPECT_EQ(Message(AccessControl::CheckRight(*identify({"node-1"}), Right::kRead)),
+            "this needs the right 'read', which 'node-1' does not have");
+}
+
+// A connection may live longer than the certificate that was checked at its begin.
+TEST_F(AccessControlTest, AnExpiredCertificateSignsNobodyIn) {
+  options_.certificates = true;
+  const int64_t now_s = clock_.Unix().value / kNsPerSecond;
+  const SignInRequest request{.certificate_names = {"ann"}, .certificate_ends_s = now_s + 10};
+  EXPECT_TRUE(Identify(request).ok());
+  clock_.Advance(11 * kNsPerSecond);
+  for (const bool is_loopback : {false, true}) {
+    options_.is_loopback = is_loopback;
+    EXPECT_TRUE(absl::IsUnauthenticated(Identify(request).status()));
+    EXPECT_THAT(Message(Identify(request).status()), HasSubstr("has expired"));
+  }
+  UseTokens();
+  const std::string token = "Bearer " + std::string(kReader);
+  EXPECT_TRUE(Identify({.authorizations = {token}, .certificate_names = {"ann"}, .certificate_ends_s = 1}).ok());
+}
+
+// Otherwise everyone who may use the proxy would have all rights.
+TEST_F(AccessControlTest, LoopbackRightsAreNotForRequestsOfProxies) {
+  options_.is_loopback = true;
+  const SignInRequest request{.peer_address = "127.0.0.1", .proxy_header = "X-Forwarded-For"};
+  EXPECT_TRUE(absl::IsUnauthenticated(Identify(request).status()));
+  EXPECT_THAT(Message(Identify(request).status()), AllOf(HasSubstr("X-Forwarded-For"), HasSubstr("--http-proxy-from")));
+  options_.allow_anonymous = true;
+  EXPECT_EQ(Identify(request)->rights, Rights::All());
+  UseTokens();
+  EXPECT_EQ(Identify(request)->rights, Rights::Of(Right::kRead));
+  options_.allow_anonymous = false;
+  UseProxy("127.0.0.1");
+  SignInRequest of_user = request;
+  of_user.proxy_users = {"alice"};
+  EXPECT_EQ(Identify(of_user)->name, "alice");
 }
 
 TEST_F(AccessControlTest, FilesOfTokensAreChecked) {
@@ -156,7 +199,10 @@ TEST_F(AccessControlTest, FilesOfTokensAreChecked) {
     return Message(AccessControl::Create(options_, clock_).status());
   };
   EXPECT_THAT(error(std::string(kReader)), HasSubstr("tokens:1: a line must be TOKEN RIGHT[,RIGHT]"));
-  EXPECT_THAT(error("# a comment\n" + std::string(kReader) + " write"), HasSubstr("tokens:2: 'write' is not a right"));
+  EXPECT_THAT(error("# a comment\n" + std::string(kReader) + " write"), HasSubstr("tokens:2: a word is not a right"));
+  EXPECT_THAT(error("name-of-16-letters " + std::string(kReader)),
+              AllOf(HasSubstr("tokens:1: "), Not(HasSubstr(std::string(kReader)))))
+      << "the columns are exchanged";
   EXPECT_THAT(error("short read"), HasSubstr("must have 16 to 4096"));
   EXPECT_THAT(error(std::string(kReader) + " read", 0644), HasSubstr("chmod"));
 }
@@ -173,7 +219,7 @@ TEST_F(AccessControlTest, ChangedTokensTakeEffect) {
 }
 
 TEST_F(AccessControlTest, RightsOfUsersAreChecked) {
-  for (const std::string_view text : {"", "ops", "=read", "ops=", "ops=write"}) {
+  for (const std::string_view text : {"", "ops", "=read", "ops=", "ops=write", "ops=none,read", "ops=read,none"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(AccessControl::ParseUserRights(text).status())) << text;
   }
 }

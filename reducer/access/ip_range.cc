@@ -61,4 +61,8 @@ bool IpRange::Contains(std::string_view address) const {
   return bytes && HasPrefix(first_, *bytes, prefix_bits_);
 }
 
+bool IpRange::Overlaps(const IpRange& other) const {
+  return HasPrefix(first_, other.first_, std::min(prefix_bits_, other.prefix_bits_));
+}
+
 }  // namespace tributary

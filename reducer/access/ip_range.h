@@ -18,6 +18,8 @@ class IpRange {
 
   // Returns false if `address` is not a numeric address.
   bool Contains(std::string_view address) const;
+  // Returns true if an address is in both ranges.
+  bool Overlaps(const IpRange& other) const;
 
  private:
   using Bytes = std::array<uint8_t, 16>;  // IPv4 as ::ffff:a.b.c.d

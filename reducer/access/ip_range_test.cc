@@ -48,5 +48,18 @@ TEST(IpRange, OtherTextsAreRefused) {
   EXPECT_FALSE(Contains("10.0.0.0/8", std::string(100, '1')));
 }
 
+TEST(IpRange, Overlaps) {
+  const auto overlap = [](std::string_view a, std::string_view b) {
+    const IpRange first = IpRange::Parse(a).value(), second = IpRange::Parse(b).value();
+    EXPECT_EQ(first.Overlaps(second), second.Overlaps(first));
+    return first.Overlaps(second);
+  };
+  EXPECT_TRUE(overlap("127.0.0.0/8", "127.0.0.7"));
+  EXPECT_TRUE(overlap("0.0.0.0/0", "127.0.0.0/8"));
+  EXPECT_TRUE(overlap("::/0", "127.0.0.1"));
+  EXPECT_FALSE(overlap("10.0.0.0/8", "127.0.0.0/8"));
+  EXPECT_FALSE(overlap("0.0.0.0/0", "::1"));
+}
+
 }  // namespace
 }  // namespace tributary

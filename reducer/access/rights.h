@@ -23,7 +23,8 @@ class Rights {
   static constexpr Rights None() { return Rights(0); }
   static constexpr Rights All() { return Rights(kAllBits); }
   static constexpr Rights Of(Right right) { return Rights(BitOf(right)); }
-  // Parses names of rights with commas between them, such as "read,upload". InvalidArgument names the valid rights.
+  // Parses names of rights with commas between them, such as "read,upload". InvalidArgument names the valid rights,
+  // but nothing of `text`.
   static absl::StatusOr<Rights> Parse(std::string_view text);
 
   constexpr bool Has(Right right) const { return (bits_ & (BitOf(right) | BitOf(Right::kAdmin))) != 0; }

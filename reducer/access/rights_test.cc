@@ -37,7 +37,7 @@ TEST(Rights, OtherTextsAreRefused) {
   for (const std::string_view text : {"", ",", "read,", "Read", "read write", "read;send", "reads"}) {
     EXPECT_THAT(Message(Rights::Parse(text).status()), HasSubstr("give read, send, upload or admin")) << text;
   }
-  EXPECT_THAT(Message(Rights::Parse("\x1b[31m").status()), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(Message(Rights::Parse("read,a-secret-token").status()), Not(HasSubstr("secret")));
 }
 
 }  // namespace

@@ -20,8 +20,10 @@ std::string_view WithoutPort(std::string_view host, std::string_view default_por
 
 }  // namespace
 
-bool IsCrossSite(const WebRequest& request, bool from_proxy) {
-  if (EqualsIgnoringCase(std::string_view(request.Header("authorization")).substr(0, kBearer.size()), kBearer)) {
+bool IsCrossSite(const WebRequest& request, SignIn sign_in, bool from_proxy) {
+  // If the server has no file of tokens, it ignores the header.
+  if (sign_in == SignIn::kToken &&
+      EqualsIgnoringCase(std::string_view(request.Header("authorization")).substr(0, kBearer.size()), kBearer)) {
     return false;
   }
   if (HasField(request.headers, "sec-fetch-site")) {

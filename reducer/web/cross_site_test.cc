@@ -7,8 +7,9 @@
 namespace tributary {
 namespace {
 
-bool CrossSite(HttpFields headers, bool from_proxy = false) {
-  return IsCrossSite({.method = "PUT", .host = "profiles.example:4040", .headers = std::move(headers)}, from_proxy);
+bool CrossSite(HttpFields headers, bool from_proxy = false, SignIn sign_in = SignIn::kNone) {
+  return IsCrossSite({.method = "PUT", .host = "profiles.example:4040", .headers = std::move(headers)}, sign_in,
+                     from_proxy);
 }
 
 TEST(CrossSite, ClientsWithoutABrowserSendNoHeaders) { EXPECT_FALSE(CrossSite({})); }
@@ -29,10 +30,13 @@ TEST(CrossSite, TheOriginMustBeTheHost) {
     EXPECT_TRUE(CrossSite({{"origin", origin}})) << origin;
   }
   const HttpFields https = {{"origin", "https://a.example"}}, http = {{"origin", "http://a.example"}};
-  EXPECT_FALSE(IsCrossSite({.host = "a.example:443", .headers = https}, false));
-  EXPECT_FALSE(IsCrossSite({.host = "a.example:80", .headers = http}, false));
-  EXPECT_TRUE(IsCrossSite({.host = "a.example:80", .headers = https}, false));
-  EXPECT_TRUE(IsCrossSite({.host = "", .headers = {{"origin", "http://"}}}, false));
+  const auto with_host = [](std::string host, const HttpFields& headers) {
+    return IsCrossSite({.host = std::move(host), .headers = headers}, SignIn::kNone, false);
+  };
+  EXPECT_FALSE(with_host("a.example:443", https));
+  EXPECT_FALSE(with_host("a.example:80", http));
+  EXPECT_TRUE(with_host("a.example:80", https));
+  EXPECT_TRUE(with_host("", {{"origin", "http://"}}));
 }
 
 TEST(CrossSite, OnlyAProxyMaySayWhichHostWasAskedFor) {
@@ -43,8 +47,13 @@ TEST(CrossSite, OnlyAProxyMaySayWhichHostWasAskedFor) {
 }
 
 TEST(CrossSite, NoPageOfAnotherSiteHasABearerToken) {
-  EXPECT_FALSE(CrossSite({{"sec-fetch-site", "cross-site"}, {"authorization", "bearer x"}}));
-  EXPECT_TRUE(CrossSite({{"sec-fetch-site", "cross-site"}, {"authorization", "Basic eDp5"}})) << "browsers keep these";
+  const HttpFields bearer = {{"sec-fetch-site", "cross-site"}, {"authorization", "bearer x"}};
+  EXPECT_FALSE(CrossSite(bearer, false, SignIn::kToken));
+  for (const SignIn sign_in : {SignIn::kNone, SignIn::kCertificate, SignIn::kProxy}) {
+    EXPECT_TRUE(CrossSite(bearer, false, sign_in)) << "the header was ignored: " << NameOf(sign_in);
+  }
+  EXPECT_TRUE(CrossSite({{"sec-fetch-site", "cross-site"}, {"authorization", "Basic eDp5"}}, false, SignIn::kToken))
+      << "browsers keep these";
 }
 
 }  // namespace

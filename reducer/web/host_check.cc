@@ -1,5 +1,7 @@
 #include "reducer/web/host_check.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <string>
 
@@ -11,20 +13,38 @@ bool IsPort(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-}  // namespace
-
-bool IsLocalHost(std::string_view host_header, std::string_view bound_host) {
+// Returns the host without the port, in lower case. Returns "" if the port is not valid.
+std::string HostOf(std::string_view host_header) {
   std::string host(host_header.substr(0, 256));
   size_t colon = host.rfind(':');
   // A colon inside brackets belongs to an IPv6 address.
   if (colon != std::string::npos && host.find(']', colon) == std::string::npos) {
-    if (!IsPort(std::string_view(host).substr(colon + 1))) return false;
+    if (!IsPort(std::string_view(host).substr(colon + 1))) return "";
     host.resize(colon);
   }
   std::transform(host.begin(), host.end(), host.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return host;
+}
+
+bool IsAddress(std::string host) {
+  in6_addr any{};
+  if (!host.starts_with('[') || !host.ends_with(']')) return inet_pton(AF_INET, host.c_str(), &any) == 1;
+  host = host.substr(1, host.size() - 2);
+  return inet_pton(AF_INET6, host.c_str(), &any) == 1;
+}
+
+}  // namespace
+
+bool IsLocalHost(std::string_view host_header, std::string_view bound_host) {
+  const std::string host = HostOf(host_header);
   if (host == "localhost" || host == "127.0.0.1" || host == "[::1]") return true;
   return !host.empty() && host == bound_host;
+}
+
+bool IsFixedHost(std::string_view host_header, std::string_view bound_host) {
+  const std::string host = HostOf(host_header);
+  return host == "localhost" || IsAddress(host) || (!host.empty() && host == bound_host);
 }
 
 }  // namespace tributary

@@ -10,4 +10,8 @@ namespace tributary {
 // the port.
 bool IsLocalHost(std::string_view host_header, std::string_view bound_host);
 
+// Returns true if DNS rebinding cannot cause a request with this Host header, because the host is not a name that
+// another site can own: a numeric address, localhost, or `bound_host`.
+bool IsFixedHost(std::string_view host_header, std::string_view bound_host);
+
 }  // namespace tributary

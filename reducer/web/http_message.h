@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -32,6 +33,7 @@ struct WebRequest {
   std::string peer;                           // the address of the client with its port: "127.0.0.1:54321"
   // The names in the client's verified TLS certificate. Empty: it has presented none.
   std::vector<std::string> certificate_names;
+  int64_t certificate_ends_s = 0;  // unix time: the certificate is not valid after it
   // Becomes true when the client has disconnected, or when the server stops. nullptr: never.
   const std::atomic<bool>* cancelled = nullptr;
 

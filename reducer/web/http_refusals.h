@@ -18,7 +18,7 @@ enum class WebRefusal {
   kConnections,  // too many connections
   kAddress,      // too many connections of one address
   kAnswers,      // too many bytes of answers in memory
-  kTls,          // no TLS, or an invalid certificate
+  kTls,          // no TLS, an invalid certificate, or too many messages of TLS itself
 };
 constexpr size_t kWebRefusalCount = 10;
 

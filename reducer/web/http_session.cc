@@ -71,6 +71,7 @@ void HttpSession::OnEnd(const absl::Status& status) {
     callbacks_.tls_failed(status);
     return EndHandshake(is_plain);
   }
+  if (absl::IsResourceExhausted(status)) callbacks_.tls_failed(status);
   Close();
 }
 
@@ -102,6 +103,7 @@ void HttpSession::OnData(std::string_view bytes) {
 void HttpSession::Advance() {
   if (buffer_.empty()) return;
   if (!has_begun_) {
+    if (stream_->is_outdated()) return Close();
     has_begun_ = true;
     since_ms_ = now_ms();
     timer_->StartOnce(static_cast<uint64_t>(limits_.request_timeout_ms));
@@ -125,6 +127,7 @@ void HttpSession::StartRequest(size_t head_size) {
   request = std::move(parser_->request());
   request.peer = stream_->peer();
   request.certificate_names = stream_->peer_identity();
+  request.certificate_ends_s = stream_->peer_identity_ends_s();
   request.cancelled = &exchange_->cancelled;
   is_head_ = request.method == "HEAD";
   has_unread_ = parser_->has_body();
@@ -217,6 +220,7 @@ void HttpSession::Send(WebResponse response) {
   parser_.reset();
   state_ = State::kWriting;
   since_ms_ = now_ms();
+  is_last_ = is_last_ || stream_->is_outdated();
   std::string head = HttpAnswerHead(response, is_last_);
   std::string body = is_head_ ? std::string() : std::move(response.body);
   answer_bytes_ = pending_bytes_ = head.size() + body.size();

@@ -39,6 +39,9 @@ struct HttpLimits {
 // closes only its sending side: the server cannot distinguish it from one that is gone. A client that wants an answer
 // must keep both sides open, as all browsers and curl do.
 //
+// If the server's TLS files have changed, the connection is closed after the answer that is being written or prepared.
+// If there is none, it is closed when the next request arrives. A client's new connection is then checked again.
+//
 // The stream may be TCP, TLS or a simulation. Use the session on the thread of `loop`.
 class HttpSession {
  public:
@@ -52,7 +55,8 @@ class HttpSession {
     std::function<void()> body_wanted;
     // The client has disconnected while the handler ran.
     std::function<void()> cancelled;
-    // The client does not use TLS, has an invalid certificate, or refuses the server's certificate.
+    // The client does not use TLS, has an invalid certificate, refuses the server's certificate, or floods the server
+    // with messages of TLS itself.
     std::function<void(const absl::Status&)> tls_failed;
     // Called once, last. The owner must destroy the session later, not inside the call.
     std::function<void()> closed;

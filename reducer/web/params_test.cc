@@ -41,6 +41,18 @@ TEST(ParseNumber, KeepsToItsRange) {
   }
 }
 
+TEST(IsFixedHost, AcceptsOnlyHostsThatNoSiteOwns) {
+  for (const std::string_view host :
+       {"10.1.2.3", "10.1.2.3:4040", "[fd00::1]:4040", "LOCALHOST:1", "reducer.lan:4040"}) {
+    EXPECT_TRUE(IsFixedHost(host, "reducer.lan")) << host;
+  }
+  for (const std::string_view host : {"", "evil.example", "10.1.2.3.evil.example", "10.1.2.3:", "fd00::1", "[evil]",
+                                      "[", "]", "[]", "reducer.lan.evil.example", "localhost.evil.example:4040"}) {
+    EXPECT_FALSE(IsFixedHost(host, "reducer.lan")) << host;
+  }
+  EXPECT_FALSE(IsFixedHost("", ""));
+}
+
 TEST(IsLocalHost, AcceptsOnlyNamesOfThisMachine) {
   for (std::string_view host : {"localhost", "localhost:4040", "LocalHost:1", "127.0.0.1", "127.0.0.1:4040", "[::1]",
                                 "[::1]:4040", "127.0.0.9"}) {

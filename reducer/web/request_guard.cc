@@ -14,9 +14,16 @@
 namespace tributary {
 namespace {
 
+// Headers that proxies add.
+constexpr std::string_view kProxyHeaders[] = {"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"};
+
 SignInRequest SignInOf(const WebRequest& request, const AccessControl::Options& options) {
   SignInRequest sign_in{.peer_address = AddressOf(request.peer), .certificate_names = request.certificate_names};
+  sign_in.certificate_ends_s = request.certificate_ends_s;
   for (const auto& [name, value] : request.headers) {
+    for (const std::string_view header : kProxyHeaders) {
+      if (EqualsIgnoringCase(name, header)) sign_in.proxy_header = header;
+    }
     if (name == "authorization") sign_in.authorizations.push_back(value);
     if (EqualsIgnoringCase(name, options.proxy_user_header)) sign_in.proxy_users.push_back(value);
   }
@@ -34,6 +41,13 @@ WebResponse WrongHost(const WebRequest& request) {
   return HttpError(403, fmt::format("this server accepts the host names localhost, 127.0.0.1 and [::1], not '{}'; for "
                                     "other host names, set --http-listen to an address that is not loopback, or "
                                     "--http-proxy-from to the address of your proxy",
+                                    EscapeForDisplay(std::string_view(request.host).substr(0, 64))));
+}
+
+WebResponse MustSignInToChange(const WebRequest& request) {
+  return HttpError(403, fmt::format("sign in to change something here by the name '{}': a page of another site could "
+                                    "have made this name resolve to this server; without a sign-in, use the numeric "
+                                    "address of the server in the URL",
                                     EscapeForDisplay(std::string_view(request.host).substr(0, 64))));
 }
 
@@ -92,7 +106,12 @@ RequestGuard::Outcome RequestGuard::Check(const WebRequest& request) {
     }
   }
   const bool is_change = request.method != "GET" && request.method != "HEAD";
-  if (is_change && IsCrossSite(request, access->IsProxy(AddressOf(request.peer)))) {
+  if (is_change && caller->sign_in == SignIn::kNone && !access->options().is_loopback &&
+      !IsFixedHost(request.host, bound_host_)) {
+    host_.Add();
+    return {.refusal = MustSignInToChange(request)};
+  }
+  if (is_change && IsCrossSite(request, caller->sign_in, access->IsProxy(AddressOf(request.peer)))) {
     cross_site_.Add();
     return {.refusal = HttpError(403,
                                  "a page of another site must not change anything here; if your proxy changes the Host "

@@ -21,7 +21,9 @@ Counter& RequestRefusals(Metrics& metrics, std::string_view reason);
 //      own names (host_check.h). Status 403. A signed-in caller may use any name: a proxy sends the name that its
 //      client used.
 //   3. The caller has the right that the path needs. Status 403.
-//   4. A request that changes something does not come from a page of another site (cross_site.h). Status 403.
+//   4. On other servers, a caller without a sign-in may change something only if the Host header is not a name that
+//      another site can own (host_check.h). Status 403.
+//   5. A request that changes something does not come from a page of another site (cross_site.h). Status 403.
 // Any thread may call the methods.
 class RequestGuard {
  public:

@@ -105,6 +105,39 @@ TEST_F(WebSignInTest, OnlyAProxyNamesUsers) {
             R"({"name":"","signed_in_by":"none","rights":["read","send","upload","admin"]})");
 }
 
+// Loopback means "only this machine" no more if a proxy on this machine passes on requests.
+TEST_F(WebSignInTest, ALoopbackServerGivesNothingToAProxyThatItDoesNotKnow) {
+  StartWith({});
+  EXPECT_EQ(Get("/api/v1/top").status, 200);
+  for (const char* header : {"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "via"}) {
+    const httplib::Response response = Get("/api/v1/top", {{header, "203.0.113.9"}});
+    EXPECT_EQ(response.status, 401) << header;
+    EXPECT_THAT(response.body, HasSubstr("--http-proxy-from"));
+    EXPECT_EQ(Get("/healthz", {{header, "203.0.113.9"}}).status, 200);
+  }
+  EXPECT_EQ(Refusals("sign_in"), 5u);
+}
+
+// A page of another site may have made its own name resolve to the server's address. Its requests are then of the same
+// origin.
+TEST_F(WebSignInTest, WithoutASignInNamesOfOtherSitesChangeNothing) {
+  Start({.access = LetsEveryoneIn()});
+  const auto remove = [&](const std::string& host) {
+    return Client()
+        .Delete("/api/v1/symbols?build-id=abcd",
+                {{"Host", host}, {"Origin", "http://" + host}, {"Sec-Fetch-Site", "same-origin"}})
+        ->status;
+  };
+  EXPECT_EQ(remove("evil.example:4040"), 403);
+  EXPECT_EQ(Refusals("host"), 1u);
+  for (const char* host : {"10.1.2.3:4040", "[fd00::1]", "localhost:4040"}) EXPECT_EQ(remove(host), 404) << host;
+  EXPECT_EQ(Get("/api/v1/top", {{"Host", "evil.example"}}).status, 200);
+  StartWith(access_);
+  httplib::Headers headers = Token(kAdmin);
+  headers.emplace("Host", "profiles.example");
+  EXPECT_EQ(Client().Delete("/api/v1/symbols?build-id=abcd", headers)->status, 404) << "signed in";
+}
+
 class WebTlsTest : public WebSignInTest {
  protected:
   WebTlsTest() {
@@ -183,6 +216,37 @@ TEST_F(WebTlsTest, NewCertificatesAreUsedForNewConnections) {
   EXPECT_TRUE(GetOver("", "/healthz"));
   ASSERT_TRUE(server_->ChangeTls(TlsOptions("next")).ok());
   EXPECT_FALSE(GetOver("", "/healthz")) << "the client does not trust the other authority";
+}
+
+// Certificates are checked only when a connection begins.
+TEST_F(WebTlsTest, AnExpiredCertificateOfAnOpenConnectionSignsNobodyIn) {
+  StartWithTls();
+  httplib::SSLClient client("127.0.0.1", server_->port(), files_.Path("ann.pem"), files_.Path("ann.key"));
+  client.enable_server_certificate_verification(false);
+  client.set_keep_alive(true);
+  EXPECT_EQ(client.Get("/api/v1/whoami")->status, 200);
+  // The test's clock is years before the real one, by which OpenSSL checks certificates.
+  clock_.Advance(Clock::Real().Unix().value - clock_.Unix().value + 3600 * kNsPerSecond);
+  EXPECT_EQ(client.Get("/api/v1/whoami")->status, 200);
+  clock_.Advance(2 * 86'400 * kNsPerSecond);
+  const httplib::Result expired = client.Get("/api/v1/whoami");
+  ASSERT_TRUE(expired) << to_string(expired.error());
+  EXPECT_EQ(expired->status, 401);
+  EXPECT_THAT(expired->body, HasSubstr("certificate has expired"));
+}
+
+TEST_F(WebTlsTest, ConnectionsEndWhenTheirAuthorityIsReplaced) {
+  StartWithTls();
+  httplib::SSLClient client("127.0.0.1", server_->port(), files_.Path("ann.pem"), files_.Path("ann.key"));
+  client.enable_server_certificate_verification(false);
+  client.set_keep_alive(true);
+  EXPECT_EQ(client.Get("/api/v1/whoami")->status, 200);
+  TlsContext::Options other = TlsOptions("server");
+  other.ca_path = files_.Write("other-ca.pem", other_authority_.pem());
+  ASSERT_TRUE(server_->ChangeTls(other).ok());
+  const httplib::Result after = client.Get("/api/v1/whoami");
+  EXPECT_FALSE(after) << after->status;
+  EXPECT_EQ(GetOver("", "/api/v1/whoami", Token(kReader))->status, 200);
 }
 
 TEST_F(WebTlsTest, AConnectionCarriesManyRequests) {

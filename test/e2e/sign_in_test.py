@@ -215,6 +215,9 @@ def a_loopback_reducer_behind_a_proxy():
         lib.check(ask(reducer, "GET", "/api/v1/status", user, PROXY)[0] == 200, "the proxy's user is refused")
         lib.check(ask(reducer, "GET", "/api/v1/status", host, PROXY)[0] == 401, "a proxy's request without a user")
         lib.check(ask(reducer, "GET", "/api/v1/status", user)[0] == 403, "another program may use any host name")
+        for header in ("Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"):
+            unknown = ask(reducer, "GET", "/api/v1/status", {"Host": "localhost", header: "203.0.113.9"})
+            lib.check(unknown[0] == 401, f"a request of an unknown proxy, with {header}: {unknown[0]}")
         upload = ("PUT", "/api/v1/symbols")
         for headers, allowed in (({}, True), ({"Origin": "https://profiles.example", "Sec-Fetch-Site": "same-origin"}, True),
                                  ({"Origin": "https://evil.example"}, False), ({"Origin": "null"}, False),
@@ -275,9 +278,14 @@ def what_cannot_be_safe_is_refused_at_start():
         for bad, part in ((b"a-token-with-a-\x01-in-it read\n", "tokens:1: a token must contain only printable"),
                           (b"a-token-with-a-\x00-in-it read\n", "printable"), (b"a-token-with-\xc3\xa9-in-it read\n", "printable"),
                           (b"short read\n", "16 to 4096"), (b"a-token-without-a-right\n", "TOKEN RIGHT"),
-                          (b"a-token-with-a-wrong-right write\n", "'write' is not a right"), (b"# only a comment\n", "no token")):
+                          (b"a-token-with-a-wrong-right write\n", "tokens:1: a word is not a right"), (b"# only a comment\n", "no token")):
             output = expect_refusal(d, "--http-token-file", write_tokens(d / "tokens", bad), parts=("--http-token-file", part))
             lib.check(output.rstrip("\n").isprintable(), f"control bytes in the message: {output!r}")
+        swapped = write_tokens(d / "tokens", b"name-of-16-letters " + TOKENS["read"].encode() + b"\n")
+        output = expect_refusal(d, "--http-token-file", swapped, parts=("tokens:1: a word is not a right",))
+        lib.check(TOKENS["read"] not in output, f"the token is in the message: {output}")
+        expect_refusal(d, "--http-proxy-from", "192.0.2.1", "--http-proxy-user-header", USER_HEADER, host="127.0.0.1",
+                       parts=("--http-proxy-from", "127.0.0.1"))
         expect_refusal(d, "--http-token-file", d / "missing", parts=("--http-token-file", "missing"))
 
 
@@ -324,7 +332,12 @@ def bad_tls_clients():
         reducer.signal(signal.SIGHUP)
         lib.wait_for("the refusal", lambda: "reload failed" in reducer.text(), 30)
         lib.check(accepts(reducer, trusting), "the old certificate stays in use")
-        check_healthy()
+        # The certificates of its client were checked with the old files.
+        try:
+            check_healthy()
+            raise lib.Failure("a connection is still open after a change of the TLS files")
+        except (OSError, http.client.HTTPException):
+            pass
         lib.check(reducer.stop() == 0, "the exit code")
 
 
