@@ -13,6 +13,7 @@
 
 #include "base/loop.h"
 #include "base/status.h"
+#include "base/tls_wire.h"
 
 namespace tributary {
 namespace {
@@ -21,79 +22,6 @@ constexpr size_t kRecordBytesMax = 16u << 10;
 constexpr uint8_t kHandshakeRecord = 0x16;  // the first byte of every TLS connection
 constexpr size_t kPlainStartBytes = 64;
 constexpr size_t kNamesMax = 256;
-
-// The buffers that OpenSSL reads from and writes to.
-struct Wire {
-  std::string_view arriving;  // borrowed from the stream below during its callback
-  std::string kept;           // earlier bytes that were not read, because the reader had paused
-  size_t kept_read = 0;
-  std::string leaving;
-  bool established = false;
-  int messages = 0;  // of TLS itself, since the handshake or the last period
-
-  bool is_flooded() const { return established && messages > TlsStream::kMessagesMax; }
-
-  size_t Read(char* to, size_t size) {
-    std::string_view from = kept_read < kept.size() ? std::string_view(kept).substr(kept_read) : arriving;
-    size = std::min(size, from.size());
-    from.copy(to, size);
-    if (kept_read < kept.size()) {
-      kept_read += size;
-      if (kept_read == kept.size()) {
-        kept = std::string();
-        kept_read = 0;
-      }
-    } else {
-      arriving.remove_prefix(size);
-    }
-    return size;
-  }
-  // Keeps the unread bytes of `arriving`, before the stream below takes them back.
-  void Keep() {
-    kept.erase(0, kept_read);
-    kept_read = 0;
-    kept.append(std::exchange(arriving, {}));
-  }
-};
-
-int ReadWire(BIO* bio, char* to, int size) {
-  BIO_clear_retry_flags(bio);
-  Wire& wire = *static_cast<Wire*>(BIO_get_data(bio));
-  // One call of SSL_read processes any number of messages, so a flood must end here.
-  const size_t got = wire.is_flooded() ? 0 : wire.Read(to, static_cast<size_t>(std::max(size, 0)));
-  if (got > 0) return static_cast<int>(got);
-  BIO_set_retry_read(bio);
-  return -1;
-}
-
-int WriteWire(BIO* bio, const char* from, int size) {
-  BIO_clear_retry_flags(bio);
-  if (size > 0) static_cast<Wire*>(BIO_get_data(bio))->leaving.append(from, static_cast<size_t>(size));
-  return size;
-}
-
-BIO* NewWireBio(Wire* wire) {
-  // OpenSSL keeps the method for the life of the process, like its own methods.
-  static BIO_METHOD* const method = [] {
-    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "tributary wire");
-    TRIBUTARY_CHECK(made != nullptr);
-    BIO_meth_set_read(made, ReadWire);
-    BIO_meth_set_write(made, WriteWire);
-    BIO_meth_set_ctrl(made, [](BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1L : 0L; });
-    return made;
-  }();
-  BIO* bio = BIO_new(method);
-  TRIBUTARY_CHECK(bio != nullptr);
-  BIO_set_data(bio, wire);
-  BIO_set_init(bio, 1);
-  return bio;
-}
-
-// OpenSSL calls this for each message that it has received or sent. An alert that we send may be the answer to a
-// request for another handshake, which OpenSSL does not report.
-void CountMessage(int is_sent, int /*version*/, int type, const void*, size_t, SSL*, void* wire) {
-  if (type == SSL3_RT_ALERT || (type == SSL3_RT_HANDSHAKE && is_sent == 0)) ++static_cast<Wire*>(wire)->messages;
-}
 
 bool IsAddress(const std::string& name) {
   in6_addr any{};
@@ -141,11 +69,11 @@ struct TlsStream::Impl : std::enable_shared_from_this<TlsStream::Impl> {
   AlarmSource& alarms;
   TlsContext* const context;  // null in a stream that was moved to another loop
   Counter& floods;
-  std::unique_ptr<Wire> wire = std::make_unique<Wire>();
+  std::unique_ptr<TlsWire> wire = std::make_unique<TlsWire>();
   TlsContext::Connection ssl;
   std::unique_ptr<Stream> below;
   std::unique_ptr<Alarm> alarm;           // for the handshake's deadline; afterwards to read kept bytes again
-  std::unique_ptr<Alarm> messages_alarm;  // begins a new period of Wire::messages; null: there were none
+  std::unique_ptr<Alarm> messages_alarm;  // begins a new period of TlsWire::messages; null: there were none
   int64_t handshake_timeout_ms = kHandshakeTimeoutMs;
   std::string server_name;                 // for a client
   std::function<void(absl::Status)> done;  // for a client, until it is called
@@ -181,10 +109,7 @@ bool TlsStream::Impl::MakeConnection() {
     End(Error(absl::StatusCode::kResourceExhausted, "no memory for a TLS connection"));
     return false;
   }
-  BIO* bio = NewWireBio(wire.get());
-  SSL_set_bio(ssl.get(), bio, bio);
-  SSL_set_msg_callback(ssl.get(), CountMessage);
-  SSL_set_msg_callback_arg(ssl.get(), wire.get());
+  ConnectWire(ssl.get(), wire.get());
   if (context->side() == TlsContext::Side::kServer) {
     SSL_set_accept_state(ssl.get());
     return true;
@@ -353,7 +278,7 @@ struct TlsStream::Detached : DetachedStream {
   }
 
   Counter* floods = nullptr;
-  std::unique_ptr<Wire> wire;
+  std::unique_ptr<TlsWire> wire;
   TlsContext::Connection ssl;
   std::unique_ptr<DetachedStream> below;
 };

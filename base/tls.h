@@ -24,17 +24,14 @@ namespace tributary {
 //   FailedPrecondition   the peer does not use TLS at all
 //   DeadlineExceeded     the handshake took too long
 //   InvalidArgument      the peer breaks the protocol
-//   ResourceExhausted    the peer sent more than kMessagesMax messages of TLS itself within kMessagesPeriodMs, or no
-//                        memory is left
+//   ResourceExhausted    the peer sent too many messages of TLS itself within kMessagesPeriodMs, or no memory is
+//                        left
 //   Unavailable          the connection broke during the handshake
 // Other errors come from the stream below.
 class TlsStream : public Stream {
  public:
   static constexpr int64_t kHandshakeTimeoutMs = 10'000;
-  // After the handshake, a peer may send messages of TLS itself: requests for new keys, tickets, and requests for
-  // another handshake. Each of them has a few bytes, but costs several digests, and often an answer. Honest peers send
-  // at most a few of them in the life of a connection. With more, one peer would keep the loop busy for all others.
-  static constexpr int kMessagesMax = 16;
+  // A peer may send TlsWire::kMessagesMax messages of TLS itself in this time.
   static constexpr uint64_t kMessagesPeriodMs = 10'000;
 
   // Creates the server's end of a TLS connection. The handshake begins with Start, and on_data is called only after the

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/stream_testing.h"
 #include "base/tls.h"
+#include "base/tls_wire.h"
 
 // A client that has finished its handshake, and then sends only messages of TLS itself.
 
@@ -85,12 +86,12 @@ TEST_F(TlsFloodTest, TooManyKeyUpdatesEndTheConnection) {
   EXPECT_THAT(Message(*closed_), HasSubstr("too often"));
   EXPECT_EQ(Floods(), 1u);
   below_client_->Deliver();
-  EXPECT_LT(answer_bytes_ - before, 50u * (TlsStream::kMessagesMax + 2)) << "the rest was not processed";
+  EXPECT_LT(answer_bytes_ - before, 50u * (TlsWire::kMessagesMax + 2)) << "the rest was not processed";
 }
 
 TEST_F(TlsFloodTest, AFewKeyUpdatesAreServed) {
   for (int period = 0; period < 5; ++period) {
-    for (int i = 0; i < TlsStream::kMessagesMax; ++i) {
+    for (int i = 0; i < TlsWire::kMessagesMax; ++i) {
       UpdateKeys();
       ASSERT_EQ(SSL_write(client_.get(), "x", 1), 1);
       Exchange();
@@ -100,9 +101,9 @@ TEST_F(TlsFloodTest, AFewKeyUpdatesAreServed) {
     ASSERT_FALSE(closed_) << *closed_;
     alarms_.Advance(TlsStream::kMessagesPeriodMs);
   }
-  EXPECT_EQ(data_.size(), 5u * TlsStream::kMessagesMax);
+  EXPECT_EQ(data_.size(), 5u * TlsWire::kMessagesMax);
   EXPECT_EQ(Floods(), 0u);
-  for (int i = 0; i <= TlsStream::kMessagesMax; ++i) {
+  for (int i = 0; i <= TlsWire::kMessagesMax; ++i) {
     UpdateKeys();
     Send();
   }

@@ -33,7 +33,10 @@ HOURS = 2
 
 HONEST = "/api/v1/flamegraph?" + urllib.parse.urlencode({"from": f"-{HOURS}h"})
 HONEST_QUESTIONS = 15
-COST_RATIO_MAX = 2  # the CPU time of an honest question beside absurd ones, and its usual CPU time
+# The CPU time of an honest question beside absurd ones is at most twice its usual CPU time, if the machine has nothing
+# else to do. The test fails only at ten times that.
+COST_RATIO_MAX = 2
+SAFETY_FACTOR = 10
 
 ALL_TIMES = {"from": "0", "to": "2199-12-31T00:00:00Z"}
 YEAR = {"from": "-365d"}
@@ -230,8 +233,9 @@ def absurd_questions_beside_honest_ones():
                 reducer.kill()
             loops.stop()
         asked = sum(map(len, loops.statuses))
-        print(f"an honest question takes {usual_ms:.1f} ms of CPU time, and {beside_ms:.1f} ms beside {asked} absurd questions")
-        lib.check(beside_ms <= COST_RATIO_MAX * usual_ms,
+        print(f"an honest question takes {usual_ms:.1f} ms of CPU time, and {beside_ms:.1f} ms beside {asked} absurd questions: "
+              f"{beside_ms / usual_ms:.2f} times as much, of at most {COST_RATIO_MAX}")
+        lib.check(beside_ms <= SAFETY_FACTOR * COST_RATIO_MAX * usual_ms,
                   f"an honest question takes {beside_ms:.1f} ms of CPU time beside absurd ones, and usually {usual_ms:.1f} ms")
 
 

@@ -5,7 +5,7 @@ It may take 256 MiB more than the process at rest if there are 50 million proces
 may take a 25th of that, and CACHES_MIB for memory that does not depend on the number of processes. Its queries have a
 25th of the limits, too. Then the test asks with all limits, and with 256 MiB.
 
-    short_processes_test.py [--long]      --long: 50 million processes; takes 20 minutes and a gigabyte of disk
+    short_processes_test.py [--long]      --long: 50 million processes; takes an hour and a gigabyte of disk
 """
 
 import json
