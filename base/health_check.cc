@@ -173,6 +173,12 @@ absl::Status AskHealth(const HostPort& address, int64_t timeout_ms, HealthScheme
   }
   if (!line.ok()) return Error(absl::StatusCode::kUnavailable, Message(line.status()));
   if (line->starts_with("HTTP/1.") && line->substr(0, 13).ends_with(" 200 ")) return absl::OkStatus();
+  if (scheme == HealthScheme::kHttp && line->starts_with("HTTP/1.1 400")) {
+    return Error(
+        absl::StatusCode::kFailedPrecondition,
+        fmt::format("{} answered \"{}\". If the port speaks HTTPS, also give --http-tls-cert and --http-tls-key", text,
+                    EscapeForDisplay(*line)));
+  }
   return Error(absl::StatusCode::kFailedPrecondition, fmt::format("{} answered \"{}\"", text, EscapeForDisplay(*line)));
 }
 

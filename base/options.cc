@@ -215,6 +215,8 @@ absl::Status Options::Apply(Entry& entry, std::string_view value, const Source& 
                              ToStd(status.message())));
   }
   entry.text = appends ? entry.text + "," + std::string(value) : std::string(value);
+  if (!appends) entry.list.clear();
+  entry.list.emplace_back(value);
   entry.source = source.name;
   entry.rank = source.rank;
   return absl::OkStatus();

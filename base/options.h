@@ -59,7 +59,8 @@ class Options {
   struct Entry {
     Spec spec;
     std::string default_text;
-    std::string text;  // the value in force
+    std::string text;                 // the value in force
+    std::vector<std::string> list{};  // of a list: its values
     std::string source = "default";
     bool is_bool = false;
     bool is_list = false;

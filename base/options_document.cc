@@ -92,12 +92,9 @@ std::string OptionsConfig(std::span<const Options::Entry> entries) {
     if (!entry.in_file) continue;
     std::string value;
     if (entry.is_list) {
-      std::string_view rest = entry.text;
       value = "[";
-      while (!rest.empty()) {
-        size_t comma = std::min(rest.find(','), rest.size());
-        value += fmt::format("{}{}", value.size() > 1 ? ", " : "", YamlQuoted(rest.substr(0, comma)));
-        rest.remove_prefix(std::min(comma + 1, rest.size()));
+      for (const std::string& item : entry.list) {
+        value += fmt::format("{}{}", value.size() > 1 ? ", " : "", YamlQuoted(item));
       }
       value += "]";
     } else if (entry.spec.secret && !entry.text.empty()) {

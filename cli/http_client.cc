@@ -57,10 +57,10 @@ absl::StatusCode StatusOf(long http_status) {
 // Returns what the user can do about an answer that refuses the caller, or "".
 std::string_view AdviceOf(long http_status, bool has_token) {
   if (http_status == 401) {
-    return has_token ? "; check the token of --token-file or TRIBUTARY_TOKEN"
-                     : "; give a token of the reducer's --http-token-file with --token-file FILE or TRIBUTARY_TOKEN";
+    return has_token ? "; check the token of --token-file or TRIBUTARY_TOKEN, or sign in with --tls-cert and --tls-key"
+                     : "; sign in with --token-file FILE or TRIBUTARY_TOKEN, or with --tls-cert and --tls-key";
   }
-  if (http_status == 403) return "; if a right is missing, give a token that has it with --token-file FILE";
+  if (http_status == 403) return "; if a right is missing, ask the operator of the reducer for it";
   return "";
 }
 

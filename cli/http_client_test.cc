@@ -43,10 +43,10 @@ TEST(HttpClient, SaysWhatToDoAboutRefusals) {
     absl::StatusCode code;
     const char* advice;
   };
-  for (const Case& c : {Case{401, "", absl::StatusCode::kUnauthenticated, "give a token of the reducer's"},
+  for (const Case& c : {Case{401, "", absl::StatusCode::kUnauthenticated, "sign in with --token-file FILE"},
                         Case{401, kToken, absl::StatusCode::kUnauthenticated, "check the token of --token-file"},
-                        Case{403, "", absl::StatusCode::kPermissionDenied, "with --token-file FILE"},
-                        Case{403, kToken, absl::StatusCode::kPermissionDenied, "with --token-file FILE"}}) {
+                        Case{403, "", absl::StatusCode::kPermissionDenied, "ask the operator"},
+                        Case{403, kToken, absl::StatusCode::kPermissionDenied, "ask the operator"}}) {
     const TestHttpServer server({.status = c.status, .body = R"({"error":"not \u001b[31m you"})"});
     const HttpClient client({.server = server.Url(), .token = c.token});
     for (const absl::Status& status : {client.Get("/a").status(), client.Put("/a", {}, "content").status()}) {

@@ -101,9 +101,9 @@ void Pipeline::LogReady() const {
     LogWarning("HTTP tokens are sent in plain text: use --http-tls-cert and --http-tls-key");
   }
   LogInfo("reducer ready page={} sign_in={} intake={}:{} tls={} tokens={} data={} shards={}", PageUrl(),
-          http_is_loopback_        ? "loopback"
-          : access.allow_anonymous ? "anonymous"
-                                   : "required",
+          http_is_loopback_ && !access.has_loopback_proxy() ? "loopback"
+          : access.allow_anonymous                          ? "anonymous"
+                                                            : "required",
           options_.intake_listen.host, acceptor_port_,
           options_.tls_cert.empty() ? "no"
           : options_.tls_ca.empty() ? "yes"

@@ -90,7 +90,7 @@ absl::StatusOr<std::shared_ptr<AccessControl>> Pipeline::OpenAccess(const Reduce
     return Error(absl::StatusCode::kInvalidArgument,
                  fmt::format("--http-listen {} is not a loopback address, so callers must sign in: set "
                              "--http-token-file, --http-tls-ca or --http-proxy-from, or set --allow-anonymous to let "
-                             "everyone in",
+                             "everyone in, or listen only on 127.0.0.1",
                              FormatHostPort(options_.http_listen)));
   }
   if (access.is_loopback && !access.proxies.empty() && !access.has_loopback_proxy()) {

@@ -82,9 +82,10 @@ TEST(Pipeline, OtherAddressesThanLoopbackNeedAWayToSignIn) {
   options.http_listen = {"0.0.0.0", 0};
   {
     Metrics metrics;
-    EXPECT_EQ(Pipeline::Start(options, Clock::Real(), metrics).status().message(),
-              "--http-listen 0.0.0.0:0 is not a loopback address, so callers must sign in: set --http-token-file, "
-              "--http-tls-ca or --http-proxy-from, or set --allow-anonymous to let everyone in");
+    EXPECT_EQ(
+        Pipeline::Start(options, Clock::Real(), metrics).status().message(),
+        "--http-listen 0.0.0.0:0 is not a loopback address, so callers must sign in: set --http-token-file, "
+        "--http-tls-ca or --http-proxy-from, or set --allow-anonymous to let everyone in, or listen only on 127.0.0.1");
   }
   Metrics metrics;
   options.http_access.allow_anonymous = true;

@@ -49,6 +49,13 @@ def options():
         config.write_text(printed.stdout)
         again = run([lib.BIN / "kernel-collector", f"--config={config}", "--print-config"])
         lib.check(again.returncode == 0 and "sample_rate: 7" in again.stdout, f"--print-config does not read back: {again}")
+        # The values of this list contain commas.
+        users = ["--http-user-rights=ann=read,upload", "--http-user-rights=*=none"]
+        proxy = ["--http-proxy-from=127.0.0.1", "--http-proxy-user-header=X-User"]
+        printed = run([lib.BIN / "reducer", *users, *proxy, "--print-config"])
+        config.write_text(printed.stdout)
+        again = run([lib.BIN / "reducer", f"--config={config}", "--print-config"])
+        lib.check('"ann=read,upload", "*=none"' in printed.stdout and again.stdout == printed.stdout, f"a list does not read back: {printed} {again}")
 
 
 def collector_without_privilege():

@@ -34,7 +34,7 @@ def callers(d, url):
     yield ["status", *ca, *certificate("read")], None, 0, "reducer "
     yield ["status", *ca, *certificate("expired"), *file("read")], None, 1, "the TLS connection failed ("
     yield ["status", *ca, *certificate("read"), *file("wrong")], None, 1, "HTTP 401: the token is not known"
-    yield ["status", *ca], None, 1, "give a token of the reducer's --http-token-file with --token-file FILE"
+    yield ["status", *ca], None, 1, "sign in with --token-file FILE or TRIBUTARY_TOKEN"
     yield ["status", "--server", url, *file("read")], None, 1, "the server's certificate is not trusted"
     yield ["status", "--server", url.replace("https:", "http:"), *file("read")], None, 2, "HTTP 400: "
     yield ["status", *ca, *file("send")], None, 1, "HTTP 403: this needs the right 'read'"

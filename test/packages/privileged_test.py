@@ -26,7 +26,7 @@ RUN_COLLECTOR = """docker run -d --name kernel-collector \
 --volume /usr/src:/hostfs/usr/src \
 --volume /lib/modules:/hostfs/lib/modules \
 kernel-collector --log-console"""
-RUN_REDUCER = "docker run -d --name reducer --network host --read-only --volume data:/var/lib/tributary reducer"
+RUN_REDUCER = "docker run -d --name reducer --network host --read-only --volume data:/var/lib/tributary reducer --http-listen 127.0.0.1:4040"
 RUN_BUSY = "docker run -d --name busy busy /busybox sh -c 'while :; do :; done'"
 
 
