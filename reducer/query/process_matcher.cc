@@ -10,7 +10,7 @@
 namespace tributary {
 namespace {
 
-// What a result for a text takes in a matcher's hash table.
+// Bytes of a result for a text in a matcher's hash table.
 constexpr size_t kKnownBytes = 16;
 
 const std::vector<SelectedSpan>& Never() {

@@ -76,7 +76,10 @@ absl::Status ForEachShardPart(const QueryContext& context,
       batch.push_back({context.ForOtherThread(limits), nullptr, absl::UnknownError("not read")});
       ASSIGN_OR_RETURN(batch.back().reader, OpenShard(context.store, first + i, context.request));
     }
-    const auto work = [&](size_t i) { batch[i].part = read(*batch[i].reader, batch[i].context); };
+    const auto work = [&](size_t i) {
+      batch[i].part = read(*batch[i].reader, batch[i].context);
+      batch[i].context.resources.reset();
+    };
     if (count == 1) {
       work(0);
     } else {
@@ -91,6 +94,7 @@ absl::Status ForEachShardPart(const QueryContext& context,
       RETURN_IF_ERROR(ErrorOfShard(shard.part.status()));
       RETURN_IF_ERROR(ErrorOfShard(merge(*shard.reader, *std::move(shard.part))));
       shard.part = absl::UnknownError("merged");  // frees its memory
+      shard.reader.reset();
     }
     first += count;
   }

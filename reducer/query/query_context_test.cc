@@ -47,6 +47,20 @@ TEST_F(QueryContextTest, ShardsThatNeedMoreThanTheirPartAreReadOneAfterTheOther)
   EXPECT_TRUE(absl::IsResourceExhausted(too_little.QueryFlameGraph(Request(), 100).status()));
 }
 
+// Names are read when the parts are merged, one shard after the other.
+TEST_F(QueryContextTest, NamesOfFramesMayTakeTheWholeLimitInEachShard) {
+  for (store::FakeShard& shard : store_.shards) {
+    shard.texts = {"", "handler"};
+    const store::FrameRow named{.kind = FrameKind::kGo, .name = store::StringId{1}};
+    const store::NodeNo node = shard.AddNode(day_, store::NodeNo{0}, named);
+    shard.samples.push_back({At(3 * kMs), store::ProcessNo{1}, store::ThreadNo{1}, node, 5, 1});
+  }
+  QueryEngine enough(store_, *symbols_, {.own_name_bytes_max = 7}, nullptr, 1);
+  const absl::StatusOr<FlameGraph> graph = enough.QueryFlameGraph(Request(), 100);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->total_values.front(), 24u);
+}
+
 TEST_F(QueryContextTest, ACancelledQueryEndsOnAllThreads) {
   QueryEngine together(store_, *symbols_, {}, nullptr, 1);
   QueryRequest request = Request();

@@ -34,9 +34,10 @@ struct QueryLimits {
   size_t function_nodes_max = 4'000'000;    // about 60 bytes each, in the answer before it is cut
   size_t own_name_bytes_max = 128u << 20;   // of names that were sent with the frames of one shard
 
-  QueryLimits DividedBy(size_t shards) const {  // for that many shards at the same time
+  // Returns the limits for that many shards at the same time. Frames are named for one shard after the other.
+  QueryLimits DividedBy(size_t shards) const {
     return {processes_max / shards, selection_bytes_max / shards, address_nodes_max / shards, function_nodes_max,
-            own_name_bytes_max / shards};
+            own_name_bytes_max};
   }
 };
 

@@ -83,6 +83,16 @@ TEST_F(SeriesTest, SamplesOfAThreadMayHaveOtherProcesses) {
   EXPECT_EQ(series.threads[0].value, 115u);
 }
 
+// Thread 0 stands for all threads without a number.
+TEST_F(SeriesTest, SamplesWithoutAThreadDoNotCountForAnotherProcess) {
+  AddNumber(12, 400, Tid{401}, "worker", 50);
+  AddSample(1 * kMs, 0, 0, work_, 1000);
+  AddSample(2 * kMs, 12, 0, work_, 7);
+  const SeriesList series = Series(10);
+  ASSERT_EQ(series.processes.size(), 1u);
+  EXPECT_EQ(series.processes[0].value, 57u);
+}
+
 TEST_F(SeriesTest, AProcessWithoutADescriptionIsLeftOut) {
   AddNumber(11, 300, Tid{301}, "worker", 1);
   for (uint32_t no = 20; no < 30; ++no) AddSample(no * kMs, no, no, work_, 100);

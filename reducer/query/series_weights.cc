@@ -28,7 +28,8 @@ absl::Status CheckSize(const QueryContext& context, const ShardWeights& weights)
   return absl::OkStatus();
 }
 
-// Samples whose process is not the usual one of their thread. A store that is not damaged has none.
+// Samples whose process is not that of their thread's first sample. Only samples without a number of their thread have
+// such a process.
 using OtherProcesses = absl::flat_hash_map<std::pair<store::ThreadNo, store::ProcessNo>, SeriesWeight>;
 
 absl::Status WeighThreads(store::StoreReader& reader, const QueryContext& context, const Selection& selection,
@@ -44,7 +45,7 @@ absl::Status WeighThreads(store::StoreReader& reader, const QueryContext& contex
       const UnixNs at = filter.only_weights ? UnixNs{} : columns.times[i];
       if (!selection.Has(process, thread, at)) continue;
       SeriesWeight& weight = weights->threads.Add(thread, columns.values[i], columns.counts[i]);
-      if (weight.process.value == 0) weight.process = process;
+      if (!std::exchange(weight.has_process, true)) weight.process = process;
       if (weight.process == process) continue;
       if (others->size() >= context.limits.processes_max) return TooMany("threads", context.limits);
       (*others)[{thread, process}].Add(columns.values[i], columns.counts[i]);

@@ -19,9 +19,10 @@ namespace tributary {
 
 struct SeriesWeight {
   uint64_t value = 0, count = 0;
-  store::ProcessNo process{};  // of a thread
-  bool used = false;           // something was added
-  bool described = false;      // a description was found
+  store::ProcessNo process{};  // of a thread, if has_process
+  bool has_process = false;
+  bool used = false;       // something was added
+  bool described = false;  // a description was found
   void Add(uint64_t v, uint64_t c) {
     value += v;
     count += c;

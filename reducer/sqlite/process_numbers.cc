@@ -125,7 +125,7 @@ void ProcessNumbers::FindOldest() {
   }
 }
 
-// Twice per `age_max` numbers, so that a number in memory never has the age of a much newer one.
+// A sweep is due twice per `age_max` numbers, so that a number in memory never has the age of a much newer one.
 bool ProcessNumbers::TakeSweep() {
   bool is_due = false;
   for (const NumberKind kind : kKinds) is_due |= next_[Index(kind)] - swept_[Index(kind)] >= age_max_ / 2;
@@ -180,12 +180,16 @@ absl::Status ProtectEarlierNumbers(Database& database) {
   if (newest.IsNull(0)) return absl::OkStatus();
   const Day day = DayOfMinute(newest.Int(0));
   std::array<uint32_t, kNumberKinds> next{};
+  std::array<bool, kNumberKinds> unused{};
   for (const NumberKind kind : kKinds) {
     ASSIGN_OR_RETURN(const int64_t stored, ReadWatermark(database, kind));
     next[static_cast<size_t>(kind)] = ReadRowId(stored).value_or(1);
+    unused[static_cast<size_t>(kind)] = stored == 1;
   }
   ASSIGN_OR_RETURN(auto oldest, FindNumbersBeforeRestart(database, next));
-  for (uint32_t& no : oldest) no = std::max<uint32_t>(no, 1);
+  for (size_t i = 0; i < kNumberKinds; ++i) {
+    if (oldest[i] == 0 && !unused[i]) oldest[i] = 1;
+  }
   ASSIGN_OR_RETURN(Statement put, database.Prepare("INSERT INTO number_day (day, process, thread) VALUES (?, ?, ?)"));
   return put.Bind(day.value, oldest[0], oldest[1]).Run();
 }

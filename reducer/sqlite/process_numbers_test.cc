@@ -229,6 +229,16 @@ TEST_F(ProcessNumbersTest, NumbersOfEarlierReleasesAreProtected) {
   EXPECT_EQ(ShownSamples(), (Shown{.right = 5, .unnumbered = 5}));
 }
 
+// For example, all samples were stored without a number of their process.
+TEST_F(ProcessNumbersTest, AnEarlierReleaseMayHaveGivenNoNumber) {
+  Commit({1});
+  Change(
+      "DROP TABLE number_day; PRAGMA user_version = 14; DELETE FROM process_chunk; "
+      "UPDATE watermark SET value = 1 WHERE name IN ('next_process', 'next_thread')");
+  EXPECT_EQ(Query("SELECT process FROM number_day"), 0);
+  EXPECT_EQ(Query("SELECT thread FROM number_day"), 0);
+}
+
 TEST_F(ProcessNumbersTest, NumbersFromBeforeARestartAtOneAreProtected) {
   constexpr char kToSchemaFourteen[] = "DROP TABLE number_day; PRAGMA user_version = 14";
   SetNext(kLast - 2);

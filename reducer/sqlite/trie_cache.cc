@@ -25,7 +25,7 @@ void TrieCache::Trim() {
   const std::lock_guard lock(mutex_);
   size_t nodes = 0;
   for (auto entry = entries_.begin(); entry != entries_.end();) {
-    nodes += entry->trie->Latest().view.parents.size();
+    nodes += entry->trie->Latest().view.parents.size() + 1;  // an entry without nodes takes memory, too
     const auto next = std::next(entry);
     if (entry != entries_.begin() && nodes > nodes_max_) entries_.erase(entry);
     entry = next;

@@ -162,7 +162,7 @@ struct Trie {
   std::vector<FrameRow> frame_rows;  // [0]: no frame
 };
 
-// What a reader sees of a day's trie. The nodes do not change, also if the trie gets more nodes.
+// What a reader sees of a day's trie. The nodes do not change, even if the trie gets more nodes.
 struct TrieView {
   TrieView() = default;
   // Views all nodes that `trie` has now. They may no longer change. The caller keeps `trie`.
@@ -260,7 +260,8 @@ using ProcessIdsVisitor = std::function<absl::Status(std::span<const ProcessIds>
 using ThreadIdsVisitor = std::function<absl::Status(std::span<const ThreadIds>)>;
 using SumVisitor = std::function<absl::Status(const SumColumns&)>;
 
-// A consistent view of one shard at the moment when the reader was opened. Use a reader on one thread.
+// A consistent view of one shard at the moment when the reader was opened. Use a reader on one thread at a
+// time.
 class StoreReader {
  public:
   virtual ~StoreReader() = default;

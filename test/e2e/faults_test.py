@@ -179,7 +179,7 @@ def network_silent():
     """Makes a router silently drop all packets to and from the preferred reducer."""
     with faults.Network() as network, world() as (d, programs):
         start = lib.now_ms()
-        pair = [lib.Reducer(d, name=name, data=d / name, prefix=network.inside(), intake_host=host, http_host="198.18.2.4")
+        pair = [lib.Reducer(d, name=name, data=d / name, prefix=network.inside(), intake_host=host, http_host="198.18.2.4", args=["--allow-anonymous"])
                 for name, host in (("one", "198.18.2.2"), ("two", "198.18.2.3"))]
         programs += pair
         node = Node(d, programs, [r.intake for r in pair], [*PATIENT], rate=199)
