@@ -73,8 +73,8 @@ COMPONENTS = {component.name: component for component in (
                     " flame graphs on a web page, through an HTTP API and as OTLP profiles.",
         linked_in=("llvm-19-dev",),
         has_page=True,
-        # A loopback address could not be reached from outside the container. So the reducer starts only if its user chooses
-        # who may use the page: --http-token-file, --http-proxy-from or --allow-anonymous.
+        # A loopback address could not be reached from outside the container. So the reducer starts only if its user
+        # chooses who may use the page: --http-token-file, --http-proxy-from or --allow-anonymous.
         environment=(f"EBPF_NET_DATA_DIR={DATA}", "EBPF_NET_INTAKE_LISTEN=0.0.0.0:8000", "EBPF_NET_HTTP_LISTEN=0.0.0.0:4040"),
         ports=(8000, 4040),
         has_volume=True,
