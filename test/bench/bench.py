@@ -7,7 +7,6 @@ unit is a time.
 
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import time
@@ -15,9 +14,9 @@ import time
 import loads
 import measure
 import lib
+import report
 from measure import cpu_ns, memory_kib, program_run_time
 
-HERE = pathlib.Path(__file__).resolve().parent
 
 
 def measure_node(load_class, rate, seconds):
@@ -76,8 +75,7 @@ def main():
     parser.add_argument("--no-history", action="store_true")
     options = parser.parse_args()
 
-    commit = subprocess.run(["git", "-c", "safe.directory=*", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True, capture_output=True,
-                            text=True).stdout.strip()
+    commit = report.commit_name()
     reference = measure.reference_ns()
     figures = []
     with measure.BpfStats():
@@ -86,11 +84,10 @@ def main():
                 figures += list(measure_node(load, rate, options.seconds))
         figures += list(measure_ingest())
     print(f"{'figure':50} {'value':>14}  unit        (reference loop {reference:.1f} ns)")
-    with open(os.devnull if options.no_history else HERE / "history.jsonl", "a", encoding="utf-8") as history:
-        for figure, value, unit in figures:
-            print(f"{figure:50} {value:14.3f}  {unit}")
-            history.write(json.dumps({"commit": commit, "figure": figure, "value": round(value, 4), "unit": unit,
-                                      "reference": round(reference, 2)}) + "\n")
+    for figure, value, unit in figures:
+        print(f"{figure:50} {value:14.3f}  {unit}")
+    if not options.no_history:
+        report.append_history(figures, commit, reference)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ import time
 
 import measure
 import lib
+import report
 
-HERE = pathlib.Path(__file__).resolve().parent
 REDUCER_CORE, SENDER_CORE = 0, 1
 LOADS = {"tight": ("tight", 19), "tight_97hz": ("tight", 97), "mixed": ("mixed", 19)}  # name in the figures: load, rate in Hz
 SAMPLES_PER_CPU_SECOND = {"tight_97hz": 1e6}  # at least
@@ -175,10 +175,9 @@ def main():
     options = parser.parse_args()
     lib.check(os.cpu_count() >= 2, "two cores: one for the reducer, one for the sender")
 
-    commit = subprocess.run(["git", "-c", "safe.directory=*", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True, capture_output=True,
-                            text=True).stdout.strip()
+    commit = report.commit_name()
     reference = measure.reference_ns()
-    with lib.directory() as directory, open(os.devnull if options.no_history else HERE / "history.jsonl", "a", encoding="utf-8") as history:
+    with lib.directory() as directory:
         names = ["mixed"] if options.memory_only else LOADS
         loads = {"given": options.recording} if options.recording else {name: record(directory, name, options.record_seconds) for name in names}
         verdicts = []
@@ -187,11 +186,11 @@ def main():
             print(f"{name} load: {session['samples']} samples in {session['seconds']:.0f} s, {session['bytes_per_sample']:.2f} B each in the file; "
                   f"load average {os.getloadavg()[0]:.1f}")
             figures = measure_memory(directory, recording, session) if options.memory_only else measure_load(directory, recording, session, options)
-            for figure, value, unit in figures:
-                figure = figure.replace("intake_", f"intake_{name}_")
+            named = [(figure.replace("intake_", f"intake_{name}_"), value, unit) for figure, value, unit in figures]
+            for figure, value, unit in named:
                 print(f"{figure:50} {value:16.3f}  {unit}")
-                history.write(json.dumps({"commit": commit, "figure": figure, "value": round(value, 4), "unit": unit,
-                                          "reference": round(reference, 2)}) + "\n")
+            if not options.no_history:
+                report.append_history(named, commit, reference)
             if options.memory_only:
                 continue
             by_name = {figure: value for figure, value, _ in figures}
@@ -200,9 +199,8 @@ def main():
                 least = SAMPLES_PER_CPU_SECOND[name]
                 verdicts.append((f"{name}: at least {least:,.0f} samples a CPU second: {speed:,.0f}", speed >= least))
             verdicts.append((f"{name}: goodput under overload at least {GOODPUT_SHARE:.0%}: {goodput:.0%}", goodput >= GOODPUT_SHARE))
-        for statement, holds in verdicts:
-            print(f"{'holds' if holds else 'FAILS'}  {statement}")
-        sys.exit(0 if all(holds for _, holds in verdicts) else 1)
+        report.print_verdicts(verdicts)
+        report.exit_with(verdicts)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import time
 
 import loads
@@ -20,6 +19,7 @@ import measure
 import lib
 import mixed_load
 import otlp_sink
+import report
 import together
 
 REPORT_S = 7  # both report every 5 s, the peer with a variation of a fifth
@@ -246,8 +246,7 @@ def mount_tracefs():
 
 
 def describe(options, window):
-    commit = subprocess.run(["git", "-c", "safe.directory=*", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True,
-                            capture_output=True, text=True).stdout.strip()
+    commit = report.commit_name()
     binary = pathlib.Path(options.ebpf_profiler).read_bytes()
     built = {key.decode(): value.decode() for key, value in re.findall(rb"build\tvcs\.(revision|modified)=(\w+)", binary)}
     print(f"tributary {commit}; peer {built.get('revision', 'of unknown commit')}"
@@ -262,7 +261,7 @@ def compare_bytes(load_class, options):
     subjects, readings = together.run(load_class, options)
     verdicts, figures = together.report(load_class, subjects, readings, options)
     if options.history:
-        together.append_history(figures, commit)
+        report.append_history(figures, commit)
     return verdicts, [{"figure": figure, "value": value, "unit": unit} for figure, value, unit in figures]
 
 
@@ -311,11 +310,10 @@ def main():
     else:
         verdicts, results = compare_in_turn(options)
     print()
-    for statement, holds in verdicts:
-        print(f"{'holds' if holds else 'FAILS'}  {statement}")
+    report.print_verdicts(verdicts)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    sys.exit(0 if all(holds for _, holds in verdicts) else 1)
+    report.exit_with(verdicts)
 
 
 if __name__ == "__main__":

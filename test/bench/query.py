@@ -14,8 +14,8 @@ import sys
 
 import measure
 import lib
+import report
 
-HERE = pathlib.Path(__file__).resolve().parent
 WALL_MS_MAX = {"all": 800, "node": 150, "service": 300, "series": 500, "labels": 100}  # medians, with 13 M samples and two CPUs
 RSS_GROWTH_MAX = 0.2
 FULL_SAMPLES = 13_000_000
@@ -49,8 +49,7 @@ def main():
     out = subprocess.run([binary, "ask", directory, str(options.runs)], check=True, stdout=subprocess.PIPE, text=True).stdout
     lines = [json.loads(line) for line in out.splitlines()]
     rss = lines.pop()
-    commit = subprocess.run(["git", "-c", "safe.directory=*", "-C", lib.SOURCE, "describe", "--always", "--dirty"], check=True, capture_output=True,
-                            text=True).stdout.strip()
+    commit = report.commit_name()
     reference = measure.reference_ns()
     figures, verdicts = [], []
     print(f"{'question':<12}{'CPU ms':>10}{'wall ms':>10}{'answer':>12}")
@@ -68,12 +67,9 @@ def main():
     verdicts.append((f"resident memory grows by at most {RSS_GROWTH_MAX:.0%}: {growth:.1%}", growth <= RSS_GROWTH_MAX))
     # Figures of a smaller store have no place beside those of the full one.
     if not options.no_history and options.samples == FULL_SAMPLES:
-        with open(HERE / "history.jsonl", "a", encoding="utf-8") as history:
-            for figure, value, unit in figures:
-                history.write(json.dumps({"commit": commit, "figure": figure, "value": round(value, 4), "unit": unit, "reference": round(reference, 2)}) + "\n")
-    for statement, holds in verdicts:
-        print(f"{'holds' if holds else 'FAILS'}  {statement}")
-    sys.exit(0 if all(holds for _, holds in verdicts) else 1)
+        report.append_history(figures, commit, reference)
+    report.print_verdicts(verdicts)
+    report.exit_with(verdicts)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ CPU or memory. On a busy machine the peer can take minutes to attach to all proc
 start when the peer has reported. Therefore Tributary's figures include its first batches, in which everything is new;
 the peer's figures do not."""
 
-import json
 import pathlib
 import time
 
@@ -152,11 +151,3 @@ def report(load_class, subjects, readings, options):
         prefix = f"{load_class.name}_{rate}hz_together"
         figures += [(f"{prefix}_wire_bytes_per_sample", mine, "B"), (f"{prefix}_peer_wire_bytes_per_sample", theirs, "B")]
     return verdicts, figures
-
-
-def append_history(figures, commit):
-    reference = measure.reference_ns()
-    with open(pathlib.Path(__file__).resolve().parent / "history.jsonl", "a", encoding="utf-8") as history:
-        for figure, value, unit in figures:
-            history.write(json.dumps({"commit": commit, "figure": figure, "value": round(value, 4), "unit": unit,
-                                      "reference": round(reference, 2)}) + "\n")
