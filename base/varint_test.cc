@@ -56,6 +56,27 @@ TEST(Varint, SkipsWhatItWouldRead) {
   EXPECT_FALSE(VarintReader(std::string(100, '\xff')).Skip(1));
 }
 
+TEST(Varint, ReadsManyAsOneByOne) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 500; ++round) {
+    std::string bytes;
+    std::vector<uint64_t> numbers(random() % 40);
+    const uint64_t shift = random() % 64;
+    for (uint64_t& number : numbers) AppendVarint(bytes, number = random() >> (round % 2 == 0 ? shift : random() % 64));
+    for (size_t count = 0; count <= numbers.size(); ++count) {
+      VarintReader many(bytes), one(bytes);
+      std::vector<uint64_t> read;
+      ASSERT_TRUE(many.ReadMany(count, [&](uint64_t number) { read.push_back(number); }));
+      EXPECT_EQ(read, std::vector<uint64_t>(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(count)));
+      uint64_t value = 0;
+      for (size_t i = 0; i < count; ++i) ASSERT_TRUE(one.Read(&value));
+      EXPECT_EQ(many.remaining(), one.remaining());
+    }
+    EXPECT_FALSE(VarintReader(bytes).ReadMany(numbers.size() + 1, [](uint64_t) {}));
+  }
+  EXPECT_FALSE(VarintReader(std::string(100, '\xff')).ReadMany(1, [](uint64_t) {}));
+}
+
 TEST(Varint, StaysFailed) {
   VarintReader reader("\x80");
   uint64_t value = 0;
