@@ -77,7 +77,7 @@ absl::Status Selection::ReadProcesses(store::StoreReader& reader, const QueryCon
 
 absl::Status Selection::ReadThreads(store::StoreReader& reader, const QueryContext& context, ProcessMatcher& matcher) {
   size_t looked_at = 0;
-  const auto visit = [&](std::span<const store::ThreadIds> rows) -> absl::Status {
+  const auto visit = [&](std::span<const store::ProcessIds>, std::span<const store::ThreadIds> rows) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(context.request));
     for (const store::ThreadIds& row : rows) {
       RETURN_IF_ERROR(CheckCancelledAt(context.request, ++looked_at));
@@ -89,7 +89,7 @@ absl::Status Selection::ReadThreads(store::StoreReader& reader, const QueryConte
     }
     return CheckBytes(context, matcher);
   };
-  return reader.ScanThreadIds(context.request.range, {.machines = filter_.machines}, visit);
+  return reader.ScanIds(context.request.range, {.machines = filter_.machines}, visit);
 }
 
 absl::Status Selection::CheckBytes(const QueryContext& context, const ProcessMatcher& matcher) const {

@@ -48,9 +48,9 @@ class SeriesBuilder {
     ASSIGN_OR_RETURN(const Selection selection, Selection::Make(reader, context));
     ASSIGN_OR_RETURN(ShardWeights weights, WeighSeries(reader, context, selection));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
-    std::vector<ProcessIdentity> identities;
-    RETURN_IF_ERROR(AddPlaces(reader, context, selection, &weights.processes, &identities));
-    return AddLargest(reader, context.request, selection, identities, &weights);
+    LargestFinder largest(described_max_, weights);
+    RETURN_IF_ERROR(AddPlaces(reader, context, selection, &weights.processes, &largest));
+    return AddLargest(reader, context.request, selection.filter(), std::move(largest));
   }
 
   // Moves what was added to `other` into this builder. Of equally new rows and names, those of `other` are kept.
@@ -113,22 +113,28 @@ class SeriesBuilder {
   };
 
   // Adds the weights to hosts, containers, pods and so on. Reads the ids of the processes, not their descriptions.
+  // Reads them once, so it also passes them to `largest`.
   absl::Status AddPlaces(store::StoreReader& reader, const QueryContext& context, const Selection& selection,
-                         SeriesWeights<store::ProcessNo>* weights, std::vector<ProcessIdentity>* identities) {
+                         SeriesWeights<store::ProcessNo>* weights, LargestFinder* largest) {
     ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context));
     absl::flat_hash_map<store::MachineNo, SeriesWeight> machines;
     absl::flat_hash_map<store::StringId, SeriesWeight> containers;
     WeightsByStates by_states;
     SplitStates split;
     size_t looked_at = 0;
-    const auto visit = [&](std::span<const store::ProcessIds> rows) -> absl::Status {
+    const auto visit = [&](std::span<const store::ProcessIds> rows,
+                           std::span<const store::ThreadIds> threads) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context.request));
+      for (const store::ThreadIds& thread : threads) {
+        RETURN_IF_ERROR(CheckCancelledAt(context.request, ++looked_at));
+        largest->AddThread(thread);
+      }
       for (const store::ProcessIds& row : rows) {
         RETURN_IF_ERROR(CheckCancelledAt(context.request, ++looked_at));
         SeriesWeight* found = weights->Find(row.no);
         if (found == nullptr || std::exchange(found->described, true)) continue;
         const SeriesWeight& weight = *found;
-        identities->push_back({row.no, row.pid, row.exec_sequence, row.machine, row.start_time_ns});
+        largest->AddProcess(row);
         machines[row.machine].Add(weight);
         containers[row.container_id].Add(weight);
         if (context.resources == nullptr) continue;
@@ -144,7 +150,7 @@ class SeriesBuilder {
       if (by_states.rows.size() > ProcessResources::kPlacesMax) AddStates(&by_states);
       return CheckNamed(containers.size());
     };
-    RETURN_IF_ERROR(reader.ScanProcessIds(context.request.range, selection.filter(), visit));
+    RETURN_IF_ERROR(reader.ScanIds(context.request.range, selection.filter(), visit));
     AddStates(&by_states);
     for (const auto& [no, weight] : machines) {
       const auto row = resources.machines().find(no);
@@ -188,11 +194,10 @@ class SeriesBuilder {
                              kNamedMax));
   }
 
-  absl::Status AddLargest(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
-                          std::span<const ProcessIdentity> identities, ShardWeights* weights) {
-    ASSIGN_OR_RETURN(const LargestSeries largest,
-                     FindLargest(reader, request, selection, identities, described_max_, weights));
-    truncated_ |= weights->processes.size() > described_max_ || weights->threads.size() > described_max_;
+  absl::Status AddLargest(store::StoreReader& reader, const QueryRequest& request, const store::ScanFilter& filter,
+                          LargestFinder finder) {
+    truncated_ |= finder.has_others();
+    ASSIGN_OR_RETURN(const LargestSeries largest, std::move(finder).Take(reader, request, filter));
     size_t added = 0;
     for (const store::ProcessRow& row : largest.rows) {
       RETURN_IF_ERROR(CheckCancelledAt(request, ++added));

@@ -1,26 +1,24 @@
 #include "reducer/query/series_largest.h"
 
 #include <algorithm>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 
 namespace tributary {
 namespace {
 
-template <typename No>
-using Weights = absl::flat_hash_map<No, SeriesWeight>;
+bool Any(const SeriesWeight&) { return true; }
 
 // Returns the `most` largest of the weights that `is_wanted`. Of equal weights, prefers the smaller number.
 template <typename No, typename IsWanted>
-Weights<No> Largest(const SeriesWeights<No>& weights, size_t most, IsWanted is_wanted) {
+absl::flat_hash_map<No, SeriesWeight> Largest(const SeriesWeights<No>& weights, size_t most, IsWanted is_wanted) {
   std::vector<std::pair<No, SeriesWeight>> order;
+  order.reserve(weights.size());
   weights.ForEach([&](No no, const SeriesWeight& weight) {
     if (is_wanted(weight)) order.emplace_back(no, weight);
   });
@@ -31,134 +29,137 @@ Weights<No> Largest(const SeriesWeights<No>& weights, size_t most, IsWanted is_w
   return {order.begin(), end};
 }
 
-class LargestFinder {
- public:
-  LargestFinder(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
-                std::span<const ProcessIdentity> identities, ShardWeights& weights)
-      : reader_(reader), request_(request), selection_(selection), identities_(identities), weights_(weights) {}
-
-  absl::StatusOr<LargestSeries> Find(size_t most) && {
-    found_.processes = Largest(weights_.processes, most, [](const SeriesWeight& weight) { return weight.described; });
-    threads_ = Largest(weights_.threads, most, [](const SeriesWeight&) { return true; });
-    has_others_ = weights_.processes.size() > most || weights_.threads.size() > most;
-    RETURN_IF_ERROR(CheckCancelled(request_));
-    RETURN_IF_ERROR(ReadRows());
-    if (has_others_) RETURN_IF_ERROR(AddOtherNumbers());
-    for (const auto& [no, thread] : thread_ids_) {
-      const auto process = index_of_.find(thread.process);
-      if (process == index_of_.end()) continue;
-      ASSIGN_OR_RETURN(const std::string_view name, reader_.Text(thread.name));
-      found_.threads.push_back({{no, thread.process, thread.tid, std::string(name)}, process->second, threads_.at(no)});
-    }
-    return std::move(found_);
-  }
-
- private:
-  // What the numbers of one process have in common.
-  using Identity = std::tuple<store::MachineNo, Pid, int64_t, uint32_t>;
-  using Identities = absl::flat_hash_map<Identity, store::ProcessNo>;
-  // The same for the threads of a process with this number.
-  using ThreadIdentity = std::tuple<store::ProcessNo, Tid, store::StringId>;
-
-  absl::Status ReadRows() {
-    store::ProcessSet wanted;
-    for (const auto& [process, weight] : found_.processes) wanted.insert(process);
-    const auto visit = [&](std::span<const store::ThreadIds> rows) -> absl::Status {
-      RETURN_IF_ERROR(CheckCancelled(request_));
-      for (const store::ThreadIds& row : rows) {
-        SeriesWeight* weight = weights_.threads.Find(row.no);
-        if (weight == nullptr || std::exchange(weight->described, true)) continue;
-        const SeriesWeight* process = weights_.processes.Find(row.process);
-        if (process == nullptr || !process->described) continue;
-        if (threads_.contains(row.no)) {
-          thread_ids_.emplace(row.no, row);
-          wanted.insert(row.process);
-        } else if (has_others_) {
-          other_threads_.push_back(row);
-        }
-      }
-      return absl::OkStatus();
-    };
-    if (!threads_.empty()) {
-      RETURN_IF_ERROR(reader_.ScanThreadIds(request_.range, selection_.filter(), visit));
-    }
-    ASSIGN_OR_RETURN(found_.rows, reader_.Processes(request_.range, &wanted));
-    for (size_t i = 0; i < found_.rows.size(); ++i) index_of_.emplace(found_.rows[i].no, i);
-    return absl::OkStatus();
-  }
-
-  // Adds the weights of the other numbers of the processes and threads that were found.
-  absl::Status AddOtherNumbers() {
-    RETURN_IF_ERROR(FindOtherNumbers());
-    absl::flat_hash_map<ThreadIdentity, store::ThreadNo> number_of;
-    for (const auto& [no, thread] : thread_ids_) number_of.emplace(IdentityOf(thread), no);
-    if (number_of.empty()) return absl::OkStatus();
-    size_t looked_at = 0;
-    for (const store::ThreadIds& row : other_threads_) {
-      RETURN_IF_ERROR(CheckCancelledAt(request_, ++looked_at));
-      if (!number_of_.contains(row.process)) continue;
-      const auto number = number_of.find(IdentityOf(row));
-      if (number != number_of.end()) threads_.at(number->second).Add(*weights_.threads.Find(row.no));
-    }
-    return absl::OkStatus();
-  }
-
-  // Fills number_of_, and adds the weights of processes.
-  absl::Status FindOtherNumbers() {
-    ASSIGN_OR_RETURN(const Identities wanted, ListIdentities());
-    size_t looked_at = 0;
-    for (const ProcessIdentity& row : identities_) {
-      RETURN_IF_ERROR(CheckCancelledAt(request_, ++looked_at));
-      const auto number = wanted.find({row.machine, row.pid, row.start_time_ns, row.exec_sequence});
-      if (number == wanted.end() || !number_of_.try_emplace(row.no, number->second).second) continue;
-      if (found_.processes.contains(row.no)) continue;
-      const auto process = found_.processes.find(number->second);
-      if (process != found_.processes.end()) process->second.Add(*weights_.processes.Find(row.no));
-    }
-    return absl::OkStatus();
-  }
-
-  // Returns a number of each process that was described: one of the largest numbers, if it has such a number.
-  absl::StatusOr<Identities> ListIdentities() {
-    ASSIGN_OR_RETURN(const auto machines, reader_.ListMachines());
-    absl::flat_hash_map<std::string_view, store::MachineNo> machine_of;
-    for (const auto& [no, machine] : machines) machine_of.emplace(machine.node_id, no);
-    Identities numbers;
-    for (const store::ProcessRow& row : found_.rows) {
-      const auto machine = machine_of.find(row.node_id);
-      if (machine == machine_of.end()) continue;
-      const Identity identity{machine->second, row.pid, row.start_time_ns, row.exec_sequence};
-      const auto [number, added] = numbers.try_emplace(identity, row.no);
-      if (!added && !found_.processes.contains(number->second)) number->second = row.no;
-    }
-    return numbers;
-  }
-
-  ThreadIdentity IdentityOf(const store::ThreadIds& thread) const {
-    const auto number = number_of_.find(thread.process);
-    return {number == number_of_.end() ? thread.process : number->second, thread.tid, thread.name};
-  }
-
-  store::StoreReader& reader_;
-  const QueryRequest& request_;
-  const Selection& selection_;
-  const std::span<const ProcessIdentity> identities_;
-  ShardWeights& weights_;
-  LargestSeries found_;
-  bool has_others_ = false;                                            // numbers that are not among the largest
-  Weights<store::ThreadNo> threads_;                                   // the largest
-  absl::flat_hash_map<store::ThreadNo, store::ThreadIds> thread_ids_;  // of threads_
-  std::vector<store::ThreadIds> other_threads_;
-  absl::flat_hash_map<store::ProcessNo, size_t> index_of_;             // into found_.rows
-  absl::flat_hash_map<store::ProcessNo, store::ProcessNo> number_of_;  // of described processes: all their numbers
-};
-
 }  // namespace
 
-absl::StatusOr<LargestSeries> FindLargest(store::StoreReader& reader, const QueryRequest& request,
-                                          const Selection& selection, std::span<const ProcessIdentity> identities,
-                                          size_t most, ShardWeights* weights) {
-  return LargestFinder(reader, request, selection, identities, *weights).Find(most);
+LargestFinder::LargestFinder(size_t most, ShardWeights& weights)
+    : most_(most), weights_(weights), has_others_(weights.processes.size() > most || weights.threads.size() > most) {
+  found_.processes = Largest(weights.processes, most, Any);
+  threads_ = Largest(weights.threads, most, Any);
+  SetWanted();
+  if (!has_others_) return;
+  numbers_.reserve(weights.processes.size());
+  other_threads_.reserve(weights.threads.size() - threads_.size());
+}
+
+void LargestFinder::SetWanted() {
+  wanted_.clear();
+  for (const auto& [no, weight] : found_.processes) wanted_.insert(no);
+  for (const auto& [no, weight] : threads_) wanted_.insert(weight.process);
+}
+
+void LargestFinder::AddProcess(const store::ProcessIds& process) {
+  if (wanted_.contains(process.no)) processes_.push_back(process);
+  if (has_others_) numbers_.push_back({process.no, IdentityOf(process)});
+}
+
+void LargestFinder::AddThread(const store::ThreadIds& thread) {
+  SeriesWeight* weight = weights_.threads.Find(thread.no);
+  if (weight == nullptr || std::exchange(weight->described, true)) return;
+  if (threads_.contains(thread.no)) {
+    thread_ids_.emplace(thread.no, thread);
+  } else if (has_others_) {
+    other_threads_.push_back(thread);
+  }
+}
+
+absl::StatusOr<LargestSeries> LargestFinder::Take(store::StoreReader& reader, const QueryRequest& request,
+                                                  const store::ScanFilter& filter) && {
+  RETURN_IF_ERROR(LeaveOutUndescribed(reader, request, filter));
+  if (has_others_) RETURN_IF_ERROR(AddOtherNumbers(request));
+  RETURN_IF_ERROR(DescribeProcesses(reader));
+  absl::flat_hash_map<store::ProcessNo, size_t> index_of;
+  for (size_t i = 0; i < found_.rows.size(); ++i) index_of.emplace(found_.rows[i].no, i);
+  for (const auto& [no, thread] : thread_ids_) {
+    const auto process = index_of.find(thread.process);
+    if (process == index_of.end()) continue;
+    ASSIGN_OR_RETURN(const std::string_view name, reader.Text(thread.name));
+    found_.threads.push_back({{no, thread.process, thread.tid, std::string(name)}, process->second, threads_.at(no)});
+  }
+  return std::move(found_);
+}
+
+// Only damage takes descriptions away, so a second scan is rare.
+absl::Status LargestFinder::LeaveOutUndescribed(store::StoreReader& reader, const QueryRequest& request,
+                                                const store::ScanFilter& filter) {
+  const auto is_described = [](const SeriesWeight& weight) { return weight.described; };
+  const bool all_are = std::ranges::all_of(
+      found_.processes, [&](const auto& process) { return is_described(*weights_.processes.Find(process.first)); });
+  if (all_are || !has_others_) return absl::OkStatus();
+  found_.processes = Largest(weights_.processes, most_, is_described);
+  SetWanted();
+  processes_.clear();
+  absl::flat_hash_set<store::ProcessNo> seen;
+  return reader.ScanProcessIds(request.range, filter, [&](std::span<const store::ProcessIds> rows) -> absl::Status {
+    RETURN_IF_ERROR(CheckCancelled(request));
+    for (const store::ProcessIds& row : rows) {
+      if (wanted_.contains(row.no) && seen.insert(row.no).second) processes_.push_back(row);
+    }
+    return absl::OkStatus();
+  });
+}
+
+// Adds the weights of the other numbers of the processes and threads that were found.
+absl::Status LargestFinder::AddOtherNumbers(const QueryRequest& request) {
+  RETURN_IF_ERROR(AddOtherProcesses(request));
+  absl::flat_hash_map<ThreadIdentity, store::ThreadNo> number_of;
+  for (const auto& [no, thread] : thread_ids_) number_of.emplace(IdentityOf(thread), no);
+  if (number_of.empty()) return absl::OkStatus();
+  size_t looked_at = 0;
+  for (const store::ThreadIds& row : other_threads_) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, ++looked_at));
+    if (!number_of_.contains(row.process)) continue;
+    const auto number = number_of.find(IdentityOf(row));
+    if (number != number_of.end()) threads_.at(number->second).Add(*weights_.threads.Find(row.no));
+  }
+  return absl::OkStatus();
+}
+
+// Fills number_of_, and adds the weights of processes.
+absl::Status LargestFinder::AddOtherProcesses(const QueryRequest& request) {
+  // One number of each identity: one of the largest numbers, if it has such a number. Otherwise the oldest.
+  absl::flat_hash_map<Identity, store::ProcessNo> wanted;
+  for (auto process = processes_.rbegin(); process != processes_.rend(); ++process) {
+    const auto [number, added] = wanted.try_emplace(IdentityOf(*process), process->no);
+    if (!added && !found_.processes.contains(number->second)) number->second = process->no;
+  }
+  size_t looked_at = 0;
+  for (const Numbered& row : numbers_) {
+    RETURN_IF_ERROR(CheckCancelledAt(request, ++looked_at));
+    const auto number = wanted.find(row.identity);
+    if (number == wanted.end() || !number_of_.try_emplace(row.no, number->second).second) continue;
+    if (found_.processes.contains(row.no)) continue;
+    const auto process = found_.processes.find(number->second);
+    if (process != found_.processes.end()) process->second.Add(*weights_.processes.Find(row.no));
+  }
+  return absl::OkStatus();
+}
+
+LargestFinder::ThreadIdentity LargestFinder::IdentityOf(const store::ThreadIds& thread) const {
+  const auto number = number_of_.find(thread.process);
+  return {number == number_of_.end() ? thread.process : number->second, thread.tid, thread.name};
+}
+
+absl::Status LargestFinder::DescribeProcesses(store::StoreReader& reader) {
+  ASSIGN_OR_RETURN(const auto machines, reader.ListMachines());
+  for (auto process = processes_.rbegin(); process != processes_.rend(); ++process) {
+    store::ProcessRow& row = found_.rows.emplace_back();
+    if (const auto machine = machines.find(process->machine); machine != machines.end()) {
+      row.node_id = machine->second.node_id;
+      row.host_name = machine->second.host_name;
+    }
+    row.no = process->no;
+    row.pid = process->pid;
+    row.parent = process->parent;
+    row.start_time_ns = process->start_time_ns;
+    row.exec_sequence = process->exec_sequence;
+    ASSIGN_OR_RETURN(row.comm, reader.Text(process->comm));
+    ASSIGN_OR_RETURN(row.executable_path, reader.Text(process->executable_path));
+    ASSIGN_OR_RETURN(row.container_id, reader.Text(process->container_id));
+    ASSIGN_OR_RETURN(row.cgroup_path, reader.Text(process->cgroup_path));
+    ASSIGN_OR_RETURN(row.attributes, reader.Text(process->attributes));
+    row.as_of = process->as_of;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace tributary

@@ -32,27 +32,54 @@ absl::Status CheckSize(const QueryContext& context, const ShardWeights& weights)
 // such a process.
 using OtherProcesses = absl::flat_hash_map<std::pair<store::ThreadNo, store::ProcessNo>, SeriesWeight>;
 
-absl::Status WeighThreads(store::StoreReader& reader, const QueryContext& context, const Selection& selection,
-                          ShardWeights* weights, OtherProcesses* others) {
-  store::ScanFilter filter = selection.filter();
-  filter.only_weights = !selection.changes();
-  return reader.ScanSamples(context.request.range, filter, [&](const store::SampleColumns& columns) -> absl::Status {
-    RETURN_IF_ERROR(CheckCancelled(context.request));
-    if (!selection.Has(columns.type)) return absl::OkStatus();
-    for (size_t i = 0; i < columns.processes.size(); ++i) {
-      const store::ThreadNo thread = columns.threads[i];
-      const store::ProcessNo process = columns.processes[i];
-      const UnixNs at = filter.only_weights ? UnixNs{} : columns.times[i];
-      if (!selection.Has(process, thread, at)) continue;
-      SeriesWeight& weight = weights->threads.Add(thread, columns.values[i], columns.counts[i]);
-      if (!std::exchange(weight.has_process, true)) weight.process = process;
-      if (weight.process == process) continue;
-      if (others->size() >= context.limits.processes_max) return TooMany("threads", context.limits);
-      (*others)[{thread, process}].Add(columns.values[i], columns.counts[i]);
+class ThreadWeigher {
+ public:
+  ThreadWeigher(const QueryContext& context, const Selection& selection, ShardWeights* weights, OtherProcesses* others)
+      : context_(context), selection_(selection), weights_(*weights), others_(*others) {}
+
+  // The times of samples count only if a process is selected at some times only.
+  absl::Status Scan(store::StoreReader& reader) {
+    const store::TimeRange range = context_.request.range;
+    if (selection_.changes()) {
+      return reader.ScanSamples(range, selection_.filter(), [this](const store::SampleColumns& samples) {
+        return Add(samples, [&](size_t i) { return samples.times[i]; });
+      });
     }
-    return CheckSize(context, *weights);
-  });
-}
+    return reader.ScanThreadWeights(range, selection_.filter(), [this](const store::ThreadWeights& threads) {
+      return Add(threads, [](size_t) { return UnixNs{}; });
+    });
+  }
+
+ private:
+  template <typename Columns, typename TimeOf>
+  absl::Status Add(const Columns& columns, TimeOf time_of) {
+    RETURN_IF_ERROR(CheckCancelled(context_.request));
+    if (!selection_.Has(columns.type)) return absl::OkStatus();
+    // Most weights are not in the CPU's cache. So all of them are looked up before the first is changed.
+    places_.clear();
+    for (size_t i = 0; i < columns.processes.size(); ++i) {
+      if (!selection_.Has(columns.processes[i], columns.threads[i], time_of(i))) continue;
+      SeriesWeight& weight = weights_.threads.At(columns.threads[i]);
+      __builtin_prefetch(&weight, 1);
+      places_.push_back({&weight, i});
+    }
+    for (const auto& [weight, i] : places_) {
+      const store::ProcessNo process = columns.processes[i];
+      weights_.threads.AddTo(*weight, columns.values[i], columns.counts[i]);
+      if (!std::exchange(weight->has_process, true)) weight->process = process;
+      if (weight->process == process) continue;
+      if (others_.size() >= context_.limits.processes_max) return TooMany("threads", context_.limits);
+      others_[{columns.threads[i], process}].Add(columns.values[i], columns.counts[i]);
+    }
+    return CheckSize(context_, weights_);
+  }
+
+  const QueryContext& context_;
+  const Selection& selection_;
+  ShardWeights& weights_;
+  OtherProcesses& others_;
+  std::vector<std::pair<SeriesWeight*, size_t>> places_;  // of the rows of a chunk that are selected
+};
 
 // Adds up the weights of the threads of each process, which is faster than one addition for each sample.
 absl::Status WeighProcesses(const QueryContext& context, const OtherProcesses& others, ShardWeights* weights) {
@@ -92,7 +119,7 @@ absl::StatusOr<ShardWeights> WeighSeries(store::StoreReader& reader, const Query
     return weights;
   }
   OtherProcesses others;
-  RETURN_IF_ERROR(WeighThreads(reader, context, selection, &weights, &others));
+  RETURN_IF_ERROR(ThreadWeigher(context, selection, &weights, &others).Scan(reader));
   ASSIGN_OR_RETURN(const UnixNs raw_from, reader.RawFrom());
   // If a process is selected at some times only, its sums count as a whole, with the middle of their minute.
   if (selection.uses_threads() || (raw_from <= context.request.range.from && !selection.changes())) {

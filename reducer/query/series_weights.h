@@ -35,61 +35,73 @@ struct SeriesWeight {
 };
 
 // Weights by number, for millions of samples. The memory depends on how many blocks of kBlockNumbers numbers have a
-// weight, not on the largest number: 27 bytes for each number if all numbers of a block have one. Used by one thread.
+// weight, not on the largest number: 27 bytes for each number if all numbers of a page have one. A number is looked up
+// in a tree of three levels, whose upper two stay in the CPU's cache. Used by one thread.
 template <typename No>
 class SeriesWeights {
  public:
-  // Returns the weight after the addition. It is valid until the object ends.
-  SeriesWeight& Add(No no, uint64_t value, uint64_t count) {
-    const uint32_t number = no.value / kBlockNumbers;
-    Recent& recent = recent_[number % kRecentBlocks];
-    if (recent.block == nullptr || recent.number != number) {
-      std::unique_ptr<Block>& block = blocks_[number];
-      if (block == nullptr) block = std::make_unique<Block>();
-      recent = {block.get(), number};
-    }
-    SeriesWeight& weight = (*recent.block)[no.value % kBlockNumbers];
+  // Returns the place of the weight, without reading it. It is valid until the object ends.
+  SeriesWeight& At(No no) {
+    std::unique_ptr<Group>& group = groups_[no.value / kGroupNumbers];
+    if (group == nullptr) group = Make<Group>();
+    std::unique_ptr<Page>& page = (*group)[no.value % kGroupNumbers / kPageNumbers];
+    if (page == nullptr) page = Make<Page>();
+    std::unique_ptr<Block>& block = (*page)[no.value % kPageNumbers / kBlockNumbers];
+    if (block == nullptr) block = Make<Block>();
+    return (*block)[no.value % kBlockNumbers];
+  }
+  void AddTo(SeriesWeight& weight, uint64_t value, uint64_t count) {
     if (!weight.used) ++size_;
     weight.Add(value, count);
-    return weight;
   }
+  void Add(No no, uint64_t value, uint64_t count) { AddTo(At(no), value, count); }
   // Returns nullptr if nothing was added for the number.
   const SeriesWeight* Find(No no) const {
-    const auto block = blocks_.find(no.value / kBlockNumbers);
-    if (block == blocks_.end()) return nullptr;
-    const SeriesWeight& weight = (*block->second)[no.value % kBlockNumbers];
+    const Group* group = groups_[no.value / kGroupNumbers].get();
+    if (group == nullptr) return nullptr;
+    const Page* page = (*group)[no.value % kGroupNumbers / kPageNumbers].get();
+    if (page == nullptr) return nullptr;
+    const Block* block = (*page)[no.value % kPageNumbers / kBlockNumbers].get();
+    if (block == nullptr) return nullptr;
+    const SeriesWeight& weight = (*block)[no.value % kBlockNumbers];
     return weight.used ? &weight : nullptr;
   }
   SeriesWeight* Find(No no) { return const_cast<SeriesWeight*>(std::as_const(*this).Find(no)); }
-  // Calls `visit` with each number and its weight, in no particular order.
+  // Calls `visit` with each number and its weight, the smallest number first.
   template <typename Visit>
   void ForEach(Visit visit) const {
-    for (const auto& [block, weights] : blocks_) {
-      for (uint32_t i = 0; i < kBlockNumbers; ++i) {
-        if ((*weights)[i].used) visit(No{block * kBlockNumbers + i}, (*weights)[i]);
+    for (uint32_t g = 0; g < groups_.size(); ++g) {
+      for (uint32_t p = 0; groups_[g] != nullptr && p < groups_[g]->size(); ++p) {
+        const std::unique_ptr<Page>& page = (*groups_[g])[p];
+        for (uint32_t b = 0; page != nullptr && b < page->size(); ++b) {
+          for (uint32_t i = 0; (*page)[b] != nullptr && i < kBlockNumbers; ++i) {
+            const SeriesWeight& weight = (*(*page)[b])[i];
+            if (weight.used) visit(No{g * kGroupNumbers + p * kPageNumbers + b * kBlockNumbers + i}, weight);
+          }
+        }
       }
     }
   }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  size_t bytes() const { return blocks_.size() * kBlockBytes; }
+  size_t bytes() const { return bytes_; }
 
  private:
-  static constexpr uint32_t kBlockNumbers = 8;
-  static constexpr size_t kBlockBytes = 220;  // with the memory allocator's share, and that of the hash table
+  static constexpr uint32_t kBlockNumbers = 8, kPageNumbers = 512, kGroupNumbers = 1u << 20;
   using Block = std::array<SeriesWeight, kBlockNumbers>;
+  using Page = std::array<std::unique_ptr<Block>, kPageNumbers / kBlockNumbers>;
+  using Group = std::array<std::unique_ptr<Page>, kGroupNumbers / kPageNumbers>;
+  static constexpr size_t kAllocationBytes = 16;  // what the memory allocator adds to a block
 
-  // The samples of one batch have few different threads, so most look-ups do not need the hash table.
-  struct Recent {
-    Block* block = nullptr;
-    uint32_t number = 0;
-  };
-  static constexpr uint32_t kRecentBlocks = 128;
+  template <typename T>
+  std::unique_ptr<T> Make() {
+    bytes_ += sizeof(T) + kAllocationBytes;
+    return std::make_unique<T>();
+  }
 
-  absl::flat_hash_map<uint32_t, std::unique_ptr<Block>> blocks_;
-  std::array<Recent, kRecentBlocks> recent_{};  // of blocks_, by the last bits of their numbers
-  size_t size_ = 0;
+  std::vector<std::unique_ptr<Group>> groups_{(uint64_t{1} << 32) / kGroupNumbers};
+  size_t size_ = 0, bytes_ = 0;
 };
 
 // The weights of the selected processes and threads of one shard, by their numbers.

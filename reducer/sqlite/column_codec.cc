@@ -1,21 +1,15 @@
 #include "reducer/sqlite/column_codec.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "base/zstd.h"
 #include "reducer/sqlite/column_pieces.h"
 
 namespace tributary::store {
 namespace {
-
-constexpr size_t kZstdBytesMin = 1024;
-constexpr int64_t kRawBytesMax = int64_t{1} << 31;
 
 // The version of samples with a column of attributes. The first version did not have this column. Samples without
 // attributes are still written in the first version.
@@ -67,11 +61,11 @@ template <typename No>
 bool ReadIds(VarintReader& reader, uint64_t rows, std::vector<No>* out) {
   uint32_t id = 0;
   out->resize(rows);
-  for (No& no : *out) {
-    if (!ReadDelta(reader, &id)) return false;
-    no = No{id};
-  }
-  return true;
+  auto no = out->begin();
+  return reader.ReadMany(rows, [&](uint64_t number) {
+    id += static_cast<uint32_t>(UnZigZag(number));
+    *no++ = No{id};
+  });
 }
 
 // Threads: the chunk's distinct (thread, process) pairs, then one small number per sample.
@@ -94,25 +88,78 @@ void AppendThreads(std::string& out, std::span<const StoredSample> samples) {
   out += indices;
 }
 
+// Calls `take` with each thread and its process.
+template <typename Take>
+bool ReadPairs(VarintReader& reader, uint64_t pairs, Take take) {
+  ThreadNo thread;
+  ProcessNo process;
+  bool is_thread = false;
+  return reader.ReadMany(2 * pairs, [&](uint64_t number) {
+    const auto delta = static_cast<uint32_t>(UnZigZag(number));
+    is_thread = !is_thread;
+    if (is_thread) {
+      thread.value += delta;
+    } else {
+      process.value += delta;
+      take(thread, process);
+    }
+  });
+}
+
 bool ReadThreads(VarintReader& reader, uint64_t rows, SampleColumns* out) {
   uint64_t pair_count = 0;
   if (!reader.Read(&pair_count) || pair_count > rows) return false;
-  absl::InlinedVector<std::pair<uint32_t, uint32_t>, 64> pairs;  // most chunks have few
-  uint32_t thread = 0, process = 0;
-  for (uint64_t i = 0; i < pair_count; ++i) {
-    if (!ReadDelta(reader, &thread) || !ReadDelta(reader, &process)) return false;
-    pairs.emplace_back(thread, process);
-  }
+  absl::InlinedVector<std::pair<ThreadNo, ProcessNo>, 64> pairs;  // most chunks have few
+  const auto add = [&pairs](ThreadNo thread, ProcessNo process) { pairs.emplace_back(thread, process); };
+  if (!ReadPairs(reader, pair_count, add)) return false;
   out->threads.resize(rows);
   out->processes.resize(rows);
   for (uint64_t i = 0; i < rows; ++i) {
     uint64_t index = 0;
     if (!reader.Read(&index) || index >= pairs.size()) return false;
-    out->threads[i] = ThreadNo{pairs[index].first};
-    out->processes[i] = ProcessNo{pairs[index].second};
+    out->threads[i] = pairs[index].first;
+    out->processes[i] = pairs[index].second;
   }
   return true;
 }
+
+using RowsOfSamples = absl::InlinedVector<uint32_t, 256>;  // most chunks have fewer samples
+
+// Reads the pairs as rows of `out`, and the row of each sample into `*row_of`.
+bool ReadThreads(VarintReader& reader, uint64_t samples, ThreadWeights* out, RowsOfSamples* row_of) {
+  uint64_t pairs = 0;
+  if (!reader.Read(&pairs) || pairs > samples) return false;
+  out->threads.resize(pairs);
+  out->processes.resize(pairs);
+  out->values.assign(pairs, 0);
+  out->counts.assign(pairs, 0);
+  size_t pair = 0;
+  const auto put = [&](ThreadNo thread, ProcessNo process) {
+    out->threads[pair] = thread;
+    out->processes[pair++] = process;
+  };
+  if (!ReadPairs(reader, pairs, put)) return false;
+  row_of->resize(samples);
+  constexpr uint64_t kOneByteNumbers = 128;
+  if (std::string_view indices; pairs <= kOneByteNumbers) {
+    if (!reader.ReadBytes(samples, &indices)) return false;
+    for (uint64_t i = 0; i < samples; ++i) (*row_of)[i] = static_cast<uint8_t>(indices[i]);
+  } else {
+    for (uint32_t& row : *row_of) {
+      uint64_t index = 0;
+      if (!reader.Read(&index)) return false;
+      row = static_cast<uint32_t>(std::min<uint64_t>(index, UINT32_MAX));
+    }
+  }
+  return std::ranges::all_of(*row_of, [pairs](uint32_t row) { return row < pairs; });
+}
+
+// Adds a column of runs to the rows of its samples.
+bool AddRuns(VarintReader& reader, std::span<const uint32_t> row_of, std::vector<uint64_t>* sums) {
+  size_t i = 0;
+  return ReadRuns(reader, row_of.size(), [&](uint64_t value) { (*sums)[row_of[i++]] += value; });
+}
+
 bool ReadValues(VarintReader& reader, uint64_t rows, SampleColumns* out) {
   return ReadRunsInto(reader, rows, &out->values, [](uint64_t v) { return v; }) &&
          ReadRunsInto(reader, rows, &out->counts, [](uint64_t v) { return static_cast<uint32_t>(v); });
@@ -174,13 +221,14 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
   return absl::OkStatus();
 }
 
-absl::Status DecodeSampleWeights(std::string_view bytes, SampleColumns* out) {
-  Clear(out);
+absl::Status DecodeThreadWeights(std::string_view bytes, ThreadWeights* out) {
+  RowsOfSamples row_of;
   VarintReader reader(bytes);
   char version = kAttributesVersion;
-  uint64_t rows = 0;
-  if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax || !SkipTimes(reader, rows) ||
-      !ReadThreads(reader, rows, out) || !reader.Skip(rows) || !ReadValues(reader, rows, out)) {
+  uint64_t samples = 0;
+  if (!ReadHeader(reader, &version, &samples) || samples > kChunkRowsMax || !SkipTimes(reader, samples) ||
+      !ReadThreads(reader, samples, out, &row_of) || !reader.Skip(samples) || !AddRuns(reader, row_of, &out->values) ||
+      !AddRuns(reader, row_of, &out->counts)) {
     return CorruptColumns("samples");
   }
   return absl::OkStatus();
@@ -306,49 +354,6 @@ absl::Status AppendTriePiece(std::string_view bytes, Trie* trie) { return Append
 
 absl::Status AppendTriePiece(std::string_view bytes, TrieTail* tail) {
   return AppendTriePiece(bytes, tail->first_node, tail->first_frame, &tail->added);
-}
-
-namespace {
-
-constexpr uint8_t kHasChecksum = 0x80;  // in the first byte, which contains the version
-constexpr size_t kChecksumBytes = 4;
-
-uint32_t ChecksumOf(std::string_view bytes) {
-  return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
-}  // namespace
-
-PackedColumns PackColumns(std::string raw) {
-  if (raw.size() >= kZstdBytesMin) {
-    std::string packed = ZstdCompressWithChecksum(raw);
-    if (packed.size() < raw.size() - raw.size() / 10) return {std::move(packed), raw.size()};
-  }
-  if (raw.empty()) return {};
-  raw[0] = static_cast<char>(static_cast<uint8_t>(raw[0]) | kHasChecksum);
-  const uint32_t checksum = ChecksumOf(raw);
-  for (size_t i = 0; i < kChecksumBytes; ++i) raw.push_back(static_cast<char>(checksum >> (8 * i)));
-  return {std::move(raw), 0};
-}
-
-absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes) {
-  if (raw_bytes == 0) {
-    if (bytes.empty() || (static_cast<uint8_t>(bytes[0]) & kHasChecksum) == 0) return std::string(bytes);
-    if (bytes.size() <= kChecksumBytes) return CorruptColumns("columns");
-    const std::string_view content = bytes.substr(0, bytes.size() - kChecksumBytes);
-    uint32_t stored = 0;
-    for (size_t i = 0; i < kChecksumBytes; ++i) {
-      stored |= uint32_t{static_cast<uint8_t>(bytes[content.size() + i])} << (8 * i);
-    }
-    if (stored != ChecksumOf(content)) return CorruptColumns("columns");
-    std::string columns(content);
-    columns[0] = static_cast<char>(static_cast<uint8_t>(columns[0]) & ~kHasChecksum);
-    return columns;
-  }
-  if (raw_bytes < 0 || raw_bytes > kRawBytesMax) return CorruptColumns("columns");
-  absl::StatusOr<std::string> raw = ZstdDecompress(bytes, static_cast<size_t>(raw_bytes));
-  if (!raw.ok()) return CorruptColumns("columns");
-  return raw;
 }
 
 std::string EncodeCounters(std::span<const uint64_t> counters) {

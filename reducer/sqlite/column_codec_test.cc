@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <random>
 
 namespace tributary::store {
@@ -34,13 +35,6 @@ TEST(ColumnCodec, SamplesRoundTrip) {
     SampleColumns columns;
     ASSERT_TRUE(DecodeSamples(EncodeSamples(samples), &columns).ok());
     ASSERT_EQ(columns.times.size(), count);
-    SampleColumns weights;
-    ASSERT_TRUE(DecodeSampleWeights(EncodeSamples(samples), &weights).ok());
-    EXPECT_EQ(weights.processes, columns.processes);
-    EXPECT_EQ(weights.threads, columns.threads);
-    EXPECT_EQ(weights.values, columns.values);
-    EXPECT_EQ(weights.counts, columns.counts);
-    EXPECT_TRUE(weights.times.empty() && weights.nodes.empty() && weights.endings.empty() && weights.cpus.empty());
     for (size_t i = 0; i < count; ++i) {
       EXPECT_EQ(columns.times[i].value, samples[i].time_ns);
       EXPECT_EQ(columns.processes[i].value, samples[i].process);
@@ -50,6 +44,30 @@ TEST(ColumnCodec, SamplesRoundTrip) {
       EXPECT_EQ(columns.counts[i], samples[i].count);
       EXPECT_EQ(columns.endings[i], samples[i].ending);
       EXPECT_EQ(columns.cpus[i], samples[i].cpu);
+    }
+  }
+}
+
+TEST(ColumnCodec, WeightsOfThreadsAreTheSumsOfTheirSamples) {
+  for (const uint32_t threads : {1u, 20u, 128u, 129u, 2000u}) {
+    for (const size_t count : {0, 1, 100, 5000}) {
+      std::vector<StoredSample> samples = RandomSamples(count, count);
+      std::map<std::pair<uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>> expected;
+      for (size_t i = 0; i < samples.size(); ++i) {
+        samples[i].thread = static_cast<uint32_t>(i * i) % threads;
+        samples[i].count += i % 3 == 0 ? 4'000'000'000u : 0;  // a sum needs more than 32 bits
+        auto& [value, n] = expected[{samples[i].thread, samples[i].process}];
+        value += samples[i].value;
+        n += samples[i].count;
+      }
+      ThreadWeights weights;
+      ASSERT_TRUE(DecodeThreadWeights(EncodeSamples(samples), &weights).ok());
+      ASSERT_EQ(weights.threads.size(), expected.size());
+      for (size_t i = 0; i < weights.threads.size(); ++i) {
+        const auto& [value, n] = expected.at({weights.threads[i].value, weights.processes[i].value});
+        EXPECT_EQ(weights.values[i], value);
+        EXPECT_EQ(weights.counts[i], n);
+      }
     }
   }
 }
@@ -145,9 +163,9 @@ TEST(ColumnCodec, RefusesEveryTruncation) {
   for (size_t size = 0; size < samples.size(); ++size) {
     EXPECT_TRUE(absl::IsDataLoss(DecodeSamples(samples.substr(0, size), &columns))) << size;
   }
-  // The weights come before the endings and CPUs, which take at least 52 bytes.
+  ThreadWeights weights;  // their columns come before the endings and CPUs, which take at least 52 bytes
   for (size_t size = 0; size < samples.size() / 2; ++size) {
-    EXPECT_TRUE(absl::IsDataLoss(DecodeSampleWeights(samples.substr(0, size), &columns))) << size;
+    EXPECT_TRUE(absl::IsDataLoss(DecodeThreadWeights(samples.substr(0, size), &weights))) << size;
   }
   EXPECT_FALSE(DecodeSamples(samples + "x", &columns).ok());
 }
@@ -159,25 +177,15 @@ TEST(ColumnCodec, SurvivesFlippedBytes) {
     std::string bad = good;
     bad[random() % bad.size()] = static_cast<char>(random());
     SampleColumns columns;
-    if (DecodeSampleWeights(bad, &columns).ok()) {
-      EXPECT_LE(columns.processes.size(), bad.size());
-      EXPECT_EQ(columns.processes.size(), columns.counts.size());
+    ThreadWeights weights;
+    if (DecodeThreadWeights(bad, &weights).ok()) {
+      EXPECT_LE(weights.processes.size(), bad.size());
+      EXPECT_EQ(weights.processes.size(), weights.counts.size());
     }
     if (!DecodeSamples(bad, &columns).ok()) continue;
     EXPECT_LE(columns.times.size(), bad.size());
     EXPECT_EQ(columns.times.size(), columns.cpus.size());
   }
-}
-
-TEST(ColumnCodec, PacksOnlyLargeColumnsThatShrink) {
-  const std::string small(1000, 'a'), large(5000, 'a');
-  EXPECT_EQ(PackColumns(small).raw_bytes, 0u);
-  const PackedColumns packed = PackColumns(large);
-  EXPECT_EQ(packed.raw_bytes, large.size());
-  EXPECT_LT(packed.bytes.size(), 100u);
-  EXPECT_EQ(UnpackColumns(packed.bytes, static_cast<int64_t>(packed.raw_bytes)).value(), large);
-  EXPECT_TRUE(absl::IsDataLoss(UnpackColumns("no zstd", 100).status()));
-  EXPECT_TRUE(absl::IsDataLoss(UnpackColumns(packed.bytes, int64_t{1} << 40).status()));
 }
 
 TEST(ColumnCodec, ReadsTheKnownCountersOfAnotherRelease) {

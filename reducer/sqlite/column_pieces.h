@@ -93,13 +93,11 @@ void AppendDifferences(std::string& out, const Rows& rows, Get get) {
 template <typename Rows, typename Put>
 bool ReadDifferences(VarintReader& reader, Rows& rows, Put put) {
   uint64_t value = 0;
-  for (auto& row : rows) {
-    int64_t difference = 0;
-    if (!reader.ReadSigned(&difference)) return false;
-    value += static_cast<uint64_t>(difference);
-    put(row, value);
-  }
-  return true;
+  auto row = rows.begin();
+  return reader.ReadMany(rows.size(), [&](uint64_t number) {
+    value += static_cast<uint64_t>(UnZigZag(number));
+    put(*row++, value);
+  });
 }
 
 }  // namespace tributary::store

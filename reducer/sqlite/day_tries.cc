@@ -5,7 +5,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "base/status.h"
-#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 
 namespace tributary::store {
 namespace {

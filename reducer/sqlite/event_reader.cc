@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/store/store_times.h"
 
 namespace tributary::store {

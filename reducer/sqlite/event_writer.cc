@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/status.h"
-#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 
 namespace tributary::store {
 

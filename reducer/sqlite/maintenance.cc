@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/process_columns.h"
 #include "reducer/sqlite/sample_type_table.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "reducer/sqlite/column_packing.h"
 
 namespace tributary::store {
 

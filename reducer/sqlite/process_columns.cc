@@ -72,7 +72,7 @@ std::string EncodeProcesses(const StoredProcesses& rows) {
   return out;
 }
 
-absl::Status DecodeProcesses(std::string_view bytes, StoredProcesses* out) {
+absl::Status DecodeProcesses(std::string_view bytes, StoredProcesses* out, PieceParts parts) {
   VarintReader reader(bytes);
   std::string_view version;
   uint64_t processes = 0, threads = 0;
@@ -83,9 +83,13 @@ absl::Status DecodeProcesses(std::string_view bytes, StoredProcesses* out) {
     return CorruptColumns("processes");
   }
   out->processes.assign(processes, {});
-  out->threads.assign(threads, {});
-  if (!ForEachProcessColumn(Read<StoredProcess>{reader, out->processes}, version[0]) ||
-      !ForEachThreadColumn(Read<StoredThread>{reader, out->threads}) || !reader.AtEnd()) {
+  out->threads.clear();
+  if (!ForEachProcessColumn(Read<StoredProcess>{reader, out->processes}, version[0])) {
+    return CorruptColumns("processes");
+  }
+  if (parts == PieceParts::kProcesses) return absl::OkStatus();
+  out->threads.resize(threads);
+  if (!ForEachThreadColumn(Read<StoredThread>{reader, out->threads}) || !reader.AtEnd()) {
     return CorruptColumns("processes");
   }
   return absl::OkStatus();

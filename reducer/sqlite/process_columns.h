@@ -36,7 +36,11 @@ struct StoredProcesses {
   std::vector<StoredThread> threads;
 };
 
+enum class PieceParts { kProcesses, kProcessesAndThreads };
+
 std::string EncodeProcesses(const StoredProcesses& rows);
-absl::Status DecodeProcesses(std::string_view bytes, StoredProcesses* out);
+// Without threads, does not check the bytes of threads, which come last.
+absl::Status DecodeProcesses(std::string_view bytes, StoredProcesses* out,
+                             PieceParts parts = PieceParts::kProcessesAndThreads);
 
 }  // namespace tributary::store

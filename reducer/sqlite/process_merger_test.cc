@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/directory_testing.h"
-#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/process_reader.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/sqlite_steps_testing.h"
@@ -62,15 +62,17 @@ class ProcessMergerTest : public ::testing::Test {
   // The pids of the machine's descriptions: the valid ones first.
   std::vector<int32_t> Visited(Slot first, Slot last, int64_t machine = kMachine) {
     std::vector<int32_t> visited;
-    EXPECT_TRUE(VisitProcesses(database_, first, last, {}, nullptr, [&](const StoredProcesses& piece, Slot) {
-                  EXPECT_EQ(piece.threads.size(), piece.processes.size());
-                  for (size_t i = piece.processes.size(); i-- > 0;) {
-                    EXPECT_EQ(piece.threads[i].process, piece.processes[i].no);
-                    EXPECT_EQ(piece.threads[i].tid, piece.processes[i].pid);
-                    if (piece.processes[i].machine == machine) visited.push_back(piece.processes[i].pid);
-                  }
-                  return absl::OkStatus();
-                }).ok());
+    EXPECT_TRUE(VisitProcesses(database_, first, last, {}, PieceParts::kProcessesAndThreads, nullptr,
+                               [&](const StoredProcesses& piece, Slot) {
+                                 EXPECT_EQ(piece.threads.size(), piece.processes.size());
+                                 for (size_t i = piece.processes.size(); i-- > 0;) {
+                                   EXPECT_EQ(piece.threads[i].process, piece.processes[i].no);
+                                   EXPECT_EQ(piece.threads[i].tid, piece.processes[i].pid);
+                                   if (piece.processes[i].machine == machine) visited.push_back(piece.processes[i].pid);
+                                 }
+                                 return absl::OkStatus();
+                               })
+                    .ok());
     return visited;
   }
   void ExpectLedgerEqualsPieces() {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/process_columns.h"
 #include "reducer/sqlite/row_ids.h"
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 
 namespace tributary::store {
 absl::StatusOr<StringReader> StringReader::Prepare(Database& database) {
@@ -43,12 +45,12 @@ std::string FilterSql(const ScanFilter& filter) {
   return sql;
 }
 
-absl::Status VisitProcesses(Database& database, Slot first, Slot last, const ScanFilter& filter, DamageReports* damage,
-                            PieceVisitor visit) {
-  // Reads the ids first, from the indexes alone: sorting whole rows would copy their columns. A piece that ends after
-  // `last` overlaps the range only if it has several slots. There are few such pieces, and they have an index of their
-  // own.
-  // Pieces of several slots are few, and their index has no machine.
+namespace {
+
+// Returns the ids of the pieces, the newest first. Reads them from the indexes alone: sorting whole rows would copy
+// their columns. A piece that ends after `last` overlaps the range only if it has several slots. There are few such
+// pieces, and they have an index of their own, which has no machine.
+absl::StatusOr<std::vector<int64_t>> ListPieces(Database& database, Slot first, Slot last, const ScanFilter& filter) {
   ScanFilter of_pieces{.machines = filter.machines};
   if (of_pieces.machines) of_pieces.machines->insert(of_pieces.machines->begin(), MachineNo{0});
   ASSIGN_OR_RETURN(
@@ -65,25 +67,50 @@ absl::Status VisitProcesses(Database& database, Slot first, Slot last, const Sca
     ids.push_back(list.Int(0));
   }
   std::sort(ids.begin(), ids.end(), std::greater<>());
-  ASSIGN_OR_RETURN(Statement find,
-                   database.Prepare("SELECT raw_bytes, columns, last_slot FROM process_chunk WHERE id = ?"));
-  StoredProcesses piece;
-  for (int64_t id : ids) {
-    ASSIGN_OR_RETURN(bool row, find.Bind(id).Step());
-    if (!row) continue;
-    const absl::StatusOr<std::string> raw = UnpackColumns(find.Bytes(1), find.Int(0));
-    const absl::Status decoded = find.InFile(raw.ok() ? DecodeProcesses(*raw, &piece) : raw.status());
-    if (absl::IsDataLoss(decoded) && damage != nullptr) {
-      damage->Report({PieceKind::kProcesses, id}, decoded);
-      find.Reset();
-      continue;
+  return ids;
+}
+
+// Calls `visit` for each piece with one of these ids: its id, raw_bytes, columns and last_slot. The ids are in falling
+// order. Reads pieces whose ids are close together with one statement, and skips those between them, which takes a
+// third of the time.
+absl::Status VisitRows(Database& database, std::span<const int64_t> ids,
+                       absl::FunctionRef<absl::Status(const Statement& row)> visit) {
+  constexpr int64_t kDistanceMax = 4;
+  ASSIGN_OR_RETURN(Statement read,
+                   database.Prepare("SELECT id, raw_bytes, columns, last_slot FROM process_chunk WHERE id BETWEEN ? "
+                                    "AND ? ORDER BY id DESC"));
+  for (size_t i = 0, end = 0; i < ids.size(); i = end) {
+    for (end = i + 1; end < ids.size() && ids[end - 1] - ids[end] <= kDistanceMax;) ++end;
+    read.Bind(ids[end - 1], ids[i]);
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool row, read.Step());
+      if (!row) break;
+      const int64_t id = read.Int(0);
+      while (i < end && ids[i] > id) ++i;
+      if (i < end && ids[i] == id) RETURN_IF_ERROR(visit(read));
     }
-    RETURN_IF_ERROR(decoded);
-    const Slot last_slot{static_cast<int32_t>(find.Int(2))};
-    find.Reset();
-    RETURN_IF_ERROR(visit(piece, last_slot));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status VisitProcesses(Database& database, Slot first, Slot last, const ScanFilter& filter, PieceParts parts,
+                            DamageReports* damage, PieceVisitor visit) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> ids, ListPieces(database, first, last, filter));
+  StoredProcesses piece;
+  std::string raw;
+  return VisitRows(database, ids, [&](const Statement& row) -> absl::Status {
+    absl::Status decoded = UnpackColumns(row.Bytes(2), row.Int(1), &raw);
+    if (decoded.ok()) decoded = DecodeProcesses(raw, &piece, parts);
+    decoded = row.InFile(decoded);
+    if (absl::IsDataLoss(decoded) && damage != nullptr) {
+      damage->Report({PieceKind::kProcesses, row.Int(0)}, decoded);
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(decoded);
+    return visit(piece, Slot{static_cast<int32_t>(row.Int(3))});
+  });
 }
 
 }  // namespace tributary::store

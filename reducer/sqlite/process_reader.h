@@ -51,8 +51,8 @@ class StringReader {
 // filter's machines. Earlier releases wrote pieces with the processes of all machines.
 using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot last_slot)>;
 // Skips a damaged piece and reports it to `damage`. If `damage` is nullptr, a damaged piece is an error.
-absl::Status VisitProcesses(Database& database, Slot first, Slot last, const ScanFilter& filter, DamageReports* damage,
-                            PieceVisitor visit);
+absl::Status VisitProcesses(Database& database, Slot first, Slot last, const ScanFilter& filter, PieceParts parts,
+                            DamageReports* damage, PieceVisitor visit);
 
 // Return the conditions "AND machine IN (…)" and "AND type = …" for a statement's WHERE clause, or "" if a statement
 // would be too long. So the caller must also check each row that it reads. The `+` keeps SQLite from choosing another

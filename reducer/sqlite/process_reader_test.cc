@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/directory_testing.h"
-#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/process_columns.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/sqlite_steps_testing.h"
@@ -34,10 +34,12 @@ class ProcessReaderTest : public ::testing::Test {
   }
   std::vector<uint32_t> Visited(Slot first, Slot last, const ScanFilter& filter = {}) {
     std::vector<uint32_t> visited;
-    EXPECT_TRUE(VisitProcesses(database_, first, last, filter, nullptr, [&](const StoredProcesses& piece, Slot) {
-                  for (const StoredProcess& process : piece.processes) visited.push_back(process.no);
-                  return absl::OkStatus();
-                }).ok());
+    EXPECT_TRUE(VisitProcesses(database_, first, last, filter, PieceParts::kProcessesAndThreads, nullptr,
+                               [&](const StoredProcesses& piece, Slot) {
+                                 for (const StoredProcess& process : piece.processes) visited.push_back(process.no);
+                                 return absl::OkStatus();
+                               })
+                    .ok());
     return visited;
   }
 

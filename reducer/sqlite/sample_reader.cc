@@ -55,23 +55,70 @@ absl::Status SampleReader::Scan(TimeRange range, int64_t first_minute, int64_t l
                                             FilterSql(filter))));
   statement.Bind(first_minute, last_minute);
   SampleColumns columns;
+  std::string raw;
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return absl::OkStatus();
     if (!filter.Has(MachineNo{statement.Int(1)}) || !filter.Has(ReadType(statement.Int(2)))) continue;
-    const int64_t minute = statement.Int(0);
-    const bool only_weights = filter.only_weights && IsWithin(minute, range);  // otherwise the times are needed
-    const auto decode = [&](std::string_view raw) {
-      return only_weights ? DecodeSampleWeights(raw, &columns) : DecodeSamples(raw, &columns);
-    };
-    ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSamples, 5, 3, *damage_, decode));
+    ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSamples, 5, 3, *damage_, &raw,
+                                                       [&] { return DecodeSamples(raw, &columns); }));
     if (!intact) continue;
-    if (!only_weights) CutToRange(columns, range);
-    if (columns.processes.empty()) continue;
+    CutToRange(columns, range);
+    if (columns.times.empty()) continue;
     columns.node_id = NodeIdOf(*machines_, statement.Int(1));
     columns.type = ReadType(statement.Int(2));
-    columns.day = DayOfMinute(minute);
+    columns.day = DayOfMinute(statement.Int(0));
     RETURN_IF_ERROR(visit(columns));
+  }
+}
+
+// Chunks of a minute lie apart in the table, so reading them in the order of minutes costs twice as much as reading the
+// whole table.
+absl::StatusOr<bool> SampleReader::IsMostOfTheTable(int64_t first_minute, int64_t last_minute) const {
+  ASSIGN_OR_RETURN(Statement ends, database_->Prepare("SELECT (SELECT min(minute) FROM sample_chunk), "
+                                                      "(SELECT max(minute) FROM sample_chunk)"));
+  ASSIGN_OR_RETURN(const bool row, ends.Step());
+  if (!row || ends.IsNull(0) || ends.IsNull(1)) return false;
+  // A damaged file may contain any number.
+  const auto all = static_cast<double>(ends.Int(1)) - static_cast<double>(ends.Int(0)) + 1;
+  const auto asked = static_cast<double>(std::min(last_minute, ends.Int(1))) -
+                     static_cast<double>(std::max(first_minute, ends.Int(0))) + 1;
+  return asked > all / 2;
+}
+
+absl::Status SampleReader::ScanThreadWeights(TimeRange range, int64_t first_minute, int64_t last_minute,
+                                             const ScanFilter& filter, const WeightsVisitor& visit) {
+  first_minute = std::max(first_minute, raw_from_);
+  if (first_minute > last_minute) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool is_most, IsMostOfTheTable(first_minute, last_minute));
+  // The `+` keeps SQLite from using the index.
+  ASSIGN_OR_RETURN(Statement statement, database_->Prepare(fmt::format(
+                                            "SELECT minute, machine, type, raw_bytes, columns, id FROM sample_chunk "
+                                            "WHERE {}minute BETWEEN ? AND ? {}",
+                                            is_most && !filter.machines ? "+" : "", FilterSql(filter))));
+  statement.Bind(first_minute, last_minute);
+  ThreadWeights weights;
+  SampleColumns columns;
+  std::string raw;
+  for (;;) {
+    ASSIGN_OR_RETURN(bool row, statement.Step());
+    if (!row) return absl::OkStatus();
+    if (!filter.Has(MachineNo{statement.Int(1)}) || !filter.Has(ReadType(statement.Int(2)))) continue;
+    const bool is_within = IsWithin(statement.Int(0), range);  // otherwise the times are needed
+    ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSamples, 5, 3, *damage_, &raw, [&] {
+                       return is_within ? DecodeThreadWeights(raw, &weights) : DecodeSamples(raw, &columns);
+                     }));
+    if (!intact) continue;
+    if (!is_within) {
+      CutToRange(columns, range);
+      weights.threads.swap(columns.threads);
+      weights.processes.swap(columns.processes);
+      weights.values.swap(columns.values);
+      weights.counts.assign(columns.counts.begin(), columns.counts.end());
+    }
+    if (weights.threads.empty()) continue;
+    weights.type = ReadType(statement.Int(2));
+    RETURN_IF_ERROR(visit(weights));
   }
 }
 
@@ -87,6 +134,7 @@ absl::StatusOr<CommittedScan> SampleReader::ScanCommitted(const Cursor& cursor, 
                                       "sample_chunk WHERE id > ? ORDER BY id"));
   statement.Bind(scan.next.chunk);
   SampleColumns columns;
+  std::string raw;
   for (size_t rows = 0; rows == 0 || rows < samples_max; rows += columns.times.size()) {
     ASSIGN_OR_RETURN(const bool row, statement.Step());
     if (!row) {
@@ -96,9 +144,8 @@ absl::StatusOr<CommittedScan> SampleReader::ScanCommitted(const Cursor& cursor, 
       break;
     }
     const int64_t id = statement.Int(0);
-    ASSIGN_OR_RETURN(const bool intact,
-                     DecodeOrReport(statement, PieceKind::kSamples, 0, 4, *damage_,
-                                    [&columns](std::string_view raw) { return DecodeSamples(raw, &columns); }));
+    ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSamples, 0, 4, *damage_, &raw,
+                                                       [&] { return DecodeSamples(raw, &columns); }));
     if (!intact) {
       // For the exporter, the chunk has expired.
       std::optional<uint64_t> after;

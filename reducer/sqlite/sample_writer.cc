@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "profile/attributes.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/minute_sums.h"
 #include "reducer/store/store_times.h"
 

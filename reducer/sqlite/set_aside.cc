@@ -8,6 +8,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/event_columns.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/process_columns.h"

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "reducer/sqlite/accounting_check.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/event_columns.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/process_columns.h"

@@ -120,7 +120,7 @@ absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessSet*
   if (database_ == nullptr || range.from >= range.to) return absl::OkStatus();
   absl::flat_hash_set<uint32_t> seen;
   ProcessRow row;  // one row for all visits, so its texts keep their memory
-  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), {}, &shared_.damage,
+  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), {}, PieceParts::kProcesses, &shared_.damage,
                         [&](const StoredProcesses& piece, Slot last_slot) -> absl::Status {
                           for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
                             if (only != nullptr && !only->contains(ProcessNo{it->no})) continue;
@@ -134,41 +134,45 @@ absl::Status SqliteShardReader::ScanProcesses(TimeRange range, const ProcessSet*
 
 absl::Status SqliteShardReader::ScanProcessIds(TimeRange range, const ScanFilter& filter,
                                                const ProcessIdsVisitor& visit) {
-  if (database_ == nullptr || range.from >= range.to || filter.HasNothing()) return absl::OkStatus();
-  std::vector<ProcessIds> rows;
-  return VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), filter, &shared_.damage,
-                        [&](const StoredProcesses& piece, Slot) -> absl::Status {
-                          rows.clear();
-                          for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
-                            if (!filter.Has(MachineNo{it->machine})) continue;
-                            rows.push_back({.no = ProcessNo{it->no},
-                                            .machine = MachineNo{it->machine},
-                                            .pid = Pid{it->pid},
-                                            .parent = Pid{it->parent},
-                                            .start_time_ns = it->start_time_ns,
-                                            .exec_sequence = it->exec_sequence,
-                                            .comm = StringId{it->comm},
-                                            .executable_path = StringId{it->executable_path},
-                                            .container_id = StringId{it->container_id},
-                                            .cgroup_path = StringId{it->cgroup_path},
-                                            .attributes = StringId{it->attributes}});
-                          }
-                          return rows.empty() ? absl::OkStatus() : visit(rows);
-                        });
+  return ScanIds(range, filter, PieceParts::kProcesses,
+                 [&](std::span<const ProcessIds> processes, std::span<const ThreadIds>) {
+                   return processes.empty() ? absl::OkStatus() : visit(processes);
+                 });
 }
 
-absl::Status SqliteShardReader::ScanThreadIds(TimeRange range, const ScanFilter& filter,
-                                              const ThreadIdsVisitor& visit) {
+absl::Status SqliteShardReader::ScanIds(TimeRange range, const ScanFilter& filter, const IdsVisitor& visit) {
+  return ScanIds(range, filter, PieceParts::kProcessesAndThreads, visit);
+}
+
+absl::Status SqliteShardReader::ScanIds(TimeRange range, const ScanFilter& filter, PieceParts parts,
+                                        const IdsVisitor& visit) {
   if (database_ == nullptr || range.from >= range.to || filter.HasNothing()) return absl::OkStatus();
-  std::vector<ThreadIds> rows;
+  std::vector<ProcessIds> processes;
+  std::vector<ThreadIds> threads;
   return VisitProcesses(
-      *database_, SlotOf(range.from), LastSlotOf(range), filter, &shared_.damage,
-      [&](const StoredProcesses& piece, Slot) -> absl::Status {
-        rows.clear();
-        for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
-          rows.push_back({ThreadNo{it->no}, ProcessNo{it->process}, Tid{it->tid}, StringId{it->name}});
+      *database_, SlotOf(range.from), LastSlotOf(range), filter, parts, &shared_.damage,
+      [&](const StoredProcesses& piece, Slot last_slot) -> absl::Status {
+        processes.clear();
+        for (auto it = piece.processes.rbegin(); it != piece.processes.rend(); ++it) {
+          if (!filter.Has(MachineNo{it->machine})) continue;
+          processes.push_back({.no = ProcessNo{it->no},
+                               .machine = MachineNo{it->machine},
+                               .pid = Pid{it->pid},
+                               .parent = Pid{it->parent},
+                               .start_time_ns = it->start_time_ns,
+                               .exec_sequence = it->exec_sequence,
+                               .comm = StringId{it->comm},
+                               .executable_path = StringId{it->executable_path},
+                               .container_id = StringId{it->container_id},
+                               .cgroup_path = StringId{it->cgroup_path},
+                               .attributes = StringId{it->attributes},
+                               .as_of = StartOf(last_slot)});
         }
-        return rows.empty() ? absl::OkStatus() : visit(rows);
+        threads.clear();
+        for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
+          threads.push_back({ThreadNo{it->no}, ProcessNo{it->process}, Tid{it->tid}, StringId{it->name}});
+        }
+        return visit(processes, threads);
       });
 }
 
@@ -205,7 +209,8 @@ absl::StatusOr<std::vector<ThreadRow>> SqliteShardReader::Threads(TimeRange rang
   std::vector<ThreadRow> rows;
   if (database_ == nullptr || range.from >= range.to) return rows;
   absl::flat_hash_set<uint32_t> seen;
-  RETURN_IF_ERROR(VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), {}, &shared_.damage,
+  RETURN_IF_ERROR(VisitProcesses(*database_, SlotOf(range.from), LastSlotOf(range), {},
+                                 PieceParts::kProcessesAndThreads, &shared_.damage,
                                  [&](const StoredProcesses& piece, Slot) -> absl::Status {
                                    for (auto it = piece.threads.rbegin(); it != piece.threads.rend(); ++it) {
                                      const ProcessNo process{it->process};
@@ -241,6 +246,12 @@ absl::StatusOr<std::string_view> SqliteShardReader::Text(StringId id) {
 absl::Status SqliteShardReader::ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) {
   if (!samples_ || range.from >= range.to || filter.HasNothing()) return absl::OkStatus();
   return samples_->Scan(range, MinuteOf(range.from), MinuteOf(UnixNs{range.to.value - 1}), filter, visit);
+}
+
+absl::Status SqliteShardReader::ScanThreadWeights(TimeRange range, const ScanFilter& filter,
+                                                  const WeightsVisitor& visit) {
+  if (!samples_ || range.from >= range.to || filter.HasNothing()) return absl::OkStatus();
+  return samples_->ScanThreadWeights(range, MinuteOf(range.from), MinuteOf(UnixNs{range.to.value - 1}), filter, visit);
 }
 
 absl::Status SqliteShardReader::ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) {

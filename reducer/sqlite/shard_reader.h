@@ -43,13 +43,14 @@ class SqliteShardReader : public StoreReader {
   absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) override;
   absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) override;
   absl::Status ScanProcessIds(TimeRange range, const ScanFilter& filter, const ProcessIdsVisitor& visit) override;
-  absl::Status ScanThreadIds(TimeRange range, const ScanFilter& filter, const ThreadIdsVisitor& visit) override;
+  absl::Status ScanIds(TimeRange range, const ScanFilter& filter, const IdsVisitor& visit) override;
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
   absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
   absl::StatusOr<TrieView> LoadTrie(Day day) override;
   absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) override;
   absl::StatusOr<std::string_view> Text(StringId id) override;
   absl::Status ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) override;
+  absl::Status ScanThreadWeights(TimeRange range, const ScanFilter& filter, const WeightsVisitor& visit) override;
   absl::Status ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) override;
   absl::StatusOr<CommittedScan> ScanCommitted(const Cursor& cursor, size_t samples_max,
                                               const CommittedVisitor& visit) override;
@@ -62,6 +63,7 @@ class SqliteShardReader : public StoreReader {
   SqliteShardReader(uint32_t shard, const Shared& shared) : shard_(shard), shared_(shared) {}
   absl::Status Start(const std::string& path);
   absl::Status ScanProcesses(TimeRange range, const ProcessSet* only, const ProcessVisitor& visit);
+  absl::Status ScanIds(TimeRange range, const ScanFilter& filter, PieceParts parts, const IdsVisitor& visit);
   absl::Status Describe(const StoredProcess& process, Slot last_slot, ProcessRow* row);
 
   const uint32_t shard_;

@@ -107,13 +107,13 @@ absl::Status SumReader::ScanRows(int64_t first_minute, int64_t last_minute, cons
   statement.Bind(first_minute, last_minute);
   LateSnapshots late;
   SumColumns columns;
+  std::string raw;
   for (;;) {
     ASSIGN_OR_RETURN(bool row, statement.Step());
     if (!row) return absl::OkStatus();
     if (!filter.Has(MachineNo{statement.Int(1)}) || !filter.Has(ReadType(statement.Int(2)))) continue;
-    ASSIGN_OR_RETURN(const bool intact,
-                     DecodeOrReport(statement, PieceKind::kSums, 5, 3, *damage_,
-                                    [&columns](std::string_view raw) { return DecodeSums(raw, &columns); }));
+    ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSums, 5, 3, *damage_, &raw,
+                                                       [&] { return DecodeSums(raw, &columns); }));
     if (!intact) continue;
     columns.node_id = NodeIdOf(*machines_, statement.Int(1));
     columns.type = ReadType(statement.Int(2));

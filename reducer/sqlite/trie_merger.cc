@@ -9,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/trie_pieces.h"
 
 namespace tributary::store {

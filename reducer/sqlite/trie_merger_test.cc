@@ -10,7 +10,7 @@
 #include <map>
 
 #include "base/directory_testing.h"
-#include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/day_trie.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/shard_reader.h"

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/varint.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/row_ids.h"
 #include "reducer/store/trie.h"
 

@@ -91,36 +91,44 @@ std::map<ProcessNo, ProcessIds> FilterConformance::Ids(StoreReader& reader, cons
   return found;
 }
 
-// The range begins and ends within a minute, so the times of these two minutes are needed to cut them.
-TEST_P(FilterConformance, AScanForWeightsHasTheSamplesOfTheRange) {
-  TestCollector collector("node-a");
-  const ThreadRef thread = collector.Thread(1, "worker"), other = collector.Thread(1, "other");
-  const NodeRef leaf = collector.Stack({1, 2});
-  for (int64_t second = -300; second < 0; second += 7) {
-    collector.Add(At(second), second % 2 == 0 ? thread : other, leaf, static_cast<uint64_t>(1000 + second));
+// Ranges begin and end within a minute, so the times of these minutes are needed to cut them.
+TEST_P(FilterConformance, WeightsOfThreadsAreThoseOfTheirSamples) {
+  TestCollector collectors[] = {TestCollector("node-a", 1), TestCollector("node-b", 2)};
+  for (TestCollector& collector : collectors) {
+    const ThreadRef thread = collector.Thread(1, "worker"), other = collector.Thread(1, "other");
+    const NodeRef leaf = collector.Stack({1, 2});
+    for (int64_t second = -300; second < 0; second += 7) {
+      collector.Add(At(second), second % 2 == 0 ? thread : other, leaf, static_cast<uint64_t>(1000 + second));
+    }
+    Commit(collector.Take(At(0)));
   }
-  Commit(collector.Take(At(0)));
   Maintain();
   const auto reader = Reader();
-  const auto weigh = [&](bool only_weights) {
-    std::map<std::pair<ProcessNo, ThreadNo>, std::pair<uint64_t, uint64_t>> weights;
-    EXPECT_TRUE(reader
-                    ->ScanSamples({At(-275), At(-25)}, {.only_weights = only_weights},
-                                  [&](const SampleColumns& columns) {
-                                    for (size_t i = 0; i < columns.processes.size(); ++i) {
-                                      auto& of = weights[{columns.processes[i], columns.threads[i]}];
-                                      of.first += columns.values[i];
-                                      of.second += columns.counts[i];
-                                    }
-                                    return absl::OkStatus();
-                                  })
-                    .ok());
-    return weights;
+  using Weights = std::map<std::pair<ProcessNo, ThreadNo>, std::pair<uint64_t, uint64_t>>;
+  const auto add = [](const auto& columns, Weights* weights) {
+    for (size_t i = 0; i < columns.processes.size(); ++i) {
+      auto& [value, count] = (*weights)[{columns.processes[i], columns.threads[i]}];
+      value += columns.values[i];
+      count += columns.counts[i];
+    }
+    return absl::OkStatus();
   };
-  EXPECT_EQ(weigh(true), weigh(false));
-  uint64_t samples = 0;
-  for (const auto& [who, weight] : weigh(true)) samples += weight.second;
-  EXPECT_EQ(samples, 36u);
+  for (const auto& [from, to, samples] : {std::tuple(-275, -25, 72u), {-200, -130, 20u}, {-600, 60, 86u}}) {
+    for (const bool of_one : {false, true}) {
+      const TimeRange range{At(from), At(to)};
+      ScanFilter filter;
+      if (of_one) filter.machines = {{MachineOf(*reader, "node-b")}};
+      Weights expected, found;
+      const auto add_samples = [&](const SampleColumns& columns) { return add(columns, &expected); };
+      const auto add_weights = [&](const ThreadWeights& weights) { return add(weights, &found); };
+      ASSERT_TRUE(reader->ScanSamples(range, filter, add_samples).ok());
+      ASSERT_TRUE(reader->ScanThreadWeights(range, filter, add_weights).ok());
+      EXPECT_EQ(found, expected) << from;
+      uint64_t count = 0;
+      for (const auto& [who, weight] : found) count += weight.second;
+      EXPECT_EQ(count, of_one ? samples / 2 : samples) << from;
+    }
+  }
 }
 
 TEST_P(FilterConformance, VisitsOnlyTheMachinesAndTheTypeOfTheFilter) {
@@ -201,13 +209,13 @@ TEST_P(FilterConformance, IdsDescribeTheSameProcessesAsRows) {
   EXPECT_EQ(of_b.begin()->second.pid, Pid{2});
 
   std::set<std::string> threads;  // a scan may visit a thread several times
-  const auto visit = [&](std::span<const ThreadIds> found) {
+  const auto visit = [&](std::span<const ProcessIds>, std::span<const ThreadIds> found) {
     for (const ThreadIds& thread : found) {
       if (thread.process == of_b.begin()->first) threads.emplace(reader->Text(thread.name).value());
     }
     return absl::OkStatus();
   };
-  ASSERT_TRUE(reader->ScanThreadIds(kAlways, {.machines = {{MachineOf(*reader, "node-b")}}}, visit).ok());
+  ASSERT_TRUE(reader->ScanIds(kAlways, {.machines = {{MachineOf(*reader, "node-b")}}}, visit).ok());
   EXPECT_THAT(threads, ElementsAre("worker-node-b"));
 }
 

@@ -163,7 +163,8 @@ absl::Status MemoryReader::ScanProcessIds(TimeRange range, const ScanFilter& fil
                      .executable_path = Intern(row.executable_path),
                      .container_id = Intern(row.container_id),
                      .cgroup_path = Intern(row.cgroup_path),
-                     .attributes = Intern(row.attributes)});
+                     .attributes = Intern(row.attributes),
+                     .as_of = row.as_of});
     if (piece.size() < kChunkSamples) continue;
     RETURN_IF_ERROR(visit(piece));
     piece.clear();
@@ -171,16 +172,16 @@ absl::Status MemoryReader::ScanProcessIds(TimeRange range, const ScanFilter& fil
   return piece.empty() ? absl::OkStatus() : visit(piece);
 }
 
-absl::Status MemoryReader::ScanThreadIds(TimeRange /*range*/, const ScanFilter& /*filter*/,
-                                         const ThreadIdsVisitor& visit) {
+// Visits each thread alone, and before its process.
+absl::Status MemoryReader::ScanIds(TimeRange range, const ScanFilter& filter, const IdsVisitor& visit) {
   RETURN_IF_ERROR(Check());
   size_t looked_at = 0;
   for (const ThreadRow& row : shard_.threads) {
     if (++looked_at % kRowsPerCheck == 0) RETURN_IF_ERROR(Check());
     const ThreadIds ids{row.no, row.process, row.tid, Intern(row.name)};
-    RETURN_IF_ERROR(visit({&ids, 1}));
+    RETURN_IF_ERROR(visit({}, {&ids, 1}));
   }
-  return absl::OkStatus();
+  return ScanProcessIds(range, filter, [&](std::span<const ProcessIds> processes) { return visit(processes, {}); });
 }
 
 absl::StatusOr<std::vector<ThreadRow>> MemoryReader::Threads(TimeRange /*range*/, const ProcessSet& of) {
@@ -256,6 +257,16 @@ absl::Status MemoryReader::ScanSamples(TimeRange range, const ScanFilter& filter
 
 // Computes the sums on each call. Closing a minute only means that its samples may expire. An expired minute belongs to
 // the range that contains its first nanosecond.
+absl::Status MemoryReader::ScanThreadWeights(TimeRange range, const ScanFilter& filter, const WeightsVisitor& visit) {
+  return ScanSamples(range, filter, [&](const SampleColumns& columns) {
+    return visit({.type = columns.type,
+                  .threads = columns.threads,
+                  .processes = columns.processes,
+                  .values = columns.values,
+                  .counts = {columns.counts.begin(), columns.counts.end()}});
+  });
+}
+
 absl::Status MemoryReader::ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) {
   RETURN_IF_ERROR(Check());
   const auto is_wanted = [&](const MemoryShard::Sample& sample) {

@@ -24,13 +24,14 @@ class MemoryReader : public StoreReader {
   absl::StatusOr<std::vector<ProcessRow>> Processes(TimeRange range, const ProcessSet* only) override;
   absl::Status ScanProcesses(TimeRange range, const ProcessVisitor& visit) override;
   absl::Status ScanProcessIds(TimeRange range, const ScanFilter& filter, const ProcessIdsVisitor& visit) override;
-  absl::Status ScanThreadIds(TimeRange range, const ScanFilter& filter, const ThreadIdsVisitor& visit) override;
+  absl::Status ScanIds(TimeRange range, const ScanFilter& filter, const IdsVisitor& visit) override;
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
   absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
   absl::StatusOr<TrieView> LoadTrie(Day day) override;
   absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) override;
   absl::StatusOr<std::string_view> Text(StringId id) override;
   absl::Status ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) override;
+  absl::Status ScanThreadWeights(TimeRange range, const ScanFilter& filter, const WeightsVisitor& visit) override;
   absl::Status ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) override;
   absl::StatusOr<CommittedScan> ScanCommitted(const Cursor& cursor, size_t samples_max,
                                               const CommittedVisitor& visit) override;

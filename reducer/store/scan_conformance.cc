@@ -299,17 +299,19 @@ TEST_P(ScanConformance, EachCallEndsWhenTheCallerCancels) {
   EXPECT_EQ(CountSamples(*reader), 1u);
   cancelled = true;
   const auto ignore = [](const auto&) { return absl::OkStatus(); };
+  const auto ignore_both = [](const auto&, const auto&) { return absl::OkStatus(); };
   const absl::Status ends[] = {reader->Nodes().status(),
                                reader->SampleTypes().status(),
                                reader->Processes(kAlways, nullptr).status(),
                                reader->ScanProcesses(kAlways, ignore),
                                reader->ListMachines().status(),
                                reader->ScanProcessIds(kAlways, {}, ignore),
-                               reader->ScanThreadIds(kAlways, {}, ignore),
+                               reader->ScanIds(kAlways, {}, ignore_both),
                                reader->Threads(kAlways, {ProcessNo{1}}).status(),
                                reader->Executables().status(),
                                reader->LoadTrie(DayOf(kNow)).status(),
                                reader->ScanSamples(kAlways, ignore),
+                               reader->ScanThreadWeights(kAlways, {}, ignore),
                                reader->ScanSums(kAlways, ignore),
                                reader->ScanEvents(kAlways, ignore)};
   for (size_t i = 0; i < std::size(ends); ++i) EXPECT_TRUE(absl::IsDeadlineExceeded(ends[i])) << i << ": " << ends[i];

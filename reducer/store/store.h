@@ -95,9 +95,6 @@ struct MachineRow {
 struct ScanFilter {
   std::optional<TypeNo> type{};                      // nullopt: all types
   std::optional<std::vector<MachineNo>> machines{};  // sorted; nullopt: all machines
-  // The caller of ScanSamples reads only the columns `processes`, `threads`, `values` and `counts`. The others may be
-  // empty, because decoding them takes most of a scan's time.
-  bool only_weights = false;
 
   bool HasNothing() const { return machines && machines->empty(); }
   bool Has(MachineNo machine) const {
@@ -118,7 +115,7 @@ struct ProcessRow {
   UnixNs as_of;  // start of the time slot of this description; a later description of the process replaces it
 };
 using ProcessSet = absl::flat_hash_set<ProcessNo>;
-// A process with the ids of its texts, for StoreReader::Text. Takes 56 bytes. A query that reads millions of processes
+// A process with the ids of its texts, for StoreReader::Text. Takes 64 bytes. A query that reads millions of processes
 // compares ids, and reads each distinct text once.
 struct ProcessIds {
   ProcessNo no;
@@ -127,6 +124,7 @@ struct ProcessIds {
   int64_t start_time_ns = 0;
   uint32_t exec_sequence = 0;
   StringId comm, executable_path, container_id, cgroup_path, attributes;
+  UnixNs as_of;  // as in ProcessRow
 };
 struct ThreadRow {
   ThreadNo no;
@@ -200,6 +198,15 @@ struct SampleColumns {
       attributes;  // the samples' own attributes, for StoreReader::Text and DecodeAttributes; empty: no sample has any
 };
 
+// The samples of one chunk, added up for each thread. All columns have the same length. A thread may have several rows.
+struct ThreadWeights {
+  TypeNo type;
+  std::vector<ThreadNo> threads;
+  std::vector<ProcessNo> processes;
+  std::vector<uint64_t> values;
+  std::vector<uint64_t> counts;
+};
+
 // Sums over one minute. Each row is the sum of one process's samples that have the same trie node.
 struct SumColumns {
   std::string_view node_id;
@@ -257,11 +264,11 @@ using SampleVisitor = std::function<absl::Status(const SampleColumns&)>;
 using CommittedVisitor = std::function<absl::Status(const SampleColumns&, const Cursor& begin)>;
 using ProcessVisitor = std::function<absl::Status(const ProcessRow&)>;
 using ProcessIdsVisitor = std::function<absl::Status(std::span<const ProcessIds>)>;
-using ThreadIdsVisitor = std::function<absl::Status(std::span<const ThreadIds>)>;
+using IdsVisitor = std::function<absl::Status(std::span<const ProcessIds>, std::span<const ThreadIds>)>;
+using WeightsVisitor = std::function<absl::Status(const ThreadWeights&)>;
 using SumVisitor = std::function<absl::Status(const SumColumns&)>;
 
-// A consistent view of one shard at the moment when the reader was opened. Use a reader on one thread at a
-// time.
+// A consistent view of one shard at the moment when the reader was opened. Use a reader on one thread at a time.
 class StoreReader {
  public:
   virtual ~StoreReader() = default;
@@ -283,8 +290,9 @@ class StoreReader {
   // the number of processes. The rows are valid only while `visit` runs. If `visit` returns an error, the scan stops
   // and returns this error.
   virtual absl::Status ScanProcessIds(TimeRange range, const ScanFilter& filter, const ProcessIdsVisitor& visit) = 0;
-  // As ScanProcessIds, for the threads of these processes. May visit threads of other machines too.
-  virtual absl::Status ScanThreadIds(TimeRange range, const ScanFilter& filter, const ThreadIdsVisitor& visit) = 0;
+  // As ScanProcessIds, with the threads of these processes. A thread may come before its process, and in another piece.
+  // May visit threads of other machines too.
+  virtual absl::Status ScanIds(TimeRange range, const ScanFilter& filter, const IdsVisitor& visit) = 0;
   // Returns those threads of the processes in `of` that samples in the range refer to. May also return other threads of
   // these processes.
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
@@ -301,6 +309,8 @@ class StoreReader {
   // an error, the scan stops and returns this error.
   virtual absl::Status ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) = 0;
   absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) { return ScanSamples(range, {}, visit); }
+  // Visits the weights of the threads of the same samples, in a fraction of the time. The order is not defined.
+  virtual absl::Status ScanThreadWeights(TimeRange range, const ScanFilter& filter, const WeightsVisitor& visit) = 0;
   // Visits sums that contain every sample in the range that the filter has once. For a closed minute that lies wholly
   // in the range, visits the stored sums. For other minutes, sums up the samples in the range. If the samples of such a
   // minute have expired, its stored sums count as a whole if the range contains the minute's first nanosecond. For a
