@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tributary {
 
@@ -28,5 +29,8 @@ void TrimHeap();
 // Returns the bytes of the heaps that the process has freed and not returned to the system. Thread-safe. Takes time for
 // each free block.
 size_t FreeHeapBytes();
+
+// Returns the resident memory of this process, or 0 if it is unknown. Thread-safe.
+uint64_t ResidentBytes();
 
 }  // namespace tributary

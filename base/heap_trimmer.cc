@@ -1,5 +1,6 @@
 #include "base/heap_trimmer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tributary {
@@ -7,8 +8,16 @@ namespace tributary {
 HeapTrimmer::HeapTrimmer(Options options, Counter& trims) : options_(std::move(options)), trims_(trims) {}
 
 void HeapTrimmer::Tick() {
-  if (!noted_.exchange(false, std::memory_order_relaxed) || options_.free_bytes() < options_.free_bytes_min) return;
+  if (!noted_.exchange(false, std::memory_order_relaxed)) return;
+  // Pages that were trimmed are still free, so the free bytes alone do not show what a trim would return.
+  const uint64_t resident = options_.resident_bytes();
+  if (resident < resident_bytes_ + options_.bytes_min) {
+    resident_bytes_ = std::min(resident_bytes_, resident);
+    return;
+  }
+  if (options_.free_bytes() < options_.bytes_min) return;
   options_.trim();
+  resident_bytes_ = options_.resident_bytes();
   trims_.Add();
 }
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 #include "base/heap.h"
@@ -10,13 +11,14 @@
 namespace tributary {
 
 // Returns memory to the system after work that freed much of it, such as a large query. Trims at most once per Tick,
-// because other threads may have to wait for memory during a trim (60 ms for 1 GB), and only if much is free, because
-// the process must get trimmed pages back when it needs memory again.
+// because other threads may have to wait for memory during a trim (60 ms for 1 GB), and only if the process has grown
+// and that much is free, because it must get trimmed pages back when it needs memory again.
 class HeapTrimmer {
  public:
   struct Options {
-    size_t free_bytes_min = 64u << 20;
+    size_t bytes_min = 8u << 20;  // that are free, and by which the process has grown since the last trim
     std::function<size_t()> free_bytes = FreeHeapBytes;
+    std::function<uint64_t()> resident_bytes = ResidentBytes;
     std::function<void()> trim = TrimHeap;
   };
   // `trims` counts trims. It must outlive the object.
@@ -24,14 +26,15 @@ class HeapTrimmer {
 
   // Any thread: work has ended that may have freed much memory.
   void Note() { noted_.store(true, std::memory_order_relaxed); }
-  // Trims the heap if Note was called since the last Tick and much memory is free. Call it every few seconds, on one
-  // thread that may block.
+  // Trims the heap if Note was called since the last Tick, and it is worth it. Call it every few seconds, on one thread
+  // that may block.
   void Tick();
 
  private:
   const Options options_;
   Counter& trims_;
   std::atomic<bool> noted_{false};
+  uint64_t resident_bytes_ = 0;  // after the last trim, or less if the process has shrunk since then
 };
 
 }  // namespace tributary

@@ -2,31 +2,61 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
 namespace tributary {
 namespace {
 
-TEST(HeapTrimmer, TrimsOnceAfterWorkThatFreedMuch) {
-  size_t free_bytes = 0;
-  int trims = 0;
-  Counter counter;
-  HeapTrimmer trimmer({.free_bytes_min = 100, .free_bytes = [&] { return free_bytes; }, .trim = [&] { ++trims; }},
-                      counter);
-  free_bytes = 1'000;
-  trimmer.Tick();
-  EXPECT_EQ(trims, 0) << "no work has ended";
-  trimmer.Note();
-  trimmer.Note();
-  trimmer.Tick();
-  trimmer.Tick();
-  EXPECT_EQ(trims, 1);
-  free_bytes = 99;
-  trimmer.Note();
-  trimmer.Tick();
-  EXPECT_EQ(trims, 1) << "too little is free";
-  EXPECT_EQ(counter.value(), 1u);
+class HeapTrimmerTest : public testing::Test {
+ protected:
+  // Work that ends with so much resident and free memory.
+  void Work(uint64_t resident_bytes, size_t free_bytes) {
+    resident_bytes_ = resident_bytes;
+    free_bytes_ = free_bytes;
+    trimmer_.Note();
+    trimmer_.Tick();
+  }
+
+  uint64_t resident_bytes_ = 0;
+  size_t free_bytes_ = 0;
+  int trims_ = 0;
+  Counter counter_;
+  HeapTrimmer trimmer_{{.bytes_min = 100,
+                        .free_bytes = [this] { return free_bytes_; },
+                        .resident_bytes = [this] { return resident_bytes_; },
+                        .trim =
+                            [this] {
+                              ++trims_;
+                              resident_bytes_ -= std::min<uint64_t>(resident_bytes_, free_bytes_);
+                            }},
+                       counter_};
+};
+
+TEST_F(HeapTrimmerTest, TrimsOnceAfterWorkThatFreedMuch) {
+  resident_bytes_ = 3'000;
+  free_bytes_ = 1'000;
+  trimmer_.Tick();
+  EXPECT_EQ(trims_, 0) << "no work has ended";
+  Work(3'000, 1'000);
+  trimmer_.Tick();
+  EXPECT_EQ(trims_, 1);
+  EXPECT_EQ(counter_.value(), 1u);
+}
+
+TEST_F(HeapTrimmerTest, DoesNotTrimWhatIsNotWorthIt) {
+  Work(3'000, 99);
+  EXPECT_EQ(trims_, 0) << "too little is free";
+  Work(3'000, 1'000);
+  EXPECT_EQ(trims_, 1);
+  Work(2'099, 1'000);
+  EXPECT_EQ(trims_, 1) << "the free pages were trimmed before";
+  Work(2'100, 1'000);
+  EXPECT_EQ(trims_, 2) << "the process has grown";
+  Work(500, 0);  // it has shrunk
+  Work(600, 100);
+  EXPECT_EQ(trims_, 3);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they have allocators of their own

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <thread>
 
 #include "base/capabilities.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/process_metrics.h"
 #include "base/status.h"
@@ -22,13 +22,6 @@ namespace {
 // The threads with which queries read shards, in addition to their own.
 size_t QueryThreads(uint32_t shards) {
   return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, std::max(shards, 1u)) - 1;
-}
-
-uint64_t ResidentBytes() {
-  unsigned long long total = 0, resident = 0;
-  std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/self/statm", "re"), fclose);
-  if (file == nullptr || fscanf(file.get(), "%llu %llu", &total, &resident) != 2) return 0;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 // Of the memory of a shard's sessions, the loop (decoders, executables) gets a quarter, and the writer (dictionaries

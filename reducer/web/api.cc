@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/thread_cpu.h"
@@ -41,13 +40,6 @@ int HttpStatus(absl::StatusCode code) {
 
 WebResponse Text(int status, std::string body) {
   return WebResponse{.status = status, .content_type = std::string(kText), .body = std::move(body)};
-}
-
-uint64_t ResidentBytes() {
-  std::unique_ptr<FILE, int (*)(FILE*)> file(fopen("/proc/self/statm", "re"), fclose);
-  unsigned long long size = 0, resident = 0;
-  if (file == nullptr || fscanf(file.get(), "%llu %llu", &size, &resident) != 2) return 0;
-  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 double CpuSeconds() {

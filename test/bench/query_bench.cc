@@ -1,6 +1,6 @@
 // Measures queries over a store that many nodes have filled.
 //   query_bench fill DIR NODES SAMPLES SEED   writes a store into DIR through the store's writers
-//   query_bench ask DIR RUNS                  asks each question RUNS times and prints one JSON object for each
+//   query_bench ask DIR RUNS [QUESTION]       asks each question RUNS times and prints one JSON object for each
 // The store has the last kHours of a day of NODES mixed nodes. Each node runs services in containers and on the host,
 // which other nodes run too. Every fourth node also builds software: each batch has compilers that have just started.
 // `dev/bench query` calls both commands; docs/benchmarks.md explains the figures.
@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/heap.h"
+#include "base/heap_trimmer.h"
 #include "base/metrics.h"
 #include "base/status.h"
 #include "profile/attributes.h"
@@ -250,11 +251,13 @@ int64_t StatusKib(std::string_view name) {
 
 class Asker {
  public:
-  Asker(QueryEngine& engine, int runs) : engine_(engine), runs_(runs) {}
+  // Asks only the question `only`, or all if it is empty.
+  Asker(QueryEngine& engine, int runs, std::string_view only) : engine_(engine), runs_(runs), only_(only) {}
 
   // `ask` returns the number of samples, or of other things, in the answer.
   void Ask(std::string_view name, std::string_view selector,
            const std::function<uint64_t(const QueryRequest&)>& ask) const {
+    if (!only_.empty() && name != only_) return;
     const QueryRequest request{.selector = Selector::Parse(selector).value(), .range = {kBegin, kEnd}};
     std::vector<double> cpu, wall;
     uint64_t answer = 0;
@@ -278,9 +281,10 @@ class Asker {
  private:
   QueryEngine& engine_;
   const int runs_;
+  const std::string_view only_;
 };
 
-int AskAll(const std::string& directory, int runs) {
+int AskAll(const std::string& directory, int runs, std::string_view only) {
   LimitHeap(kHeapLimits);
   const FakeClock clock = ClockAt(UnixNs{kEnd.value + kNsPerMinute});
   Metrics metrics;
@@ -294,10 +298,16 @@ int AskAll(const std::string& directory, int runs) {
   MetadataStore metadata(MetadataStore::Options{}, rules, names, clock, metrics);
   const ResourceJoiner joiner(metadata, rules, names, {}, metrics);
   QueryEngine engine(*store, *symbols, {}, &joiner, kShards - 1);
-  const Asker asker(engine, runs);
+  const Asker asker(engine, runs, only);
+  HeapTrimmer trimmer({}, metrics.AddCounter("trims", ""));  // a reducer's trims a few seconds after a query
   // The first question loads the tries and the symbols, which stay in memory.
   const auto first = engine.QueryFlameGraph({.selector = {}, .range = {kBegin, kEnd}}, 5000);
   TRIBUTARY_CHECK(first.ok() && first->total_counts.front() > 0);
+  const auto trim = [&] {
+    trimmer.Note();
+    trimmer.Tick();
+  };
+  trim();
   const int64_t before = StatusKib("VmRSS:");
   asker.FlameGraph("all", "{}");
   asker.FlameGraph("node", fmt::format("{{node_id=\"{}\"}}", NodeId(8)));
@@ -311,6 +321,7 @@ int AskAll(const std::string& directory, int runs) {
     return series->hosts.size();
   });
   asker.Ask("labels", "{}", [&](const QueryRequest& request) { return engine.QueryLabels(request).value().size(); });
+  trim();
   fmt::print("{{\"rss_before_kib\": {}, \"rss_after_kib\": {}, \"rss_peak_kib\": {}}}\n", before, StatusKib("VmRSS:"),
              StatusKib("VmHWM:"));
   return 0;
@@ -324,7 +335,9 @@ int main(int argc, char** argv) {
   if (command == "fill" && argc == 6) {
     return tributary::Fill(argv[2], std::atoi(argv[3]), std::atoll(argv[4]), std::strtoull(argv[5], nullptr, 10));
   }
-  if (command == "ask" && argc == 4) return tributary::AskAll(argv[2], std::atoi(argv[3]));
-  fmt::print(stderr, "query_bench fill DIR NODES SAMPLES SEED | query_bench ask DIR RUNS\n");
+  if (command == "ask" && (argc == 4 || argc == 5)) {
+    return tributary::AskAll(argv[2], std::atoi(argv[3]), argc == 5 ? argv[4] : "");
+  }
+  fmt::print(stderr, "query_bench fill DIR NODES SAMPLES SEED | query_bench ask DIR RUNS [QUESTION]\n");
   return 2;
 }
