@@ -294,7 +294,10 @@ class StoreReader {
   // ancestors.
   virtual absl::StatusOr<TrieView> LoadTrie(Day day) = 0;
   virtual absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) = 0;
-  virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;  // valid as long as the reader; "" for id 0
+  // Returns "" for id 0. The text is valid as long as the reader, or until ForgetTexts.
+  virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;
+  // Frees the memory of texts that were read.
+  virtual void ForgetTexts() = 0;
 
   // Visits the samples with a time in the range that the filter has, chunk by chunk. Each chunk is already cut to the
   // range. Does not visit samples that have expired, although ScanSums may still visit their sums. If `visit` returns
