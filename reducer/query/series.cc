@@ -23,10 +23,11 @@
 namespace tributary {
 namespace {
 
+// Takes pointers, because only a few of the entries are moved into the answer.
 template <typename Entry>
-void SortAndCut(std::vector<Entry>* entries, size_t limit, bool* truncated) {
-  std::stable_sort(entries->begin(), entries->end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.value, a.count) > std::tie(b.value, b.count);
+void SortAndCut(std::vector<Entry*>* entries, size_t limit, bool* truncated) {
+  std::stable_sort(entries->begin(), entries->end(), [](const Entry* a, const Entry* b) {
+    return std::tie(a->value, a->count) > std::tie(b->value, b->count);
   });
   if (entries->size() <= limit) return;
   entries->erase(entries->begin() + static_cast<ptrdiff_t>(limit), entries->end());
@@ -63,14 +64,16 @@ class SeriesBuilder {
     SeriesList list;
     list.truncated = truncated_;
     size_t taken = 0;
-    auto take = [&](auto& from, auto* to) -> absl::Status {
+    auto take = [&]<typename Entry>(auto& from, std::vector<Entry>* to) -> absl::Status {
       GaugeMean mean(context.gauge_minutes);
+      std::vector<Entry*> sorted;
       for (auto& [key, entry] : from) {
         RETURN_IF_ERROR(CheckCancelledAt(context.request, ++taken));
         mean.Divide(&entry.value, &entry.count);
-        to->push_back(std::move(entry));
+        sorted.push_back(&entry);
       }
-      SortAndCut(to, limit_, &list.truncated);
+      SortAndCut(&sorted, limit_, &list.truncated);
+      for (Entry* entry : sorted) to->push_back(std::move(*entry));
       return CheckCancelled(context.request);
     };
     for (const auto& [entries, to] : names_.lists()) RETURN_IF_ERROR(take(*entries, &(list.*to)));

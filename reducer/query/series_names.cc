@@ -83,9 +83,11 @@ absl::Status SeriesNames::Merge(SeriesNames& other, const QueryRequest& request)
   size_t merged = 0;
   const auto of_other = other.lists(), mine = lists();
   for (size_t i = 0; i < mine.size(); ++i) {
-    for (auto& [key, entry] : *of_other[i].first) {
+    // Moves nodes, because copies would take as much memory again.
+    for (Map& from = *of_other[i].first; !from.empty();) {
       RETURN_IF_ERROR(CheckCancelledAt(request, ++merged));
-      Describe(mine[i].first, key, std::move(entry), true);
+      auto moved = mine[i].first->insert(from.extract(from.begin()));
+      if (!moved.inserted) Describe(mine[i].first, moved.node.key(), std::move(moved.node.mapped()), true);
     }
   }
   return Check();
