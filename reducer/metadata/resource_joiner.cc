@@ -50,6 +50,25 @@ std::string_view ExecutableName(const store::ProcessRow& process) {
   return process.parent == kKthreadd ? comm.substr(0, comm.find('/')) : comm;
 }
 
+// The memory of a text outside of its object.
+size_t BytesOf(const std::string& text) {
+  constexpr size_t kInObject = 15, kOfAllocation = 16;
+  return text.size() <= kInObject ? 0 : text.size() + kOfAllocation;
+}
+
+// The joiner may share resources between places. Then the memory is smaller.
+size_t BytesOf(const ResourceStates& states) {
+  constexpr size_t kEntryBytes = 256;  // of a ResourceCache, and of the tables of callers that keep the result
+  size_t bytes = kEntryBytes;
+  for (const ResourceState& state : states) {
+    bytes += sizeof(state) + sizeof(Resource);
+    for (const Attribute& attribute : state.resource->attributes) {
+      bytes += sizeof(attribute) + BytesOf(attribute.key) + BytesOf(attribute.value);
+    }
+  }
+  return bytes;
+}
+
 }  // namespace
 
 struct ResourceJoiner::Place {
@@ -320,13 +339,17 @@ bool ResourceJoiner::IsAwaited(const store::ProcessRow& process, const Resource&
 
 std::shared_ptr<const ResourceStates> ResourceCache::Of(const store::ProcessRow& process) {
   const std::string key = ResourceJoiner::KeyOf(process);
-  auto [it, added] = by_place_.try_emplace(key);
-  if (!added) return it->second;
-  if (by_place_.size() > kPlacesMax) {
+  if (const auto known = by_place_.find(key); known != by_place_.end()) return known->second;
+  auto states = std::make_shared<const ResourceStates>(joiner_.Join(key, process, range_));
+  const size_t bytes = BytesOf(key) + BytesOf(*states);
+  if (!by_place_.empty() && bytes_ + bytes > bytes_max_) {
     by_place_.clear();
-    it = by_place_.try_emplace(key).first;
+    bytes_ = 0;
+    ++generation_;
   }
-  return it->second = std::make_shared<const ResourceStates>(joiner_.Join(key, process, range_));
+  bytes_ += bytes;
+  by_place_.emplace(key, states);
+  return states;
 }
 
 }  // namespace tributary

@@ -85,22 +85,30 @@ class ResourceJoiner {
   mutable absl::flat_hash_map<std::string, Kept> kept_;  // guarded by kept_mutex_; by KeyOf
 };
 
-// Caches the joins of one query or export. All processes in one place share a join. Not thread-safe. When the cache has
-// kPlacesMax joins, it is cleared.
+// Caches the joins of one query or export. All processes in one place share a join. Not thread-safe. When the joins
+// take more than `bytes_max`, about 5 KB each, the cache is cleared.
 class ResourceCache {
  public:
-  static constexpr size_t kPlacesMax = 65'536;
+  static constexpr size_t kBytesMax = 64u << 20;
 
-  ResourceCache(const ResourceJoiner& joiner, store::TimeRange range) : joiner_(joiner), range_(range) {}
+  ResourceCache(const ResourceJoiner& joiner, store::TimeRange range, size_t bytes_max = kBytesMax)
+      : joiner_(joiner), range_(range), bytes_max_(bytes_max) {}
 
   // Returns the resource of the process within the range, as ResourceJoiner::Join does.
   std::shared_ptr<const ResourceStates> Of(const store::ProcessRow& process);
+
+  // The number of times that the cache was cleared. If it has changed, a caller that keeps results of Of must forget
+  // them. Otherwise their memory has no limit.
+  uint64_t generation() const { return generation_; }
 
   const ResourceJoiner& joiner() const { return joiner_; }
 
  private:
   const ResourceJoiner& joiner_;
   const store::TimeRange range_;
+  const size_t bytes_max_;
+  size_t bytes_ = 0;
+  uint64_t generation_ = 0;
   absl::flat_hash_map<std::string, std::shared_ptr<const ResourceStates>> by_place_;
 };
 

@@ -1,8 +1,11 @@
 #include "reducer/metadata/resource_joiner.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "reducer/metadata/labels.h"
 #include "reducer/metadata/service_identity.h"
@@ -310,6 +313,24 @@ TEST_F(ResourceJoinerTest, ProcessesOfOnePlaceShareAJoin) {
   EXPECT_EQ(cache.Of(row), first);
   row.attributes = "tier=gold";
   EXPECT_NE(cache.Of(row), first);
+}
+
+TEST_F(ResourceJoinerTest, ACacheForgetsItsPlacesAboveItsBytes) {
+  Open();
+  ReportPod();
+  constexpr size_t kBytesMax = 1u << 20;
+  ResourceCache cache(*joiner_, {UnixNs{0}, clock_.Unix()}, kBytesMax);
+  std::vector<std::weak_ptr<const ResourceStates>> all;
+  store::ProcessRow row = InPod();
+  for (int i = 0; i < 2000; ++i) {
+    row.attributes = fmt::format("run={}", i);
+    all.push_back(cache.Of(row));
+  }
+  const auto kept = std::ranges::count_if(all, [](const auto& states) { return !states.expired(); });
+  EXPECT_GT(cache.generation(), 1u);
+  EXPECT_GT(kept, 0);
+  EXPECT_LT(static_cast<size_t>(kept), kBytesMax / 1024);
+  EXPECT_EQ(cache.Of(row), all.back().lock());
 }
 
 TEST_F(ResourceJoinerTest, ReusesAJoinWhileNothingChanges) {

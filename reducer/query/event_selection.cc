@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/status.h"
 #include "profile/cgroup_path.h"
@@ -70,9 +71,9 @@ bool EventSelection::Has(const store::ProcessEventRow& event) {
   if (of_resource_.empty()) return true;
   if (resources_ == nullptr) return HoldsResource({});
   const std::shared_ptr<const ResourceStates> states = resources_->Of(process);
+  if (std::exchange(generation_, resources_->generation()) != resources_->generation()) answers_.clear();
   const std::shared_ptr<const Resource>& resource = ResourceAt(*states, event.time);
   if (const auto it = answers_.find(resource.get()); it != answers_.end()) return it->second.selected;
-  if (answers_.size() >= kAnswersMax) answers_.clear();
   const bool selected = HoldsResource(resource->attributes);
   answers_.emplace(resource.get(), Answer{resource, selected});
   return selected;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,8 +38,6 @@ class EventSelection {
     std::shared_ptr<const Resource> resource;  // kept alive, because its address is the key
     bool selected = false;
   };
-  static constexpr size_t kAnswersMax = 65'536;
-
   explicit EventSelection(ResourceCache* resources) : resources_(resources) {}
   const store::ProcessRow& ProcessOf(const store::ProcessEventRow& event);
   bool HoldsResource(const Attributes& attributes) const;
@@ -47,7 +46,8 @@ class EventSelection {
   MachineMatcher of_machine_;  // those of of_process_ that read only the machine
   std::vector<LabelMatcher> of_process_;
   std::vector<const Selector::Matcher*> of_resource_;
-  absl::flat_hash_map<const Resource*, Answer> answers_;  // if full, it is cleared
+  absl::flat_hash_map<const Resource*, Answer> answers_;  // cleared with the cache of resources_
+  uint64_t generation_ = 0;                               // of answers_
   store::ProcessRow process_;                             // the event that is looked at, as the joiner takes it
 };
 

@@ -10,15 +10,15 @@
 namespace tributary {
 namespace {
 
-// Bytes of a result for a text in a matcher's hash table.
-constexpr size_t kKnownBytes = 16;
+// Bytes of a result for a text in a matcher's hash table, and of a list of spans without its spans.
+constexpr size_t kKnownBytes = 16, kSpansBytes = 96;
 
-const std::vector<SelectedSpan>& Never() {
-  static const std::vector<SelectedSpan> kNever = {{kTimeBegin, false}};
+const ProcessMatcher::Spans& Never() {
+  static const ProcessMatcher::Spans kNever = {{kTimeBegin, false}};
   return kNever;
 }
-const std::vector<SelectedSpan>& Always() {
-  static const std::vector<SelectedSpan> kAlways = {{kTimeBegin, true}};
+const ProcessMatcher::Spans& Always() {
+  static const ProcessMatcher::Spans kAlways = {{kTimeBegin, true}};
   return kAlways;
 }
 
@@ -109,21 +109,29 @@ absl::StatusOr<bool> ProcessMatcher::HoldsProcess(const store::ProcessIds& proce
                              [&row](const LabelMatcher& of) { return of.matcher->Holds(LabelValue(of.label, row)); });
 }
 
-absl::StatusOr<const std::vector<SelectedSpan>*> ProcessMatcher::SpansOfResource(const store::ProcessIds& process) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const ResourceStates> states, resources_.Of(process));
-  if (const auto known = by_states_.find(states.get()); known != by_states_.end()) return &known->second.spans;
-  if (by_states_.size() >= ProcessResources::kPlacesMax) by_states_.clear();
-  Answer& answer = by_states_[states.get()];
-  for (const ResourceState& state : *states) {
+absl::StatusOr<const ProcessMatcher::Spans*> ProcessMatcher::Evaluate(const store::ProcessIds& process) {
+  ASSIGN_OR_RETURN(const ResourceStates states, resources_.Join(process));
+  Spans spans;
+  for (const ResourceState& state : states) {
     const bool selected = HoldsResource(state.resource->attributes);
-    if (answer.spans.empty() || answer.spans.back().selected != selected)
-      answer.spans.push_back({state.from, selected});
+    if (spans.empty() || spans.back().selected != selected) spans.push_back({state.from, selected});
   }
-  answer.states = std::move(states);
-  return &answer.spans;
+  if (spans.size() == 1) return spans.front().selected ? &Always() : &Never();
+  const auto [known, added] = changing_.insert(std::move(spans));
+  if (added) RETURN_IF_ERROR(resources_.Keep(kSpansBytes + known->size() * sizeof(SelectedSpan)));
+  return &*known;
 }
 
-absl::StatusOr<const std::vector<SelectedSpan>*> ProcessMatcher::SpansOf(const store::ProcessIds& process) {
+absl::StatusOr<const ProcessMatcher::Spans*> ProcessMatcher::SpansOfResource(const store::ProcessIds& process) {
+  ASSIGN_OR_RETURN(const ProcessResources::Place place, resources_.PlaceOf(process));
+  if (place.is_new) {
+    ASSIGN_OR_RETURN(const Spans* spans, Evaluate(process));
+    of_place_.push_back(spans);
+  }
+  return of_place_[place.no];
+}
+
+absl::StatusOr<const ProcessMatcher::Spans*> ProcessMatcher::SpansOf(const store::ProcessIds& process) {
   ASSIGN_OR_RETURN(const bool holds, HoldsProcess(process));
   if (!holds) return &Never();
   if (of_resource_.empty()) return &Always();

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "reducer/metadata/labels.h"
-#include "reducer/metadata/resource_joiner.h"
 #include "reducer/query/machine_matcher.h"
 #include "reducer/query/process_resources.h"
 #include "reducer/query/query_context.h"
@@ -20,13 +19,18 @@ namespace tributary {
 struct SelectedSpan {
   UnixNs from;
   bool selected = false;
+
+  friend auto operator<=>(const SelectedSpan&, const SelectedSpan&) = default;
 };
 
 // Evaluates a selector for the processes and threads of one shard. Evaluates each matcher once for each machine, each
 // distinct text and each distinct place where processes run, so millions of short processes of a few programs cost a
-// few evaluations. Reads no text that no matcher needs. Used by one thread.
+// few evaluations. Keeps the result for each place, not its resource. Reads no text that no matcher needs. Used by one
+// thread.
 class ProcessMatcher {
  public:
+  using Spans = std::vector<SelectedSpan>;
+
   // `reader` and `context` must outlive the object.
   static absl::StatusOr<ProcessMatcher> Make(store::StoreReader& reader, const QueryContext& context);
 
@@ -39,7 +43,7 @@ class ProcessMatcher {
 
   // Returns from which times on the process is selected or not selected. If this does not change, returns one span. The
   // result is valid until the next call. ResourceExhausted: the processes have too many different texts.
-  absl::StatusOr<const std::vector<SelectedSpan>*> SpansOf(const store::ProcessIds& process);
+  absl::StatusOr<const Spans*> SpansOf(const store::ProcessIds& process);
   absl::StatusOr<bool> HoldsThread(const store::ThreadIds& thread);
 
   size_t bytes() const { return resources_.bytes() + known_bytes_; }  // of texts and results that are kept
@@ -51,15 +55,12 @@ class ProcessMatcher {
     // For labels of texts: the results, by text.
     absl::flat_hash_map<store::StringId, bool> known{};
   };
-  struct Answer {
-    std::shared_ptr<const ResourceStates> states;  // kept alive, because its address is the key
-    std::vector<SelectedSpan> spans;
-  };
 
   ProcessMatcher(ProcessResources resources, const QueryContext& context);
   absl::StatusOr<bool> HoldsText(LabelMatcher& of, const store::ProcessIds& process);
   absl::StatusOr<bool> HoldsProcess(const store::ProcessIds& process);
-  absl::StatusOr<const std::vector<SelectedSpan>*> SpansOfResource(const store::ProcessIds& process);
+  absl::StatusOr<const Spans*> SpansOfResource(const store::ProcessIds& process);
+  absl::StatusOr<const Spans*> Evaluate(const store::ProcessIds& process);
   bool HoldsResource(const Attributes& attributes) const;
 
   const QueryContext* context_;
@@ -69,7 +70,8 @@ class ProcessMatcher {
   std::vector<LabelMatcher> of_pid_, of_text_, of_thread_;
   size_t known_bytes_ = 0;  // of the results in of_text_ and of_thread_
   std::vector<const Selector::Matcher*> of_resource_;
-  absl::flat_hash_map<const ResourceStates*, Answer> by_states_;
+  std::vector<const Spans*> of_place_;  // by the place's number
+  std::set<Spans> changing_;            // of places that are selected at some times only
 };
 
 }  // namespace tributary

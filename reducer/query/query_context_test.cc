@@ -47,6 +47,20 @@ TEST_F(QueryContextTest, ShardsThatNeedMoreThanTheirPartAreReadOneAfterTheOther)
   EXPECT_TRUE(absl::IsResourceExhausted(too_little.QueryFlameGraph(Request(), 100).status()));
 }
 
+// The processes are selected once. The second attempt, to weigh them, uses the same readers.
+TEST_F(QueryContextTest, ASecondAttemptDoesNotSelectAgain) {
+  const QueryRequest request = Request(R"({process_command=~".*"})");
+  const auto readers_of = [&](size_t processes_max) {
+    QueryEngine engine(store_, *symbols_, {.processes_max = processes_max}, nullptr, 1);
+    const int before = store_.readers_opened;
+    const absl::StatusOr<SeriesList> series = engine.QuerySeries(request, 100);
+    EXPECT_TRUE(series.ok()) << series.status();
+    EXPECT_EQ(series.value_or(SeriesList()).processes.size(), 2u);
+    return store_.readers_opened - before;
+  };
+  EXPECT_EQ(readers_of(2), readers_of(100));
+}
+
 // Names are read when the parts are merged, one shard after the other.
 TEST_F(QueryContextTest, NamesOfFramesMayTakeTheWholeLimitInEachShard) {
   for (store::FakeShard& shard : store_.shards) {

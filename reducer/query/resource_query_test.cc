@@ -101,5 +101,22 @@ TEST_F(ResourceQueryTest, SeriesOfAServiceThatChangedHaveBothNames) {
   EXPECT_EQ(list->pods[0].value, 12u);
 }
 
+// The resource changes, but no name in the answer does.
+TEST_F(ResourceQueryTest, SeriesOfAResourceWithTheSameNamesAreOneEntry) {
+  ReportPod("v1", kStart);
+  ReportPod("v2", At(30 * kNsPerSecond));
+  AddSample(10 * kNsPerSecond, 2, 3, work_, 5);
+  AddSample(40 * kNsPerSecond, 2, 3, work_, 7);
+  const absl::StatusOr<SeriesList> list = engine_->QuerySeries(Request(), 10);
+  ASSERT_TRUE(list.ok());
+  ASSERT_EQ(list->containers.size(), 1u);
+  EXPECT_EQ(list->containers[0].name, "nginx");
+  EXPECT_EQ(list->containers[0].value, 12u);
+  ASSERT_EQ(list->workloads.size(), 1u);
+  EXPECT_EQ(list->workloads[0].value, 12u);
+  ASSERT_EQ(list->services.size(), 1u);
+  EXPECT_EQ(list->services[0].count, 2u);
+}
+
 }  // namespace
 }  // namespace tributary

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
@@ -42,6 +43,15 @@ absl::StatusOr<Selection> Selection::Make(store::StoreReader& reader, const Quer
   RETURN_IF_ERROR(selection.ReadProcesses(reader, context, matcher));
   if (selection.uses_threads_) RETURN_IF_ERROR(selection.ReadThreads(reader, context, matcher));
   return selection;
+}
+
+absl::StatusOr<std::shared_ptr<const Selection>> Selection::MakeOnce(store::StoreReader& reader,
+                                                                     const QueryContext& context) {
+  if (context.selection == nullptr) {
+    ASSIGN_OR_RETURN(Selection selection, Make(reader, context));
+    context.selection = std::make_shared<const Selection>(std::move(selection));
+  }
+  return context.selection;
 }
 
 // If processes without a description are selected, samples of any machine may have such a process. Then all
@@ -93,8 +103,7 @@ absl::Status Selection::ReadThreads(store::StoreReader& reader, const QueryConte
 }
 
 absl::Status Selection::CheckBytes(const QueryContext& context, const ProcessMatcher& matcher) const {
-  const size_t bytes = processes_.bytes() + threads_.bytes() + spans_bytes_ + matcher.bytes();
-  if (bytes <= context.limits.selection_bytes_max) return absl::OkStatus();
+  if (bytes() + matcher.bytes() <= context.limits.selection_bytes_max) return absl::OkStatus();
   return Error(absl::StatusCode::kResourceExhausted,
                fmt::format("too many processes ran in this time range: to select some of them, the query would need "
                            "more than {} MiB: ask for a shorter time range, or for one node with node_id=\"…\"",

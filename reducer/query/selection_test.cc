@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/heap.h"
 #include "base/status.h"
 #include "reducer/query/resource_query_testing.h"
 #include "reducer/store/memory_reader.h"
@@ -22,12 +23,19 @@ using ::testing::HasSubstr;
 constexpr size_t kBytesPer50MillionProcesses = 256u << 20;
 constexpr size_t BytesOf(size_t processes) { return processes * kBytesPer50MillionProcesses / 50'000'000; }
 
+// Returns the largest memory since the last call of StartPeak.
 int64_t PeakMib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) / 1024;
   }
   return 0;
+}
+
+int64_t StartPeak() {
+  TrimHeap();
+  std::ofstream("/proc/self/clear_refs") << "5" << std::flush;
+  return PeakMib();
 }
 
 // Evaluates every matcher for every process, as its row describes it.
@@ -228,7 +236,7 @@ class ShortProcessesReader : public store::MemoryReader {
                       .parent = Pid{1},
                       .comm = name,
                       .executable_path = name,
-                      .attributes = store::StringId{1 + i % 3}});
+                      .attributes = store::StringId{1 + i % places}});
       if (rows.size() < 4096 && i + 1 < processes_) continue;
       RETURN_IF_ERROR(visit(rows));
       rows.clear();
@@ -261,6 +269,7 @@ class ShortProcessesReader : public store::MemoryReader {
 
   size_t texts_read = 0, described = 0;
   bool lists_machine = true;
+  uint32_t places = 3;  // different attributes of processes
 
  private:
   static constexpr uint32_t kFirst = 3'000'000'000;
@@ -292,9 +301,12 @@ class ShortProcessesTest : public SelectionTest {
   absl::StatusOr<Selection> Select(ShortProcessesReader& reader, ShortProcessesStore& store, const QueryLimits& limits,
                                    std::string_view selector) {
     request_ = Request(selector);
-    const QueryContext context{store, *symbols_, demangled_, request_, limits, nullptr, type_, 1};
+    auto resources = joins ? std::make_unique<ResourceCache>(*joiner_, request_.range) : nullptr;
+    const QueryContext context{store, *symbols_, demangled_, request_, limits, std::move(resources), type_, 1};
     return Selection::Make(reader, context);
   }
+
+  bool joins = false;  // processes with metadata
 
   DemangleCache demangled_;
   QueryRequest request_;
@@ -345,6 +357,30 @@ TEST_F(ShortProcessesTest, TooManyDifferentNamesAreRefusedWithAdvice) {
   EXPECT_EQ(selection.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(Message(selection.status()), HasSubstr("ask for a shorter time range, or for one node"));
   EXPECT_LT(reader.texts_read, 20'000u);  // refused early
+}
+
+// Containers of their own, with attributes that take 5 KB each when they are joined.
+TEST_F(ShortProcessesTest, APlaceTakesFewBytes) {
+  constexpr uint32_t kPlaces = 60'000;
+  ShortProcessesStore store(kPlaces, kPlaces);
+  ShortProcessesReader reader(store::MemoryShard(), kPlaces, 1);
+  reader.places = kPlaces;
+  joins = true;
+  Attributes of_host;
+  for (int i = 10; i < 40; ++i) of_host.push_back({fmt::format("host.label.{}", i), std::string(60, 'x')});
+  metadata_->Take({false, "node-1"},
+                  {.entities = {{.kind = EntityKind::kHost, .id = "node-1", .attributes = of_host}}});
+  const int64_t before = StartPeak();
+  const absl::StatusOr<Selection> selection = Select(reader, store, {}, R"({host_label_10=~"x*",program_9="1"})");
+  ASSERT_TRUE(selection.ok()) << selection.status();
+  EXPECT_TRUE(selection->Has(store::ProcessNo{3'000'000'008}, kStart));
+  EXPECT_FALSE(selection->Has(store::ProcessNo{3'000'000'009}, kStart));
+  const int64_t of_joiner = 6 * static_cast<int64_t>(ResourceJoiner::kPlacesKeptMax) / 1024;
+  EXPECT_LT(PeakMib() - before, of_joiner + 64) << "MiB";
+
+  const absl::Status refused = Select(reader, store, {.selection_bytes_max = 8u << 20}, R"({program_9="1"})").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Message(refused), HasSubstr("ask for a shorter time range, or for one node"));
 }
 
 TEST_F(ShortProcessesTest, LabelsReadEachDistinctTextOnce) {

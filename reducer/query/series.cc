@@ -1,7 +1,5 @@
 #include "reducer/query/series.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -13,24 +11,23 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/status.h"
-#include "reducer/metadata/labels.h"
 #include "reducer/query/gauge_mean.h"
 #include "reducer/query/process_resources.h"
 #include "reducer/query/query_context.h"
 #include "reducer/query/selection.h"
 #include "reducer/query/series_largest.h"
+#include "reducer/query/series_names.h"
+#include "reducer/query/series_places.h"
 #include "reducer/query/series_weights.h"
 
 namespace tributary {
 namespace {
 
-// Maximum number of containers, pods, workloads and services in an answer before it is cut.
-constexpr size_t kNamedMax = 200'000;
-
+// Takes pointers, because only a few of the entries are moved into the answer.
 template <typename Entry>
-void SortAndCut(std::vector<Entry>* entries, size_t limit, bool* truncated) {
-  std::stable_sort(entries->begin(), entries->end(), [](const Entry& a, const Entry& b) {
-    return std::tie(a.value, a.count) > std::tie(b.value, b.count);
+void SortAndCut(std::vector<Entry*>* entries, size_t limit, bool* truncated) {
+  std::stable_sort(entries->begin(), entries->end(), [](const Entry* a, const Entry* b) {
+    return std::tie(a->value, a->count) > std::tie(b->value, b->count);
   });
   if (entries->size() <= limit) return;
   entries->erase(entries->begin() + static_cast<ptrdiff_t>(limit), entries->end());
@@ -45,12 +42,14 @@ class SeriesBuilder {
   explicit SeriesBuilder(size_t limit) : limit_(limit), described_max_(2 * limit) {}
 
   absl::Status AddShard(store::StoreReader& reader, const QueryContext& context) {
-    ASSIGN_OR_RETURN(const Selection selection, Selection::Make(reader, context));
-    ASSIGN_OR_RETURN(ShardWeights weights, WeighSeries(reader, context, selection));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const Selection> selection, Selection::MakeOnce(reader, context));
+    ASSIGN_OR_RETURN(ShardWeights weights, WeighSeries(reader, context, *selection));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
+    const size_t kept_bytes = selection->bytes() + weights.processes.bytes() + weights.threads.bytes();
+    ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context, kept_bytes));
     LargestFinder largest(described_max_, weights);
-    RETURN_IF_ERROR(AddPlaces(reader, context, selection, &weights.processes, &largest));
-    return AddLargest(reader, context.request, selection.filter(), std::move(largest));
+    RETURN_IF_ERROR(AddPlaces(reader, context, *selection, resources, &weights.processes, &largest));
+    return AddLargest(reader, context.request, selection->filter(), std::move(largest));
   }
 
   // Moves what was added to `other` into this builder. Of equally new rows and names, those of `other` are kept.
@@ -58,37 +57,26 @@ class SeriesBuilder {
     truncated_ |= other.truncated_;
     for (auto& [key, process] : other.processes_) AddProcess(key, std::move(process));
     for (auto& [key, thread] : other.threads_) AddThread(key, std::move(thread));
-    size_t merged = 0;
-    for (const auto of : {&SeriesBuilder::containers_, &SeriesBuilder::hosts_, &SeriesBuilder::pods_,
-                          &SeriesBuilder::namespaces_, &SeriesBuilder::workloads_, &SeriesBuilder::services_}) {
-      for (auto& [key, entry] : other.*of) {
-        RETURN_IF_ERROR(CheckCancelledAt(request, ++merged));
-        AddNamed(&(this->*of), key, std::move(entry));
-      }
-    }
-    return CheckNamed(0);
+    return names_.Merge(other.names_, request);
   }
 
   absl::StatusOr<SeriesList> Take(const QueryContext& context) && {
     SeriesList list;
     list.truncated = truncated_;
     size_t taken = 0;
-    auto take = [&](auto& from, auto* to) -> absl::Status {
+    auto take = [&]<typename Entry>(auto& from, std::vector<Entry>* to) -> absl::Status {
       GaugeMean mean(context.gauge_minutes);
+      std::vector<Entry*> sorted;
       for (auto& [key, entry] : from) {
         RETURN_IF_ERROR(CheckCancelledAt(context.request, ++taken));
         mean.Divide(&entry.value, &entry.count);
-        to->push_back(std::move(entry));
+        sorted.push_back(&entry);
       }
-      SortAndCut(to, limit_, &list.truncated);
+      SortAndCut(&sorted, limit_, &list.truncated);
+      for (Entry* entry : sorted) to->push_back(std::move(*entry));
       return CheckCancelled(context.request);
     };
-    RETURN_IF_ERROR(take(containers_, &list.containers));
-    RETURN_IF_ERROR(take(hosts_, &list.hosts));
-    RETURN_IF_ERROR(take(pods_, &list.pods));
-    RETURN_IF_ERROR(take(namespaces_, &list.namespaces));
-    RETURN_IF_ERROR(take(workloads_, &list.workloads));
-    RETURN_IF_ERROR(take(services_, &list.services));
+    for (const auto& [entries, to] : names_.lists()) RETURN_IF_ERROR(take(*entries, &(list.*to)));
     RETURN_IF_ERROR(take(processes_, &list.processes));
     RETURN_IF_ERROR(take(threads_, &list.threads));
     return list;
@@ -99,29 +87,17 @@ class SeriesBuilder {
   // kept.
   using ProcessKey = std::tuple<std::string, Pid, int64_t, uint32_t>;
   using ThreadKey = std::tuple<std::string, Pid, Tid, std::string>;
-  using NamedKey = std::tuple<std::string, std::string, std::string>;
-  using Named = std::map<NamedKey, SeriesList::Named>;
-
-  // The weights of one shard by resource, until they are added to the names in it.
-  struct StatesWeight {
-    std::shared_ptr<const ResourceStates> states;  // kept alive, because its address is the key
-    SeriesWeight weight;
-  };
-  struct WeightsByStates {
-    std::vector<StatesWeight> rows;  // in the order of the scan: the newest description first
-    absl::flat_hash_map<const ResourceStates*, size_t> index_of;
-  };
 
   // Adds the weights to hosts, containers, pods and so on. Reads the ids of the processes, not their descriptions.
   // Reads them once, so it also passes them to `largest`.
   absl::Status AddPlaces(store::StoreReader& reader, const QueryContext& context, const Selection& selection,
-                         SeriesWeights<store::ProcessNo>* weights, LargestFinder* largest) {
-    ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context));
+                         ProcessResources& resources, SeriesWeights<store::ProcessNo>* weights,
+                         LargestFinder* largest) {
     absl::flat_hash_map<store::MachineNo, SeriesWeight> machines;
     absl::flat_hash_map<store::StringId, SeriesWeight> containers;
-    WeightsByStates by_states;
+    SeriesPlaces places(resources, names_);
     SplitStates split;
-    size_t looked_at = 0;
+    size_t looked_at = 0, kept_named = 0;
     const auto visit = [&](std::span<const store::ProcessIds> rows,
                            std::span<const store::ThreadIds> threads) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context.request));
@@ -138,38 +114,25 @@ class SeriesBuilder {
         machines[row.machine].Add(weight);
         containers[row.container_id].Add(weight);
         if (context.resources == nullptr) continue;
-        ASSIGN_OR_RETURN(std::shared_ptr<const ResourceStates> states, resources.Of(row));
-        if (states->size() > 1) {
-          split.emplace(row.no, std::move(states));
-          continue;
-        }
-        const auto [index, added] = by_states.index_of.try_emplace(states.get(), by_states.rows.size());
-        if (added) by_states.rows.push_back({std::move(states), {}});
-        by_states.rows[index->second].weight.Add(weight);
+        RETURN_IF_ERROR(places.Add(row, weight, &split));
       }
-      if (by_states.rows.size() > ProcessResources::kPlacesMax) AddStates(&by_states);
-      return CheckNamed(containers.size());
+      const size_t named = names_.Count(containers.size());
+      RETURN_IF_ERROR(resources.Keep((named - std::exchange(kept_named, named)) * SeriesNames::kEntryBytes));
+      return names_.Check(containers.size());
     };
     RETURN_IF_ERROR(reader.ScanIds(context.request.range, selection.filter(), visit));
-    AddStates(&by_states);
     for (const auto& [no, weight] : machines) {
       const auto row = resources.machines().find(no);
       const store::MachineRow machine = row == resources.machines().end() ? store::MachineRow{} : row->second;
-      AddNamed(&hosts_, {.id = machine.node_id, .name = machine.host_name}, weight);
+      names_.AddHost(machine.node_id, machine.host_name, weight);
     }
     for (const auto& [text, weight] : containers) {
       RETURN_IF_ERROR(CheckCancelledAt(context.request, ++looked_at));
       ASSIGN_OR_RETURN(const std::string_view id, resources.TextOf(text));
-      if (!id.empty()) AddNamed(&containers_, {.id = std::string(id)}, weight);
+      if (!id.empty()) names_.AddContainer(std::string(id), weight);
     }
     RETURN_IF_ERROR(AddSplit(reader, context.request, selection, split));
-    return CheckNamed(0);
-  }
-  void AddStates(WeightsByStates* by_states) {
-    for (auto of = by_states->rows.rbegin(); of != by_states->rows.rend(); ++of) {
-      AddResource(of->states->front().resource->attributes, of->weight);
-    }
-    *by_states = {};
+    return names_.Check();
   }
   absl::Status AddSplit(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
                         const SplitStates& split) {
@@ -179,19 +142,11 @@ class SeriesBuilder {
     for (const auto& [states, weights] : of_states) {
       RETURN_IF_ERROR(CheckCancelledAt(request, ++looked_at));
       for (size_t i = 0; i < weights.size(); ++i) {
-        if (weights[i].count != 0) AddResource((*states)[i].resource->attributes, weights[i]);
+        if (weights[i].count != 0) names_.EntriesOf((*states)[i].resource->attributes, true).Add(weights[i]);
       }
-      RETURN_IF_ERROR(CheckNamed(0));
+      RETURN_IF_ERROR(names_.Check());
     }
     return absl::OkStatus();
-  }
-  absl::Status CheckNamed(size_t more) const {
-    const size_t named = more + containers_.size() + pods_.size() + workloads_.size() + services_.size();
-    if (named <= kNamedMax) return absl::OkStatus();
-    return Error(absl::StatusCode::kResourceExhausted,
-                 fmt::format("more than {} containers, pods, workloads and services ran in this time range: ask for a "
-                             "shorter time range or a narrower selector, such as node_id=\"…\"",
-                             kNamedMax));
   }
 
   absl::Status AddLargest(store::StoreReader& reader, const QueryRequest& request, const store::ScanFilter& filter,
@@ -232,51 +187,12 @@ class SeriesBuilder {
     added.count += thread.count;
     thread = std::move(added);
   }
-  // The weights of containers were added with their processes. The attributes only add the containers' names.
-  void AddResource(const Attributes& attributes, const SeriesWeight& weight) {
-    auto get = [&](std::string_view key) { return std::string(FindAttribute(attributes, key)); };
-    const std::string name_space = get("k8s.namespace.name");
-    std::string container = get("k8s.container.name");
-    if (container.empty()) container = get("container.name");
-    if (std::string id = get("container.id"); !id.empty() && !container.empty()) {
-      AddNamed(&containers_, {.id = std::move(id), .name = std::move(container)}, {});
-    }
-    if (std::string uid = get("k8s.pod.uid"); !uid.empty()) {
-      AddNamed(&pods_, {.id = std::move(uid), .name = get("k8s.pod.name"), .name_space = name_space}, weight);
-    }
-    if (!name_space.empty()) AddNamed(&namespaces_, {.name = name_space}, weight);
-    for (std::string_view kind : kWorkloadKinds) {
-      std::string name = get(fmt::format("k8s.{}.name", kind));
-      if (name.empty()) continue;
-      AddNamed(&workloads_, {.name = std::move(name), .name_space = name_space, .kind = std::string(kind)}, weight);
-      break;
-    }
-    AddNamed(&services_, {.name = get("service.name"), .name_space = get("service.namespace")}, weight);
-  }
-  // An entry with an id is identified by the id. The name that was added last is kept.
-  static void AddNamed(Named* named, SeriesList::Named added, const SeriesWeight& weight) {
-    added.value = weight.value;
-    added.count = weight.count;
-    auto key = added.id.empty() ? NamedKey(added.kind, added.name_space, added.name) : NamedKey(added.id, "", "");
-    AddNamed(named, key, std::move(added));
-  }
-  static void AddNamed(Named* named, const NamedKey& key, SeriesList::Named added) {
-    SeriesList::Named& entry = (*named)[key];
-    if (!added.name.empty()) {
-      entry.name = std::move(added.name);
-      entry.name_space = std::move(added.name_space);
-    }
-    entry.id = std::move(added.id);
-    entry.kind = std::move(added.kind);
-    entry.value += added.value;
-    entry.count += added.count;
-  }
 
   const size_t limit_, described_max_;
   bool truncated_ = false;
   std::map<ProcessKey, SeriesList::Process> processes_;
   std::map<ThreadKey, SeriesList::Thread> threads_;
-  Named containers_, hosts_, pods_, namespaces_, workloads_, services_;
+  SeriesNames names_;
 };
 
 }  // namespace

@@ -70,10 +70,6 @@ class UseBuilder {
  private:
   // The workloads of a process, and from which time on. Shared by all processes with the same states.
   using States = std::vector<std::pair<UnixNs, Workloads>>;
-  struct Answer {
-    std::shared_ptr<const ResourceStates> of_place;  // kept alive, because its address is the key
-    const States* states = nullptr;                  // nullptr: no window is for any of the states
-  };
 
   // Adjacent ranges together have every sample once. So the sums of the intervals of a window add up to its use.
   void CutTime(std::span<const WorkloadWindow> windows) {
@@ -101,6 +97,7 @@ class UseBuilder {
   absl::Status FindProcesses(store::StoreReader& reader) {
     processes_.clear();
     machines_.clear();
+    of_place_.clear();
     ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context_));
     NumberStates seen;
     size_t looked_at = 0;
@@ -110,8 +107,12 @@ class UseBuilder {
         RETURN_IF_ERROR(CheckCancelledAt(context_.request, ++looked_at));
         if (seen.Get(row.no.value) != NumberState::kUnread) continue;  // an older description
         seen.Set(row.no.value, NumberState::kOut);
-        ASSIGN_OR_RETURN(std::shared_ptr<const ResourceStates> of_place, resources.Of(row));
-        const States* states = StatesOf(std::move(of_place));
+        ASSIGN_OR_RETURN(const ProcessResources::Place place, resources.PlaceOf(row));
+        if (place.is_new) {
+          ASSIGN_OR_RETURN(const ResourceStates of_place, resources.Join(row));
+          of_place_.push_back(StatesOf(of_place));
+        }
+        const States* states = of_place_[place.no];
         if (states == nullptr) continue;
         processes_.emplace(row.no, states);
         machines_.insert(row.machine);
@@ -132,22 +133,18 @@ class UseBuilder {
   }
 
   // Returns nullptr if no window is for any of the states.
-  const States* StatesOf(std::shared_ptr<const ResourceStates> of_place) {
-    if (const auto known = known_.find(of_place.get()); known != known_.end()) return known->second.states;
-    if (known_.size() >= ProcessResources::kPlacesMax) known_.clear();
+  const States* StatesOf(const ResourceStates& of_place) {
     States states;
     bool any = false;
-    for (const ResourceState& state : *of_place) {
+    for (const ResourceState& state : of_place) {
       states.emplace_back(state.from, WorkloadsOf(state.resource->attributes));
       any |= !states.back().second.empty();
     }
-    Answer& answer = known_[of_place.get()];
-    answer.of_place = std::move(of_place);
     if (!any) return nullptr;
     const size_t bytes = kStatesBytes + states.size() * kStateBytes;
     const auto [it, added] = states_.insert(std::move(states));
     if (added) states_bytes_ += bytes;
-    return answer.states = &*it;
+    return &*it;
   }
 
   Workloads WorkloadsOf(const Attributes& attributes) const {
@@ -194,8 +191,8 @@ class UseBuilder {
   // Of the shard that is read: the processes of the workloads, and their machines.
   absl::flat_hash_map<store::ProcessNo, const States*> processes_;
   std::set<store::MachineNo> machines_;
-  absl::flat_hash_map<const ResourceStates*, Answer> known_;
-  std::set<States> states_;  // a set: its elements do not move
+  std::vector<const States*> of_place_;  // by the place's number; nullptr: no window is for any of the states
+  std::set<States> states_;              // a set: its elements do not move
   size_t states_bytes_ = 0;
   std::vector<WorkloadUse> uses_;
   std::vector<absl::flat_hash_set<int64_t>> minutes_;  // of a gauge

@@ -242,6 +242,9 @@ absl::StatusOr<std::string_view> SqliteShardReader::Text(StringId id) {
   if (database_ == nullptr || id.value == 0) return std::string_view();
   return strings_->Get(id.value);
 }
+void SqliteShardReader::ForgetTexts() {
+  if (strings_) strings_->Forget();
+}
 
 absl::Status SqliteShardReader::ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) {
   if (!samples_ || range.from >= range.to || filter.HasNothing()) return absl::OkStatus();

@@ -49,6 +49,7 @@ class SqliteShardReader : public StoreReader {
   absl::StatusOr<TrieView> LoadTrie(Day day) override;
   absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) override;
   absl::StatusOr<std::string_view> Text(StringId id) override;
+  void ForgetTexts() override;
   absl::Status ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) override;
   absl::Status ScanThreadWeights(TimeRange range, const ScanFilter& filter, const WeightsVisitor& visit) override;
   absl::Status ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) override;

@@ -203,8 +203,7 @@ struct ThreadWeights {
   TypeNo type;
   std::vector<ThreadNo> threads;
   std::vector<ProcessNo> processes;
-  std::vector<uint64_t> values;
-  std::vector<uint64_t> counts;
+  std::vector<uint64_t> values, counts;
 };
 
 // Sums over one minute. Each row is the sum of one process's samples that have the same trie node.
@@ -290,8 +289,7 @@ class StoreReader {
   // the number of processes. The rows are valid only while `visit` runs. If `visit` returns an error, the scan stops
   // and returns this error.
   virtual absl::Status ScanProcessIds(TimeRange range, const ScanFilter& filter, const ProcessIdsVisitor& visit) = 0;
-  // As ScanProcessIds, with the threads of these processes. A thread may come before its process, and in another piece.
-  // May visit threads of other machines too.
+  // As ScanProcessIds, with the threads of these and maybe of other processes. A thread may come before its process.
   virtual absl::Status ScanIds(TimeRange range, const ScanFilter& filter, const IdsVisitor& visit) = 0;
   // Returns those threads of the processes in `of` that samples in the range refer to. May also return other threads of
   // these processes.
@@ -302,7 +300,9 @@ class StoreReader {
   // ancestors.
   virtual absl::StatusOr<TrieView> LoadTrie(Day day) = 0;
   virtual absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) = 0;
-  virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;  // valid as long as the reader; "" for id 0
+  // Returns "" for id 0. The text is valid as long as the reader, or until ForgetTexts.
+  virtual absl::StatusOr<std::string_view> Text(StringId id) = 0;
+  virtual void ForgetTexts() = 0;  // frees their memory
 
   // Visits the samples with a time in the range that the filter has, chunk by chunk. Each chunk is already cut to the
   // range. Does not visit samples that have expired, although ScanSums may still visit their sums. If `visit` returns
