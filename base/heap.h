@@ -5,10 +5,10 @@
 
 namespace tributary {
 
-// Functions that return freed memory to the system. With glibc's default settings, a long-lived process keeps nearly
-// all memory that it has freed. After the first large block was freed, glibc allocates later blocks of up to that size
-// in a heap, and a heap shrinks only at its end. For example, a process that needs 1 MB still took 22 MB after it had
-// read the kernel's symbols once.
+// The memory of this process, and functions that return freed memory to the system. With glibc's default settings, a
+// long-lived process keeps nearly all memory that it has freed. After the first large block was freed, glibc allocates
+// later blocks of up to that size in a heap, and a heap shrinks only at its end. For example, a process that needs 1 MB
+// still took 22 MB after it had read the kernel's symbols once.
 
 // The defaults are for a small process with few threads.
 struct HeapLimits {

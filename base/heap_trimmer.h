@@ -11,12 +11,13 @@
 namespace tributary {
 
 // Returns memory to the system after work that freed much of it, such as a large query. Trims at most once per Tick,
-// because other threads may have to wait for memory during a trim (60 ms for 1 GB), and only if the process has grown
-// and that much is free, because it must get trimmed pages back when it needs memory again.
+// because other threads may have to wait for memory during a trim (60 ms for 1 GB). Trims only if the process has grown
+// by `bytes_min` since the last trim and as much is free, because it must get trimmed pages back when it needs memory
+// again.
 class HeapTrimmer {
  public:
   struct Options {
-    size_t bytes_min = 8u << 20;  // that are free, and by which the process has grown since the last trim
+    size_t bytes_min = 8u << 20;
     std::function<size_t()> free_bytes = FreeHeapBytes;
     std::function<uint64_t()> resident_bytes = ResidentBytes;
     std::function<void()> trim = TrimHeap;
@@ -26,8 +27,7 @@ class HeapTrimmer {
 
   // Any thread: work has ended that may have freed much memory.
   void Note() { noted_.store(true, std::memory_order_relaxed); }
-  // Trims the heap if Note was called since the last Tick, and it is worth it. Call it every few seconds, on one thread
-  // that may block.
+  // Trims the heap if Note was called since the last Tick. Call it every few seconds, on one thread that may block.
   void Tick();
 
  private:

@@ -45,7 +45,7 @@ TEST_F(HeapTrimmerTest, TrimsOnceAfterWorkThatFreedMuch) {
   EXPECT_EQ(counter_.value(), 1u);
 }
 
-TEST_F(HeapTrimmerTest, DoesNotTrimWhatIsNotWorthIt) {
+TEST_F(HeapTrimmerTest, TrimsOnlyIfMuchIsFreeAndTheProcessHasGrown) {
   Work(3'000, 99);
   EXPECT_EQ(trims_, 0) << "too little is free";
   Work(3'000, 1'000);

@@ -41,8 +41,8 @@ class VarintReader {
     }
     return ReadLong(value);
   }
-  // Reads numbers and calls `take` with each. Faster than single reads if many numbers have several bytes: the CPU can
-  // join the bytes of the numbers in a word at the same time.
+  // Reads numbers and calls `take` with each, also with those before an error. Faster than single reads if many numbers
+  // have several bytes: the CPU can join the bytes of the numbers in a word at the same time.
   template <typename Take>
   bool ReadMany(uint64_t numbers, Take take) {
     while (numbers > 0) {
@@ -79,7 +79,7 @@ class VarintReader {
       }
       std::memcpy(&word, bytes_.data(), sizeof(word));
       uint64_t ends = ~word & kMoreFollow;  // the highest bit of each byte that ends a number
-      // The product adds up bytes of 0 or 1. std::popcount is slower: a call of a function, for the sake of old CPUs.
+      // The product adds up bytes of 0 or 1. Without -mpopcnt, std::popcount is a slower call of a function.
       if (const uint64_t count = ends / 0x80 * kOnes >> 56; count < numbers) {
         bytes_.remove_prefix(sizeof(word));
         numbers -= count;

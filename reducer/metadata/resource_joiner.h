@@ -85,8 +85,8 @@ class ResourceJoiner {
   mutable absl::flat_hash_map<std::string, Kept> kept_;  // guarded by kept_mutex_; by KeyOf
 };
 
-// Caches the joins of one query or export. All processes in one place share a join. Not thread-safe. When the joins
-// take more than `bytes_max`, about 5 KB each, the cache is cleared.
+// Caches the joins of one query or export. All processes in one place share a join, which takes about 5 KB. When all
+// joins take more than `bytes_max`, the cache is cleared. Not thread-safe.
 class ResourceCache {
  public:
   static constexpr size_t kBytesMax = 64u << 20;
@@ -97,8 +97,8 @@ class ResourceCache {
   // Returns the resource of the process within the range, as ResourceJoiner::Join does.
   std::shared_ptr<const ResourceStates> Of(const store::ProcessRow& process);
 
-  // The number of times that the cache was cleared. If it has changed, a caller that keeps results of Of must forget
-  // them. Otherwise their memory has no limit.
+  // The number of times that the cache was cleared. If it has changed, a caller that keeps any number of results of Of
+  // must forget them. Otherwise their memory has no limit.
   uint64_t generation() const { return generation_; }
 
   const ResourceJoiner& joiner() const { return joiner_; }

@@ -35,7 +35,7 @@ class ProcessResources {
                                                size_t kept_bytes = 0);
 
   const std::map<store::MachineNo, store::MachineRow>& machines() const { return machines_; }
-  // TextOf, PlaceOf and Keep return ResourceExhausted if the query would keep more than
+  // TextOf, PlaceOf, Keep and Join return ResourceExhausted if the query would keep more than
   // QueryLimits::selection_bytes_max.
 
   // Returns the text, which is valid as long as the reader.
@@ -48,10 +48,10 @@ class ProcessResources {
   // place, and only if the context has resources.
   absl::StatusOr<ResourceStates> Join(const store::ProcessIds& process);
 
-  size_t bytes() const { return bytes_; }  // of texts, in the reader and here, and of places
+  size_t bytes() const { return bytes_; }  // of texts, in the reader and here, of places, and of what the caller keeps
 
  private:
-  // Two numbers in each word: such a key is hashed and compared faster than a tuple.
+  // Pairs of 32-bit numbers share a word: such a key is hashed and compared faster than a tuple.
   using PlaceKey = std::array<uint64_t, 4>;
 
   ProcessResources(store::StoreReader& reader, const QueryContext& context) : reader_(&reader), context_(&context) {}

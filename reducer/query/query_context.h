@@ -84,10 +84,7 @@ absl::Status ForEachShardPart(const QueryContext& context,
       batch.push_back({context.ForOtherThread(limits), nullptr, absl::UnknownError("not read")});
       ASSIGN_OR_RETURN(batch.back().reader, OpenShard(context.store, first + i, context.request));
     }
-    const auto work = [&](size_t i) {
-      batch[i].part = read(*batch[i].reader, *batch[i].context);
-      batch[i].context->resources.reset();
-    };
+    const auto work = [&](size_t i) { batch[i].part = read(*batch[i].reader, *batch[i].context); };
     const auto is_over = [](const Shard& shard) { return absl::IsResourceExhausted(shard.part.status()); };
     if (count > 1) context.threads->Run(count, work);
     const bool again = count > 1 && std::ranges::any_of(batch, is_over);

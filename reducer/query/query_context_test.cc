@@ -48,7 +48,7 @@ TEST_F(QueryContextTest, ShardsThatNeedMoreThanTheirPartAreReadOneAfterTheOther)
 }
 
 // The processes are selected once. The second attempt, to weigh them, uses the same readers.
-TEST_F(QueryContextTest, ASecondAttemptDoesNotSelectAgain) {
+TEST_F(QueryContextTest, ASecondAttemptKeepsItsReaders) {
   const QueryRequest request = Request(R"({process_command=~".*"})");
   const auto readers_of = [&](size_t processes_max) {
     QueryEngine engine(store_, *symbols_, {.processes_max = processes_max}, nullptr, 1);

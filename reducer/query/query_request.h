@@ -29,7 +29,7 @@ struct QueryRequest {
 // ResourceExhausted. The message says how to make the request smaller.
 struct QueryLimits {
   size_t processes_max = 1'000'000;         // with a weight of their own, in one shard
-  size_t selection_bytes_max = 128u << 20;  // of the state of a selector, in one shard
+  size_t selection_bytes_max = 128u << 20;  // of the selection, and in series of all that they keep, in one shard
   size_t address_nodes_max = 32'000'000;    // 16 bytes each, over the days of one shard
   size_t function_nodes_max = 4'000'000;    // about 60 bytes each, in the answer before it is cut
   size_t own_name_bytes_max = 128u << 20;   // of names that were sent with the frames of one shard

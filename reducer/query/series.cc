@@ -52,7 +52,8 @@ class SeriesBuilder {
     return AddLargest(reader, context.request, selection->filter(), std::move(largest));
   }
 
-  // Moves what was added to `other` into this builder. Of equally new rows and names, those of `other` are kept.
+  // Moves what was added to `other` into this builder. Of equally new rows, those of `other` are kept, and all its
+  // names.
   absl::Status Merge(SeriesBuilder& other, const QueryRequest& request) {
     truncated_ |= other.truncated_;
     for (auto& [key, process] : other.processes_) AddProcess(key, std::move(process));

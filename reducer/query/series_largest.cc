@@ -1,7 +1,6 @@
 #include "reducer/query/series_largest.h"
 
 #include <algorithm>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>

@@ -33,15 +33,18 @@ struct LargestSeries {
 // A process gets another number whenever its node sends it anew, for example after a restart of the collector. The
 // weights of its other numbers are added to its largest number, so the weights of the result are complete. But a
 // process is left out if its weight is spread over so many numbers that each of them is small.
+//
+// Add all rows, then call Take once. Used by one thread.
 class LargestFinder {
  public:
-  // `weights` must outlive the object. Marks threads as described.
+  // `weights` must outlive the object.
   LargestFinder(size_t most, ShardWeights& weights);
 
-  // Add what StoreReader::ScanIds visits with the filter: each process of the weights once, with its newest
-  // description, and all threads. The processes are `described`.
+  // Add what StoreReader::ScanIds visits: each process of the weights once, with its newest description, and all
+  // threads. The caller marks the weights of processes as `described`, AddThread marks those of threads.
   void AddProcess(const store::ProcessIds& process);
   void AddThread(const store::ThreadIds& thread);
+  // `filter`: that of the scan. If one of the largest processes has no description, scans once more.
   absl::StatusOr<LargestSeries> Take(store::StoreReader& reader, const QueryRequest& request,
                                      const store::ScanFilter& filter) &&;
 
@@ -72,7 +75,7 @@ class LargestFinder {
 
   const size_t most_;
   ShardWeights& weights_;
-  bool has_others_ = false;
+  const bool has_others_;
   LargestSeries found_;
   Weights<store::ThreadNo> threads_;                                   // the largest
   absl::flat_hash_set<store::ProcessNo> wanted_;                       // the largest, and those of threads_

@@ -44,7 +44,7 @@ class SeriesNames {
   Entries EntriesOf(const Attributes& attributes, bool is_newer);
   void AddHost(std::string id, std::string name, const SeriesWeight& weight);
   void AddContainer(std::string id, const SeriesWeight& weight);
-  // Moves the entries of `other` into this object. Of equally new names, those of `other` are kept.
+  // Moves the entries of `other` into this object. If both have a name for an id, that of `other` is kept.
   absl::Status Merge(SeriesNames& other, const QueryRequest& request);
 
   // Returns the number of entries that kNamedMax limits. `containers`: the number of those that were found but may not

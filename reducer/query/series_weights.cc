@@ -56,14 +56,14 @@ class ThreadWeigher {
     RETURN_IF_ERROR(CheckCancelled(context_.request));
     if (!selection_.Has(columns.type)) return absl::OkStatus();
     // Most weights are not in the CPU's cache. So all of them are looked up before the first is changed.
-    places_.clear();
+    selected_.clear();
     for (size_t i = 0; i < columns.processes.size(); ++i) {
       if (!selection_.Has(columns.processes[i], columns.threads[i], time_of(i))) continue;
       SeriesWeight& weight = weights_.threads.At(columns.threads[i]);
       __builtin_prefetch(&weight, 1);
-      places_.push_back({&weight, i});
+      selected_.push_back({&weight, i});
     }
-    for (const auto& [weight, i] : places_) {
+    for (const auto& [weight, i] : selected_) {
       const store::ProcessNo process = columns.processes[i];
       weights_.threads.AddTo(*weight, columns.values[i], columns.counts[i]);
       if (!std::exchange(weight->has_process, true)) weight->process = process;
@@ -78,7 +78,7 @@ class ThreadWeigher {
   const Selection& selection_;
   ShardWeights& weights_;
   OtherProcesses& others_;
-  std::vector<std::pair<SeriesWeight*, size_t>> places_;  // of the rows of a chunk that are selected
+  std::vector<std::pair<SeriesWeight*, size_t>> selected_;  // of the rows of a chunk that are selected
 };
 
 // Adds up the weights of the threads of each process, which is faster than one addition for each sample.

@@ -34,13 +34,13 @@ struct SeriesWeight {
   }
 };
 
-// Weights by number, for millions of samples. The memory depends on how many blocks of kBlockNumbers numbers have a
-// weight, not on the largest number: 27 bytes for each number if all numbers of a page have one. A number is looked up
-// in a tree of three levels, whose upper two stay in the CPU's cache. Used by one thread.
+// Weights by number, for millions of samples. A number is looked up in a tree of three levels, whose upper two stay in
+// the CPU's cache. The memory depends on how many blocks, pages and groups have a weight, not on the largest number: 27
+// bytes for each number if all numbers of a page have one. Used by one thread.
 template <typename No>
 class SeriesWeights {
  public:
-  // Returns the place of the weight, without reading it. It is valid until the object ends.
+  // Returns the weight, without reading it. It is valid until the object ends.
   SeriesWeight& At(No no) {
     std::unique_ptr<Group>& group = groups_[no.value / kGroupNumbers];
     if (group == nullptr) group = Make<Group>();
@@ -92,7 +92,7 @@ class SeriesWeights {
   using Block = std::array<SeriesWeight, kBlockNumbers>;
   using Page = std::array<std::unique_ptr<Block>, kPageNumbers / kBlockNumbers>;
   using Group = std::array<std::unique_ptr<Page>, kGroupNumbers / kPageNumbers>;
-  static constexpr size_t kAllocationBytes = 16;  // what the memory allocator adds to a block
+  static constexpr size_t kAllocationBytes = 16;  // what the memory allocator adds to each allocation
 
   template <typename T>
   std::unique_ptr<T> Make() {
@@ -116,13 +116,14 @@ struct ShardWeights {
 absl::StatusOr<ShardWeights> WeighSeries(store::StoreReader& reader, const QueryContext& context,
                                          const Selection& selection);
 
-// The processes of one shard whose resource changed within the range, and the states of the resource.
+// The processes of one shard whose names (SeriesPlaces) change within the range, and the states of their resource with
+// only the attributes that are names.
 using SplitStates = absl::flat_hash_map<store::ProcessNo, std::shared_ptr<const ResourceStates>>;
 // The weight in each state, with the same index as in ResourceStates. Processes of one place have the same states.
 using SplitWeights = absl::flat_hash_map<const ResourceStates*, std::vector<SeriesWeight>>;
 
-// Reads the data a second time, only for processes with a changed resource. Other processes are skipped. The keys of
-// the result point into `split`.
+// Reads the data a second time, only for processes whose names change. Other processes are skipped. The keys of the
+// result point into `split`.
 absl::StatusOr<SplitWeights> WeighStates(store::StoreReader& reader, const QueryRequest& request,
                                          const Selection& selection, const SplitStates& split);
 

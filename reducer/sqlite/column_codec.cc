@@ -140,8 +140,9 @@ bool ReadThreads(VarintReader& reader, uint64_t samples, ThreadWeights* out, Row
   };
   if (!ReadPairs(reader, pairs, put)) return false;
   row_of->resize(samples);
-  constexpr uint64_t kOneByteNumbers = 128;
-  if (std::string_view indices; pairs <= kOneByteNumbers) {
+  constexpr uint64_t kOneByteNumbers = 128;  // numbers below it take one byte
+  if (pairs <= kOneByteNumbers) {
+    std::string_view indices;
     if (!reader.ReadBytes(samples, &indices)) return false;
     for (uint64_t i = 0; i < samples; ++i) (*row_of)[i] = static_cast<uint8_t>(indices[i]);
   } else {

@@ -4,10 +4,8 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "reducer/store/store.h"
 #include "reducer/store/trie.h"
 

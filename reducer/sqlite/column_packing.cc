@@ -16,7 +16,7 @@ constexpr int64_t kRawBytesMax = int64_t{1} << 31;
 constexpr uint8_t kHasChecksum = 0x80;  // in the first byte, which contains the version
 constexpr size_t kChecksumBytes = 4;
 
-// zlib's takes ten times as long for a chunk of 150 bytes.
+// zlib's crc32_z takes ten times as long for a chunk of 150 bytes.
 uint32_t ChecksumOf(std::string_view bytes) { return libdeflate_crc32(0, bytes.data(), bytes.size()); }
 
 }  // namespace

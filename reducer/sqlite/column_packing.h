@@ -21,7 +21,7 @@ struct PackedColumns {
 };
 PackedColumns PackColumns(std::string raw);
 absl::StatusOr<std::string> UnpackColumns(std::string_view bytes, int64_t raw_bytes);
-// The same into `*raw`, for a caller that reads many small chunks: they need no memory of their own.
+// The same into `*raw`. Uncompressed chunks use its memory again.
 absl::Status UnpackColumns(std::string_view bytes, int64_t raw_bytes, std::string* raw);
 
 }  // namespace tributary::store

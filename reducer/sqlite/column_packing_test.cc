@@ -16,6 +16,19 @@ TEST(ColumnPacking, PacksOnlyLargeColumnsThatShrink) {
   EXPECT_TRUE(absl::IsDataLoss(UnpackColumns(packed.bytes, int64_t{1} << 40).status()));
 }
 
+// The checksum is that of zlib's crc32.
+TEST(ColumnPacking, FindsEachWrongBit) {
+  const std::string columns("\x01\x02\x03", 3), stored("\x81\x02\x03\x9d\x9b\x89\xb4", 7);
+  EXPECT_EQ(PackColumns(columns).bytes, stored);
+  EXPECT_EQ(UnpackColumns(stored, 0).value(), columns);
+  for (size_t i = 0; i < stored.size() * 8; ++i) {
+    if (i == 7) continue;  // without this bit, it is a chunk of an earlier release
+    std::string damaged = stored;
+    damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ 1 << i % 8);
+    EXPECT_TRUE(absl::IsDataLoss(UnpackColumns(damaged, 0).status())) << i;
+  }
+}
+
 TEST(ColumnPacking, UnpacksManyChunksIntoOneString) {
   std::string raw;
   for (const size_t size : {5000, 10, 1, 0, 900, 6000}) {

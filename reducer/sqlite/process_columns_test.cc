@@ -104,5 +104,18 @@ TEST(ProcessColumns, SlotsAreTenMinutesRoundedDown) {
   EXPECT_EQ(SlotOf(StartOf(Slot{12'345})), Slot{12'345});
 }
 
+TEST(ProcessColumns, ProcessesAreReadWithoutTheirThreads) {
+  const StoredProcesses rows = RandomRows(3, 40, 80);
+  const std::string bytes = EncodeProcesses(rows);
+  StoredProcesses back = RandomRows(7, 3, 3);
+  // The threads are not looked at, so it does not matter that some of their bytes are missing.
+  ASSERT_TRUE(DecodeProcesses(bytes.substr(0, bytes.size() - 100), &back, PieceParts::kProcesses).ok());
+  ASSERT_EQ(back.processes.size(), rows.processes.size());
+  for (size_t i = 0; i < rows.processes.size(); ++i)
+    EXPECT_EQ(back.processes[i].attributes, rows.processes[i].attributes);
+  EXPECT_TRUE(back.threads.empty());
+  EXPECT_FALSE(DecodeProcesses(bytes.substr(0, 100), &back, PieceParts::kProcesses).ok());
+}
+
 }  // namespace
 }  // namespace tributary::store

@@ -50,7 +50,8 @@ class StringReader {
 // first piece that describes it. `last_slot`: the last slot of the piece. Leaves out pieces that have no process of the
 // filter's machines. Earlier releases wrote pieces with the processes of all machines.
 using PieceVisitor = absl::FunctionRef<absl::Status(const StoredProcesses& piece, Slot last_slot)>;
-// Skips a damaged piece and reports it to `damage`. If `damage` is nullptr, a damaged piece is an error.
+// With PieceParts::kProcesses, `piece` has no threads. Skips a damaged piece and reports it to `damage`. If `damage` is
+// nullptr, a damaged piece is an error.
 absl::Status VisitProcesses(Database& database, Slot first, Slot last, const ScanFilter& filter, PieceParts parts,
                             DamageReports* damage, PieceVisitor visit);
 

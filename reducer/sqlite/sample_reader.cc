@@ -72,8 +72,8 @@ absl::Status SampleReader::Scan(TimeRange range, int64_t first_minute, int64_t l
   }
 }
 
-// Chunks of a minute lie apart in the table, so reading them in the order of minutes costs twice as much as reading the
-// whole table.
+// Returns true if the range has more than half of the table's minutes. Chunks of a minute lie apart in the table, so
+// reading them in the order of minutes costs twice as much as reading the whole table.
 absl::StatusOr<bool> SampleReader::IsMostOfTheTable(int64_t first_minute, int64_t last_minute) const {
   ASSIGN_OR_RETURN(Statement ends, database_->Prepare("SELECT (SELECT min(minute) FROM sample_chunk), "
                                                       "(SELECT max(minute) FROM sample_chunk)"));

@@ -24,7 +24,7 @@ class SampleReader {
   // `range`. The chunks come in the order of minutes, machines and types.
   absl::Status Scan(TimeRange range, int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
                     const SampleVisitor& visit);
-  // As StoreReader::ScanThreadWeights, for the same samples.
+  // Visits the weights of the samples that Scan would visit, in no order.
   absl::Status ScanThreadWeights(TimeRange range, int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
                                  const WeightsVisitor& visit);
   // As StoreReader::ScanCommitted.

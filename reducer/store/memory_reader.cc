@@ -255,8 +255,6 @@ absl::Status MemoryReader::ScanSamples(TimeRange range, const ScanFilter& filter
   return absl::OkStatus();
 }
 
-// Computes the sums on each call. Closing a minute only means that its samples may expire. An expired minute belongs to
-// the range that contains its first nanosecond.
 absl::Status MemoryReader::ScanThreadWeights(TimeRange range, const ScanFilter& filter, const WeightsVisitor& visit) {
   return ScanSamples(range, filter, [&](const SampleColumns& columns) {
     return visit({.type = columns.type,
@@ -267,6 +265,8 @@ absl::Status MemoryReader::ScanThreadWeights(TimeRange range, const ScanFilter& 
   });
 }
 
+// Computes the sums on each call. Closing a minute only means that its samples may expire. An expired minute belongs to
+// the range that contains its first nanosecond.
 absl::Status MemoryReader::ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) {
   RETURN_IF_ERROR(Check());
   const auto is_wanted = [&](const MemoryShard::Sample& sample) {

@@ -18,6 +18,7 @@
 #include "base/directory_testing.h"
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/event_columns.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/minute_sums.h"
