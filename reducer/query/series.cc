@@ -46,7 +46,7 @@ class SeriesBuilder {
     ASSIGN_OR_RETURN(ShardWeights weights, WeighSeries(reader, context, *selection));
     if (weights.processes.empty() && weights.threads.empty()) return absl::OkStatus();
     std::vector<ProcessIdentity> identities;
-    const size_t kept_bytes = selection->bytes() + weights.processes.bytes() + weights.threads.bytes();
+    const size_t kept_bytes = weights.processes.bytes() + weights.threads.bytes();
     ASSIGN_OR_RETURN(ProcessResources resources, ProcessResources::Make(reader, context, kept_bytes));
     RETURN_IF_ERROR(AddPlaces(reader, context, *selection, resources, &weights.processes, &identities));
     return AddLargest(reader, context.request, *selection, identities, &weights);
