@@ -11,9 +11,9 @@
 namespace tributary {
 
 // Returns memory to the system after work that freed much of it, such as a large query. Trims at most once per Tick,
-// because other threads may have to wait for memory during a trim (60 ms for 1 GB). Trims only if the process has grown
-// by `bytes_min` since the last trim and as much is free, because it must get trimmed pages back when it needs memory
-// again.
+// because other threads may have to wait for memory during a trim (60 ms for 1 GB). Trims only if `bytes_min` are free,
+// and the process or its free memory has grown by as much since the last trim: the process must get trimmed pages back
+// when it needs memory again.
 class HeapTrimmer {
  public:
   struct Options {
@@ -34,7 +34,9 @@ class HeapTrimmer {
   const Options options_;
   Counter& trims_;
   std::atomic<bool> noted_{false};
-  uint64_t resident_bytes_ = 0;  // after the last trim, or less if the process has shrunk since then
+  // After the last trim, or less if there was less since then.
+  uint64_t resident_bytes_ = 0;
+  size_t free_bytes_ = 0;
 };
 
 }  // namespace tributary

@@ -59,6 +59,15 @@ TEST_F(HeapTrimmerTest, TrimsOnlyIfMuchIsFreeAndTheProcessHasGrown) {
   EXPECT_EQ(trims_, 3);
 }
 
+TEST_F(HeapTrimmerTest, TrimsAgainWhatOtherWorkHeldDuringATrim) {
+  Work(10'000, 1'000);
+  EXPECT_EQ(trims_, 1);
+  Work(9'000, 6'000);  // the process has not grown, but more is free
+  EXPECT_EQ(trims_, 2);
+  Work(3'050, 6'000);
+  EXPECT_EQ(trims_, 2);
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they have allocators of their own
 TEST(Heap, CountsFreedBlocks) {
   const size_t before = FreeHeapBytes();

@@ -19,7 +19,7 @@ constexpr Pid kKthreadd{2};
 absl::StatusOr<ProcessResources> ProcessResources::Make(store::StoreReader& reader, const QueryContext& context,
                                                         size_t kept_bytes) {
   ProcessResources resources(reader, context);
-  resources.bytes_ = kept_bytes;
+  RETURN_IF_ERROR(resources.Keep(kept_bytes));
   ASSIGN_OR_RETURN(resources.machines_, reader.ListMachines());
   return resources;
 }

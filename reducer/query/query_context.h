@@ -39,6 +39,7 @@ struct QueryContext {
   // The selection of the shard that is read, once Selection::MakeOnce has made it. A second attempt to read the shard
   // uses it too.
   mutable std::shared_ptr<const Selection> selection = nullptr;
+  mutable size_t selection_bytes = 0;
 
   // The same query with other limits, which must outlive the result. The result has no `threads` and no selection.
   QueryContext ForOtherThread(const QueryLimits& other_limits) const;
@@ -93,6 +94,8 @@ absl::Status ForEachShardPart(const QueryContext& context,
       for (Shard& shard : batch) {
         shard.part = absl::UnknownError("not read");
         std::shared_ptr<const Selection> selection = std::move(shard.context->selection);
+        // No limit counts selections that wait for their turn.
+        if (shard.context->selection_bytes > limits.selection_bytes_max / 4) selection = nullptr;
         if (selection == nullptr) {
           shard.reader.reset();
         } else {
@@ -100,7 +103,9 @@ absl::Status ForEachShardPart(const QueryContext& context,
         }
         shard.context.emplace(context.ForOtherThread(context.limits)).selection = std::move(selection);
       }
-      TrimHeap();  // the freed memory of several threads must not add to that of the next attempt
+      // The freed memory of several threads must not add to that of the next attempt. A trim keeps other threads
+      // waiting, so it must be worth it.
+      if (FreeHeapBytes() >= context.limits.selection_bytes_max / 4) TrimHeap();
     }
     for (size_t i = 0; i < batch.size(); ++i) {
       Shard& shard = batch[i];

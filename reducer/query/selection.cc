@@ -49,6 +49,7 @@ absl::StatusOr<std::shared_ptr<const Selection>> Selection::MakeOnce(store::Stor
                                                                      const QueryContext& context) {
   if (context.selection == nullptr) {
     ASSIGN_OR_RETURN(Selection selection, Make(reader, context));
+    context.selection_bytes = selection.bytes();
     context.selection = std::make_shared<const Selection>(std::move(selection));
   }
   return context.selection;

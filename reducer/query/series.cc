@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "base/status.h"
 #include "reducer/query/gauge_mean.h"
 #include "reducer/query/process_resources.h"
@@ -98,7 +99,14 @@ class SeriesBuilder {
     absl::flat_hash_map<store::StringId, SeriesWeight> containers;
     SeriesPlaces places(resources, names_);
     SplitStates split;
-    size_t looked_at = 0, kept_named = 0;
+    size_t looked_at = 0, kept_bytes = 0;
+    const auto keep_names = [&]() -> absl::Status {
+      // Not all containers are entries yet.
+      const size_t more = std::max(containers.size(), names_.containers()) - names_.containers();
+      const size_t bytes = names_.bytes() + more * SeriesNames::kContainerBytes;
+      if (bytes <= kept_bytes) return absl::OkStatus();
+      return resources.Keep(bytes - std::exchange(kept_bytes, bytes));
+    };
     const auto visit = [&](std::span<const store::ProcessIds> rows,
                            std::span<const store::ThreadIds> threads) -> absl::Status {
       RETURN_IF_ERROR(CheckCancelled(context.request));
@@ -117,8 +125,7 @@ class SeriesBuilder {
         if (context.resources == nullptr) continue;
         RETURN_IF_ERROR(places.Add(row, weight, &split));
       }
-      const size_t named = names_.Count(containers.size());
-      RETURN_IF_ERROR(resources.Keep((named - std::exchange(kept_named, named)) * SeriesNames::kEntryBytes));
+      RETURN_IF_ERROR(keep_names());
       return names_.Check(containers.size());
     };
     RETURN_IF_ERROR(reader.ScanIds(context.request.range, selection.filter(), visit));
@@ -132,11 +139,11 @@ class SeriesBuilder {
       ASSIGN_OR_RETURN(const std::string_view id, resources.TextOf(text));
       if (!id.empty()) names_.AddContainer(std::string(id), weight);
     }
-    RETURN_IF_ERROR(AddSplit(reader, context.request, selection, split));
+    RETURN_IF_ERROR(AddSplit(reader, context.request, selection, split, keep_names));
     return names_.Check();
   }
   absl::Status AddSplit(store::StoreReader& reader, const QueryRequest& request, const Selection& selection,
-                        const SplitStates& split) {
+                        const SplitStates& split, absl::FunctionRef<absl::Status()> keep_names) {
     if (split.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(const SplitWeights of_states, WeighStates(reader, request, selection, split));
     size_t looked_at = 0;
@@ -145,6 +152,7 @@ class SeriesBuilder {
       for (size_t i = 0; i < weights.size(); ++i) {
         if (weights[i].count != 0) names_.EntriesOf((*states)[i].resource->attributes, true).Add(weights[i]);
       }
+      RETURN_IF_ERROR(keep_names());
       RETURN_IF_ERROR(names_.Check());
     }
     return absl::OkStatus();

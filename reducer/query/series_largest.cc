@@ -77,12 +77,14 @@ absl::StatusOr<LargestSeries> LargestFinder::Take(store::StoreReader& reader, co
   return std::move(found_);
 }
 
-// Only damage takes descriptions away, so a second scan is rare.
+// Process 0, which stands for all processes without a number, has no description. Only damage takes those of others
+// away, so a second scan is rare.
 absl::Status LargestFinder::LeaveOutUndescribed(store::StoreReader& reader, const QueryRequest& request,
                                                 const store::ScanFilter& filter) {
   const auto is_described = [](const SeriesWeight& weight) { return weight.described; };
-  const bool all_are = std::ranges::all_of(
-      found_.processes, [&](const auto& process) { return is_described(*weights_.processes.Find(process.first)); });
+  const bool all_are = std::ranges::all_of(found_.processes, [&](const auto& process) {
+    return process.first.value == 0 || is_described(*weights_.processes.Find(process.first));
+  });
   if (all_are || !has_others_) return absl::OkStatus();
   found_.processes = Largest(weights_.processes, most_, is_described);
   SetWanted();
@@ -91,7 +93,8 @@ absl::Status LargestFinder::LeaveOutUndescribed(store::StoreReader& reader, cons
   return reader.ScanProcessIds(request.range, filter, [&](std::span<const store::ProcessIds> rows) -> absl::Status {
     RETURN_IF_ERROR(CheckCancelled(request));
     for (const store::ProcessIds& row : rows) {
-      if (wanted_.contains(row.no) && seen.insert(row.no).second) processes_.push_back(row);
+      if (!wanted_.contains(row.no) || weights_.processes.Find(row.no) == nullptr) continue;
+      if (seen.insert(row.no).second) processes_.push_back(row);
     }
     return absl::OkStatus();
   });

@@ -22,7 +22,7 @@ struct LargestSeries {
     size_t process = 0;  // index into `rows`
     SeriesWeight weight;
   };
-  std::vector<store::ProcessRow> rows;  // of `processes`, and of the processes of `threads`
+  std::vector<store::ProcessRow> rows;  // of `processes`, and of the processes of `threads`; without `executable`
   absl::flat_hash_map<store::ProcessNo, SeriesWeight> processes;
   std::vector<Thread> threads;
 };

@@ -94,15 +94,17 @@ absl::Status SeriesNames::Merge(SeriesNames& other, const QueryRequest& request)
 }
 
 size_t SeriesNames::Count(size_t containers) const {
-  return std::max(containers, containers_.size()) + pods_.size() + workloads_.size() + services_.size();
+  return std::max(containers, containers_.size()) + pods_.size() + namespaces_.size() + workloads_.size() +
+         services_.size();
 }
 
 absl::Status SeriesNames::Check(size_t containers) const {
   if (Count(containers) <= kNamedMax) return absl::OkStatus();
-  return Error(absl::StatusCode::kResourceExhausted,
-               fmt::format("more than {} containers, pods, workloads and services ran in this time range: ask for a "
-                           "shorter time range or a narrower selector, such as node_id=\"…\"",
-                           kNamedMax));
+  return Error(
+      absl::StatusCode::kResourceExhausted,
+      fmt::format("more than {} containers, pods, namespaces, workloads and services ran in this time range: ask for a "
+                  "shorter time range or a narrower selector, such as node_id=\"…\"",
+                  kNamedMax));
 }
 
 SeriesNames::Entry* SeriesNames::Describe(Map* map, Entry described, bool is_newer) {
@@ -112,7 +114,15 @@ SeriesNames::Entry* SeriesNames::Describe(Map* map, Entry described, bool is_new
 }
 
 SeriesNames::Entry* SeriesNames::Describe(Map* map, const Key& key, Entry described, bool is_newer) {
-  Entry& entry = (*map)[key];
+  // An entry has its texts in its key, too.
+  const auto [found, is_new] = map->try_emplace(key);
+  Entry& entry = found->second;
+  if (is_new) {
+    bytes_ += kEntryBytes;
+    for (const std::string* text : {&described.id, &described.name, &described.name_space, &described.kind}) {
+      bytes_ += 2 * text->size();
+    }
+  }
   if (!described.name.empty() && (is_newer || entry.name.empty())) {
     entry.name = std::move(described.name);
     entry.name_space = std::move(described.name_space);

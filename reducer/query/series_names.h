@@ -18,12 +18,13 @@ namespace tributary {
 
 // The containers, hosts, pods, namespaces, workloads and services of an answer, and their weights. An entry with an id
 // is identified by the id, another entry by its name, namespace and kind. The maps are ordered, so that entries of
-// equal weight have the same order in every answer. An entry takes about 400 bytes. Used by one thread.
+// equal weight have the same order in every answer. Used by one thread.
 class SeriesNames {
  public:
-  static constexpr size_t kEntryBytes = 400;
-  // Maximum number of containers, pods, workloads and services in an answer before it is cut.
+  // Maximum number of containers, pods, namespaces, workloads and services in an answer before it is cut.
   static constexpr size_t kNamedMax = 200'000;
+  // What an entry takes without its texts, and what a container takes.
+  static constexpr size_t kEntryBytes = 320, kContainerBytes = kEntryBytes + 2 * 64;
 
   using Entry = SeriesList::Named;
   using Key = std::tuple<std::string, std::string, std::string>;
@@ -47,6 +48,8 @@ class SeriesNames {
   // Moves the entries of `other` into this object. If both have a name for an id, that of `other` is kept.
   absl::Status Merge(SeriesNames& other, const QueryRequest& request);
 
+  size_t containers() const { return containers_.size(); }
+  size_t bytes() const { return bytes_; }  // of the entries, except those that Merge has moved here
   // Returns the number of entries that kNamedMax limits. `containers`: the number of those that were found but may not
   // be entries yet.
   size_t Count(size_t containers = 0) const;
@@ -63,10 +66,11 @@ class SeriesNames {
   }
 
  private:
-  static Entry* Describe(Map* map, Entry described, bool is_newer);
-  static Entry* Describe(Map* map, const Key& key, Entry described, bool is_newer);
+  Entry* Describe(Map* map, Entry described, bool is_newer);
+  Entry* Describe(Map* map, const Key& key, Entry described, bool is_newer);
 
   Map containers_, hosts_, pods_, namespaces_, workloads_, services_;
+  size_t bytes_ = 0;
 };
 
 }  // namespace tributary

@@ -18,11 +18,11 @@ absl::Status TooMany(std::string_view what, const QueryLimits& limits) {
                            what, limits.processes_max, limits.selection_bytes_max >> 20));
 }
 
-absl::Status CheckSize(const QueryContext& context, const ShardWeights& weights) {
+absl::Status CheckSize(const QueryContext& context, const Selection& selection, const ShardWeights& weights) {
   const QueryLimits& limits = context.limits;
   if (weights.processes.size() > limits.processes_max) return TooMany("processes", limits);
   if (weights.threads.size() > limits.processes_max ||
-      weights.processes.bytes() + weights.threads.bytes() > limits.selection_bytes_max) {
+      selection.bytes() + weights.processes.bytes() + weights.threads.bytes() > limits.selection_bytes_max) {
     return TooMany("threads", limits);
   }
   return absl::OkStatus();
@@ -71,7 +71,7 @@ class ThreadWeigher {
       if (others_.size() >= context_.limits.processes_max) return TooMany("threads", context_.limits);
       others_[{columns.threads[i], process}].Add(columns.values[i], columns.counts[i]);
     }
-    return CheckSize(context_, weights_);
+    return CheckSize(context_, selection_, weights_);
   }
 
   const QueryContext& context_;
@@ -82,7 +82,8 @@ class ThreadWeigher {
 };
 
 // Adds up the weights of the threads of each process, which is faster than one addition for each sample.
-absl::Status WeighProcesses(const QueryContext& context, const OtherProcesses& others, ShardWeights* weights) {
+absl::Status WeighProcesses(const QueryContext& context, const Selection& selection, const OtherProcesses& others,
+                            ShardWeights* weights) {
   weights->threads.ForEach([&](store::ThreadNo, const SeriesWeight& thread) {
     weights->processes.Add(thread.process, thread.value, thread.count);
   });
@@ -92,7 +93,7 @@ absl::Status WeighProcesses(const QueryContext& context, const OtherProcesses& o
     usual.count -= weight.count;
     weights->processes.Add(who.second, weight.value, weight.count);
   }
-  return CheckSize(context, *weights);
+  return CheckSize(context, selection, *weights);
 }
 
 absl::Status WeighSums(store::StoreReader& reader, const QueryContext& context, const Selection& selection,
@@ -104,7 +105,7 @@ absl::Status WeighSums(store::StoreReader& reader, const QueryContext& context, 
       if (!selection.Has(columns.processes[i], MiddleOf(columns.minute))) continue;
       weights->processes.Add(columns.processes[i], columns.values[i], columns.counts[i]);
     }
-    return CheckSize(context, *weights);
+    return CheckSize(context, selection, *weights);
   };
   return reader.ScanSums(context.request.range, selection.filter(), visit);
 }
@@ -123,7 +124,7 @@ absl::StatusOr<ShardWeights> WeighSeries(store::StoreReader& reader, const Query
   ASSIGN_OR_RETURN(const UnixNs raw_from, reader.RawFrom());
   // If a process is selected at some times only, its sums count as a whole, with the middle of their minute.
   if (selection.uses_threads() || (raw_from <= context.request.range.from && !selection.changes())) {
-    RETURN_IF_ERROR(WeighProcesses(context, others, &weights));
+    RETURN_IF_ERROR(WeighProcesses(context, selection, others, &weights));
   } else {
     RETURN_IF_ERROR(WeighSums(reader, context, selection, &weights));
   }

@@ -71,28 +71,31 @@ absl::StatusOr<std::vector<int64_t>> ListPieces(Database& database, Slot first, 
 }
 
 // Calls `visit` for each piece with one of these ids: its id, raw_bytes, columns and last_slot. The ids are in falling
-// order. Reads pieces whose ids are close together with one statement, and skips those between them. This takes a third
-// of the time of one statement for each piece.
+// order. Reads pieces whose ids follow each other with one statement, which takes a third of the time of one statement
+// for each piece. Reads no other piece: it may be damaged.
 absl::Status VisitRows(Database& database, std::span<const int64_t> ids,
                        absl::FunctionRef<absl::Status(const Statement& row)> visit) {
-  constexpr int64_t kDistanceMax = 4;  // to skip so many pieces is cheaper than to begin again
   ASSIGN_OR_RETURN(Statement read,
                    database.Prepare("SELECT id, raw_bytes, columns, last_slot FROM process_chunk WHERE id BETWEEN ? "
                                     "AND ? ORDER BY id DESC"));
-  for (size_t i = 0, end = 0; i < ids.size(); i = end) {
-    end = i + 1;
-    while (end < ids.size() && ids[end - 1] - ids[end] <= kDistanceMax) ++end;
-    read.Bind(ids[end - 1], ids[i]);
+  const auto distance = [](int64_t from, int64_t to) {
+    return static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+  };
+  for (size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
+    end = begin + 1;
+    while (end < ids.size() && distance(ids[end], ids[end - 1]) <= 1) ++end;
+    read.Bind(ids[end - 1], ids[begin]);
     for (;;) {
       ASSIGN_OR_RETURN(const bool row, read.Step());
       if (!row) break;
-      const int64_t id = read.Int(0);
-      while (i < end && ids[i] > id) ++i;
-      if (i < end && ids[i] == id) RETURN_IF_ERROR(visit(read));
+      RETURN_IF_ERROR(visit(read));
     }
   }
   return absl::OkStatus();
 }
+
+// A damaged row may have any slot. The times of slots up to this one have 64 bits.
+constexpr int64_t kSlotMax = INT64_MAX / (kSlotMinutes * kNsPerMinute);
 
 }  // namespace
 
@@ -110,7 +113,7 @@ absl::Status VisitProcesses(Database& database, Slot first, Slot last, const Sca
       return absl::OkStatus();
     }
     RETURN_IF_ERROR(decoded);
-    return visit(piece, Slot{static_cast<int32_t>(row.Int(3))});
+    return visit(piece, Slot{static_cast<int32_t>(std::clamp<int64_t>(row.Int(3), 0, kSlotMax))});
   });
 }
 

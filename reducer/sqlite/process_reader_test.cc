@@ -63,6 +63,24 @@ TEST_F(ProcessReaderTest, VisitsThePiecesOfTheSlotsNewestFirst) {
   EXPECT_TRUE(Visited(Slot{kFirst.value - 9}, Slot{kFirst.value - 6}).empty());
 }
 
+// A damaged file may have any id and slot.
+TEST_F(ProcessReaderTest, ImpossibleIdsAndSlotsDoNotOverflow) {
+  for (uint32_t no = 1; no <= 5; ++no) Add(kFirst, kFirst, no);
+  ASSERT_TRUE(database_
+                  .Execute("UPDATE process_chunk SET id = -9223372036854775807 - 1 WHERE id = 1;"
+                           "UPDATE process_chunk SET id = 9223372036854775807 WHERE id = 2;"
+                           "UPDATE process_chunk SET last_slot = 2000000000 WHERE id = 3;")
+                  .ok());
+  EXPECT_EQ(Visited(kFirst, kFirst), (std::vector<uint32_t>{2, 5, 4, 3, 1}));
+  Slot latest;
+  const auto visit = [&latest](const StoredProcesses&, Slot last_slot) {
+    latest = std::max(latest, last_slot);
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(VisitProcesses(database_, kFirst, kFirst, {}, PieceParts::kProcesses, nullptr, visit).ok());
+  EXPECT_GT(StartOf(latest), StartOf(kFirst));
+}
+
 TEST_F(ProcessReaderTest, LeavesOutThePiecesOfOtherMachines) {
   Add(kFirst, kFirst, 1, 1);
   Add(kFirst, kFirst, 2, 2);

@@ -258,6 +258,7 @@ class Asker {
   void Ask(std::string_view name, std::string_view selector,
            const std::function<uint64_t(const QueryRequest&)>& ask) const {
     if (!only_.empty() && name != only_) return;
+    has_asked_ = true;
     const QueryRequest request{.selector = Selector::Parse(selector).value(), .range = {kBegin, kEnd}};
     std::vector<double> cpu, wall;
     uint64_t answer = 0;
@@ -270,6 +271,7 @@ class Asker {
     fmt::print("{{\"question\": \"{}\", \"cpu_ms\": {:.2f}, \"wall_ms\": {:.2f}, \"answer\": {}}}\n", name, Median(cpu),
                Median(wall), answer);
   }
+  bool has_asked() const { return has_asked_; }
   void FlameGraph(std::string_view name, std::string_view selector) const {
     Ask(name, selector, [this](const QueryRequest& request) {
       const auto graph = engine_.QueryFlameGraph(request, 5000);
@@ -282,6 +284,7 @@ class Asker {
   QueryEngine& engine_;
   const int runs_;
   const std::string_view only_;
+  mutable bool has_asked_ = false;
 };
 
 int AskAll(const std::string& directory, int runs, std::string_view only) {
@@ -321,6 +324,10 @@ int AskAll(const std::string& directory, int runs, std::string_view only) {
     return series->hosts.size();
   });
   asker.Ask("labels", "{}", [&](const QueryRequest& request) { return engine.QueryLabels(request).value().size(); });
+  if (!asker.has_asked()) {
+    fmt::print(stderr, "query_bench: there is no question {}\n", only);
+    return 2;
+  }
   trim();
   fmt::print("{{\"rss_before_kib\": {}, \"rss_after_kib\": {}, \"rss_peak_kib\": {}}}\n", before, StatusKib("VmRSS:"),
              StatusKib("VmHWM:"));
