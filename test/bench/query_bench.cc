@@ -29,6 +29,7 @@
 #include "profile/dictionary.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/query/query_engine.h"
+#include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/sqlite_store.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
@@ -345,6 +346,11 @@ int main(int argc, char** argv) {
   if (command == "ask" && (argc == 4 || argc == 5)) {
     return tributary::AskAll(argv[2], std::atoi(argv[3]), argc == 5 ? argv[4] : "");
   }
-  fmt::print(stderr, "query_bench fill DIR NODES SAMPLES SEED | query_bench ask DIR RUNS [QUESTION]\n");
+  if (command == "schema" && argc == 2) {
+    fmt::print("{}\n", tributary::store::kShardSchema);
+    return 0;
+  }
+  fmt::print(stderr,
+             "query_bench schema | query_bench fill DIR NODES SAMPLES SEED | query_bench ask DIR RUNS [QUESTION]\n");
   return 2;
 }
