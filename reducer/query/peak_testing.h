@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <fstream>
-#include <string>
 
 #include "base/heap.h"
+#include "base/process_status_testing.h"
 
 // How much memory a test takes at most.
 
@@ -15,11 +15,7 @@ inline int64_t PeakMib() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return 0;
 #endif
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmHWM:")) return std::stoll(line.substr(6)) / 1024;
-  }
-  return 0;
+  return StatusKib("VmHWM:") / 1024;
 }
 
 // Starts the peak anew and returns it.
