@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "base/metrics.h"
 
 namespace tributary {
 
