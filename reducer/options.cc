@@ -11,6 +11,7 @@
 #include "base/types.h"
 #include "reducer/http_options.h"
 #include "reducer/manual.h"
+#include "reducer/metric_options.h"
 #include "reducer/security_options.h"
 #include "reducer/stores.h"
 
@@ -303,6 +304,8 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   AddHttp(table, out, http);
   StoreTexts store;
   AddStore(table, environment, out, store);
+  MetricTexts metrics;
+  AddMetricOptions(table, metrics);
   AddStoreLimits(table, out, store);
   table.Add(
       {.name = "ports-file",
@@ -325,6 +328,7 @@ absl::StatusOr<ReducerOptions> ParseReducerOptions(int argc, const char* const* 
   RETURN_IF_ERROR(TakeHttp(table, http, out));
   if (out.health_check) return out;
   RETURN_IF_ERROR(TakeStore(store, out));
+  RETURN_IF_ERROR(TakeMetrics(metrics, out));
   RETURN_IF_ERROR(TakeSecurity(security, out));
   RETURN_IF_ERROR(TakeSymbols(symbols, out));
   RETURN_IF_ERROR(TakeMetadata(metadata, out));

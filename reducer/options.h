@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "profile/attributes.h"
 #include "reducer/access/access_control.h"
 #include "reducer/metadata/k8s_name_rules.h"
+#include "reducer/profile_metrics/metric_spec.h"
 
 namespace tributary {
 
@@ -29,6 +31,8 @@ struct ReducerOptions {
   std::string store;  // URL (stores.h)
   uint32_t shards = 1;
   std::vector<std::string> exports;
+  std::vector<MetricSpec> metrics;
+  size_t metric_series_max = 1'000, metric_total_series_max = 10'000;
   int64_t raw_age_ns = 0, sum_age_ns = 0, event_age_ns = 0;
   uint64_t store_bytes_max = 0;
   int64_t trie_nodes_per_day = 8 << 20, node_trie_nodes_per_day = 64 << 10;

@@ -12,6 +12,7 @@
 namespace tributary {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 absl::StatusOr<ReducerOptions> Parse(std::vector<const char*> flags, const Options::Environment& environment = {}) {
@@ -163,6 +164,26 @@ TEST(ReducerOptions, Metadata) {
   EXPECT_FALSE(Parse({"--k8s-label", "thing:app"}).ok());
   EXPECT_FALSE(Parse({"--resource-attribute", "nonsense"}).ok());
   EXPECT_FALSE(Parse({"--metadata-wait", "1h"}).ok());
+}
+
+TEST(ReducerOptions, MetricsFromSamples) {
+  auto options = Parse({});
+  EXPECT_TRUE(options->metrics.empty());
+  EXPECT_EQ(options->metric_series_max, 1'000u);
+  EXPECT_EQ(options->metric_total_series_max, 10'000u);
+  options = Parse({"--metric", R"(name=a_total,selector={x="1",y="2"},by=service,function)", "--metric=name=b_total",
+                   "--metric-series-max=5", "--metric-total-series-max=100"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  ASSERT_EQ(options->metrics.size(), 2u);
+  EXPECT_EQ(options->metrics[0].by.size(), 2u);
+  EXPECT_EQ(options->metric_series_max, 5u);
+  EXPECT_EQ(options->metric_total_series_max, 100u);
+  EXPECT_THAT(std::string(Parse({"--metric=name=a,bye=x"}).status().message()),
+              AllOf(HasSubstr("--metric"), HasSubstr("unknown key 'bye' at byte 7")));
+  EXPECT_THAT(std::string(Parse({"--metric=name=a_total", "--metric=name=a_total,by=service"}).status().message()),
+              HasSubstr("--metric: two metrics have the name a_total"));
+  EXPECT_FALSE(Parse({"--metric-series-max=0"}).ok());
+  EXPECT_FALSE(Parse({"--metric-total-series-max=31"}).ok());
 }
 
 TEST(ReducerOptions, AWrongValueNamesItsOption) {

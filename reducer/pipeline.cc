@@ -76,6 +76,7 @@ absl::Status Pipeline::Build() {
   RETURN_IF_ERROR(OpenShards());
   RETURN_IF_ERROR(StartWeb(std::move(access), std::move(http_tls)));
   RETURN_IF_ERROR(OpenExporters());
+  OpenProfileMetrics();
   AddMetrics();
   for (const auto& shard : shards_) shard->Start();
   accept_thread_ = std::thread([this] {
@@ -282,6 +283,20 @@ absl::Status Pipeline::OpenExporters() {
   return absl::OkStatus();
 }
 
+void Pipeline::OpenProfileMetrics() {
+  if (options_.metrics.empty()) return;
+  for (const std::string& sentence : FindUnknownAttributes(options_.metrics, attribute_names_)) {
+    LogWarning("--metric: {}", sentence);
+  }
+  profile_metrics_ =
+      std::make_unique<ProfileMetrics>(ProfileMetricsLoop::Options{.specs = options_.metrics,
+                                                                   .series_max = options_.metric_series_max,
+                                                                   .total_series_max = options_.metric_total_series_max,
+                                                                   .joiner = joiner_.get(),
+                                                                   .hold_ns = options_.metadata_wait_ns},
+                                       *store_, symbols_->lookup(), clock_, metrics_);
+}
+
 void Pipeline::AddMetrics() {
   AddProcessMetrics(metrics_, "reducer");
   metrics_.AddCallback("tributary_reducer_disk_bytes",
@@ -324,6 +339,7 @@ Pipeline::~Pipeline() {
     debug_files_->Stop();
   }
   if (source_fetcher_ != nullptr) source_fetcher_->Stop();
+  profile_metrics_.reset();
   if (services_ != nullptr) services_->Stop();
   if (metadata_ != nullptr) metadata_->Stop();
   if (accept_thread_.joinable()) {

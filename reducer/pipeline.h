@@ -27,6 +27,7 @@
 #include "reducer/metadata/rollout_log.h"
 #include "reducer/metadata/service_watch.h"
 #include "reducer/options.h"
+#include "reducer/profile_metrics/profile_metrics.h"
 #include "reducer/query/query_engine.h"
 #include "reducer/store/store.h"
 #include "reducer/stores.h"
@@ -43,11 +44,11 @@
 
 namespace tributary {
 
-// The whole reducer: collectors → acceptor → shards → store → query engine → web server and exporters. Start builds and
-// starts these components. The destructor stops them within 5 s, unless a commit to the store hangs. In this time it
-// first stores and acknowledges the queued batches. Then it exports stored data for at most 3.5 s. Only the main thread
-// may use a pipeline; each component has its own threads. Start opens the ports first and then drops all capabilities
-// of the process: a port below 1024 may need a capability, and no later step needs one.
+// The whole reducer: collectors → acceptor → shards → store → query engine → web server, exporters and metrics. Start
+// builds and starts these components. The destructor stops them within 5 s, unless a commit to the store hangs. In this
+// time it first stores and acknowledges the queued batches. Then it exports stored data for at most 3.5 s. Only the
+// main thread may use a pipeline; each component has its own threads. Start opens the ports first and then drops all
+// capabilities of the process: a port below 1024 may need a capability, and no later step needs one.
 class Pipeline : private StatusSource {
  public:
   // `clock` and `metrics` must outlive the pipeline. An error message is one line for the user: it says what failed
@@ -97,6 +98,7 @@ class Pipeline : private StatusSource {
   absl::Status ListenForHttp();
   absl::Status StartWeb(std::shared_ptr<AccessControl> access, std::shared_ptr<TlsContext> tls);
   absl::Status OpenExporters();
+  void OpenProfileMetrics();
   absl::Status WritePortsFile() const;
   void AddMetrics();
   std::string PageUrl() const;
@@ -142,6 +144,7 @@ class Pipeline : private StatusSource {
   ListeningSocket http_listening_;                 // until web_ takes it
   bool http_is_loopback_ = true;
   std::vector<std::unique_ptr<Exporter>> exporters_;
+  std::unique_ptr<ProfileMetrics> profile_metrics_;  // only if --metric is given
   std::atomic<bool> ready_{false};
   std::unique_ptr<WebServer> web_;
 };

@@ -1,0 +1,124 @@
+#include "reducer/profile_metrics/frame_labels.h"
+
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+#include "reducer/metadata/labels.h"
+#include "reducer/profile_metrics/process_labels.h"
+#include "symbols/demangle.h"
+
+namespace tributary {
+namespace {
+
+constexpr std::string_view kUnknown = "[unknown]";
+constexpr std::string_view kKernel = "[kernel]";
+
+// Makes the labels of frames of one shard.
+class Maker {
+ public:
+  static absl::StatusOr<Maker> Make(store::StoreReader& reader, FrameLabels::Wanted wanted, SymbolLookup symbols) {
+    Maker maker(reader, wanted, std::move(symbols));
+    ASSIGN_OR_RETURN(maker.executables_, reader.Executables());
+    return maker;
+  }
+
+  absl::StatusOr<FrameLabels::Labels> LabelsOf(const store::FrameRow& row) {
+    static const store::ExecutableRow kNoFile;
+    const bool has_file = row.executable.value < executables_.size();
+    const store::ExecutableRow& file = has_file ? executables_[row.executable.value] : kNoFile;
+    FrameSymbolizer::Place place{.kind = row.kind};
+    // Only a symbol table shows that native code is Go.
+    if (wanted_.language || wanted_.function) place = symbolizer_.Find(row, file.id);
+    FrameLabels::Labels labels;
+    if (wanted_.language) labels.language = RowOf(place.kind).otlp_type;
+    if (wanted_.library) labels.library = LibraryOf(file, place.kind);
+    if (wanted_.function) {
+      ASSIGN_OR_RETURN(labels.function, FunctionOf(row, place));
+    }
+    return labels;
+  }
+
+ private:
+  Maker(store::StoreReader& reader, FrameLabels::Wanted wanted, SymbolLookup symbols)
+      : reader_(&reader), wanted_(wanted), symbolizer_(std::move(symbols)) {}
+
+  static std::string LibraryOf(const store::ExecutableRow& file, FrameKind kind) {
+    const std::string_view name = BaseName(file.path);
+    if (!name.empty()) return MetricLabelValue(name);
+    return std::string(RowOf(kind).naming == FrameNaming::kKernel ? kKernel : kUnknown);
+  }
+
+  absl::StatusOr<std::string> FunctionOf(const store::FrameRow& row, const FrameSymbolizer::Place& place) {
+    std::string_view own_name;
+    if (row.name.value != 0) {
+      ASSIGN_OR_RETURN(const std::string_view text, reader_->Text(row.name));
+      own_name = FrameSymbolizer::OwnName(text);
+    }
+    std::string_view name;
+    FrameSymbolizer::ForEachFrame(place, row, own_name, [&name](const SymbolTable::Frame& frame) {
+      name = frame.name;
+      return name.empty();  // the first name is the innermost one
+    });
+    if (name.empty()) return std::string(kUnknown);
+    if (!own_name.empty()) return MetricLabelValue(own_name);
+    // A table contains each name once, and is kept alive. So the address of the bytes identifies the name.
+    const auto [demangled, is_new] = demangled_.try_emplace(name.data());
+    if (is_new) demangled->second = MetricLabelValue(Demangle(name));
+    return demangled->second;
+  }
+
+  store::StoreReader* reader_;
+  FrameLabels::Wanted wanted_;
+  FrameSymbolizer symbolizer_;
+  std::vector<store::ExecutableRow> executables_;
+  absl::flat_hash_map<const char*, std::string> demangled_;
+};
+
+}  // namespace
+
+const std::string& FrameLabels::Labels::Of(MetricLabel::Of label) const {
+  switch (label) {
+    case MetricLabel::Of::kLanguage:
+      return language;
+    case MetricLabel::Of::kFunction:
+      return function;
+    case MetricLabel::Of::kLibrary:
+    case MetricLabel::Of::kAttribute:
+      break;
+  }
+  return library;
+}
+
+absl::StatusOr<FrameLabels> FrameLabels::Read(store::StoreReader& reader, const Leaves& leaves, Wanted wanted,
+                                              SymbolLookup symbols) {
+  FrameLabels labels;
+  labels.labels_.push_back({.language = std::string(RowOf(FrameKind::kUnknown).otlp_type),
+                            .function = std::string(kUnknown),
+                            .library = std::string(kUnknown)});
+  ASSIGN_OR_RETURN(Maker maker, Maker::Make(reader, wanted, std::move(symbols)));
+  for (const auto& [day, nodes] : leaves) {
+    const absl::StatusOr<store::TriePart> part = reader.LoadTriePart(day, nodes);
+    if (absl::IsNotFound(part.status())) continue;
+    RETURN_IF_ERROR(part.status());
+    absl::flat_hash_map<uint32_t, uint32_t> by_frame;  // index of the trie's frame_rows → index of labels_
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const uint32_t frame = part->trie.frames[part->nodes[i].value];
+      if (frame == 0) continue;  // an empty stack
+      const auto [index, is_new] = by_frame.try_emplace(frame, static_cast<uint32_t>(labels.labels_.size()));
+      if (is_new) {
+        ASSIGN_OR_RETURN(Labels found, maker.LabelsOf(part->trie.frame_rows[frame]));
+        labels.labels_.push_back(std::move(found));
+      }
+      labels.by_leaf_.emplace(std::pair(day, nodes[i]), index->second);
+    }
+  }
+  return labels;
+}
+
+const FrameLabels::Labels& FrameLabels::Of(store::Day day, store::NodeNo leaf) const {
+  const auto found = by_leaf_.find({day, leaf});
+  return labels_[found == by_leaf_.end() ? 0 : found->second];
+}
+
+}  // namespace tributary

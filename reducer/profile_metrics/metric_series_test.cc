@@ -1,0 +1,107 @@
+#include "reducer/profile_metrics/metric_series.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace tributary {
+namespace {
+
+std::map<MetricSeries::LabelValues, uint64_t> Shown(const MetricSeries& series) {
+  std::map<MetricSeries::LabelValues, uint64_t> shown;
+  for (const MetricSeries::Series& one : series.List()) {
+    EXPECT_TRUE(shown.emplace(one.labels, one.value).second) << "a series twice";
+  }
+  return shown;
+}
+
+uint64_t Total(const MetricSeries& series) {
+  uint64_t total = 0;
+  for (const auto& [labels, value] : Shown(series)) total += value;
+  return total;
+}
+
+TEST(MetricSeries, AddsUpByLabels) {
+  MetricSeries series(10);
+  EXPECT_EQ(series.Add({{{"a", "x"}, {5, 1}}, {{"b", "x"}, {7, 1}}}), 0u);
+  EXPECT_EQ(series.Add({{{"a", "x"}, {10, 2}}}), 0u);
+  EXPECT_EQ(Shown(series), (std::map<MetricSeries::LabelValues, uint64_t>{{{"a", "x"}, 15}, {{"b", "x"}, 7}}));
+}
+
+TEST(MetricSeries, HasOneSeriesWithoutLabels) {
+  MetricSeries series(1);
+  EXPECT_EQ(series.Add({{{}, {5, 1}}}), 0u);
+  EXPECT_EQ(series.Add({{{}, {5, 1}}}), 0u);
+  EXPECT_EQ(Total(series), 10u);
+}
+
+TEST(MetricSeries, CountsTheRestAsOther) {
+  MetricSeries series(2);
+  series.Add({{{"a", "x"}, {5, 1}}});
+  series.Add({{{"b", "x"}, {5, 1}}});
+  EXPECT_EQ(series.Add({{{"c", "x"}, {4, 3}}, {{"d", "y"}, {1, 1}}}), 4u);
+  EXPECT_EQ(series.size(), 2u);
+  const auto shown = Shown(series);
+  EXPECT_EQ(shown.size(), 3u);
+  EXPECT_EQ(shown.at({MetricSeries::kOther, MetricSeries::kOther}), 5u);
+  EXPECT_EQ(Total(series), 15u) << "the sum over all series is right";
+}
+
+TEST(MetricSeries, ALargerCombinationTakesThePlaceOfTheSmallestSeries) {
+  MetricSeries series(2);
+  series.Add({{{"large"}, {1000, 1}}});
+  series.Add({{{"small"}, {10, 1}}});
+  series.Add({{{"new"}, {500, 1}}});
+  EXPECT_EQ(series.Elect(), 1u);
+  EXPECT_EQ(Shown(series), (std::map<MetricSeries::LabelValues, uint64_t>{
+                               {{"large"}, 1000}, {{"new"}, 0}, {{MetricSeries::kOther}, 500}}));
+  series.Add({{{"new"}, {3, 1}}, {{"small"}, {1, 1}}});
+  EXPECT_EQ(Shown(series).at({"new"}), 3u) << "counts from the election on";
+  EXPECT_EQ(Shown(series).at({MetricSeries::kOther}), 501u) << "never falls";
+}
+
+TEST(MetricSeries, AnEquallyFastCombinationDoesNotTakeAPlace) {
+  MetricSeries series(1);
+  for (int minute = 0; minute < 10; ++minute) {
+    series.Add({{{"a"}, {100, 1}}});
+    series.Add({{{"b"}, {100, 1}}});
+    EXPECT_EQ(series.Elect(), 0u) << minute;
+  }
+  series.Add({{{"a"}, {100, 1}}, {{"b"}, {300, 1}}});
+  EXPECT_EQ(series.Elect(), 1u);
+  EXPECT_EQ(Shown(series).count({"b"}), 1u);
+}
+
+TEST(MetricSeries, ASeriesThatStandsStillLosesItsPlace) {
+  MetricSeries series(1);
+  series.Add({{{"gone"}, {1'000'000, 1}}});
+  int elections = 0;
+  while (Shown(series).contains({"gone"}) && elections < 100) {
+    series.Add({{{"alive"}, {10, 1}}});
+    series.Elect();
+    ++elections;
+  }
+  EXPECT_LT(elections, 25) << "what was counted long ago is forgotten by halves";
+}
+
+TEST(MetricSeries, WatchesTheLargestCombinationsOfAScan) {
+  MetricSeries series(2);
+  MetricSeries::Sums sums;
+  for (uint64_t i = 1; i <= 1000; ++i) sums[{std::to_string(i)}] = {i, 1};
+  EXPECT_EQ(series.Add(sums), 998u);
+  EXPECT_EQ(Shown(series).count({"1000"}) + Shown(series).count({"999"}), 2u) << "the largest have the places";
+  EXPECT_EQ(Total(series), 1000u * 1001u / 2);
+  // Now 991 to 998 are watched, and 990 is not.
+  series.Add({{{"990"}, {90'000, 1}}});
+  series.Add({{{"991"}, {80'000, 1}}});
+  EXPECT_EQ(series.Elect(), 1u);
+  EXPECT_EQ(Shown(series).count({"991"}), 1u);
+  // Others are watched from the next minute on.
+  series.Add({{{"990"}, {90'000, 1}}});
+  EXPECT_EQ(series.Elect(), 1u);
+  EXPECT_EQ(Shown(series).count({"990"}), 1u);
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,279 @@
+#include "reducer/profile_metrics/profile_metrics_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "reducer/metadata/metadata_store.h"
+#include "reducer/store/fake_store_testing.h"
+#include "symbols/symbol_builder.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr UnixNs kStart{1'700'000'040 * kNsPerSecond};  // a full minute
+constexpr uint64_t kPeriod = 20'000'000;
+
+class ProfileMetricsLoopTest : public ::testing::Test {
+ protected:
+  ProfileMetricsLoopTest() {
+    symbols_[id_] = BuildSymbolTable(
+        id_, SymbolSource::kSymtab,
+        {{.address = 0x1000, .size = 0x100, .name = "main"}, {.address = 0x1100, .size = 0x100, .name = "_Z4workv"}});
+    for (size_t i = 0; i < 2; ++i) {
+      store::FakeShard& shard = store_.shards[i];
+      executable_ = shard.AddExecutable(id_, "/usr/lib/libwork.so.1");
+      const store::NodeNo main = AddNode(i, store::NodeNo{0}, {.kind = FrameKind::kNative, .executable = executable_});
+      leaf_ = AddNode(i, main, {.kind = FrameKind::kNative, .executable = executable_, .address = 0x1104});
+      kernel_ = AddNode(i, leaf_, {.kind = FrameKind::kKernel, .address = 0x10});
+    }
+  }
+
+  store::NodeNo AddNode(size_t shard, store::NodeNo parent, store::FrameRow row) {
+    return store_.shards[shard].AddNode(store::FakeShard::DayOf(kStart), parent, row);
+  }
+
+  void Begin(const std::vector<std::string>& texts, ProfileMetricsLoop::Options options = {.hold_ns = 0}) {
+    options.specs = ParseMetricSpecs(texts).value();
+    loop_ = std::make_unique<ProfileMetricsLoop>(
+        std::move(options), store_,
+        [this](const ExecutableId& id) {
+          ++lookups_;
+          auto it = symbols_.find(id);
+          return it == symbols_.end() ? nullptr : it->second;
+        },
+        clock_, metrics_);
+  }
+
+  store::ProcessNo AddProcess(const std::string& name, size_t shard = 0) {
+    std::vector<store::ProcessRow>& processes = store_.shards[shard].processes;
+    const store::ProcessNo no{static_cast<uint32_t>(processes.size() + 1)};
+    processes.push_back({.no = no,
+                         .node_id = "node-1",
+                         .host_name = "host-1",
+                         .pid = Pid{1000},
+                         .comm = name,
+                         .executable_path = "/usr/bin/" + name,
+                         .attributes = "service.name=" + name + "-service"});
+    return no;
+  }
+  void AddSamples(store::ProcessNo process, int count, store::NodeNo node, size_t shard = 0, int64_t after_ns = 0) {
+    for (int i = 0; i < count; ++i) {
+      store_.shards[shard].samples.push_back({.time = UnixNs{kStart.value + after_ns + i},
+                                              .process = process,
+                                              .thread = store::ThreadNo{1},
+                                              .node = node,
+                                              .value = kPeriod});
+    }
+  }
+
+  std::string Text() const { return metrics_.PrometheusText(); }
+  uint64_t Counted(const std::string& what, const std::string& metric) {
+    return metrics_.AddCounter("tributary_profile_metrics_" + what, "", {{"metric", metric}}).value();
+  }
+
+  store::FakeStore store_{2};
+  std::map<ExecutableId, std::shared_ptr<const SymbolTable>> symbols_;
+  FakeClock clock_{MonotonicNs{kNsPerSecond}, kStart};
+  Metrics metrics_;
+  const ExecutableId id_ = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "\x01\x02\x03");
+  store::ExecutableNo executable_;
+  store::NodeNo leaf_, kernel_;
+  int lookups_ = 0;
+  std::unique_ptr<ProfileMetricsLoop> loop_;
+};
+
+TEST_F(ProfileMetricsLoopTest, CountsSamplesOnceInSeconds) {
+  Begin({"name=cpu_seconds_total,by=executable"});
+  AddSamples(AddProcess("a"), 50, leaf_);
+  AddSamples(AddProcess("b", 1), 5, leaf_, 1);
+  EXPECT_EQ(loop_->RunOnce(), ProfileMetricsLoop::kPollNs);
+  EXPECT_EQ(loop_->RunOnce(), ProfileMetricsLoop::kPollNs);
+  EXPECT_THAT(Text(), HasSubstr("# HELP cpu_seconds_total Sum of the stored cpu samples in seconds, by executable "
+                                "(option --metric)\n# TYPE cpu_seconds_total counter\n"));
+  EXPECT_THAT(Text(), HasSubstr("cpu_seconds_total{executable=\"a\"} 1\n"));
+  EXPECT_THAT(Text(), HasSubstr("cpu_seconds_total{executable=\"b\"} 0.1\n"));
+  EXPECT_EQ(Counted("samples_total", "cpu_seconds_total"), 55u);
+  // A sample that arrives late counts, too.
+  AddSamples(store::ProcessNo{1}, 50, leaf_, 0, -3600 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("cpu_seconds_total{executable=\"a\"} 2\n"));
+}
+
+TEST_F(ProfileMetricsLoopTest, CountsOnlySamplesThatAreCommittedLater) {
+  const store::ProcessNo process = AddProcess("a");
+  AddSamples(process, 50, leaf_);
+  Begin({"name=cpu_total"});
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), Not(HasSubstr("\ncpu_total ")));
+  AddSamples(process, 100, leaf_);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("\ncpu_total 2\n"));
+}
+
+TEST_F(ProfileMetricsLoopTest, FindsTheInnermostFrame) {
+  Begin({"name=cpu_total,by=language,function,library"});
+  const store::ProcessNo process = AddProcess("a");
+  AddSamples(process, 50, leaf_);
+  AddSamples(process, 100, kernel_);
+  AddSamples(process, 150, store::NodeNo{0});
+  const store::NodeNo unnamed =
+      AddNode(0, store::NodeNo{0}, {.kind = FrameKind::kNative, .executable = executable_, .address = 0x9999});
+  AddSamples(process, 200, unnamed);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"native\",function=\"work()\",library=\"libwork.so.1\"} 1\n"));
+  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"kernel\",function=\"[unknown]\",library=\"[kernel]\"} 2\n"));
+  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"unknown\",function=\"[unknown]\",library=\"[unknown]\"} 3\n"));
+  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"native\",function=\"[unknown]\",library=\"libwork.so.1\"} 4\n"));
+}
+
+TEST_F(ProfileMetricsLoopTest, LooksUpNoSymbolsThatNoMetricNeeds) {
+  Begin({"name=cpu_total,by=executable,library"});
+  AddSamples(AddProcess("a"), 50, leaf_);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("library=\"libwork.so.1\"} 1\n"));
+  EXPECT_EQ(lookups_, 0);
+}
+
+TEST_F(ProfileMetricsLoopTest, SelectsProcesses) {
+  Begin({R"(name=picked_total,selector={process_executable_name=~"a|c"},by=executable)",
+         R"(name=unnamed_total,selector={process_executable_name=""})", "name=off_total,type=off_cpu"});
+  AddSamples(AddProcess("a"), 50, leaf_);
+  AddSamples(AddProcess("b"), 50, leaf_);
+  AddSamples(store::ProcessNo{77}, 100, leaf_);  // a process that the store does not know
+  store_.shards[0].samples.back().type = store::TypeNo{2};
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("\npicked_total{executable=\"a\"} 1\n"));
+  EXPECT_THAT(Text(), Not(HasSubstr("picked_total{executable=\"b\"}")));
+  EXPECT_THAT(Text(), HasSubstr("\nunnamed_total 1.98\n"));
+  EXPECT_THAT(Text(), HasSubstr("\noff_total 0.02\n"));
+}
+
+TEST_F(ProfileMetricsLoopTest, ReadsAttributesOfTheService) {
+  const K8sNameRules rules;
+  AttributeNames names;
+  const MetadataStore metadata(MetadataStore::Options{}, rules, names, clock_, metrics_);
+  const ResourceJoiner joiner(metadata, rules, names, {{"deployment.environment.name", "prod"}}, metrics_);
+  Begin({R"(name=cpu_total,selector={service.name!="b-service"},by=service,deployment.environment.name,host.name)"},
+        {.joiner = &joiner, .hold_ns = 0});
+  AddSamples(AddProcess("a"), 50, leaf_);
+  AddSamples(AddProcess("b"), 50, leaf_);
+  loop_->RunOnce();
+  EXPECT_THAT(
+      Text(),
+      HasSubstr("\ncpu_total{service=\"a-service\",deployment_environment_name=\"prod\",host_name=\"host-1\"} 1\n"));
+  EXPECT_THAT(Text(), Not(HasSubstr("b-service")));
+}
+
+TEST_F(ProfileMetricsLoopTest, HoldsSamplesUntilTheirNamesMayHaveArrived) {
+  Begin({"name=cpu_total,by=function"}, {.hold_ns = 10 * kNsPerSecond});
+  const auto table = symbols_[id_];
+  symbols_.clear();
+  AddSamples(AddProcess("a"), 50, leaf_);
+  loop_->RunOnce();
+  clock_.Advance(9 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), Not(HasSubstr("\ncpu_total{")));
+  symbols_[id_] = table;
+  clock_.Advance(kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("\ncpu_total{function=\"work()\"} 1\n"));
+}
+
+TEST_F(ProfileMetricsLoopTest, ReadsOnWhileSamplesAreHeld) {
+  Begin({"name=cpu_total"}, {.hold_ns = 10 * kNsPerSecond});
+  AddSamples(AddProcess("a"), static_cast<int>(ProfileMetricsLoop::kScanRowsMax) + 50, leaf_);
+  EXPECT_EQ(loop_->RunOnce(), 0) << "more samples wait";
+  clock_.Advance(5 * kNsPerSecond);
+  EXPECT_EQ(loop_->RunOnce(), ProfileMetricsLoop::kPollNs);
+  clock_.Advance(5 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_EQ(Counted("samples_total", "cpu_total"), ProfileMetricsLoop::kScanRowsMax) << "each scan has its own time";
+  clock_.Advance(5 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_EQ(Counted("samples_total", "cpu_total"), ProfileMetricsLoop::kScanRowsMax + 50);
+}
+
+TEST_F(ProfileMetricsLoopTest, HoldsALimitedNumberOfSums) {
+  Begin({"name=cpu_total"}, {.hold_ns = 10 * kNsPerSecond});
+  const auto processes = static_cast<uint32_t>(ProfileMetricsLoop::kHeldSumsMax + 100);
+  for (uint32_t i = 1; i <= processes; ++i) AddSamples(store::ProcessNo{i}, 1, leaf_);
+  while (loop_->RunOnce() == 0) {
+  }
+  EXPECT_EQ(Counted("samples_total", "cpu_total"), ProfileMetricsLoop::kScanRowsMax) << "the oldest are counted early";
+  clock_.Advance(10 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_EQ(Counted("samples_total", "cpu_total"), processes);
+}
+
+TEST_F(ProfileMetricsLoopTest, CountsEachSampleOnceAfterErrors) {
+  Begin({"name=cpu_total"}, {.hold_ns = kNsPerSecond});
+  AddSamples(AddProcess("a"), 50, leaf_);
+  store_.shards[0].error = absl::InternalError("damaged");
+  loop_->RunOnce();  // cannot read
+  store_.shards[0].error = std::nullopt;
+  loop_->RunOnce();  // reads
+  clock_.Advance(kNsPerSecond);
+  store_.shards[0].error = absl::InternalError("damaged");
+  loop_->RunOnce();  // cannot find the processes
+  EXPECT_EQ(metrics_.AddCounter("tributary_profile_metrics_failures_total", "").value(), 2u);
+  EXPECT_EQ(Counted("samples_total", "cpu_total"), 0u);
+  store_.shards[0].error = std::nullopt;
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("\ncpu_total 1\n"));
+}
+
+TEST_F(ProfileMetricsLoopTest, BeginsAtAShardThatWasUnreadable) {
+  const store::ProcessNo process = AddProcess("a");
+  AddSamples(process, 50, leaf_);
+  store_.shards[0].error = absl::InternalError("damaged");
+  Begin({"name=cpu_total"});
+  store_.shards[0].error = std::nullopt;
+  loop_->RunOnce();
+  AddSamples(process, 50, leaf_);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("\ncpu_total 1\n"));
+}
+
+TEST_F(ProfileMetricsLoopTest, LimitsSeriesAndCountsTheRest) {
+  Begin({"name=narrow_total,by=executable", "name=wide_total,by=executable"},
+        {.series_max = 3, .total_series_max = 4, .hold_ns = 0});
+  for (int i = 0; i < 5; ++i) AddSamples(AddProcess("p" + std::to_string(i)), 50, leaf_);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("tributary_profile_metrics_series{metric=\"narrow_total\"} 2\n"))
+      << "a half of the total";
+  EXPECT_THAT(Text(), HasSubstr("\nnarrow_total{executable=\"(other)\"} 3\n"));
+  EXPECT_EQ(Counted("other_samples_total", "wide_total"), 150u);
+  EXPECT_EQ(Counted("samples_total", "wide_total"), 250u);
+  // One of the others grows more than the rest.
+  std::string other;
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    if (Text().find("narrow_total{executable=\"" + name + "\"}") != std::string::npos) continue;
+    AddSamples(store::ProcessNo{static_cast<uint32_t>(i + 1)}, 5000, leaf_);
+    other = name;
+    break;
+  }
+  clock_.Advance(ProfileMetricsLoop::kElectNs);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("\nnarrow_total{executable=\"" + other + "\"} 0\n"));
+  EXPECT_EQ(Counted("replaced_series_total", "narrow_total"), 1u);
+}
+
+TEST_F(ProfileMetricsLoopTest, MakesLabelsThatPrometheusAccepts) {
+  Begin({"name=cpu_total,by=executable"});
+  AddSamples(AddProcess("\xff\n\"" + std::string(1000, 'x')), 50, leaf_);
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("cpu_total{executable=\"\xEF\xBF\xBD\\n\\\"xx"));
+  EXPECT_THAT(Text(), Not(HasSubstr(std::string(300, 'x'))));
+}
+
+}  // namespace
+}  // namespace tributary
