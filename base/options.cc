@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cctype>
@@ -18,6 +17,7 @@
 #include "base/options_document.h"
 #include "base/status.h"
 #include "base/version.h"
+#include "base/yaml_document.h"
 
 extern char** environ;
 
@@ -68,8 +68,6 @@ absl::StatusOr<T> NumberInRange(std::string_view text, T min, T max) {
   }
   return *value;
 }
-
-std::string YamlKey(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : ""; }
 
 }  // namespace
 
@@ -206,8 +204,8 @@ absl::Status Options::Apply(Entry& entry, std::string_view value, const Source& 
   // A list from a stronger source replaces the list from a weaker source. Within one source the list grows.
   bool appends = entry.is_list && source.rank == entry.rank;
   if (entry.is_list && !appends) entry.clear();
-  absl::Status status = CheckOneOf(entry.spec.values, value);
-  if (status.ok() && entry.spec.check) status = entry.spec.check(value);
+  absl::Status status = entry.spec.check ? entry.spec.check(value) : absl::OkStatus();
+  if (status.ok()) status = CheckOneOf(entry.spec.values, value);
   if (status.ok()) status = entry.set(value);
   if (!status.ok()) {
     return Error(absl::StatusCode::kInvalidArgument,
@@ -243,49 +241,52 @@ absl::Status Options::ParseEnvironment(const Environment& environment) {
 }
 
 absl::Status Options::ParseFile(const std::string& path) {
-  YAML::Node root;
-  try {
-    root = YAML::LoadFile(path);
-  } catch (const YAML::BadFile&) {
-    return Error(absl::StatusCode::kNotFound,
-                 fmt::format("--config {}: the file cannot be read; check the path and the file's permissions", path));
-  } catch (const YAML::Exception& e) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("--config {}: the file is not valid YAML: {}", path, e.what()));
-  }
-  if (!root || root.IsNull()) return absl::OkStatus();
-  if (!root.IsMap()) {
+  auto wrong = [&](const absl::Status& status) {
+    return Error(status.code(), fmt::format("--config {}: {}", path, ToStd(status.message())));
+  };
+  const absl::StatusOr<YamlNode> root = ReadYamlFile(path);
+  if (!root.ok()) return wrong(root.status());
+  if (root->IsNull()) return absl::OkStatus();
+  if (!root->IsMap()) {
     return Error(absl::StatusCode::kInvalidArgument,
                  fmt::format("--config {}: the file must be a YAML map of options, such as 'log_level: debug'", path));
   }
-  for (const auto& item : root) RETURN_IF_ERROR(ParseFileKey(path, YamlKey(item.first), item.second, false));
+  if (read_foreign_) {
+    const auto values = read_foreign_(*root);
+    if (!values.ok()) return wrong(values.status());
+    if (*values) {
+      for (const ForeignValue& value : **values) {
+        RETURN_IF_ERROR(Apply(*Find(value.option), value.text, {1, fmt::format("{}: {}", path, value.source)}));
+      }
+      return absl::OkStatus();
+    }
+  }
+  for (const YamlNode& item : root->children) RETURN_IF_ERROR(ParseFileKey(path, item.key, item, false));
   return absl::OkStatus();
 }
 
-absl::Status Options::ParseFileKey(const std::string& path, const std::string& key, const YAML::Node& value,
+absl::Status Options::ParseFileKey(const std::string& path, const std::string& key, const YamlNode& value,
                                    bool nested) {
   Entry* entry = Find(Replaced(key, '_', '-'));
   if (value.IsMap() && !nested) {
-    for (const auto& item : value) {
-      RETURN_IF_ERROR(ParseFileKey(path, key + "_" + YamlKey(item.first), item.second, true));
+    for (const YamlNode& item : value.children) {
+      RETURN_IF_ERROR(ParseFileKey(path, key + "_" + item.key, item, true));
     }
     return absl::OkStatus();
   }
   if (entry == nullptr || !entry->in_file) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("--config {}: unknown key '{}'; did you mean '{}'?", path, EscapeForDisplay(key),
-                             Replaced(Nearest(Replaced(key, '_', '-')), '-', '_')));
+                 fmt::format("--config {}: line {}: unknown key '{}'; did you mean '{}'?", path, value.key_line,
+                             EscapeForDisplay(key), Replaced(Nearest(Replaced(key, '_', '-')), '-', '_')));
   }
   const Source source{1, fmt::format("{}: {}", path, key)};
-  if (value.IsScalar() || value.IsNull()) return Apply(*entry, value.IsNull() ? "" : value.Scalar(), source);
+  if (value.IsScalar() || value.IsNull()) return Apply(*entry, value.text, source);
   if (!value.IsSequence() || !entry->is_list) {
     return Error(
         absl::StatusCode::kInvalidArgument,
         fmt::format("{}: must be {}", source.name, entry->is_list ? "a value or a list of values" : "one value"));
   }
-  for (const auto& element : value) {
-    RETURN_IF_ERROR(Apply(*entry, element.IsScalar() ? element.Scalar() : "", source));
-  }
+  for (const YamlNode& element : value.children) RETURN_IF_ERROR(Apply(*entry, element.text, source));
   return absl::OkStatus();
 }
 
@@ -293,13 +294,13 @@ absl::Status Options::ParseFlags(const std::vector<std::string>& args) {
   for (size_t i = 0; i < args.size(); ++i) {
     std::string_view arg = args[i];
     if (arg == "-h") arg = "--help";
-    bool short_flag = arg.size() == 2 && arg[0] == '-' && arg[1] != '-';
-    if (!arg.starts_with("--") && !(short_flag && Find(arg.substr(1)) != nullptr)) {
+    const bool one_dash = !arg.starts_with("--");
+    if (one_dash && !(arg.starts_with('-') && Find(arg.substr(1, arg.find('=') - 1)) != nullptr)) {
       return Error(
           absl::StatusCode::kInvalidArgument,
           fmt::format("unexpected argument '{}'; {} --help lists the options", EscapeForDisplay(arg), binary_));
     }
-    std::string_view name = arg.substr(short_flag ? 1 : 2);
+    std::string_view name = arg.substr(one_dash ? 1 : 2);
     size_t equals = name.find('=');
     bool has_value = equals != name.npos;
     std::string_view value = has_value ? name.substr(equals + 1) : std::string_view();
@@ -340,7 +341,7 @@ absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* arg
   // first, then apply file, environment and flags in that order.
   if (auto it = environment.find("EBPF_NET_CONFIG"); it != environment.end()) config_path_ = it->second;
   for (size_t i = 0; i < args.size(); ++i) {
-    for (std::string_view name : {"--config", "--config-file"}) {
+    for (std::string_view name : {"--config", "--config-file", "-config", "-config-file"}) {
       if (args[i] == name && i + 1 < args.size()) config_path_ = args[i + 1];
       if (args[i].starts_with(std::string(name) + "=")) config_path_ = args[i].substr(name.size() + 1);
     }

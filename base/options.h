@@ -2,8 +2,10 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,11 +16,10 @@ namespace tributary::docs {
 struct Command;
 struct Manual;
 }  // namespace tributary::docs
-namespace YAML {
-class Node;
-}
 
 namespace tributary {
+
+struct YamlNode;
 
 // The value of an option as text, for comparing it with an earlier value. For a list, the text contains all values,
 // separated by commas.
@@ -31,7 +32,7 @@ struct OptionValue {
 // `--sample-rate`, `EBPF_NET_SAMPLE_RATE` and `sample_rate` set the same option. Precedence: flag > environment > file
 // > default. An empty environment variable counts as unset. An unknown key in the file is an error, and the message
 // names the most similar key. In the file, `intake: {host: h}` means the same as `intake_host: h`. `--help` prints the
-// options, and `--print-config` their values.
+// options, and `--print-config` their values. A flag may begin with one dash, as Go's flags do: `-sample-rate=19`.
 //
 //   Options options("reducer", "Names, stores and shows the samples that kernel-collectors send.");
 //   std::string listen;
@@ -43,7 +44,7 @@ class Options {
     std::string name;                       // "sample-rate"
     std::string help;                       // one line, lower case, no full stop
     std::string value_name = "VALUE";       // shown in --help: "HZ", "HOST:PORT"
-    std::vector<std::string> flag_aliases;  // other flags, without "--"
+    std::vector<std::string> flag_aliases;  // other flags, without dashes
     std::vector<std::string> env_aliases;   // other environment variables, in full
     // Checks a value. Its error message must say which values are allowed ("must be 1 to 10000").
     std::function<absl::Status(std::string_view)> check;
@@ -74,6 +75,14 @@ class Options {
     kExit,  // --help, --version, --print-config or --print-docs printed its output
   };
   using Environment = std::map<std::string, std::string>;
+  // A value of an option in a file of another format.
+  struct ForeignValue {
+    std::string option;  // "sample-rate"
+    std::string text;
+    std::string source;  // place in the file: "line 4, column 23: receivers.profiling.SamplesPerSecond"
+  };
+  // Returns nullopt if the file is not of the other format. Returns InvalidArgument, with the line, if it is wrong.
+  using ForeignReader = std::function<absl::StatusOr<std::optional<std::vector<ForeignValue>>>(const YamlNode& root)>;
 
   Options(std::string binary, std::string summary);
 
@@ -97,6 +106,8 @@ class Options {
   LogSetup log_setup() const;               // values of the options --log-…
   std::vector<OptionValue> values() const;  // all options that are allowed in a file
 
+  // Lets --config also accept YAML files of another format. `read` sees every file before its keys are options.
+  void SetForeignReader(ForeignReader read) { read_foreign_ = std::move(read); }
   // `make` must return the texts of the manual that are not in this table. Only --print-docs calls it.
   void SetManual(docs::Manual (*make)()) { make_manual_ = make; }
   docs::Command Describe() const;  // the table, for base/docs/, which turns it into documents
@@ -118,7 +129,7 @@ class Options {
   absl::Status ParseEnvironment(const Environment& environment);
   absl::Status ParseFile(const std::string& path);
   // Applies one key of the file. If the value is a map, applies each of its keys, with `key` and `_` before it.
-  absl::Status ParseFileKey(const std::string& path, const std::string& key, const YAML::Node& value, bool nested);
+  absl::Status ParseFileKey(const std::string& path, const std::string& key, const YamlNode& value, bool nested);
   absl::Status ParseFlags(const std::vector<std::string>& args);
   void AddCommon();
   absl::StatusOr<std::string> Docs(const Environment& environment) const;  // the output of --print-docs
@@ -128,6 +139,7 @@ class Options {
   std::string config_path_;
   bool print_config_ = false, version_ = false, help_ = false;
   bool log_console_ = true;
+  ForeignReader read_foreign_;
   std::string print_docs_;
   docs::Manual (*make_manual_)() = nullptr;
   std::string log_level_, log_format_, log_file_path_;

@@ -9,6 +9,7 @@
 
 #include "base/docs/document.h"
 #include "base/parse.h"
+#include "base/yaml_document.h"
 
 namespace tributary {
 namespace {
@@ -129,6 +130,54 @@ TEST(Options, AliasesAreTheSameOption) {
   EXPECT_EQ(Parsed({"-p", "x:1"}).listen, "x:1");
   EXPECT_EQ(Parsed({}, {{"OLD_LISTEN", "y:1"}}).listen, "y:1");
   EXPECT_EQ(Parsed({}, {{"OLD_LISTEN", "y:1"}, {"EBPF_NET_INTAKE_LISTEN", "z:1"}}).listen, "z:1");
+}
+
+TEST(Options, OneDashIsEnough) {
+  EXPECT_EQ(Parsed({"-intake-listen=x:1"}).listen, "x:1");
+  EXPECT_EQ(Parsed({"-intake-listen", "x:1"}).listen, "x:1");
+  EXPECT_FALSE(Parsed({"-live=false"}).live);
+  EXPECT_THAT(Parsed({"-sample-rat=1"}).error(), HasSubstr("unexpected argument '-sample-rat=1'"));
+  const std::string file = WriteFile("sample_rate: 7\n");
+  EXPECT_EQ(Parsed({("-config=" + file).c_str()}).rate, 7);
+  EXPECT_EQ(Parsed({"-config-file", file.c_str()}).rate, 7);
+}
+
+TEST(Options, HostileFilesAreErrorsWithAPlace) {
+  auto error = [](const std::string& yaml) {
+    const std::string flag = "--config=" + WriteFile(yaml);
+    return Parsed({flag.c_str()}).error();
+  };
+  EXPECT_THAT(error("live: true\nsample_rate: 1\nlive: false\n"),
+              HasSubstr("line 3, column 1: the key 'live' stands twice"));
+  EXPECT_THAT(error(std::string(50, '[') + std::string(50, ']')),
+              HasSubstr("line 1, column 33: maps and lists are nested"));
+  EXPECT_THAT(error("live: true\nsample_rates: 1\n"), HasSubstr("line 2: unknown key 'sample_rates'"));
+  EXPECT_THAT(error("- live\n"), HasSubstr("must be a YAML map of options"));
+}
+
+TEST(Options, ReadsFilesOfAnotherFormat) {
+  const std::string file = WriteFile("foreign: 70000\n"), own = file + ".own";
+  std::ofstream(own) << "sample_rate: 7\n";
+  for (const std::string& path : {file, own}) {
+    int64_t rate = 0;
+    Options options("x", "Test.");
+    options.Add({.name = "sample-rate", .help = "rate"}, &rate, 19, 1, 10000);
+    options.SetForeignReader(
+        [](const YamlNode& root) -> absl::StatusOr<std::optional<std::vector<Options::ForeignValue>>> {
+          const YamlNode* value = root.Find("foreign");
+          if (value == nullptr) return std::nullopt;
+          return std::vector<Options::ForeignValue>{{"sample-rate", value->text, AtValue(*value, "foreign")}};
+        });
+    const char* args[] = {"x", "--config", path.c_str()};
+    const auto outcome = options.Parse(3, args, {});
+    if (path == own) {
+      EXPECT_TRUE(outcome.ok()) << outcome.status();
+      EXPECT_EQ(rate, 7);
+    } else {
+      EXPECT_THAT(std::string(outcome.status().message()),
+                  HasSubstr(": line 1, column 10: foreign = 70000: must be a number from 1 to 10000"));
+    }
+  }
 }
 
 TEST(Options, BooleansTakeNoValueAndCanBeNegated) {

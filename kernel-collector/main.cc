@@ -39,11 +39,15 @@ int main(int argc, char** argv) {
     LogError("kernel-collector: {}", Message(outcome.status()));
     return 2;
   }
-  if (*outcome == Options::Outcome::kExit) return 0;
+  if (*outcome == Options::Outcome::kExit) {
+    LogWarnings(options);
+    return 0;
+  }
   if (options.health_check) {
     return RunHealthCheck("kernel-collector", "metrics-listen", options.metrics_listen.address);
   }
   InitLog(options.log);
+  LogWarnings(options);
   WarnOfLowDescriptorLimit(RaiseDescriptorLimit(), kEnoughDescriptors);
 
   // Never destroyed: a job that a worker could not end in time (worker.h) may still count after everything else is

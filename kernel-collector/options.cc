@@ -7,10 +7,12 @@
 #include <limits>
 
 #include "base/health_check.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "base/status.h"
 #include "base/types.h"
 #include "intake/credentials/intake_options.h"
+#include "kernel-collector/distribution/profiler_options.h"
 #include "kernel-collector/manual.h"
 #include "kernel-collector/metadata/host_files.h"
 
@@ -42,6 +44,14 @@ absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_n
   auto ns = ParseDurationNs(value);
   if (ns.ok() && *ns >= min_ns && *ns <= max_ns) return absl::OkStatus();
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a duration of {}", range));
+}
+
+// Explains the encoders of opentelemetry-network's kernel-collector, and of its successors.
+absl::Status CheckEncoder(std::string_view value) {
+  if (value != "otlp_log" && value != "otlp_profiles" && value != "console") return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument,
+               "must be binary, because the reducer sends OTLP and prints stacks; start a reducer with --export "
+               "(docs/export.md), and set --intake-host to its host");
 }
 
 // Parses "0.05%" or "off", which is infinity.
@@ -127,12 +137,15 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   table.Add({.name = "intake-encoder",
              .help = "format in which samples are sent; the only format is binary",
              .value_name = "NAME",
+             .check = CheckEncoder,
              .values = {"binary"}},
             &options->intake_encoder, "binary");
   intake::AddCredentials(table, options->credentials);
   table.Add({.name = "sample-rate",
              .help = "number of samples per second on each busy CPU",
              .value_name = "HZ",
+             .flag_aliases = {"samples-per-second"},
+             .env_aliases = {"OTEL_PROFILING_AGENT_SAMPLES_PER_SECOND"},
              .reloadable = true},
             &options->sample_rate_hz, 19, 1, 10'000);
   table.Add({.name = "cpu-budget",
@@ -156,6 +169,8 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   table.Add({.name = "batch-interval",
              .help = "time between two batches of samples that the collector sends, 100ms to 1m",
              .value_name = "DURATION",
+             .flag_aliases = {"reporter-interval"},
+             .env_aliases = {"OTEL_PROFILING_AGENT_REPORTER_INTERVAL"},
              .check = [](std::string_view v) { return CheckDuration(v, 100 * kNsPerMs, kNsPerMinute, "100ms to 1m"); }},
             &batch_interval, "5s");
   table.Add(
@@ -179,6 +194,8 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
            "names of environment variables; if a sampled process has such a variable, its samples get the attribute "
            "process.environment_variable.NAME; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are always read",
        .value_name = "NAME,NAME",
+       .flag_aliases = {"env-vars"},
+       .env_aliases = {"OTEL_PROFILING_AGENT_ENV_VARS"},
        .check = [](std::string_view v) { return ParseVariableNames(v).status(); }},
       &resource_env, "");
   AddWaiting(table, *options, &memory, &spool, &in_doubt);
@@ -206,7 +223,10 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   metadata.AddTo(table);
   AddMetricsListen(table, "127.0.0.1:4041", &metrics_listen);
   AddHealthCheck(table, &options->health_check);
+  ProfilerOptionTable profiler;
+  profiler.AddTo(table);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
+  ASSIGN_OR_RETURN(options->warnings, profiler.TakeWarnings());
   if (outcome == Options::Outcome::kExit) return outcome;
   options->log = table.log_setup();
   options->values = table.values();
@@ -225,6 +245,10 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   ASSIGN_OR_RETURN(options->batch_interval_ns, ParseDurationNs(batch_interval));
   ASSIGN_OR_RETURN(options->shutdown_timeout_ns, ParseDurationNs(shutdown_timeout));
   return outcome;
+}
+
+void LogWarnings(const CollectorOptions& options) {
+  for (const std::string& warning : options.warnings) LogWarning("{}", warning);
 }
 
 }  // namespace tributary

@@ -39,6 +39,7 @@ struct CollectorOptions {
   MetadataOptions metadata;
   LogSetup log;
   std::vector<OptionValue> values;
+  std::vector<std::string> warnings;  // about options whose feature does not exist here
   MetricsListen metrics_listen;
   bool health_check = false;  // checks a running collector instead of running one
 };
@@ -46,5 +47,7 @@ struct CollectorOptions {
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options);
+
+void LogWarnings(const CollectorOptions& options);
 
 }  // namespace tributary

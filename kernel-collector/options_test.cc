@@ -56,6 +56,25 @@ TEST(CollectorOptions, EnvironmentAndFlags) {
   EXPECT_EQ(options->batch_interval_ns, kNsPerSecond);
 }
 
+TEST(CollectorOptions, ExplainsEncodersOfOtherCollectors) {
+  for (const char* encoder : {"otlp_log", "otlp_profiles", "console"}) {
+    const auto options = Parse({}, {{"EBPF_NET_INTAKE_ENCODER", encoder}});
+    EXPECT_NE(options.status().message().find("start a reducer with --export"), std::string::npos) << options.status();
+  }
+  EXPECT_NE(Parse({"--intake-encoder=x"}).status().message().find("must be binary"), std::string::npos);
+}
+
+TEST(CollectorOptions, TakesFlagsOfTheProfiler) {
+  const auto options =
+      Parse({"-samples-per-second", "97", "-reporter-interval=10s", "-env-vars", "TEAM", "-tracers=php"},
+            {{"OTEL_PROFILING_AGENT_SAMPLES_PER_SECOND", "5"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->sample_rate_hz, 97);
+  EXPECT_EQ(options->batch_interval_ns, 10 * kNsPerSecond);
+  EXPECT_EQ(options->resource_env, std::vector<std::string>{"TEAM"});
+  EXPECT_EQ(options->warnings.size(), 1u);
+}
+
 TEST(CollectorOptions, MetricsListen) {
   auto options = Parse({});
   ASSERT_TRUE(options.ok()) << options.status();

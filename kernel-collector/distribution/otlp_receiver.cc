@@ -1,0 +1,42 @@
+#include "kernel-collector/distribution/otlp_receiver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/parse.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
+
+bool IsHostByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+         c == '_' || c == ':' || c == '[' || c == ']';
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ExportOption(std::string_view endpoint, bool plain) {
+  if (endpoint.find('@') != std::string_view::npos) {
+    return Invalid("must not contain a user or a password: anyone can read the options of a process");
+  }
+  if (endpoint.starts_with("http://")) {
+    plain = true;
+    endpoint.remove_prefix(7);
+  } else if (endpoint.starts_with("https://")) {
+    plain = false;
+    endpoint.remove_prefix(8);
+  }
+  if (endpoint.ends_with('/')) endpoint.remove_suffix(1);
+  const auto address = ParseHostPort(endpoint);
+  if (!address.ok() || address->port == 0 || endpoint.starts_with(':') ||
+      !std::all_of(endpoint.begin(), endpoint.end(), IsHostByte)) {
+    return Invalid("must be HOST:PORT, with the port of an OTLP receiver");
+  }
+  return fmt::format("--export {}://{}", plain ? "otlp" : "otlps", FormatHostPort(*address));
+}
+
+}  // namespace tributary

@@ -1,0 +1,69 @@
+#include "kernel-collector/distribution/tracers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/ascii_case.h"
+#include "base/status.h"
+
+namespace tributary {
+namespace {
+
+struct Tracer {
+  std::string_view name;
+  bool exists;  // kernel-collector walks these stacks, and always does
+};
+constexpr Tracer kTracers[] = {
+    {"native", true}, {"go", true},  {"perl", false},   {"php", false},  {"python", false}, {"hotspot", false},
+    {"ruby", false},  {"v8", false}, {"dotnet", false}, {"beam", false}, {"labels", false},
+};
+
+// Returns the names of the list, in lower case.
+std::vector<std::string> Names(std::string_view tracers) {
+  std::vector<std::string> names;
+  while (!tracers.empty()) {
+    const size_t comma = std::min(tracers.find(','), tracers.size());
+    std::string name = LowerCase(tracers.substr(0, comma));
+    tracers.remove_prefix(std::min(comma + 1, tracers.size()));
+    std::erase(name, ' ');
+    if (!name.empty()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+}  // namespace
+
+absl::Status CheckTracers(std::string_view tracers) {
+  for (const std::string& name : Names(tracers)) {
+    const bool known =
+        std::any_of(std::begin(kTracers), std::end(kTracers), [&](const Tracer& t) { return t.name == name; });
+    if (known || name == "all") continue;
+    std::string all = "all";
+    for (const Tracer& tracer : kTracers) all += fmt::format(", {}", tracer.name);
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("must be a list of tracers, separated by commas: {}", all));
+  }
+  return absl::OkStatus();
+}
+
+std::string MissingTracers(std::string_view tracers) {
+  const std::vector<std::string> names = Names(tracers);
+  const bool all = std::find(names.begin(), names.end(), "all") != names.end();
+  std::vector<std::string_view> missing;
+  for (const Tracer& tracer : kTracers) {
+    if (!tracer.exists && (all || std::find(names.begin(), names.end(), tracer.name) != names.end())) {
+      missing.push_back(tracer.name);
+    }
+  }
+  if (missing.empty()) return "";
+  return fmt::format(
+      "these tracers do not exist here yet: {}; in the stacks of these languages, only native frames have names "
+      "(native "
+      "and Go code is always sampled)",
+      fmt::join(missing, ", "));
+}
+
+}  // namespace tributary
