@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -18,7 +19,7 @@
 #include "base/fd.h"
 #include "base/status.h"
 
-namespace tributary::cli::testing {
+namespace tributary {
 
 // An HTTP server on a loopback port. It gives every request the same answer, one connection after another, on a thread
 // of its own.
@@ -30,6 +31,9 @@ class TestHttpServer {
     std::string header;                // for example "Location: http://example.com/"
     std::string tls_cert, tls_key;     // PEM files; if given, the server uses TLS
     std::string tls_client_authority;  // PEM file; if given, clients must present a certificate of this authority
+    std::string raw;                   // if given, these bytes are sent instead of an answer
+    bool endless = false;              // the body repeats without end
+    bool hangs = false;                // sends nothing, and waits until the client closes the connection
   };
 
   explicit TestHttpServer(Options options) : options_(std::move(options)) {
@@ -63,6 +67,16 @@ class TestHttpServer {
     const std::lock_guard lock(mutex_);
     return heads_;
   }
+  std::vector<std::string> Bodies() const {
+    const std::lock_guard lock(mutex_);
+    return bodies_;
+  }
+  // Waits until a request has arrived as a whole.
+  void AwaitRequest() const {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return !heads_.empty(); });
+  }
+  uint16_t port() const { return port_; }
 
  private:
   struct Free {
@@ -90,6 +104,8 @@ class TestHttpServer {
         tls.reset(SSL_new(tls_.get()));
         SSL_set_fd(tls.get(), connection.get());
         if (SSL_accept(tls.get()) != 1) {
+          // If the server closed the connection first, TCP could drop the alert about the failed handshake.
+          shutdown(connection.get(), SHUT_WR);
           Drain(connection.get());
           continue;
         }
@@ -99,10 +115,8 @@ class TestHttpServer {
     }
   }
 
-  // Reads until the client closes the connection. If the server closed it first, TCP could drop the alert about the
-  // failed handshake.
+  // Reads until the client closes the connection.
   static void Drain(int connection) {
-    shutdown(connection, SHUT_WR);
     char buffer[4096];
     while (recv(connection, buffer, sizeof(buffer), 0) > 0) {
     }
@@ -115,12 +129,9 @@ class TestHttpServer {
     if (n > 0) request.append(buffer, static_cast<size_t>(n));
     return n > 0;
   }
-  static void Send(int connection, SSL* tls, const std::string& text) {
-    if (tls != nullptr) {
-      SSL_write(tls, text.data(), static_cast<int>(text.size()));
-    } else {
-      (void)!send(connection, text.data(), text.size(), MSG_NOSIGNAL);
-    }
+  static bool Send(int connection, SSL* tls, const std::string& text) {
+    if (tls != nullptr) return SSL_write(tls, text.data(), static_cast<int>(text.size())) > 0;
+    return send(connection, text.data(), text.size(), MSG_NOSIGNAL) > 0;
   }
 
   void Serve(int connection, SSL* tls) {
@@ -140,6 +151,19 @@ class TestHttpServer {
     {
       const std::lock_guard lock(mutex_);
       heads_.push_back(head);
+      bodies_.push_back(request.substr(end + 4));
+    }
+    arrived_.notify_all();
+    if (options_.hangs) return Drain(connection);
+    if (!options_.raw.empty()) {
+      Send(connection, tls, options_.raw);
+      return;
+    }
+    if (options_.endless) {
+      Send(connection, tls, fmt::format("HTTP/1.1 {} Status\r\n{}\r\n\r\n", options_.status, options_.header));
+      while (Send(connection, tls, options_.body)) {
+      }
+      return;
     }
     Send(connection, tls,
          fmt::format("HTTP/1.1 {} Status\r\n{}Content-Length: {}\r\nConnection: close\r\n\r\n{}", options_.status,
@@ -151,8 +175,9 @@ class TestHttpServer {
   Fd listener_;
   uint16_t port_ = 0;
   mutable std::mutex mutex_;
-  std::vector<std::string> heads_;  // guarded by mutex_
+  mutable std::condition_variable arrived_;
+  std::vector<std::string> heads_, bodies_;  // guarded by mutex_
   std::thread thread_;
 };
 
-}  // namespace tributary::cli::testing
+}  // namespace tributary
