@@ -15,7 +15,8 @@
 #include "reducer/export/export_loop.h"
 #include "reducer/export/export_url.h"
 #if TRIBUTARY_HAS_GRPC
-#include "otlp/grpc_sender.h"
+#include "otlp/grpc_transport.h"
+#include "otlp/otlp_sender.h"
 #endif
 
 namespace tributary {
@@ -82,8 +83,10 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
     return sender;
   }
 #if TRIBUTARY_HAS_GRPC
-  return std::make_unique<otlp::GrpcSender>(
-      otlp::GrpcSender::Options{.target = url.target, .tls = url.tls, .version = std::string(kVersion)});
+  const otlp::TransportOptions options{.target = url.target, .tls = url.tls, .version = std::string(kVersion)};
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport,
+                   otlp::GrpcTransport::Make(options, otlp::kProfilesSignal));
+  return std::make_unique<otlp::OtlpSender>(std::move(transport));
 #else
   return absl::UnimplementedError(
       "this reducer was built without gRPC: to export OTLP, build it with the CMake option TRIBUTARY_GRPC=ON");

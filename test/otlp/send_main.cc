@@ -5,7 +5,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "otlp/grpc_sender.h"
+#include "otlp/grpc_transport.h"
+#include "otlp/otlp_sender.h"
 #include "schemas/otlp/profiles_service.pb.h"
 #include "test/otlp/validator.h"
 
@@ -56,7 +57,10 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
 
 int Main(const char* address, uint64_t seed, int requests) {
   std::mt19937_64 random(seed);
-  GrpcSender sender({.target = address, .version = "test"});
+  absl::StatusOr<std::unique_ptr<GrpcTransport>> transport =
+      GrpcTransport::Make({.target = address, .version = "test"}, kProfilesSignal);
+  if (!transport.ok()) return 1;
+  OtlpSender sender(*std::move(transport));
   Sent sent;
   for (int i = 0; i < requests; ++i) {
     ProfilesRequestPtr request = MakeRequest(random, &sent);
