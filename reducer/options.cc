@@ -70,11 +70,16 @@ void AddStore(Options& table, const Options::Environment& environment, ReducerOp
              .value_name = "N",
              .flag_aliases = {"num-ingest-shards"}},
             &texts.shards, 1, 1, 256);
-  table.Add({.name = "export",
-             .help = "receiver to which all stored samples are sent: otlp://HOST:4317?signal=profiles; "
-                     "otlps://HOST:4317?signal=profiles for TLS; console for standard output; may be repeated",
-             .value_name = "URL"},
-            &out.exports);
+  table.Add(
+      {.name = "export",
+       .help = "receiver to which all stored samples are sent: otlp://HOST:4317 by gRPC; otlp+http://HOST:4318 by "
+               "HTTP; otlps:// and otlp+https:// for TLS; otlp to take the URL from OTEL_EXPORTER_OTLP_*; "
+               "console for standard output; may be repeated (docs/export.md)",
+       .value_name = "URL"},
+      &out.exports);
+  for (const auto& [name, value] : environment) {
+    if (name.starts_with("OTEL_EXPORTER_OTLP_")) out.export_variables.emplace(name, value);
+  }
 }
 
 void AddStoreLimits(Options& table, ReducerOptions& out, StoreTexts& texts) {

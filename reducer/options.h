@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct ReducerOptions {
   std::string store;  // URL (stores.h)
   uint32_t shards = 1;
   std::vector<std::string> exports;
+  std::map<std::string, std::string> export_variables;  // OTEL_EXPORTER_OTLP_*; some are secret
   int64_t raw_age_ns = 0, sum_age_ns = 0, event_age_ns = 0;
   uint64_t store_bytes_max = 0;
   int64_t trie_nodes_per_day = 8 << 20, node_trie_nodes_per_day = 64 << 10;

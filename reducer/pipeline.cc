@@ -274,9 +274,11 @@ absl::Status Pipeline::StartWeb(std::shared_ptr<AccessControl> access, std::shar
 
 absl::Status Pipeline::OpenExporters() {
   for (const std::string& url : options_.exports) {
-    absl::StatusOr<std::unique_ptr<Exporter>> exporter = MakeExporter(
-        url, *store_, *symbols_, {.joiner = joiner_.get(), .wait_ns = options_.metadata_wait_ns}, clock_, metrics_);
-    if (!exporter.ok()) return WithContext(exporter.status(), fmt::format("--export {}", url));
+    absl::StatusOr<std::unique_ptr<Exporter>> exporter =
+        MakeExporter(url, options_.export_variables, *store_, *symbols_,
+                     {.joiner = joiner_.get(), .wait_ns = options_.metadata_wait_ns}, clock_, metrics_);
+    // The URL may contain a password.
+    if (!exporter.ok()) return WithContext(exporter.status(), fmt::format("--export {}", ShownExportUrl(url)));
     exporters_.push_back(*std::move(exporter));
   }
   return absl::OkStatus();

@@ -130,7 +130,7 @@ bool ExportLoop::Flush(MonotonicNs deadline) {
 // Returns 0 if no request may begin now.
 int64_t ExportLoop::SendTimeout() const {
   const int64_t left = deadline_ns_ - clock_.Monotonic().value;
-  return left < kAnswerNs || cancelled_ ? 0 : std::min(left, kSendTimeoutNs);
+  return left < kAnswerNs || cancelled_ ? 0 : std::min(left, options_.send_timeout_ns);
 }
 
 // Sends one request of process events for each shard, or all requests if `flush` is set. Begins with an interrupted

@@ -1,11 +1,17 @@
 #include "reducer/export/export_url.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tributary {
 namespace {
 
-TEST(ExportUrl, AcceptsOtlpUrls) {
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+TEST(ExportUrl, AcceptsUrlsForGrpc) {
   struct {
     const char *url, *target, *cursor;
     bool tls;
@@ -20,11 +26,68 @@ TEST(ExportUrl, AcceptsOtlpUrls) {
   for (const auto& c : cases) {
     absl::StatusOr<ExportUrl> url = ParseExportUrl(c.url);
     ASSERT_TRUE(url.ok()) << c.url << ": " << url.status();
-    EXPECT_EQ(url->kind, ExportUrl::Kind::kOtlp);
+    EXPECT_EQ(url->kind, ExportUrl::Kind::kOtlpGrpc);
     EXPECT_EQ(url->target, c.target);
     EXPECT_EQ(url->cursor_name, c.cursor);
     EXPECT_EQ(url->tls, c.tls);
   }
+}
+
+TEST(ExportUrl, AcceptsUrlsForHttp) {
+  struct {
+    const char *url, *target, *path, *cursor;
+    bool tls;
+  } cases[] = {
+      {"otlp+http://c", "c:4318", "/v1development/profiles", "otlp+http://c:4318/v1development/profiles", false},
+      {"otlp+http://[::1]/", "[::1]:4318", "/v1development/profiles", "otlp+http://[::1]:4318/v1development/profiles",
+       false},
+      {"otlp+http://c:1/a/b%20c?encoding=json", "c:1", "/a/b%20c", "otlp+http://c:1/a/b%20c", false},
+      {"otlp+https://c:443/p", "c:443", "/p", "otlp+https://c:443/p", true},
+  };
+  for (const auto& c : cases) {
+    absl::StatusOr<ExportUrl> url = ParseExportUrl(c.url);
+    ASSERT_TRUE(url.ok()) << c.url << ": " << url.status();
+    EXPECT_EQ(url->kind, ExportUrl::Kind::kOtlpHttp);
+    EXPECT_EQ(url->target, c.target);
+    EXPECT_EQ(url->path, c.path);
+    EXPECT_EQ(url->cursor_name, c.cursor);
+    EXPECT_EQ(url->tls, c.tls);
+  }
+}
+
+TEST(ExportUrl, TakesParameters) {
+  const absl::StatusOr<ExportUrl> url = ParseExportUrl(
+      "otlp+https://c?signal=profiles&encoding=json&compression=none&timeout=5s&headers_file=/a%26b&tls_ca=/ca"
+      "&tls_cert=/c&tls_key=/k");
+  ASSERT_TRUE(url.ok()) << url.status();
+  EXPECT_THAT(url->parameters,
+              UnorderedElementsAre(Pair("signal", "profiles"), Pair("encoding", "json"), Pair("compression", "none"),
+                                   Pair("timeout", "5s"), Pair("headers_file", "/a&b"), Pair("tls_ca", "/ca"),
+                                   Pair("tls_cert", "/c"), Pair("tls_key", "/k")));
+}
+
+TEST(ExportUrl, RefusesWrongParameters) {
+  for (const char* query :
+       {"", "a", "a=b", "encoding=xml", "encoding=json&encoding=json", "compression=zstd", "timeout=0s", "timeout=11m",
+        "timeout=5", "headers_file=", "tls_ca=", "tls_cert=/c", "tls_key=/k", "signal=profiles&", "&signal=profiles"}) {
+    EXPECT_FALSE(ParseExportUrl(std::string("otlp+https://c?") + query).ok()) << query;
+  }
+  EXPECT_FALSE(ParseExportUrl("otlp://c?encoding=json").ok());
+  EXPECT_FALSE(ParseExportUrl("otlp+http://c?tls_ca=/ca").ok());
+}
+
+TEST(ExportUrl, RefusesCredentialsAndDoesNotShowThem) {
+  for (const char* url :
+       {"otlp+https://ann:secret@c:1", "otlp://secret@c", "otlp+http://ann:se/secret@c", "otlp+http://ann:secret?@c",
+        "otlp+http://ann/secret@c", "ann:secret@c", "otlp+http://c?token=secret", "secret@c://x"}) {
+    const absl::StatusOr<ExportUrl> parsed = ParseExportUrl(url);
+    ASSERT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << url;
+    EXPECT_THAT(std::string(parsed.status().message()), Not(HasSubstr("secret"))) << url;
+  }
+  EXPECT_THAT(std::string(ParseExportUrl("otlp+https://ann:secret@c:1").status().message()),
+              HasSubstr("headers_file=FILE"));
+  EXPECT_EQ(ShownExportUrl("otlp+https://ann:secret@c:1/p?a=b"), "otlp+https://***@c:1/p?...");
+  EXPECT_EQ(ShownExportUrl("otlp://c:1"), "otlp://c:1");
 }
 
 TEST(ExportUrl, AcceptsTheConsoleInBothLayouts) {
@@ -50,7 +113,16 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
                           "otlp://x y",
                           "otlp://x?signal=traces",
                           "otlp://x?",
-                          "otlp://x?compression=none",
+                          "otlp://x/path",
+                          "otlp+http://",
+                          "otlp+http://:4318",
+                          "otlp+http://x:0",
+                          "otlp+http://x:0/path",
+                          "otlp+http://x/a b",
+                          "otlp+http://x/a\r\nb: c",
+                          "otlp+http://x/a#b",
+                          "otlp+ftp://x",
+                          "OTLP://x",
                           "console?layout=json",
                           "console?x=y",
                           "console://",
@@ -62,7 +134,8 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
   }
 }
 
-TEST(ExportUrl, ReportsThatLogsAreNotExported) {
+TEST(ExportUrl, ReportsThatLogsAndMetricsAreNotExported) {
+  EXPECT_EQ(ParseExportUrl("otlp+http://x?signal=metrics").status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(ParseExportUrl("otlp://x?signal=logs").status().code(), absl::StatusCode::kUnimplemented);
 }
 

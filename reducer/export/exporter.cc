@@ -11,12 +11,13 @@
 
 #include "base/status.h"
 #include "base/version.h"
+#include "otlp/http_transport.h"
+#include "otlp/otlp_sender.h"
 #include "reducer/export/console_sender.h"
 #include "reducer/export/export_loop.h"
-#include "reducer/export/export_url.h"
+#include "reducer/export/export_settings.h"
 #if TRIBUTARY_HAS_GRPC
 #include "otlp/grpc_transport.h"
-#include "otlp/otlp_sender.h"
 #endif
 
 namespace tributary {
@@ -75,34 +76,51 @@ class ExportThread : public Exporter {
   std::thread thread_;                    // last: the thread uses the other members
 };
 
-// Sets `*events` if the sender can send process events.
-absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url, EventSender** events) {
-  if (url.kind == ExportUrl::Kind::kConsole) {
-    auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
-    *events = sender.get();
-    return sender;
+absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& url, const OtlpSettings& settings,
+                                                               const Clock& clock) {
+  if (url.kind == ExportUrl::Kind::kOtlpHttp) {
+    using Encoding = otlp::HttpTransport::Encoding;
+    return otlp::HttpTransport::Make({.common = settings.transport,
+                                      .path = url.path,
+                                      .encoding = settings.json ? Encoding::kJson : Encoding::kProtobuf},
+                                     clock);
   }
 #if TRIBUTARY_HAS_GRPC
-  const otlp::TransportOptions options{.target = url.target, .tls = url.tls, .version = std::string(kVersion)};
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport,
-                   otlp::GrpcTransport::Make(options, otlp::kProfilesSignal));
-  return std::make_unique<otlp::OtlpSender>(std::move(transport));
+  return otlp::GrpcTransport::Make(settings.transport, otlp::kProfilesSignal);
 #else
   return absl::UnimplementedError(
-      "this reducer was built without gRPC: to export OTLP, build it with the CMake option TRIBUTARY_GRPC=ON");
+      "this reducer was built without gRPC: build it with the CMake option TRIBUTARY_GRPC=ON, or export with "
+      "otlp+http://");
 #endif
+}
+
+// Makes the sender, and sets the options that depend on the kind of the receiver.
+absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url, const ExportVariables& variables,
+                                                                 const Clock& clock, ExportLoop::Options* options) {
+  if (url.kind == ExportUrl::Kind::kConsole) {
+    options->metric_label = "console";
+    auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
+    options->events = sender.get();
+    return sender;
+  }
+  options->metric_label = "otlp";
+  ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
+  settings.transport.version = std::string(kVersion);
+  options->send_timeout_ns = settings.timeout_ns;
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
+  return std::make_unique<otlp::OtlpSender>(std::move(transport));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view text, store::Store& store, SymbolStore& symbols,
+absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view text, const ExportVariables& variables,
+                                                       store::Store& store, SymbolStore& symbols,
                                                        const ExportMetadata& metadata, const Clock& clock,
                                                        Metrics& metrics) {
-  ASSIGN_OR_RETURN(ExportUrl url, ParseExportUrl(text));
+  ASSIGN_OR_RETURN(const ExportUrl url, ResolveExportUrl(text, variables));
   ExportLoop::Options options;
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, &options.events));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, variables, clock, &options));
   options.cursor_name = url.cursor_name;
-  options.metric_label = url.kind == ExportUrl::Kind::kOtlp ? "otlp" : "console";
   options.builder.scope_version = std::string(kVersion);
   options.joiner = metadata.joiner;
   options.metadata_wait_ns = metadata.wait_ns;

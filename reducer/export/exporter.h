@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "reducer/export/export_settings.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/symbol_store.h"
 
@@ -32,16 +33,22 @@ struct ExportMetadata {
 };
 
 // Makes an exporter for one value of --export:
-//   otlp://host:port    OTLP profiles over gRPC without TLS (port 4317 by default); ?signal=profiles may be added
-//   otlps://host:port   the same over TLS; the server needs a certificate from an authority that the system trusts
-//   console             text on stdout: samples as the OpenTelemetry Collector's profiles exporters print them, and a
-//                       line for each process event;
-//                       ?layout=lazybackend (default: with times and lines) or ?layout=collector (with value types)
+//   otlp://host:port             OTLP profiles over gRPC without TLS (port 4317 by default)
+//   otlps://host:port            the same over TLS
+//   otlp+http://host:port/path   OTLP profiles over HTTP without TLS (port 4318 and OTLP's path by default)
+//   otlp+https://host:port/path  the same over TLS
+//   otlp                         one of these, as the variables OTEL_EXPORTER_OTLP_* say (export_settings.h)
+//   console                      text on stdout: samples as the OpenTelemetry Collector's profiles exporters
+//                                print them, and a line for each process event; ?layout=lazybackend (default: with
+//                                times and lines) or ?layout=collector (with value types)
+// docs/export.md describes the parameters that an OTLP URL may have behind a question mark.
 //
-// InvalidArgument: `url` has none of these forms; the message lists them. Unimplemented: this build has no gRPC, or
-// `url` has signal=logs. `store`, `symbols`, `clock` and `metrics` must outlive the exporter. Any thread may call
-// MakeExporter.
-absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view url, store::Store& store, SymbolStore& symbols,
+// InvalidArgument: `url` has none of these forms, and the message lists them; or a variable is invalid. Unimplemented:
+// this build has no gRPC, or `url` names another signal than profiles. Returns the errors of ReadTlsFiles and
+// ReadSecretFile for the files that the URL and the variables name. `store`, `symbols`, `clock` and `metrics` must
+// outlive the exporter. Any thread may call MakeExporter.
+absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view url, const ExportVariables& variables,
+                                                       store::Store& store, SymbolStore& symbols,
                                                        const ExportMetadata& metadata, const Clock& clock,
                                                        Metrics& metrics);
 

@@ -1,5 +1,6 @@
 #include "reducer/export/exporter.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,10 +10,15 @@
 
 #include "base/directory_testing.h"
 #include "base/fd.h"
+#include "base/http_server_testing.h"
 #include "reducer/store/fake_store_testing.h"
 
 namespace tributary {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // Redirects stdout to a file during its lifetime.
 class CapturedStdout {
@@ -60,7 +66,7 @@ TEST_F(ExporterTest, SendsTheRestWhenItEnds) {
   std::string text;
   {
     CapturedStdout captured;
-    MakeExporter("console?layout=collector", store_, *symbols_, {}, Clock::Real(), metrics_)->reset();
+    MakeExporter("console?layout=collector", {}, store_, *symbols_, {}, Clock::Real(), metrics_)->reset();
     text = captured.text();
   }
   EXPECT_NE(text.find("\nInstrumentation: native, Function: 0x10\n"), text.npos) << text;
@@ -68,14 +74,14 @@ TEST_F(ExporterTest, SendsTheRestWhenItEnds) {
 }
 
 TEST_F(ExporterTest, RefusesAnInvalidUrl) {
-  EXPECT_EQ(MakeExporter("stdout", store_, *symbols_, {}, Clock::Real(), metrics_).status().code(),
+  EXPECT_EQ(MakeExporter("stdout", {}, store_, *symbols_, {}, Clock::Real(), metrics_).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
 // No receiver listens. The exporter still ends soon, and the next run has everything left to send.
 TEST_F(ExporterTest, EndsWithoutAReceiver) {
   absl::StatusOr<std::unique_ptr<Exporter>> exporter =
-      MakeExporter("otlp://127.0.0.1:1", store_, *symbols_, {}, Clock::Real(), metrics_);
+      MakeExporter("otlp://127.0.0.1:1", {}, store_, *symbols_, {}, Clock::Real(), metrics_);
 #if TRIBUTARY_HAS_GRPC
   ASSERT_TRUE(exporter.ok()) << exporter.status();
   exporter->reset();
@@ -83,6 +89,34 @@ TEST_F(ExporterTest, EndsWithoutAReceiver) {
 #else
   EXPECT_EQ(exporter.status().code(), absl::StatusCode::kUnimplemented);
 #endif
+}
+
+TEST_F(ExporterTest, EndsWithoutAReceiverOfHttp) {
+  absl::StatusOr<std::unique_ptr<Exporter>> exporter =
+      MakeExporter("otlp+http://127.0.0.1:1", {}, store_, *symbols_, {}, Clock::Real(), metrics_);
+  ASSERT_TRUE(exporter.ok()) << exporter.status();
+  exporter->reset();
+  EXPECT_EQ(store_.Cursor("otlp+http://127.0.0.1:1/v1development/profiles", 0), 0);
+}
+
+// Each receiver has a cursor of its own.
+TEST_F(ExporterTest, SendsOverHttpInBothEncodings) {
+  const TestHttpServer protobuf({.body = ""}), json({.body = ""});
+  const auto target = [](const TestHttpServer& server) { return "127.0.0.1:" + std::to_string(server.port()); };
+  const auto run = [&](const std::string& url, const ExportVariables& variables) {
+    absl::StatusOr<std::unique_ptr<Exporter>> exporter =
+        MakeExporter(url, variables, store_, *symbols_, {}, Clock::Real(), metrics_);
+    ASSERT_TRUE(exporter.ok()) << exporter.status();
+    exporter->reset();
+  };
+  run("otlp+http://" + target(protobuf) + "/a", {});
+  run("otlp+http://" + target(json) + "?encoding=json&compression=none",
+      {{"OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=7"}});
+  EXPECT_THAT(protobuf.Heads(), ElementsAre(StartsWith("POST /a HTTP/1.1\r\n")));
+  EXPECT_THAT(json.Heads(), ElementsAre(HasSubstr("\r\nx-tenant: 7\r\n")));
+  EXPECT_THAT(json.Bodies(), ElementsAre(HasSubstr("\"timestampsUnixNano\":[\"1700000000000000000\"]")));
+  EXPECT_EQ(store_.Cursor("otlp+http://" + target(protobuf) + "/a", 0), 1);
+  EXPECT_EQ(store_.Cursor("otlp+http://" + target(json) + "/v1development/profiles", 0), 1);
 }
 
 }  // namespace
