@@ -16,6 +16,7 @@ import otelcol  # noqa: E402
 
 TESTS = pathlib.Path(os.environ["TRIBUTARY_BUILD"]) / "tests"
 REQUESTS = 3
+RECEIVED = {}  # way: its requests, as the Collector wrote them
 
 
 def run(*command):
@@ -24,17 +25,21 @@ def run(*command):
     return done.returncode, done.stdout
 
 
-class CollectorTest(unittest.TestCase):
+class GrpcTest(unittest.TestCase):
+    WAY = "grpc"
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory(prefix="tributary-otelcol-")
         cls.addClassCleanup(cls.folder.cleanup)
         cls.collector = otelcol.Collector(cls.folder.name)
         with cls.collector:
-            status, cls.output = run(TESTS / "otlp_send", cls.collector.address, 7, REQUESTS)
+            address = cls.collector.address if cls.WAY == "grpc" else cls.collector.http_address
+            status, cls.output = run(TESTS / "otlp_send", cls.WAY, address, 7, REQUESTS)
         if status != 0:
             raise AssertionError(f"{cls.output}\n{cls.collector.log()}")
         cls.requests = cls.collector.requests()
+        RECEIVED[cls.WAY] = cls.requests
 
     def test_every_request_is_in_the_file(self):
         self.assertEqual(len(self.requests), REQUESTS)
@@ -63,6 +68,26 @@ class CollectorTest(unittest.TestCase):
         status, output = run(TESTS / "otlp_validate", self.collector.proto_path)
         self.assertEqual(status, 0, output)
         self.assertIn(f"{REQUESTS} requests", output)
+
+
+class HttpTest(GrpcTest):
+    WAY = "http"
+
+
+class JsonTest(GrpcTest):
+    WAY = "json"
+
+    def test_links_arrive(self):
+        links = [link for request in self.requests for link in request["dictionary"]["linkTable"] if link]
+        self.assertTrue(links)
+        self.assertEqual({(link["traceId"], link["spanId"]) for link in links}, {("5a" * 16, "f1" * 8)})
+
+
+class WaysTest(unittest.TestCase):
+    def test_every_way_carries_the_same_fields(self):
+        self.assertEqual(set(RECEIVED), {"grpc", "http", "json"})
+        self.assertEqual(RECEIVED["http"], RECEIVED["grpc"])
+        self.assertEqual(RECEIVED["json"], RECEIVED["grpc"])
 
 
 if __name__ == "__main__":
