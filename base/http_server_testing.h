@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
@@ -34,6 +35,8 @@ class TestHttpServer {
     std::string raw;                   // if given, these bytes are sent instead of an answer
     bool endless = false;              // the body repeats without end
     bool hangs = false;                // sends nothing, and waits until the client closes the connection
+    bool keeps_alive = false;          // a connection may have several requests; the client must close it in the end
+    bool closes_silently = false;      // closes each connection after its first answer, but does not announce it
   };
 
   explicit TestHttpServer(Options options) : options_(std::move(options)) {
@@ -77,6 +80,7 @@ class TestHttpServer {
     arrived_.wait(lock, [this] { return !heads_.empty(); });
   }
   uint16_t port() const { return port_; }
+  int connections() const { return connections_; }
 
  private:
   struct Free {
@@ -88,6 +92,8 @@ class TestHttpServer {
     tls_.reset(SSL_CTX_new(TLS_server_method()));
     TRIBUTARY_CHECK(SSL_CTX_use_certificate_chain_file(tls_.get(), options_.tls_cert.c_str()) == 1);
     TRIBUTARY_CHECK(SSL_CTX_use_PrivateKey_file(tls_.get(), options_.tls_key.c_str(), SSL_FILETYPE_PEM) == 1);
+    // Otherwise OpenSSL resumes no session of a client with a certificate.
+    SSL_CTX_set_session_id_context(tls_.get(), reinterpret_cast<const unsigned char*>("test"), 4);
     if (options_.tls_client_authority.empty()) return;
     TRIBUTARY_CHECK(SSL_CTX_load_verify_locations(tls_.get(), options_.tls_client_authority.c_str(), nullptr) == 1);
     SSL_CTX_set_verify(tls_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
@@ -97,6 +103,7 @@ class TestHttpServer {
     while (true) {
       const Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!connection.valid()) return;
+      ++connections_;
       const timeval patience{.tv_sec = 30};
       setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
       std::unique_ptr<SSL, Free> tls;
@@ -110,7 +117,8 @@ class TestHttpServer {
           continue;
         }
       }
-      Serve(connection.get(), tls.get());
+      while (Serve(connection.get(), tls.get()) && options_.keeps_alive) {
+      }
       if (tls) SSL_shutdown(tls.get());
     }
   }
@@ -134,11 +142,12 @@ class TestHttpServer {
     return send(connection, text.data(), text.size(), MSG_NOSIGNAL) > 0;
   }
 
-  void Serve(int connection, SSL* tls) {
+  // Answers one request. Returns false if there can be no other one.
+  bool Serve(int connection, SSL* tls) {
     std::string request;
     size_t end = std::string::npos;
     while ((end = request.find("\r\n\r\n")) == std::string::npos) {
-      if (!Receive(connection, tls, request)) return;
+      if (!Receive(connection, tls, request)) return false;
     }
     const std::string head = request.substr(0, end + 2);
     // Without this, curl waits for a second before it sends the body.
@@ -146,7 +155,7 @@ class TestHttpServer {
     const size_t length = head.find("Content-Length: ");
     const size_t wanted = end + 4 + (length == std::string::npos ? 0 : static_cast<size_t>(atoi(&head[length + 16])));
     while (request.size() < wanted) {
-      if (!Receive(connection, tls, request)) return;
+      if (!Receive(connection, tls, request)) return false;
     }
     {
       const std::lock_guard lock(mutex_);
@@ -154,26 +163,32 @@ class TestHttpServer {
       bodies_.push_back(request.substr(end + 4));
     }
     arrived_.notify_all();
-    if (options_.hangs) return Drain(connection);
+    if (options_.hangs) {
+      Drain(connection);
+      return false;
+    }
     if (!options_.raw.empty()) {
       Send(connection, tls, options_.raw);
-      return;
+      return false;
     }
     if (options_.endless) {
       Send(connection, tls, fmt::format("HTTP/1.1 {} Status\r\n{}\r\n\r\n", options_.status, options_.header));
       while (Send(connection, tls, options_.body)) {
       }
-      return;
+      return false;
     }
-    Send(connection, tls,
-         fmt::format("HTTP/1.1 {} Status\r\n{}Content-Length: {}\r\nConnection: close\r\n\r\n{}", options_.status,
-                     options_.header.empty() ? "" : options_.header + "\r\n", options_.body.size(), options_.body));
+    const bool announces_end = !options_.keeps_alive && !options_.closes_silently;
+    return Send(connection, tls,
+                fmt::format("HTTP/1.1 {} Status\r\n{}Content-Length: {}\r\n{}\r\n{}", options_.status,
+                            options_.header.empty() ? "" : options_.header + "\r\n", options_.body.size(),
+                            announces_end ? "Connection: close\r\n" : "", options_.body));
   }
 
   const Options options_;
   std::unique_ptr<SSL_CTX, Free> tls_;
   Fd listener_;
   uint16_t port_ = 0;
+  std::atomic<int> connections_{0};
   mutable std::mutex mutex_;
   mutable std::condition_variable arrived_;
   std::vector<std::string> heads_, bodies_;  // guarded by mutex_
