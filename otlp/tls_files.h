@@ -18,8 +18,10 @@ struct TlsPem {
   std::string ca, cert, key;
 };
 
-// Reads the files. InvalidArgument: only one of `cert` and `key` is given, or a file has no PEM block. Returns the
-// errors of ReadSecretFile (base/secret_file.h) for the key, and those of ReadWholeFile for the others.
+// Reads the files. InvalidArgument: only one of `cert` and `key` is given; a file is not a regular file or is too
+// large; a file of certificates has none, or a malformed one; the key is encrypted or malformed, or does not belong to
+// the certificate. Returns the errors of ReadSecretFile (base/secret_file.h) for the key, and those of ErrnoStatus
+// (base/status.h) if a file cannot be read.
 absl::StatusOr<TlsPem> ReadTlsFiles(const TlsFiles& files);
 
 }  // namespace tributary::otlp
