@@ -6,7 +6,6 @@
 #include <array>
 
 #include "base/ascii_case.h"
-#include "base/log.h"
 #include "base/percent.h"
 #include "base/status.h"
 #include "base/trim.h"
@@ -15,13 +14,13 @@ namespace tributary::otlp {
 namespace {
 
 // HTTP and gRPC would misread a request with two of these headers, or with another value.
-constexpr std::array<std::string_view, 12> kOwnNames = {
-    "connection", "content-encoding", "content-length",    "content-type", "expect",    "host", "keep-alive",
-    "te",         "trailer",          "transfer-encoding", "upgrade",      "user-agent"};
+constexpr std::array<std::string_view, 13> kOwnNames = {
+    "accept-encoding", "connection", "content-encoding", "content-length",    "content-type", "expect",    "host",
+    "keep-alive",      "te",         "trailer",          "transfer-encoding", "upgrade",      "user-agent"};
 
 absl::Status Invalid(std::string_view what) { return Error(absl::StatusCode::kInvalidArgument, what); }
 
-bool IsNameByte(char c) { return (IsUrlUnreserved(c) && c != '~'); }
+bool IsNameByte(char c) { return IsUrlUnreserved(c) && c != '~'; }
 bool IsPrintable(char c) { return c >= ' ' && c <= '~'; }
 
 }  // namespace

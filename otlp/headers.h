@@ -20,8 +20,9 @@ inline constexpr size_t kHeadersMax = 32;
 inline constexpr size_t kHeaderBytesMax = 8u << 10;  // of a name with its value
 
 // Adds a header. InvalidArgument: the name has bytes other than letters, digits, '-', '_' and '.'; it is a name that
-// the transport sets itself, such as Content-Type; it is in `*headers` already; the value has bytes other than
-// printable ASCII, such as CR and LF; the header is too long, or there are too many.
+// the transport sets itself, such as Content-Type or one that begins with "grpc-"; it ends with "-bin"; it is in
+// `*headers` already; the value has bytes other than printable ASCII, such as CR and LF; the header is too long, or
+// there are too many.
 absl::Status AddHeader(std::string_view name, std::string_view value, Headers* headers);
 
 // Parses the form of the variables OTEL_EXPORTER_OTLP_HEADERS: NAME=VALUE,NAME=VALUE, with percent-encoding. Returns

@@ -13,7 +13,6 @@
 #include "absl/strings/escaping.h"
 #include "base/hex.h"
 #include "base/json.h"
-#include "base/status.h"
 
 namespace tributary::otlp {
 namespace {
