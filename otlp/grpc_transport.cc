@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<GrpcTransport>> GrpcTransport::Make(const Transpo
                                                                    const Signal& signal) {
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials, Credentials(options));
   grpc::ChannelArguments arguments;
-  arguments.SetUserAgentPrefix("OTel-OTLP-Exporter-cpp/" + options.version);
+  arguments.SetUserAgentPrefix(UserAgent(options.version));
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 500);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
   auto impl = std::make_unique<Impl>();
@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<GrpcTransport>> GrpcTransport::Make(const Transpo
 GrpcTransport::GrpcTransport(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 GrpcTransport::~GrpcTransport() = default;
 
-SendResult GrpcTransport::Call(const google::protobuf::Message& request, google::protobuf::Message* response,
+CallResult GrpcTransport::Call(const google::protobuf::Message& request, google::protobuf::Message* response,
                                int64_t timeout_ns) {
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(timeout_ns));
@@ -81,7 +81,7 @@ SendResult GrpcTransport::Call(const google::protobuf::Message& request, google:
   for (const auto& [name, value] : impl_->headers) context.AddMetadata(name, value);
   {
     std::lock_guard lock(impl_->mutex);
-    if (impl_->cancelled) return SendResult{.status = absl::CancelledError("export is stopping"), .may_retry = true};
+    if (impl_->cancelled) return CancelledCall();
     impl_->context = &context;
   }
   const grpc::Status status = CallAndWait(*impl_->stub, impl_->method, context, request, response);
@@ -89,7 +89,7 @@ SendResult GrpcTransport::Call(const google::protobuf::Message& request, google:
     std::lock_guard lock(impl_->mutex);
     impl_->context = nullptr;
   }
-  SendResult result;
+  CallResult result;
   if (status.ok()) return result;
   result.status = Error(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
   result.retry_after_ns = RetryDelayNs(status.error_details());

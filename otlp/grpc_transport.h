@@ -16,7 +16,7 @@ class GrpcTransport : public Transport {
   static absl::StatusOr<std::unique_ptr<GrpcTransport>> Make(const TransportOptions& options, const Signal& signal);
   ~GrpcTransport() override;
 
-  SendResult Call(const google::protobuf::Message& request, google::protobuf::Message* response,
+  CallResult Call(const google::protobuf::Message& request, google::protobuf::Message* response,
                   int64_t timeout_ns) override;
   void Cancel() override;
 

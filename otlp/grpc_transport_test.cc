@@ -11,7 +11,7 @@
 
 #include "base/certificates_testing.h"
 #include "base/types.h"
-#include "otlp/otlp_sender.h"
+#include "otlp/otlp_profiles_sender.h"
 #include "schemas/otlp/profiles_service.grpc.pb.h"
 #include "schemas/otlp/rpc_status.pb.h"
 
@@ -75,13 +75,13 @@ ProfilesRequest Request() {
   return request;
 }
 
-OtlpSender Sender(const TransportOptions& options) {
-  return OtlpSender(*GrpcTransport::Make(options, kProfilesSignal));
+OtlpProfilesSender Sender(const TransportOptions& options) {
+  return OtlpProfilesSender(*GrpcTransport::Make(options, kProfilesSignal));
 }
 
 TEST(GrpcTransport, DeliversARequest) {
   Receiver receiver;
-  OtlpSender sender = Sender({.target = receiver.target(), .version = "1.2.3"});
+  OtlpProfilesSender sender = Sender({.target = receiver.target(), .version = "1.2.3"});
   SendResult result = sender.Send(Request(), kTimeoutNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(receiver.received.SerializeAsString(), Request().SerializeAsString());
@@ -98,11 +98,11 @@ TEST(GrpcTransport, TrustsTheAuthoritiesFromTheEnvironment) {
     options.pem_key_cert_pairs.push_back({server.key, server.cert});
     return options;
   }()));
-  OtlpSender stranger = Sender({.target = receiver.target(), .tls = true});
+  OtlpProfilesSender stranger = Sender({.target = receiver.target(), .tls = true});
   EXPECT_FALSE(stranger.Send(Request(), kTimeoutNs).status.ok());
   const TestFiles files;
   setenv("SSL_CERT_FILE", files.Write("ca.pem", authority.pem()).c_str(), 1);
-  OtlpSender sender = Sender({.target = receiver.target(), .tls = true});
+  OtlpProfilesSender sender = Sender({.target = receiver.target(), .tls = true});
   const SendResult result = sender.Send(Request(), kTimeoutNs);
   unsetenv("SSL_CERT_FILE");
   EXPECT_TRUE(result.status.ok()) << result.status;
@@ -118,11 +118,11 @@ TEST(GrpcTransport, PresentsItsCertificateToAReceiverOfAnAuthorityOfItsOwn) {
   Receiver receiver(grpc::SslServerCredentials(options));
   const TestFiles files;
   TlsFiles paths{.ca = files.Write("ca.pem", authority.pem())};
-  OtlpSender stranger = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
+  OtlpProfilesSender stranger = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
   EXPECT_FALSE(stranger.Send(Request(), kTimeoutNs).status.ok());
   paths.cert = files.Write("client.pem", client.cert);
   paths.key = files.Write("client.key", client.key);
-  OtlpSender sender = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
+  OtlpProfilesSender sender = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
   const SendResult result = sender.Send(Request(), kTimeoutNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
@@ -137,7 +137,8 @@ TEST(GrpcTransport, RefusesUnusableTlsFiles) {
 
 TEST(GrpcTransport, SendsHeaders) {
   Receiver receiver;
-  OtlpSender sender = Sender({.target = receiver.target(), .headers = {{"authorization", "Bearer t"}}, .gzip = false});
+  OtlpProfilesSender sender =
+      Sender({.target = receiver.target(), .headers = {{"authorization", "Bearer t"}}, .gzip = false});
   EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
   EXPECT_EQ(receiver.metadata["authorization"], "Bearer t");
 }
@@ -146,16 +147,16 @@ TEST(GrpcTransport, ReportsPartialSuccess) {
   Receiver receiver;
   receiver.answer.mutable_partial_success()->set_rejected_profiles(3);
   receiver.answer.mutable_partial_success()->set_error_message("too old");
-  OtlpSender sender = Sender({.target = receiver.target()});
+  OtlpProfilesSender sender = Sender({.target = receiver.target()});
   SendResult result = sender.Send(Request(), kTimeoutNs);
   EXPECT_TRUE(result.status.ok());
-  EXPECT_EQ(result.rejected_profiles, 3);
+  EXPECT_EQ(result.rejected_items, 3);
   EXPECT_EQ(result.message, "too old");
 }
 
 TEST(GrpcTransport, ReportsRetryableFailuresAndTheirDelay) {
   Receiver receiver;
-  OtlpSender sender = Sender({.target = receiver.target()});
+  OtlpProfilesSender sender = Sender({.target = receiver.target()});
   receiver.status = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no");
   SendResult refused = sender.Send(Request(), kTimeoutNs);
   EXPECT_EQ(refused.status, absl::InvalidArgumentError("no"));
@@ -184,7 +185,7 @@ TEST(GrpcTransport, MissingReceiverMayBeRetried) {
     Receiver gone;
     target = gone.target();
   }
-  OtlpSender sender = Sender({.target = target});
+  OtlpProfilesSender sender = Sender({.target = target});
   SendResult result = sender.Send(Request(), kTimeoutNs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
   EXPECT_TRUE(result.may_retry);
@@ -193,7 +194,7 @@ TEST(GrpcTransport, MissingReceiverMayBeRetried) {
 TEST(GrpcTransport, GivesUpAtItsDeadline) {
   Receiver receiver;
   receiver.hang = true;
-  OtlpSender sender = Sender({.target = receiver.target()});
+  OtlpProfilesSender sender = Sender({.target = receiver.target()});
   SendResult result = sender.Send(Request(), 50 * kNsPerMs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(result.may_retry);
@@ -202,7 +203,7 @@ TEST(GrpcTransport, GivesUpAtItsDeadline) {
 TEST(GrpcTransport, CancelEndsTheCurrentCallAndLaterOnes) {
   Receiver receiver;
   receiver.hang = true;
-  OtlpSender sender = Sender({.target = receiver.target()});
+  OtlpProfilesSender sender = Sender({.target = receiver.target()});
   std::thread stopper([&] {
     receiver.AwaitCall();
     sender.Cancel();

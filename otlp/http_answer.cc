@@ -11,22 +11,21 @@
 #include "base/ascii_case.h"
 #include "base/status.h"
 #include "base/trim.h"
+#include "otlp/retry.h"
 #include "schemas/otlp/rpc_status.pb.h"
 
 namespace tributary::otlp {
 namespace {
 
-constexpr int64_t kRetryAfterMaxS = 3600;
-constexpr size_t kReasonBytesMax = 1024;
+constexpr int64_t kRetryAfterMaxS = kRetryAfterMaxNs / kNsPerSecond;
 
-enum class BodyKind { kProtobuf, kJson, kText, kOther, kUnknown };
+enum class BodyKind { kProtobuf, kJson, kText };
 
+// Some receivers send protobuf with another type, such as application/octet-stream, or without a type.
 BodyKind KindOf(std::string_view content_type) {
   const std::string type = LowerCase(Trim(content_type.substr(0, content_type.find(';')), kHttpBlanks));
-  if (type.empty()) return BodyKind::kUnknown;
-  if (type == "application/x-protobuf" || type == "application/protobuf") return BodyKind::kProtobuf;
   if (type == "application/json") return BodyKind::kJson;
-  return type.starts_with("text/") ? BodyKind::kText : BodyKind::kOther;
+  return type.starts_with("text/") ? BodyKind::kText : BodyKind::kProtobuf;
 }
 
 bool ParseJson(const std::string& text, google::protobuf::Message* out) {
@@ -39,8 +38,7 @@ bool ParseJson(const std::string& text, google::protobuf::Message* out) {
 bool ParseBody(const HttpAnswer& answer, google::protobuf::Message* out) {
   const BodyKind kind = KindOf(answer.content_type);
   if (kind == BodyKind::kJson) return ParseJson(answer.body, out);
-  if (kind == BodyKind::kProtobuf || kind == BodyKind::kUnknown) return out->ParseFromString(answer.body);
-  return false;
+  return kind == BodyKind::kProtobuf && out->ParseFromString(answer.body);
 }
 
 // Returns the receiver's explanation of a refusal with ": " before it, or "".
@@ -52,7 +50,7 @@ std::string ReasonOf(const HttpAnswer& answer) {
   } else if (!answer.is_cut && ParseBody(answer, &refusal)) {
     reason = refusal.message();
   }
-  reason = Trim(reason.substr(0, kReasonBytesMax), kAsciiBlanks);
+  reason = Trim(reason.substr(0, kMessageBytesMax), kAsciiBlanks);
   return reason.empty() ? "" : fmt::format(": {}", reason);
 }
 
@@ -110,8 +108,8 @@ std::optional<int64_t> RetryAfterNs(const std::string& retry_after, const std::s
   return std::clamp<int64_t>(seconds, 0, kRetryAfterMaxS) * kNsPerSecond;
 }
 
-SendResult ReadHttpAnswer(const HttpAnswer& answer, UnixNs now, google::protobuf::Message* response) {
-  SendResult result;
+CallResult ReadHttpAnswer(const HttpAnswer& answer, UnixNs now, google::protobuf::Message* response) {
+  CallResult result;
   const long status = answer.status;
   if (status >= 200 && status < 300) {
     if (answer.is_cut || (!answer.body.empty() && !ParseBody(answer, response))) {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/types.h"
 #include "otlp/transport.h"
@@ -25,11 +24,11 @@ struct HttpAnswer {
 // - any other status: the request is refused. Redirects count as refusals, because they are not followed.
 // The message of the result names the status and contains the receiver's explanation, at most 1 KiB of it. `now` is
 // used for a date in Retry-After if the answer does not have the receiver's own time.
-SendResult ReadHttpAnswer(const HttpAnswer& answer, UnixNs now, google::protobuf::Message* response);
+CallResult ReadHttpAnswer(const HttpAnswer& answer, UnixNs now, google::protobuf::Message* response);
 
 // Returns the delay that Retry-After requests: a number of seconds, or a date (RFC 9110, 10.2.3). `date` is the
 // answer's header Date, or "": a date in Retry-After is relative to it, so that the clocks of both ends may differ.
-// Limits the delay to the range from 0 to 1 hour. Returns nullopt if `retry_after` is neither.
+// Limits the delay to the range from 0 to kRetryAfterMaxNs. Returns nullopt if `retry_after` is neither.
 std::optional<int64_t> RetryAfterNs(const std::string& retry_after, const std::string& date, UnixNs now);
 
 }  // namespace tributary::otlp

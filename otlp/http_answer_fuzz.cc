@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   answer.body = text;
   opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceResponse response;
   const UnixNs now{1'700'000'000 * kNsPerSecond};
-  const otlp::SendResult result = otlp::ReadHttpAnswer(answer, now, &response);
+  const otlp::CallResult result = otlp::ReadHttpAnswer(answer, now, &response);
   TRIBUTARY_CHECK(!result.status.ok() || (answer.status >= 200 && answer.status < 300));
   TRIBUTARY_CHECK(result.status.message().size() <= 1200);
   TRIBUTARY_CHECK(result.retry_after_ns.value_or(0) >= 0 && result.retry_after_ns.value_or(0) <= 3600 * kNsPerSecond);

@@ -28,10 +28,19 @@ ExportProfilesServiceResponse Partial() {
 
 TEST(HttpAnswer, ReadsPartialSuccessInBothEncodings) {
   ExportProfilesServiceResponse response;
-  SendResult result = ReadHttpAnswer({.status = 200, .content_type = kProtobuf, .body = Partial().SerializeAsString()},
+  CallResult result = ReadHttpAnswer({.status = 200, .content_type = kProtobuf, .body = Partial().SerializeAsString()},
                                      kNow, &response);
   EXPECT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(response.partial_success().rejected_profiles(), 3);
+  for (const char* type : {"", "application/octet-stream", "application/protobuf"}) {
+    response.Clear();
+    result =
+        ReadHttpAnswer({.status = 200, .content_type = type, .body = Partial().SerializeAsString()}, kNow, &response);
+    EXPECT_TRUE(result.status.ok()) << type << result.status;
+    EXPECT_EQ(response.partial_success().rejected_profiles(), 3);
+  }
+  const HttpAnswer empty{.status = 200, .content_type = "application/octet-stream", .body = std::string("\x0a\0", 2)};
+  EXPECT_TRUE(ReadHttpAnswer(empty, kNow, &response).status.ok());
   response.Clear();
   result = ReadHttpAnswer({.status = 200,
                            .content_type = "Application/JSON; charset=utf-8",
@@ -56,11 +65,12 @@ TEST(HttpAnswer, RefusesASuccessThatIsNotOtlp) {
       {.status = 200, .content_type = "application/json", .body = "{\"partialSuccess\":"},
       {.status = 200, .content_type = "application/json", .body = std::string(60'000, '[')},
       {.status = 200, .body = "<html>"},
+      {.status = 200, .content_type = "application/xml", .body = "<html>"},
       {.status = 200, .content_type = kProtobuf, .body = Partial().SerializeAsString(), .is_cut = true},
   };
   for (const HttpAnswer& answer : answers) {
     ExportProfilesServiceResponse response;
-    const SendResult result = ReadHttpAnswer(answer, kNow, &response);
+    const CallResult result = ReadHttpAnswer(answer, kNow, &response);
     EXPECT_EQ(result.status.code(), absl::StatusCode::kInternal) << answer.body.substr(0, 20);
     EXPECT_FALSE(result.may_retry);
     EXPECT_FALSE(response.has_partial_success());
@@ -69,13 +79,13 @@ TEST(HttpAnswer, RefusesASuccessThatIsNotOtlp) {
 
 TEST(HttpAnswer, RetriesOnlyTheStatusesOfTheProtocol) {
   for (const long status : {429L, 502L, 503L, 504L}) {
-    const SendResult result = ReadHttpAnswer({.status = status}, kNow, nullptr);
+    const CallResult result = ReadHttpAnswer({.status = status}, kNow, nullptr);
     EXPECT_FALSE(result.status.ok());
     EXPECT_TRUE(result.may_retry) << status;
     EXPECT_EQ(result.retry_after_ns, std::nullopt);
   }
   for (const long status : {100L, 301L, 307L, 400L, 401L, 403L, 404L, 408L, 413L, 415L, 500L, 501L, 505L, 999L}) {
-    const SendResult result = ReadHttpAnswer({.status = status, .retry_after = "5"}, kNow, nullptr);
+    const CallResult result = ReadHttpAnswer({.status = status, .retry_after = "5"}, kNow, nullptr);
     EXPECT_FALSE(result.status.ok());
     EXPECT_FALSE(result.may_retry) << status;
     EXPECT_THAT(Message(result.status), HasSubstr(std::to_string(status)));

@@ -12,18 +12,20 @@
 #include <utility>
 
 #include "base/ascii_case.h"
-#include "base/log.h"
 #include "base/status.h"
 #include "base/system_ca.h"
 #include "base/trim.h"
 #include "otlp/http_answer.h"
 #include "otlp/json.h"
+#include "otlp/no_proxy.h"
 
 namespace tributary::otlp {
 namespace {
 
-constexpr int kGzipLevel = 6;
+constexpr int kGzipLevel = 6;  // the default of gzip(1): higher levels save little and cost much more time
 constexpr long kConnectionAgeMaxS = 300;
+// The longest wait for the socket. Cancel ends the wait at once, and libcurl shortens it for its own timers. So this
+// only limits the harm of a lost wakeup.
 constexpr int kPollMs = 1000;
 
 // CURL and CURLM are both `void`.
@@ -42,6 +44,7 @@ struct Free {
 struct Reception {
   HttpAnswer answer;
   size_t header_bytes = 0;
+  bool has_head = false;  // all headers of the answer have arrived
 
   static size_t OnHeader(char* data, size_t size, size_t count, void* user) {
     auto& self = *static_cast<Reception*>(user);
@@ -64,8 +67,10 @@ struct Reception {
       answer.content_type.clear();
       answer.retry_after.clear();
       answer.date.clear();
+      has_head = false;
       return;
     }
+    if (line == "\r\n" || line == "\n") has_head = true;
     const size_t colon = line.find(':');
     if (colon == line.npos) return;
     const std::string_view name = line.substr(0, colon), value = Trim(line.substr(colon + 1), kAsciiBlanks);
@@ -81,19 +86,20 @@ std::string UrlOf(const HttpTransport::Options& options) {
   return fmt::format("{}://{}{}", options.common.tls ? "https" : "http", target, options.path);
 }
 
-// A receiver on this machine is not behind a proxy.
-std::string NoProxy() {
-  const char* text = getenv("no_proxy");
-  if (text == nullptr) text = getenv("NO_PROXY");
-  return fmt::format("{}{}localhost,127.0.0.1,::1", text == nullptr ? "" : text, text == nullptr ? "" : ",");
+// Returns libcurl's explanation of an error. If the explanation could contain the URL of a proxy, which may have a
+// password in it, returns the general text of the error instead.
+std::string_view ErrorText(CURLcode result, const char* explanation) {
+  const std::string_view text = explanation;
+  const bool may_be_secret =
+      result == CURLE_COULDNT_RESOLVE_PROXY || text.find("://") != text.npos || text.find('@') != text.npos;
+  return text.empty() || may_be_secret ? curl_easy_strerror(result) : text;
 }
 
 }  // namespace
 
-// The handles of libcurl.
-class HttpTransport::Connection {
+class HttpTransport::Impl {
  public:
-  Connection(Options options, const Clock& clock)
+  Impl(Options options, const Clock& clock)
       : options_(std::move(options)),
         clock_(clock),
         multi_(curl_multi_init()),
@@ -108,11 +114,12 @@ class HttpTransport::Connection {
     Set(CURLOPT_URL, UrlOf(options_).c_str());
     Set(CURLOPT_PROTOCOLS_STR, options_.common.tls ? "https" : "http");
     Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+    Set(CURLOPT_PATH_AS_IS, 1L);
     Set(CURLOPT_POST, 1L);
     Set(CURLOPT_HTTPHEADER, headers_.get());
-    Set(CURLOPT_USERAGENT, ("OTel-OTLP-Exporter-cpp/" + options_.common.version).c_str());
+    Set(CURLOPT_USERAGENT, UserAgent(options_.common.version).c_str());
     Set(CURLOPT_FOLLOWLOCATION, 0L);
-    Set(CURLOPT_NOPROXY, NoProxy().c_str());
+    Set(CURLOPT_NOPROXY, NoProxyHosts(getenv("no_proxy"), getenv("NO_PROXY")).c_str());
     Set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     Set(CURLOPT_NOSIGNAL, 1L);
     Set(CURLOPT_QUICK_EXIT, 1L);  // a slow name server must not delay the end of the program
@@ -124,7 +131,7 @@ class HttpTransport::Connection {
     return absl::OkStatus();
   }
 
-  SendResult Call(const google::protobuf::Message& request, google::protobuf::Message* response, int64_t timeout_ns) {
+  CallResult Call(const google::protobuf::Message& request, google::protobuf::Message* response, int64_t timeout_ns) {
     std::string body = options_.encoding == Encoding::kJson ? ToJson(request) : request.SerializeAsString();
     if (options_.common.gzip) body = Gzip(body);
     Reception reception;
@@ -137,11 +144,12 @@ class HttpTransport::Connection {
     const CURLcode result = Perform();
     HttpAnswer& answer = reception.answer;
     curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &answer.status);
-    if (result == CURLE_ABORTED_BY_CALLBACK)
-      return {.status = absl::CancelledError("export is stopping"), .may_retry = true};
-    // A receiver that refuses a request need not read all of it, and may close the connection early.
-    const bool is_answer = answer.status >= 400 || (answer.status >= 200 && (result == CURLE_OK || answer.is_cut));
-    return is_answer ? ReadHttpAnswer(answer, clock_.Unix(), response) : NoAnswer(result, reception);
+    if (result == CURLE_ABORTED_BY_CALLBACK) return CancelledCall();
+    // The body of a refusal is only its explanation. A receiver that refuses a request need not read all of it, and may
+    // close the connection early.
+    const bool is_whole = answer.status >= 300 || (answer.status >= 200 && (result == CURLE_OK || answer.is_cut));
+    return reception.has_head && is_whole ? ReadHttpAnswer(answer, clock_.Unix(), response)
+                                          : NoAnswer(result, reception);
   }
 
   void Cancel() {
@@ -175,11 +183,13 @@ class HttpTransport::Connection {
     return ok;
   }
 
-  // curl reads the files again for each new connection.
+  // curl reads the files again for each new connection. Such a connection must not resume a session of an older one,
+  // because then neither end would check the new certificates.
   void SetTls() {
     const TlsFiles& files = options_.common.tls_files;
     Set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     Set(CURLOPT_CA_CACHE_TIMEOUT, 0L);
+    Set(CURLOPT_SSL_SESSIONID_CACHE, 0L);
     if (!files.ca.empty()) {
       Set(CURLOPT_CAINFO, files.ca.c_str());
       Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // otherwise the system's authorities stay trusted
@@ -189,6 +199,7 @@ class HttpTransport::Connection {
     if (files.cert.empty()) return;
     Set(CURLOPT_SSLCERT, files.cert.c_str());
     Set(CURLOPT_SSLKEY, files.key.c_str());
+    Set(CURLOPT_KEYPASSWD, "");  // otherwise OpenSSL asks for the passphrase of an encrypted key on the terminal
   }
 
   std::string Gzip(const std::string& bytes) {
@@ -217,13 +228,16 @@ class HttpTransport::Connection {
     return message == nullptr ? CURLE_FAILED_INIT : message->data.result;
   }
 
-  SendResult NoAnswer(CURLcode result, const Reception& reception) const {
+  CallResult NoAnswer(CURLcode result, const Reception& reception) const {
     const auto code =
         result == CURLE_OPERATION_TIMEDOUT ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kUnavailable;
-    const bool is_flood = reception.header_bytes > kAnswerHeaderBytesMax;
-    const std::string why = is_flood ? "the headers of the answer are too long"
-                                     : EscapeForDisplay(error_[0] != 0 ? error_ : curl_easy_strerror(result));
-    return {.status = Error(code, fmt::format("no answer: {}", why)), .may_retry = true};
+    std::string_view why = ErrorText(result, error_);
+    if (reception.header_bytes > kAnswerHeaderBytesMax) {
+      why = "the headers of the answer are too long";
+    } else if (result == CURLE_OK) {
+      why = "the receiver closed the connection before the end of the answer's headers";
+    }
+    return {.status = Error(code, fmt::format("no answer: {}", why)), .may_retry = true, .retry_after_ns = {}};
   }
 
   const Options options_;
@@ -237,20 +251,21 @@ class HttpTransport::Connection {
 };
 
 absl::StatusOr<std::unique_ptr<HttpTransport>> HttpTransport::Make(Options options, const Clock& clock) {
+  // Only checks the files. curl reads them itself.
   if (options.common.tls) RETURN_IF_ERROR(ReadTlsFiles(options.common.tls_files).status());
-  auto connection = std::make_unique<Connection>(std::move(options), clock);
-  RETURN_IF_ERROR(connection->Prepare());
-  return std::unique_ptr<HttpTransport>(new HttpTransport(std::move(connection)));
+  auto impl = std::make_unique<Impl>(std::move(options), clock);
+  RETURN_IF_ERROR(impl->Prepare());
+  return std::unique_ptr<HttpTransport>(new HttpTransport(std::move(impl)));
 }
 
-HttpTransport::HttpTransport(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+HttpTransport::HttpTransport(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 HttpTransport::~HttpTransport() = default;
 
-SendResult HttpTransport::Call(const google::protobuf::Message& request, google::protobuf::Message* response,
+CallResult HttpTransport::Call(const google::protobuf::Message& request, google::protobuf::Message* response,
                                int64_t timeout_ns) {
-  return connection_->Call(request, response, timeout_ns);
+  return impl_->Call(request, response, timeout_ns);
 }
 
-void HttpTransport::Cancel() { connection_->Cancel(); }
+void HttpTransport::Cancel() { impl_->Cancel(); }
 
 }  // namespace tributary::otlp

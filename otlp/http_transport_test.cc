@@ -4,44 +4,24 @@
 #include <gtest/gtest.h>
 #include <libdeflate.h>
 
+#include <cstdlib>
 #include <thread>
 
-#include "base/certificates_testing.h"
-#include "base/http_server_testing.h"
+#include "base/status.h"
+#include "otlp/http_transport_testing.h"
 #include "otlp/json.h"
-#include "otlp/otlp_sender.h"
-#include "schemas/otlp/profiles_service.pb.h"
+#include "schemas/otlp/rpc_status.pb.h"
 
 namespace tributary::otlp {
 namespace {
 
 using ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceResponse;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
-using Encoding = HttpTransport::Encoding;
-
-constexpr int64_t kTimeoutNs = 10 * kNsPerSecond;
-
-ProfilesRequest Request() {
-  ProfilesRequest request;
-  request.mutable_dictionary()->add_string_table("");
-  request.mutable_dictionary()->add_string_table("name");
-  return request;
-}
-
-HttpTransport::Options OptionsFor(const TestHttpServer& server) {
-  return {.common = {.target = "127.0.0.1:" + std::to_string(server.port()), .version = "1.2.3"},
-          .path = std::string(kProfilesSignal.http_path)};
-}
-
-OtlpSender Sender(const HttpTransport::Options& options) {
-  return OtlpSender(*HttpTransport::Make(options, Clock::Real()));
-}
-
-SendResult SendTo(const TestHttpServer& server) { return Sender(OptionsFor(server)).Send(Request(), kTimeoutNs); }
 
 std::string Gunzip(const std::string& bytes) {
   const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> decompressor(
@@ -75,7 +55,7 @@ TEST(HttpTransport, PostsJsonWithoutCompressionAndWithHeaders) {
   options.encoding = Encoding::kJson;
   options.common.gzip = false;
   options.common.headers = {{"authorization", "Bearer t"}, {"x-empty", ""}};
-  const SendResult result = Sender(options).Send(Request(), kTimeoutNs);
+  const SendResult result = Sender(options).Send(Request(), kSendNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
   ASSERT_THAT(server.Heads(), SizeIs(1));
   EXPECT_THAT(server.Heads()[0], StartsWith("POST /a/b?c=d HTTP/1.1\r\n"));
@@ -86,13 +66,13 @@ TEST(HttpTransport, PostsJsonWithoutCompressionAndWithHeaders) {
   EXPECT_EQ(server.Bodies()[0], ToJson(Request()));
 }
 
-TEST(HttpTransport, SendsALargeRequestAtOnce) {
+TEST(HttpTransport, SendsALargeRequestWithoutExpect) {
   const TestHttpServer server({.body = ""});
   ProfilesRequest request = Request();
   request.mutable_dictionary()->add_string_table(std::string(4u << 20, 'x'));
   HttpTransport::Options options = OptionsFor(server);
   options.common.gzip = false;
-  EXPECT_TRUE(Sender(options).Send(request, kTimeoutNs).status.ok());
+  EXPECT_TRUE(Sender(options).Send(request, kSendNs).status.ok());
   EXPECT_THAT(server.Heads()[0], Not(HasSubstr("Expect")));
   EXPECT_EQ(server.Bodies()[0], request.SerializeAsString());
 }
@@ -104,9 +84,9 @@ TEST(HttpTransport, ReportsPartialSuccess) {
   const TestHttpServer server({.body = response.SerializeAsString(), .header = "Content-Type: application/x-protobuf"});
   const SendResult result = SendTo(server);
   EXPECT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.rejected_profiles, 3);
+  EXPECT_EQ(result.rejected_items, 3);
   EXPECT_THAT(result.message, StartsWith("too old"));
-  EXPECT_THAT(result.message, SizeIs(OtlpSender::kMessageBytesMax));
+  EXPECT_THAT(result.message, SizeIs(kMessageBytesMax));
 }
 
 TEST(HttpTransport, ReportsRefusalsAndDelays) {
@@ -135,25 +115,111 @@ TEST(HttpTransport, DoesNotFollowRedirects) {
   EXPECT_THAT(other.Heads(), IsEmpty());
 }
 
+// Any number of these messages is the same message again. So the answer has a reason only if it was read to its end.
 TEST(HttpTransport, ReadsOnlyTheStartOfAnEndlessAnswer) {
-  const std::string piece(1u << 20, 'x');
+  rpc::Refusal refusal;
+  refusal.set_message("reason");
+  std::string piece;
+  while (piece.size() < HttpTransport::kAnswerBytesMax) piece += refusal.SerializeAsString();
   const TestHttpServer accepting({.body = piece, .header = "Content-Type: application/x-protobuf", .endless = true});
   EXPECT_EQ(SendTo(accepting).status.code(), absl::StatusCode::kInternal);
-  const TestHttpServer refusing({.status = 400, .body = piece, .header = "Content-Type: text/plain", .endless = true});
+  const TestHttpServer refusing({.status = 400, .body = piece, .header = "Content-Type: x/y", .endless = true});
   const SendResult result = SendTo(refusing);
-  EXPECT_EQ(result.status.code(), absl::StatusCode::kInvalidArgument) << result.status;
+  EXPECT_EQ(result.status, absl::InvalidArgumentError("HTTP 400"));
   EXPECT_FALSE(result.may_retry);
 }
 
 TEST(HttpTransport, GarbageInsteadOfAnAnswerMayBeRetried) {
   std::string headers = "HTTP/1.1 200 OK\r\n";
   for (int i = 0; i < 1000; ++i) headers += "X-Header: " + std::string(100, 'x') + "\r\n";
-  for (const std::string& raw : {std::string("SSH-2.0-OpenSSH_9.2\r\n"), std::string("\0\xff\0", 3), headers,
-                                 std::string("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")}) {
-    const TestHttpServer server({.raw = raw});
+  const struct {
+    std::string raw;
+    const char* message;
+  } cases[] = {
+      {"SSH-2.0-OpenSSH_9.2\r\n", "no answer: "},
+      {std::string("\0\xff\0", 3), "no answer: "},
+      {headers, "the headers of the answer are too long"},
+      {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", "no answer: "},
+      {"HTTP/1.1 200 OK\r\nContent-Type: appl", "before the end of the answer's headers"},
+      {"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n", "before the end of the answer's headers"},
+      {"HTTP/1.1 400 Bad Request\r\n", "before the end of the answer's headers"},
+      {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n", "before the end of the answer's headers"},
+  };
+  for (const auto& c : cases) {
+    const TestHttpServer server({.raw = c.raw});
     const SendResult result = SendTo(server);
-    EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
+    EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << c.raw.substr(0, 80) << result.status;
     EXPECT_TRUE(result.may_retry);
+    EXPECT_THAT(Message(result.status), HasSubstr(c.message)) << c.raw.substr(0, 80);
+  }
+}
+
+// The body of such an answer is only an explanation.
+TEST(HttpTransport, ARefusalNeedsNoWholeBody) {
+  for (const char* status : {"302 Found", "400 Bad Request", "500 Internal Server Error"}) {
+    const TestHttpServer server({.raw = fmt::format("HTTP/1.1 {}\r\nContent-Length: 9\r\n\r\nhalf", status)});
+    const SendResult result = SendTo(server);
+    EXPECT_THAT(Message(result.status), HasSubstr("HTTP ")) << status;
+    EXPECT_FALSE(result.may_retry) << status;
+  }
+}
+
+TEST(HttpTransport, SendsThePathAsItIs) {
+  const TestHttpServer server({.body = ""});
+  HttpTransport::Options options = OptionsFor(server);
+  options.path = "/a/../b/./c";
+  EXPECT_TRUE(Sender(options).Send(Request(), kSendNs).status.ok());
+  EXPECT_THAT(server.Heads(), ElementsAre(StartsWith("POST /a/../b/./c HTTP/1.1\r\n")));
+}
+
+TEST(HttpTransport, KeepsTheConnection) {
+  const TestHttpServer server({.body = "", .keeps_alive = true});
+  OtlpProfilesSender sender = Sender(OptionsFor(server));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), kSendNs).status.ok());
+  EXPECT_THAT(server.Heads(), SizeIs(3));
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST(HttpTransport, ConnectsAgainAfterTheReceiverClosedAnIdleConnection) {
+  const TestHttpServer server({.body = "", .closes_silently = true});
+  OtlpProfilesSender sender = Sender(OptionsFor(server));
+  for (int i = 0; i < 3; ++i) {
+    const SendResult result = sender.Send(Request(), kSendNs);
+    EXPECT_TRUE(result.status.ok()) << result.status;
+  }
+  EXPECT_THAT(server.Heads(), SizeIs(3));
+  EXPECT_EQ(server.connections(), 3);
+}
+
+// Sets the variables of a proxy for one test.
+class HttpTransportProxy : public ::testing::Test {
+ protected:
+  ~HttpTransportProxy() override {
+    unsetenv("http_proxy");
+    unsetenv("no_proxy");
+  }
+  SendResult Send(const std::string& proxy, const char* no_proxy = "") {
+    setenv("http_proxy", proxy.c_str(), 1);
+    setenv("no_proxy", no_proxy, 1);
+    return Sender({.common = {.target = "receiver.invalid:4318"}, .path = "/p"}).Send(Request(), kSendNs);
+  }
+};
+
+TEST_F(HttpTransportProxy, UsesTheProxyOfTheEnvironment) {
+  const TestHttpServer proxy({.body = ""});
+  EXPECT_TRUE(Send(proxy.Url()).status.ok());
+  EXPECT_THAT(proxy.Heads(), ElementsAre(StartsWith("POST http://receiver.invalid:4318/p HTTP/1.1\r\n")));
+  EXPECT_FALSE(Send(proxy.Url(), "*").status.ok());
+  EXPECT_FALSE(Send(proxy.Url(), "a.example,receiver.invalid").status.ok());
+  EXPECT_THAT(proxy.Heads(), SizeIs(1));
+}
+
+TEST_F(HttpTransportProxy, DoesNotShowThePasswordOfAProxy) {
+  for (const char* proxy : {"http://user:SECRET@proxy:99999", "user:SECRET@proxy:99999", "ftp://user:SECRET@proxy",
+                            "http://user:SECRET@proxy.invalid:1", "http://user:SECRET@[zz]:1"}) {
+    const SendResult result = Send(proxy);
+    EXPECT_FALSE(result.status.ok()) << proxy;
+    EXPECT_THAT(Message(result.status), Not(HasSubstr("SECRET"))) << proxy;
   }
 }
 
@@ -163,7 +229,7 @@ TEST(HttpTransport, MissingReceiverMayBeRetried) {
     const TestHttpServer gone;
     options = OptionsFor(gone);
   }
-  const SendResult result = Sender(options).Send(Request(), kTimeoutNs);
+  const SendResult result = Sender(options).Send(Request(), kSendNs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
   EXPECT_TRUE(result.may_retry);
 }
@@ -177,83 +243,17 @@ TEST(HttpTransport, GivesUpAtItsDeadline) {
 
 TEST(HttpTransport, CancelEndsTheCurrentCallAndLaterOnes) {
   const TestHttpServer server({.hangs = true});
-  OtlpSender sender = Sender(OptionsFor(server));
+  OtlpProfilesSender sender = Sender(OptionsFor(server));
   std::thread stopper([&] {
     server.AwaitRequest();
     sender.Cancel();
   });
   EXPECT_EQ(sender.Send(Request(), 600 * kNsPerSecond).status.code(), absl::StatusCode::kCancelled);
   stopper.join();
-  const SendResult later = sender.Send(Request(), kTimeoutNs);
+  const SendResult later = sender.Send(Request(), kSendNs);
   EXPECT_EQ(later.status.code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(later.may_retry);
   EXPECT_THAT(server.Heads(), SizeIs(1));
-}
-
-class HttpTransportTls : public ::testing::Test {
- protected:
-  TestHttpServer::Options Server() {
-    const PemPair pair = authority_.Issue({.common_name = "localhost", .alternatives = "IP:127.0.0.1"});
-    return {
-        .body = "", .tls_cert = files_.Write("server.pem", pair.cert), .tls_key = files_.Write("server.key", pair.key)};
-  }
-  SendResult Send(const TestHttpServer& server, const TlsFiles& files) {
-    HttpTransport::Options options = OptionsFor(server);
-    options.common.tls = true;
-    options.common.tls_files = files;
-    return Sender(options).Send(Request(), kTimeoutNs);
-  }
-
-  const TestAuthority authority_{"test"};
-  const TestFiles files_;
-  const std::string ca_ = files_.Write("ca.pem", authority_.pem());
-};
-
-TEST_F(HttpTransportTls, ChecksTheReceiver) {
-  const TestHttpServer server(Server());
-  const TestAuthority other("other");
-  const SendResult stranger = Send(server, {.ca = files_.Write("other.pem", other.pem())});
-  EXPECT_EQ(stranger.status.code(), absl::StatusCode::kUnavailable) << stranger.status;
-  EXPECT_TRUE(stranger.may_retry);
-  EXPECT_THAT(server.Heads(), IsEmpty());
-  EXPECT_TRUE(Send(server, {.ca = ca_}).status.ok());
-}
-
-TEST_F(HttpTransportTls, PresentsItsCertificate) {
-  TestHttpServer::Options options = Server();
-  options.tls_client_authority = ca_;
-  const TestHttpServer server(options);
-  EXPECT_FALSE(Send(server, {.ca = ca_}).status.ok());
-  const PemPair pair = authority_.Issue({.common_name = "reducer"});
-  const SendResult result = Send(
-      server, {.ca = ca_, .cert = files_.Write("client.pem", pair.cert), .key = files_.Write("client.key", pair.key)});
-  EXPECT_TRUE(result.status.ok()) << result.status;
-}
-
-// The transport is made before the file has the right authority.
-TEST_F(HttpTransportTls, UsesAReplacedFile) {
-  const TestHttpServer server(Server());
-  const std::string path = files_.Write("replaced.pem", TestAuthority("other").pem());
-  HttpTransport::Options options = OptionsFor(server);
-  options.common.tls = true;
-  options.common.tls_files.ca = path;
-  OtlpSender sender = Sender(options);
-  EXPECT_FALSE(sender.Send(Request(), kTimeoutNs).status.ok());
-  files_.Write("replaced.pem", authority_.pem());
-  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
-}
-
-TEST_F(HttpTransportTls, RefusesUnusableFiles) {
-  const auto made = [](const TlsFiles& files) {
-    return HttpTransport::Make({.common = {.target = "h:1", .tls = true, .tls_files = files}}, Clock::Real()).ok();
-  };
-  const PemPair pair = authority_.Issue({.common_name = "reducer"});
-  const std::string cert = files_.Write("c.pem", pair.cert), key = files_.Write("c.key", pair.key);
-  EXPECT_TRUE(made({.ca = ca_, .cert = cert, .key = key}));
-  EXPECT_FALSE(made({.ca = files_.Path("missing")}));
-  EXPECT_FALSE(made({.ca = files_.Write("text", "no PEM")}));
-  EXPECT_FALSE(made({.ca = ca_, .cert = cert}));
-  EXPECT_FALSE(made({.ca = ca_, .cert = cert, .key = files_.Write("open.key", pair.key, 0644)}));
 }
 
 }  // namespace

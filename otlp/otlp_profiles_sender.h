@@ -8,13 +8,11 @@
 namespace tributary::otlp {
 
 // Sends OTLP profiles over a transport, and reads how many of them the receiver rejected.
-class OtlpSender : public ProfilesSender {
+class OtlpProfilesSender : public ProfilesSender {
  public:
-  // A longer message of a receiver is cut, because it goes to the log.
-  static constexpr size_t kMessageBytesMax = 1024;
+  explicit OtlpProfilesSender(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
 
-  explicit OtlpSender(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
-
+  // The result's message has at most kMessageBytesMax bytes.
   SendResult Send(const ProfilesRequest& request, int64_t timeout_ns) override;
   void Cancel() override { transport_->Cancel(); }
 

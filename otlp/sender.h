@@ -1,11 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "base/types.h"
 #include "otlp/profiles_builder.h"
 #include "otlp/transport.h"
 
 namespace tributary::otlp {
+
+inline constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;  // OpenTelemetry's default
+
+// The result of one attempt to send items, such as profiles.
+struct SendResult : CallResult {
+  int64_t rejected_items = 0;  // if OK: items that the receiver refused; do not send them again
+  std::string message;         // if OK: the receiver's message
+};
 
 // Sends requests to a receiver. Only one thread at a time may call Send. Any thread may call Cancel.
 class ProfilesSender {

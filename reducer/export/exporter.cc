@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "base/version.h"
 #include "otlp/http_transport.h"
-#include "otlp/otlp_sender.h"
+#include "otlp/otlp_profiles_sender.h"
 #include "reducer/export/console_sender.h"
 #include "reducer/export/export_loop.h"
 #include "reducer/export/export_settings.h"
@@ -79,7 +79,7 @@ class ExportThread : public Exporter {
 absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& url, const OtlpSettings& settings,
                                                                const Clock& clock) {
   if (url.kind == ExportUrl::Kind::kOtlpHttp) {
-    using Encoding = otlp::HttpTransport::Encoding;
+    using otlp::Encoding;
     return otlp::HttpTransport::Make({.common = settings.transport,
                                       .path = url.path,
                                       .encoding = settings.json ? Encoding::kJson : Encoding::kProtobuf},
@@ -108,7 +108,7 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
   settings.transport.version = std::string(kVersion);
   options->send_timeout_ns = settings.timeout_ns;
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
-  return std::make_unique<otlp::OtlpSender>(std::move(transport));
+  return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
 }
 
 }  // namespace

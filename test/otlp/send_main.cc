@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "otlp/grpc_transport.h"
 #include "otlp/http_transport.h"
-#include "otlp/otlp_sender.h"
+#include "otlp/otlp_profiles_sender.h"
 #include "schemas/otlp/profiles_service.pb.h"
 #include "test/otlp/validator.h"
 
@@ -63,7 +63,6 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
 absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(std::string_view way, const char* address) {
   TransportOptions options{.target = address, .version = "test"};
   if (way == "grpc") return GrpcTransport::Make(options, kProfilesSignal);
-  using Encoding = HttpTransport::Encoding;
   return HttpTransport::Make({.common = std::move(options),
                               .path = std::string(kProfilesSignal.http_path),
                               .encoding = way == "json" ? Encoding::kJson : Encoding::kProtobuf},
@@ -77,7 +76,7 @@ int Main(std::string_view way, const char* address, uint64_t seed, int requests)
     fprintf(stderr, "%s\n", transport.status().ToString().c_str());
     return 1;
   }
-  OtlpSender sender(*std::move(transport));
+  OtlpProfilesSender sender(*std::move(transport));
   Sent sent;
   for (int i = 0; i < requests; ++i) {
     ProfilesRequestPtr request = MakeRequest(random, &sent);
@@ -87,9 +86,9 @@ int Main(std::string_view way, const char* address, uint64_t seed, int requests)
       return 1;
     }
     SendResult result = sender.Send(*request, 10 * kNsPerSecond);
-    if (!result.status.ok() || result.rejected_profiles != 0) {
+    if (!result.status.ok() || result.rejected_items != 0) {
       fprintf(stderr, "not taken: %s, rejected %ld, %s\n", result.status.ToString().c_str(),
-              static_cast<long>(result.rejected_profiles), result.message.c_str());
+              static_cast<long>(result.rejected_items), result.message.c_str());
       return 1;
     }
   }
