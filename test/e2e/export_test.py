@@ -51,7 +51,7 @@ def otlp_to_collectors():
         otels = {way: stack.enter_context(otelcol.Collector(d / f"otelcol-{way}")) for way in ("grpc", "http", "json")}
         # The variables make the second URL, and fill what the third one leaves open.
         variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{otels['http'].http_address}",
-                     "OTEL_EXPORTER_OTLP_COMPRESSION": "gzip", "OTEL_EXPORTER_OTLP_HEADERS": "x-tenant=a%20b"}
+                     "OTEL_EXPORTER_OTLP_COMPRESSION": "none"}
         reducer = lib.Reducer(d, env={**os.environ, **variables}, args=[
             "--export", f"otlp://{otels['grpc'].address}", "--export", "otlp",
             "--export", f"otlp+http://{otels['json'].http_address}?encoding=json"])

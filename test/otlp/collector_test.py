@@ -4,6 +4,7 @@ The reducer's code builds and sends the requests. Nothing may be lost or changed
 the output.
 """
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -16,7 +17,6 @@ import otelcol  # noqa: E402
 
 TESTS = pathlib.Path(os.environ["TRIBUTARY_BUILD"]) / "tests"
 REQUESTS = 3
-RECEIVED = {}  # way: its requests, as the Collector wrote them
 
 
 def run(*command):
@@ -25,21 +25,26 @@ def run(*command):
     return done.returncode, done.stdout
 
 
+@functools.cache
+def send(way):
+    """Sends to a new Collector, and returns it with the sender's output."""
+    folder = tempfile.TemporaryDirectory(prefix="tributary-otelcol-")
+    unittest.addModuleCleanup(folder.cleanup)
+    collector = otelcol.Collector(folder.name)
+    with collector:
+        address = collector.address if way == "grpc" else collector.http_address
+        status, output = run(TESTS / "otlp_send", way, address, 7, REQUESTS)
+    if status != 0:
+        raise AssertionError(f"{output}\n{collector.log()}")
+    return collector, output
+
+
 class GrpcTest(unittest.TestCase):
     WAY = "grpc"
 
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="tributary-otelcol-")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.collector = otelcol.Collector(cls.folder.name)
-        with cls.collector:
-            address = cls.collector.address if cls.WAY == "grpc" else cls.collector.http_address
-            status, cls.output = run(TESTS / "otlp_send", cls.WAY, address, 7, REQUESTS)
-        if status != 0:
-            raise AssertionError(f"{cls.output}\n{cls.collector.log()}")
-        cls.requests = cls.collector.requests()
-        RECEIVED[cls.WAY] = cls.requests
+    def setUp(self):
+        self.collector, self.output = send(self.WAY)
+        self.requests = self.collector.requests()
 
     def test_every_request_is_in_the_file(self):
         self.assertEqual(len(self.requests), REQUESTS)
@@ -85,9 +90,9 @@ class JsonTest(GrpcTest):
 
 class WaysTest(unittest.TestCase):
     def test_every_way_carries_the_same_fields(self):
-        self.assertEqual(set(RECEIVED), {"grpc", "http", "json"})
-        self.assertEqual(RECEIVED["http"], RECEIVED["grpc"])
-        self.assertEqual(RECEIVED["json"], RECEIVED["grpc"])
+        grpc, http, json = (send(way)[0].requests() for way in ("grpc", "http", "json"))
+        self.assertEqual(http, grpc)
+        self.assertEqual(json, grpc)
 
 
 if __name__ == "__main__":
