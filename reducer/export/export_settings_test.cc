@@ -9,11 +9,13 @@
 namespace tributary {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::Pair;
+using ::testing::StartsWith;
 using Kind = ExportUrl::Kind;
 
 TEST(ExportSettings, MakesTheUrlFromTheVariables) {
@@ -48,6 +50,9 @@ TEST(ExportSettings, MakesTheUrlFromTheVariables) {
         {"OTEL_EXPORTER_OTLP_INSECURE", "true"}},
        "otlp://c:1",
        Kind::kOtlpGrpc},
+      {{{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}, {"OTEL_EXPORTER_OTLP_ENDPOINT", "https://c"}},
+       "otlps://c:4317",
+       Kind::kOtlpGrpc},
   };
   for (const auto& c : cases) {
     const absl::StatusOr<ExportUrl> url = ResolveExportUrl("otlp", c.variables);
@@ -62,10 +67,12 @@ TEST(ExportSettings, NamesTheVariableThatMakesNoUrl) {
     ExportVariables variables;
     const char* message;
   } cases[] = {
-      {{{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/xml"}}, "OTEL_EXPORTER_OTLP_PROTOCOL must be"},
       {{{"OTEL_EXPORTER_OTLP_ENDPOINT", "c:4318"}}, "OTEL_EXPORTER_OTLP_ENDPOINT must be"},
       {{{"OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "http://c:0"}}, "OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT: "},
-      {{{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://ann:secret@c"}}, "headers_file=FILE"},
+      {{{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://ann:secret@c"}},
+       "OTEL_EXPORTER_OTLP_ENDPOINT must have no user name or password: use OTEL_EXPORTER_OTLP_HEADERS"},
+      {{{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}, {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1/path"}},
+       "OTEL_EXPORTER_OTLP_ENDPOINT: a URL for gRPC has no path"},
       {{{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c?token=secret"}}, "without a question mark"},
   };
   for (const auto& c : cases) {
@@ -73,7 +80,75 @@ TEST(ExportSettings, NamesTheVariableThatMakesNoUrl) {
     ASSERT_EQ(url.status().code(), absl::StatusCode::kInvalidArgument) << c.message;
     EXPECT_THAT(std::string(url.status().message()), HasSubstr(c.message));
     EXPECT_THAT(std::string(url.status().message()), Not(HasSubstr("secret")));
+    EXPECT_THAT(std::string(url.status().message()), Not(HasSubstr("otlp+http://")));  // another form than the user's
   }
+}
+
+// Each of them would move the cursor past samples that the other one has not sent.
+TEST(ExportSettings, RefusesTwoExportersWithOneCursor) {
+  const auto resolve = [](const std::vector<std::string>& texts) { return ResolveExportUrls(texts, {}); };
+  for (const std::vector<std::string>& texts : std::vector<std::vector<std::string>>{
+           {"otlp+http://gw:4318?headers_file=a", "otlp+http://gw:4318?headers_file=b"},
+           {"otlp+http://localhost", "otlp"},
+           {"otlp://c:4317", "console", "otlp://c"},
+           {"console?layout=collector", "console"},
+           {"otlp://c?name=a", "otlp://c:4317?name=a"}}) {
+    const absl::Status status = resolve(texts).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << texts[0];
+    EXPECT_THAT(std::string(status.message()), AllOf(StartsWith("--export "), HasSubstr("name=NAME")));
+  }
+  EXPECT_TRUE(resolve({"otlp+http://gw?headers_file=a&name=a", "otlp+http://gw?headers_file=b&name=b",
+                       "otlp+http://gw/other", "otlp://gw", "otlps://gw", "otlp", "console", "console?name=b"})
+                  .ok());
+  EXPECT_THAT(std::string(resolve({"pigeon://loft"}).status().message()), StartsWith("--export pigeon://loft: "));
+}
+
+// OpenTelemetry's specification requires it. In particular, they must not stop an export to a receiver that they do not
+// concern.
+TEST(ExportSettings, IgnoresInvalidKeywordsAndNumbers) {
+  const ExportVariables variables = {{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/xml"},
+                                     {"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"},
+                                     {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s"},
+                                     {"OTEL_EXPORTER_OTLP_INSECURE", "perhaps"}};
+  const absl::StatusOr<ExportUrl> url = ResolveExportUrl("otlp", variables);
+  ASSERT_TRUE(url.ok()) << url.status();
+  EXPECT_EQ(url->kind, Kind::kOtlpHttp);
+  const absl::StatusOr<OtlpSettings> settings = ResolveOtlpSettings(*url, variables);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_TRUE(settings->transport.gzip);
+  EXPECT_EQ(settings->timeout_ns, 10 * kNsPerSecond);
+  EXPECT_EQ(settings->encoding, otlp::Encoding::kProtobuf);
+}
+
+TEST(ExportSettings, KeywordsMayBeInAnyCase) {
+  ExportVariables variables = {{"OTEL_EXPORTER_OTLP_PROTOCOL", "HTTP/JSON"},
+                               {"OTEL_EXPORTER_OTLP_COMPRESSION", "None"}};
+  const OtlpSettings settings = ResolveOtlpSettings(*ParseExportUrl("otlp+http://c"), variables).value();
+  EXPECT_EQ(settings.encoding, otlp::Encoding::kJson);
+  EXPECT_FALSE(settings.transport.gzip);
+  EXPECT_EQ(ResolveOtlpSettings(*ParseExportUrl("otlp://c"), variables)->encoding, otlp::Encoding::kProtobuf);
+  variables = {{"OTEL_EXPORTER_OTLP_PROTOCOL", "GRPC"},
+               {"OTEL_EXPORTER_OTLP_ENDPOINT", "c:1"},
+               {"OTEL_EXPORTER_OTLP_INSECURE", "True"}};
+  EXPECT_EQ(ResolveExportUrl("otlp", variables)->cursor_name, "otlp://c:1");
+}
+
+TEST(ExportSettings, ReadsTheTimeoutInMilliseconds) {
+  const struct {
+    const char* text;
+    int64_t seconds;
+  } cases[] = {{"2000", 2}, {"0", 600}, {"600000", 600}, {"600001", 600}, {"-1", 10}, {"1e3", 10}, {"x", 10}};
+  for (const auto& c : cases) {
+    const ExportVariables variables = {{"OTEL_EXPORTER_OTLP_TIMEOUT", c.text}};
+    EXPECT_EQ(ResolveOtlpSettings(*ParseExportUrl("otlp://c"), variables)->timeout_ns, c.seconds * kNsPerSecond)
+        << c.text;
+  }
+}
+
+TEST(ExportSettings, AnEmptyFileOfHeadersMeansNoHeaders) {
+  const ExportVariables variables = {{"OTEL_EXPORTER_OTLP_HEADERS", "authorization=secret"}};
+  EXPECT_THAT(ResolveOtlpSettings(*ParseExportUrl("otlp://other?headers_file="), variables)->transport.headers,
+              IsEmpty());
 }
 
 TEST(ExportSettings, TheUrlOutranksTheVariables) {
@@ -94,7 +169,7 @@ TEST(ExportSettings, TheUrlOutranksTheVariables) {
   EXPECT_THAT(open.transport.headers, ElementsAre(Pair("authorization", "profiles")));
   EXPECT_FALSE(open.transport.gzip);
   EXPECT_EQ(open.timeout_ns, 1500 * kNsPerMs);
-  EXPECT_TRUE(open.json);
+  EXPECT_EQ(open.encoding, otlp::Encoding::kJson);
   EXPECT_EQ(open.transport.tls_files.ca, "/ca");
   EXPECT_EQ(open.transport.tls_files.cert, "/cert");
   EXPECT_EQ(open.transport.tls_files.key, "/key");
@@ -106,7 +181,7 @@ TEST(ExportSettings, TheUrlOutranksTheVariables) {
   EXPECT_THAT(given.transport.headers, ElementsAre(Pair("authorization", "Bearer file")));
   EXPECT_TRUE(given.transport.gzip);
   EXPECT_EQ(given.timeout_ns, 2 * kNsPerSecond);
-  EXPECT_FALSE(given.json);
+  EXPECT_EQ(given.encoding, otlp::Encoding::kProtobuf);
   EXPECT_EQ(given.transport.tls_files.ca, "/a");
   EXPECT_EQ(given.transport.tls_files.cert, "/b");
   EXPECT_EQ(given.transport.tls_files.key, "/c");
@@ -117,7 +192,7 @@ TEST(ExportSettings, DefaultsAreThoseOfOpenTelemetry) {
   EXPECT_THAT(settings.transport.headers, IsEmpty());
   EXPECT_TRUE(settings.transport.gzip);
   EXPECT_EQ(settings.timeout_ns, 10 * kNsPerSecond);
-  EXPECT_FALSE(settings.json);
+  EXPECT_EQ(settings.encoding, otlp::Encoding::kProtobuf);
   EXPECT_EQ(settings.transport.tls_files.ca, "");
 }
 
@@ -131,8 +206,6 @@ TEST(ExportSettings, RefusesInvalidValuesWithoutShowingThem) {
     const char* message;
   } cases[] = {
       {"otlp://c", {{"OTEL_EXPORTER_OTLP_HEADERS", "authorization=secret%0d%0ax: y"}}, "OTEL_EXPORTER_OTLP_HEADERS"},
-      {"otlp://c", {{"OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT", "10s"}}, "OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT must be"},
-      {"otlp://c", {{"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"}}, "OTEL_EXPORTER_OTLP_COMPRESSION must be"},
       {"otlp+http://c?headers_file=" + forged, {}, "line 1"},
       {"otlp+http://c?headers_file=" + open, {}, "chmod"},
       {"otlp+http://c?headers_file=" + files.Path("missing"), {}, "ENOENT"},

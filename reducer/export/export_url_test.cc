@@ -57,19 +57,30 @@ TEST(ExportUrl, AcceptsUrlsForHttp) {
 
 TEST(ExportUrl, TakesParameters) {
   const absl::StatusOr<ExportUrl> url = ParseExportUrl(
-      "otlp+https://c?signal=profiles&encoding=json&compression=none&timeout=5s&headers_file=/a%26b&tls_ca=/ca"
+      "otlp+https://c?signal=profiles&name=a-b_c.1&encoding=json&compression=none&timeout=5s&headers_file=/"
+      "a%26b&tls_ca=/ca"
       "&tls_cert=/c&tls_key=/k");
   ASSERT_TRUE(url.ok()) << url.status();
   EXPECT_THAT(url->parameters,
-              UnorderedElementsAre(Pair("signal", "profiles"), Pair("encoding", "json"), Pair("compression", "none"),
-                                   Pair("timeout", "5s"), Pair("headers_file", "/a&b"), Pair("tls_ca", "/ca"),
-                                   Pair("tls_cert", "/c"), Pair("tls_key", "/k")));
+              UnorderedElementsAre(Pair("signal", "profiles"), Pair("name", "a-b_c.1"), Pair("encoding", "json"),
+                                   Pair("compression", "none"), Pair("timeout", "5s"), Pair("headers_file", "/a&b"),
+                                   Pair("tls_ca", "/ca"), Pair("tls_cert", "/c"), Pair("tls_key", "/k")));
+}
+
+// Nothing else is part of it, so that the export continues after a change of the other parameters.
+TEST(ExportUrl, TheCursorIsNamedAfterReceiverSignalAndName) {
+  EXPECT_EQ(ParseExportUrl("otlp://c?signal=profiles&compression=none")->cursor_name, "otlp://c:4317");
+  EXPECT_EQ(ParseExportUrl("otlp+http://c/p?headers_file=/a&name=b")->cursor_name, "otlp+http://c:4318/p?name=b");
+  const otlp::Signal logs{.name = "logs", .grpc_method = "", .http_path = "", .variable_infix = ""};
+  EXPECT_EQ(CursorName("otlp://c:1", logs, ""), "otlp://c:1?signal=logs");
+  EXPECT_EQ(CursorName("otlp://c:1", logs, "b"), "otlp://c:1?signal=logs&name=b");
 }
 
 TEST(ExportUrl, RefusesWrongParameters) {
   for (const char* query :
        {"", "a", "a=b", "encoding=xml", "encoding=json&encoding=json", "compression=zstd", "timeout=0s", "timeout=11m",
-        "timeout=5", "headers_file=", "tls_ca=", "tls_cert=/c", "tls_key=/k", "signal=profiles&", "&signal=profiles"}) {
+        "timeout=5", "tls_ca=", "name=", "name=a/b", "name=a%26b", "name=a.events", "layout=collector", "tls_cert=/c",
+        "tls_key=/k", "signal=profiles&", "&signal=profiles"}) {
     EXPECT_FALSE(ParseExportUrl(std::string("otlp+https://c?") + query).ok()) << query;
   }
   EXPECT_FALSE(ParseExportUrl("otlp://c?encoding=json").ok());
@@ -79,7 +90,8 @@ TEST(ExportUrl, RefusesWrongParameters) {
 TEST(ExportUrl, RefusesCredentialsAndDoesNotShowThem) {
   for (const char* url :
        {"otlp+https://ann:secret@c:1", "otlp://secret@c", "otlp+http://ann:se/secret@c", "otlp+http://ann:secret?@c",
-        "otlp+http://ann/secret@c", "ann:secret@c", "otlp+http://c?token=secret", "secret@c://x"}) {
+        "otlp+http://ann/secret@c", "otlp+http://h:4318?x=a@secret", "otlp+http://h?secret://@", "?secret@",
+        "console?layout=a@secret", "ann:secret@c", "otlp+http://c?token=secret", "secret@c://x"}) {
     const absl::StatusOr<ExportUrl> parsed = ParseExportUrl(url);
     ASSERT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << url;
     EXPECT_THAT(std::string(parsed.status().message()), Not(HasSubstr("secret"))) << url;
@@ -87,6 +99,8 @@ TEST(ExportUrl, RefusesCredentialsAndDoesNotShowThem) {
   EXPECT_THAT(std::string(ParseExportUrl("otlp+https://ann:secret@c:1").status().message()),
               HasSubstr("headers_file=FILE"));
   EXPECT_EQ(ShownExportUrl("otlp+https://ann:secret@c:1/p?a=b"), "otlp+https://***@c:1/p?...");
+  EXPECT_EQ(ShownExportUrl("otlp+http://h:4318?x=a@secret"), "otlp+http://***");
+  EXPECT_EQ(ShownExportUrl("otlp+http://ann:se?cret@h:4318?x=a"), "otlp+http://***");
   EXPECT_EQ(ShownExportUrl("otlp://c:1"), "otlp://c:1");
 }
 
@@ -95,6 +109,7 @@ TEST(ExportUrl, AcceptsTheConsoleInBothLayouts) {
   EXPECT_EQ(ParseExportUrl("console?layout=lazybackend")->layout, otlp::TextLayout::kLazyBackend);
   EXPECT_EQ(ParseExportUrl("console?layout=collector")->layout, otlp::TextLayout::kCollector);
   EXPECT_EQ(ParseExportUrl("console?layout=collector")->cursor_name, "console");
+  EXPECT_EQ(ParseExportUrl("console?layout=collector&name=second")->cursor_name, "console?name=second");
 }
 
 TEST(ExportUrl, ErrorsListTheAllowedUrls) {
@@ -110,6 +125,11 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
                           "otlp://user@x:1",
                           "otlp://[::1",
                           "otlp://::1",
+                          "otlp://[zz]:1",
+                          "otlp+http://[zz]:4318",
+                          "otlp+http://[::1%]:4318",
+                          "otlp+http://[::1%a:b]:4318",
+                          "otlp+http://[127.0.0.1]:4318",
                           "otlp://x y",
                           "otlp://x?signal=traces",
                           "otlp://x?",
@@ -125,6 +145,8 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
                           "OTLP://x",
                           "console?layout=json",
                           "console?x=y",
+                          "console?",
+                          "console?signal=profiles",
                           "console://",
                           "otlp://unix:/tmp/x"}) {
     absl::StatusOr<ExportUrl> parsed = ParseExportUrl(url);

@@ -25,6 +25,9 @@ namespace {
 
 // A stop may take 5 s. First everything is stored. Then the last pass has this time before its call is cancelled.
 constexpr int64_t kFlushNs = 3'500'000'000;
+// A request in JSON has up to 3.7 times the bytes of the same request in protobuf. The limits of the builder count the
+// bytes of protobuf.
+constexpr size_t kJsonFactor = 4;
 
 // Runs an ExportLoop on its own thread.
 class ExportThread : public Exporter {
@@ -79,14 +82,11 @@ class ExportThread : public Exporter {
 absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& url, const OtlpSettings& settings,
                                                                const Clock& clock) {
   if (url.kind == ExportUrl::Kind::kOtlpHttp) {
-    using otlp::Encoding;
-    return otlp::HttpTransport::Make({.common = settings.transport,
-                                      .path = url.path,
-                                      .encoding = settings.json ? Encoding::kJson : Encoding::kProtobuf},
+    return otlp::HttpTransport::Make({.common = settings.transport, .path = url.path, .encoding = settings.encoding},
                                      clock);
   }
 #if TRIBUTARY_HAS_GRPC
-  return otlp::GrpcTransport::Make(settings.transport, otlp::kProfilesSignal);
+  return otlp::GrpcTransport::Make(settings.transport, url.signal);
 #else
   return absl::UnimplementedError(
       "this reducer was built without gRPC: build it with the CMake option TRIBUTARY_GRPC=ON, or export with "
@@ -107,17 +107,20 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
   ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
   settings.transport.version = std::string(kVersion);
   options->send_timeout_ns = settings.timeout_ns;
+  if (settings.encoding == otlp::Encoding::kJson) {
+    options->builder.bytes_soft /= kJsonFactor;
+    options->builder.bytes_hard /= kJsonFactor;
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
   return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view text, const ExportVariables& variables,
+absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
                                                        store::Store& store, SymbolStore& symbols,
                                                        const ExportMetadata& metadata, const Clock& clock,
                                                        Metrics& metrics) {
-  ASSIGN_OR_RETURN(const ExportUrl url, ResolveExportUrl(text, variables));
   ExportLoop::Options options;
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, variables, clock, &options));
   options.cursor_name = url.cursor_name;
