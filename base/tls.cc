@@ -1,6 +1,5 @@
 #include "base/tls.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -11,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ip_address.h"
 #include "base/loop.h"
 #include "base/status.h"
 #include "base/tls_wire.h"
@@ -23,14 +23,9 @@ constexpr uint8_t kHandshakeRecord = 0x16;  // the first byte of every TLS conne
 constexpr size_t kPlainStartBytes = 64;
 constexpr size_t kNamesMax = 256;
 
-bool IsAddress(const std::string& name) {
-  in6_addr any{};
-  return inet_pton(AF_INET, name.c_str(), &any) == 1 || inet_pton(AF_INET6, name.c_str(), &any) == 1;
-}
-
 // Returns false if `name` cannot be a name.
 bool ExpectName(SSL* ssl, const std::string& name) {
-  if (IsAddress(name)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
+  if (IsIpAddress(name)) return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
   SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   return SSL_set1_host(ssl, name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
 }

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
   absl::StatusOr<std::unique_ptr<Pipeline>> pipeline = Pipeline::Start(*options, Clock::Real(), metrics);
   if (!pipeline.ok()) {
     LogError("reducer: {}", Message(pipeline.status()));
-    return 1;
+    return absl::IsInvalidArgument(pipeline.status()) ? 2 : 1;
   }
   auto reload = [&]() -> absl::StatusOr<Reloader::Reloaded> {
     ASSIGN_OR_RETURN(ReducerOptions fresh, ParseReducerOptions(argc, argv, Options::ProcessEnvironment()));

@@ -42,7 +42,7 @@ class ProcessMatcher {
   bool HoldsUnknownThread() const;
 
   // Returns from which times on the process is selected or not selected. If this does not change, returns one span. The
-  // result is valid until the next call. ResourceExhausted: the processes have too many different texts.
+  // result is valid as long as the object. ResourceExhausted: the processes have too many different texts and places.
   absl::StatusOr<const Spans*> SpansOf(const store::ProcessIds& process);
   absl::StatusOr<bool> HoldsThread(const store::ThreadIds& thread);
 

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
+#include "reducer/query/process_row.h"
 
 namespace tributary {
 namespace {
@@ -59,17 +60,8 @@ absl::StatusOr<ProcessResources::Place> ProcessResources::PlaceOf(const store::P
 }
 
 absl::StatusOr<ResourceStates> ProcessResources::Join(const store::ProcessIds& process) {
-  store::ProcessRow row;
-  if (const auto machine = machines_.find(process.machine); machine != machines_.end()) {
-    row.node_id = machine->second.node_id;
-    row.host_name = machine->second.host_name;
-  }
-  row.parent = process.parent;
-  ASSIGN_OR_RETURN(row.comm, TextOf(process.comm));
-  ASSIGN_OR_RETURN(row.executable_path, TextOf(process.executable_path));
-  ASSIGN_OR_RETURN(row.container_id, TextOf(process.container_id));
-  ASSIGN_OR_RETURN(row.cgroup_path, TextOf(process.cgroup_path));
-  ASSIGN_OR_RETURN(row.attributes, TextOf(process.attributes));
+  ASSIGN_OR_RETURN(const store::ProcessRow row,
+                   MakeProcessRow(process, machines_, [this](store::StringId id) { return TextOf(id); }));
   return context_->resources->joiner().Join(row, context_->request.range);
 }
 

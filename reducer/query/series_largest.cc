@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "reducer/query/process_row.h"
 
 namespace tributary {
 namespace {
@@ -144,22 +145,9 @@ LargestFinder::ThreadIdentity LargestFinder::IdentityOf(const store::ThreadIds& 
 absl::Status LargestFinder::DescribeProcesses(store::StoreReader& reader) {
   ASSIGN_OR_RETURN(const auto machines, reader.ListMachines());
   for (auto process = processes_.rbegin(); process != processes_.rend(); ++process) {
-    store::ProcessRow& row = found_.rows.emplace_back();
-    if (const auto machine = machines.find(process->machine); machine != machines.end()) {
-      row.node_id = machine->second.node_id;
-      row.host_name = machine->second.host_name;
-    }
-    row.no = process->no;
-    row.pid = process->pid;
-    row.parent = process->parent;
-    row.start_time_ns = process->start_time_ns;
-    row.exec_sequence = process->exec_sequence;
-    ASSIGN_OR_RETURN(row.comm, reader.Text(process->comm));
-    ASSIGN_OR_RETURN(row.executable_path, reader.Text(process->executable_path));
-    ASSIGN_OR_RETURN(row.container_id, reader.Text(process->container_id));
-    ASSIGN_OR_RETURN(row.cgroup_path, reader.Text(process->cgroup_path));
-    ASSIGN_OR_RETURN(row.attributes, reader.Text(process->attributes));
-    row.as_of = process->as_of;
+    ASSIGN_OR_RETURN(store::ProcessRow row,
+                     MakeProcessRow(*process, machines, [&reader](store::StringId id) { return reader.Text(id); }));
+    found_.rows.push_back(std::move(row));
   }
   return absl::OkStatus();
 }

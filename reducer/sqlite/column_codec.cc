@@ -18,15 +18,6 @@ constexpr char kAttributesVersion = 2;
 // The same for tries, with the positions and names of frames.
 constexpr char kPayloadVersion = 2;
 
-// Accepts versions up to `*version`, and sets `*version` to the version found.
-bool ReadHeader(VarintReader& reader, char* version, uint64_t* rows) {
-  std::string_view read;
-  // Some column has at least one byte for every row, so more rows than bytes cannot be true.
-  if (!reader.ReadBytes(1, &read) || read[0] < kColumnVersion || read[0] > *version) return false;
-  *version = read[0];
-  return reader.Read(rows) && *rows <= reader.remaining();
-}
-
 // Times: the first time, then differences in units of their greatest common divisor (100 µs for times from the wire).
 void AppendTimes(std::string& out, std::span<const StoredSample> samples) {
   uint64_t unit = 0;
@@ -55,18 +46,6 @@ bool ReadTimes(VarintReader& reader, uint64_t rows, std::vector<UnixNs>* out) {
   return true;
 }
 bool SkipTimes(VarintReader& reader, uint64_t rows) { return reader.Skip(2 + std::max<uint64_t>(rows, 1) - 1); }
-
-// Ids of a column of differences.
-template <typename No>
-bool ReadIds(VarintReader& reader, uint64_t rows, std::vector<No>* out) {
-  uint32_t id = 0;
-  out->resize(rows);
-  auto no = out->begin();
-  return reader.ReadMany(rows, [&](uint64_t number) {
-    id += static_cast<uint32_t>(UnZigZag(number));
-    *no++ = No{id};
-  });
-}
 
 // Threads: the chunk's distinct (thread, process) pairs, then one small number per sample.
 void AppendThreads(std::string& out, std::span<const StoredSample> samples) {
@@ -202,7 +181,7 @@ absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out) {
   VarintReader reader(bytes);
   char version = kAttributesVersion;
   uint64_t rows = 0;
-  if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax) return CorruptColumns("samples");
+  if (!ReadHeader(reader, &version, &rows)) return CorruptColumns("samples");
   bool ok = ReadTimes(reader, rows, &out->times) && ReadThreads(reader, rows, out) &&
             ReadIds(reader, rows, &out->nodes) && ReadValues(reader, rows, out);
   // This release cannot name the ending of a later release.
@@ -227,44 +206,11 @@ absl::Status DecodeThreadWeights(std::string_view bytes, ThreadWeights* out) {
   VarintReader reader(bytes);
   char version = kAttributesVersion;
   uint64_t samples = 0;
-  if (!ReadHeader(reader, &version, &samples) || samples > kChunkRowsMax || !SkipTimes(reader, samples) ||
+  if (!ReadHeader(reader, &version, &samples) || !SkipTimes(reader, samples) ||
       !ReadThreads(reader, samples, out, &row_of) || !reader.Skip(samples) || !AddRuns(reader, row_of, &out->values) ||
       !AddRuns(reader, row_of, &out->counts)) {
     return CorruptColumns("samples");
   }
-  return absl::OkStatus();
-}
-
-// Values of one minute are mostly multiples of one sampling period, and the factor mostly equals the count. So the
-// difference between the factor and the count is stored.
-std::string EncodeSums(std::span<const StoredSum> sums) {
-  std::string out(1, kColumnVersion);
-  AppendVarint(out, sums.size());
-  uint32_t node = 0, process = 0;
-  for (const StoredSum& sum : sums) AppendDelta(out, sum.node, &node);
-  for (const StoredSum& sum : sums) AppendDelta(out, sum.process, &process);
-  uint64_t unit = 0;
-  for (const StoredSum& sum : sums) unit = std::gcd(unit, sum.value);
-  unit = std::max<uint64_t>(unit, 1);
-  AppendVarint(out, unit);
-  AppendRuns(out, sums, [](const StoredSum& s) { return s.count; });
-  AppendRuns(out, sums, [unit](const StoredSum& s) { return s.value / unit - s.count; });
-  return out;
-}
-
-absl::Status DecodeSums(std::string_view bytes, SumColumns* out) {
-  VarintReader reader(bytes);
-  char version = kColumnVersion;
-  uint64_t rows = 0;
-  if (!ReadHeader(reader, &version, &rows) || rows > kChunkRowsMax) return CorruptColumns("minute sums");
-  uint64_t unit = 0;
-  const auto as_is = [](uint64_t v) { return v; };
-  if (!ReadIds(reader, rows, &out->nodes) || !ReadIds(reader, rows, &out->processes) || !reader.Read(&unit) ||
-      !ReadRunsInto(reader, rows, &out->counts, as_is) || !ReadRunsInto(reader, rows, &out->values, as_is) ||
-      !reader.AtEnd()) {
-    return CorruptColumns("minute sums");
-  }
-  for (uint64_t i = 0; i < rows; ++i) out->values[i] = (out->values[i] + out->counts[i]) * unit;
   return absl::OkStatus();
 }
 

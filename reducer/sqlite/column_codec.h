@@ -26,25 +26,12 @@ struct StoredSample {
   uint32_t attributes = 0;  // id of a string
 };
 
-// The sum of one process's samples that have the same node of the trie.
-struct StoredSum {
-  uint32_t process = 0, node = 0;
-  uint64_t value = 0, count = 0;
-};
-
-// The maximum number of rows of a chunk. Real chunks are much smaller: they contain samples of one batch, or the sums
-// of one minute and machine.
-constexpr uint64_t kChunkRowsMax = 1u << 28;
-
 std::string EncodeSamples(std::span<const StoredSample> samples);  // sorted by time
 // Decodes a chunk of samples into the columns of `out`. Does not set `node_id`, `type` and `day` of `out`.
 absl::Status DecodeSamples(std::string_view bytes, SampleColumns* out);
 // Decodes the weights of the threads of a chunk of samples, in a tenth of the time. Does not set `type` of `out`. Skips
 // the columns that it does not need, without checking them.
 absl::Status DecodeThreadWeights(std::string_view bytes, ThreadWeights* out);
-
-std::string EncodeSums(std::span<const StoredSum> sums);  // sorted by node, then process
-absl::Status DecodeSums(std::string_view bytes, SumColumns* out);
 
 // Encodes a trie piece: all nodes of `trie` from `first_node` on, and all its frame rows from `first_frame` on.
 std::string EncodeTriePiece(const Trie& trie, size_t first_node, size_t first_frame);

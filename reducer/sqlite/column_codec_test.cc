@@ -107,30 +107,6 @@ TEST(ColumnCodec, CountersMayGrow) {
   for (size_t i = 0; i < kEndingCount; ++i) EXPECT_EQ(endings[i], i < 6 ? six[i] : 0u);
 }
 
-TEST(ColumnCodec, SumsRoundTrip) {
-  std::mt19937_64 random(7);
-  std::vector<StoredSum> sums;
-  for (uint32_t i = 0; i < 1000; ++i) {
-    const uint64_t count = 1 + random() % 100;
-    sums.push_back({static_cast<uint32_t>(random()), i * 3, i % 10 == 0 ? random() : count * 52'631'579, count});
-  }
-  SumColumns columns;
-  ASSERT_TRUE(DecodeSums(EncodeSums(sums), &columns).ok());
-  ASSERT_EQ(columns.nodes.size(), sums.size());
-  for (size_t i = 0; i < sums.size(); ++i) {
-    EXPECT_EQ(columns.processes[i].value, sums[i].process);
-    EXPECT_EQ(columns.nodes[i].value, sums[i].node);
-    EXPECT_EQ(columns.values[i], sums[i].value);
-    EXPECT_EQ(columns.counts[i], sums[i].count);
-  }
-}
-
-TEST(ColumnCodec, SumsOfOnePeriodTakeThreeBytesARow) {
-  std::vector<StoredSum> sums;
-  for (uint32_t i = 0; i < 1000; ++i) sums.push_back({7, i, 52'631'579u * (1 + i % 3), 1 + i % 3});
-  EXPECT_LE(EncodeSums(sums).size(), 4'050u);
-}
-
 TEST(ColumnCodec, TriePiecesContinueEachOther) {
   Trie whole = EmptyTrie();
   std::mt19937_64 random(3);

@@ -156,7 +156,7 @@ absl::Status Maintenance::CloseMinutes(int64_t before) {
 absl::Status Maintenance::CloseMinute(int64_t minute, const absl::flat_hash_set<int64_t>& unreadable,
                                       int64_t* samples) {
   ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database_));
-  SumTable sums;
+  MinuteSums sums;
   MinuteKey key{minute, 0, 0};
   SampleColumns columns;
   const absl::Cleanup reset = [this] { raw_of_minute_.Reset(); };
@@ -166,7 +166,7 @@ absl::Status Maintenance::CloseMinute(int64_t minute, const absl::flat_hash_set<
     const MinuteKey next =
         row ? MinuteKey{minute, raw_of_minute_.Int(0), static_cast<int>(ReadType(raw_of_minute_.Int(1)).value)} : key;
     if (!sums.empty() && (!row || next != key)) {
-      ASSIGN_OR_RETURN(const size_t inserted, InsertMinuteSum(put_sum_, key, sums.Sorted()));
+      ASSIGN_OR_RETURN(const size_t inserted, InsertMinuteSum(put_sum_, key, sums));
       sums.Start(Aggregation::kSum);
       ledger_.AddData(DayOfMinute(minute), key.machine, NodeLedger::BytesOf(inserted));
     }

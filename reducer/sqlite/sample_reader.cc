@@ -1,7 +1,5 @@
 #include "reducer/sqlite/sample_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -10,6 +8,7 @@
 #include "reducer/sqlite/column_codec.h"
 #include "reducer/sqlite/decode_or_report.h"
 #include "reducer/sqlite/maintenance.h"
+#include "reducer/sqlite/minute_rows.h"
 #include "reducer/sqlite/sample_type_table.h"
 
 namespace tributary::store {
@@ -49,66 +48,37 @@ absl::Status SampleReader::Scan(TimeRange range, int64_t first_minute, int64_t l
                                 const SampleVisitor& visit) {
   first_minute = std::max(first_minute, raw_from_);
   if (first_minute > last_minute) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Statement statement, database_->Prepare(fmt::format(
-                                            "SELECT minute, machine, type, raw_bytes, columns, id FROM sample_chunk "
-                                            "WHERE minute BETWEEN ? AND ? {} ORDER BY minute, machine, type, id",
-                                            FilterSql(filter))));
-  statement.Bind(first_minute, last_minute);
+  ASSIGN_OR_RETURN(MinuteRows rows,
+                   MinuteRows::Open(*database_, PieceKind::kSamples, first_minute, last_minute, filter, *damage_));
   SampleColumns columns;
-  std::string raw;
   for (;;) {
-    ASSIGN_OR_RETURN(bool row, statement.Step());
+    ASSIGN_OR_RETURN(const bool row, rows.Next([&](std::string_view raw) { return DecodeSamples(raw, &columns); }));
     if (!row) return absl::OkStatus();
-    if (!filter.Has(MachineNo{statement.Int(1)}) || !filter.Has(ReadType(statement.Int(2)))) continue;
-    ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSamples, 5, 3, *damage_, &raw,
-                                                       [&] { return DecodeSamples(raw, &columns); }));
-    if (!intact) continue;
     CutToRange(columns, range);
     if (columns.times.empty()) continue;
-    columns.node_id = NodeIdOf(*machines_, statement.Int(1));
-    columns.type = ReadType(statement.Int(2));
-    columns.day = DayOfMinute(statement.Int(0));
+    columns.node_id = NodeIdOf(*machines_, rows.machine());
+    columns.type = rows.type();
+    columns.day = DayOfMinute(rows.minute());
     RETURN_IF_ERROR(visit(columns));
   }
-}
-
-// Returns true if the range has more than half of the table's minutes. Chunks of a minute lie apart in the table, so
-// reading them in the order of minutes costs twice as much as reading the whole table.
-absl::StatusOr<bool> SampleReader::IsMostOfTheTable(int64_t first_minute, int64_t last_minute) const {
-  ASSIGN_OR_RETURN(Statement ends, database_->Prepare("SELECT (SELECT min(minute) FROM sample_chunk), "
-                                                      "(SELECT max(minute) FROM sample_chunk)"));
-  ASSIGN_OR_RETURN(const bool row, ends.Step());
-  if (!row || ends.IsNull(0) || ends.IsNull(1)) return false;
-  // A damaged file may contain any number.
-  const auto all = static_cast<double>(ends.Int(1)) - static_cast<double>(ends.Int(0)) + 1;
-  const auto asked = static_cast<double>(std::min(last_minute, ends.Int(1))) -
-                     static_cast<double>(std::max(first_minute, ends.Int(0))) + 1;
-  return asked > all / 2;
 }
 
 absl::Status SampleReader::ScanThreadWeights(TimeRange range, int64_t first_minute, int64_t last_minute,
                                              const ScanFilter& filter, const WeightsVisitor& visit) {
   first_minute = std::max(first_minute, raw_from_);
   if (first_minute > last_minute) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const bool is_most, IsMostOfTheTable(first_minute, last_minute));
-  // The `+` keeps SQLite from using the index.
-  ASSIGN_OR_RETURN(Statement statement, database_->Prepare(fmt::format(
-                                            "SELECT minute, machine, type, raw_bytes, columns, id FROM sample_chunk "
-                                            "WHERE {}minute BETWEEN ? AND ? {}",
-                                            is_most && !filter.machines ? "+" : "", FilterSql(filter))));
-  statement.Bind(first_minute, last_minute);
+  ASSIGN_OR_RETURN(MinuteRows rows,
+                   MinuteRows::Open(*database_, PieceKind::kSamples, first_minute, last_minute, filter, *damage_));
   ThreadWeights weights;
   SampleColumns columns;
-  std::string raw;
   for (;;) {
-    ASSIGN_OR_RETURN(bool row, statement.Step());
+    bool is_within = false;  // otherwise the times are needed
+    const auto decode = [&](std::string_view raw) {
+      is_within = IsWithin(rows.minute(), range);
+      return is_within ? DecodeThreadWeights(raw, &weights) : DecodeSamples(raw, &columns);
+    };
+    ASSIGN_OR_RETURN(const bool row, rows.Next(decode));
     if (!row) return absl::OkStatus();
-    if (!filter.Has(MachineNo{statement.Int(1)}) || !filter.Has(ReadType(statement.Int(2)))) continue;
-    const bool is_within = IsWithin(statement.Int(0), range);  // otherwise the times are needed
-    ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSamples, 5, 3, *damage_, &raw, [&] {
-                       return is_within ? DecodeThreadWeights(raw, &weights) : DecodeSamples(raw, &columns);
-                     }));
-    if (!intact) continue;
     if (!is_within) {
       CutToRange(columns, range);
       weights.threads.swap(columns.threads);
@@ -117,7 +87,7 @@ absl::Status SampleReader::ScanThreadWeights(TimeRange range, int64_t first_minu
       weights.counts.assign(columns.counts.begin(), columns.counts.end());
     }
     if (weights.threads.empty()) continue;
-    weights.type = ReadType(statement.Int(2));
+    weights.type = rows.type();
     RETURN_IF_ERROR(visit(weights));
   }
 }

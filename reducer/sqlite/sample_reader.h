@@ -24,15 +24,13 @@ class SampleReader {
   // `range`. The chunks come in the order of minutes, machines and types.
   absl::Status Scan(TimeRange range, int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
                     const SampleVisitor& visit);
-  // Visits the weights of the samples that Scan would visit, in no order.
+  // Visits the weights of the samples that Scan would visit.
   absl::Status ScanThreadWeights(TimeRange range, int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
                                  const WeightsVisitor& visit);
   // As StoreReader::ScanCommitted.
   absl::StatusOr<CommittedScan> ScanCommitted(const Cursor& cursor, size_t samples_max, const CommittedVisitor& visit);
 
  private:
-  absl::StatusOr<bool> IsMostOfTheTable(int64_t first_minute, int64_t last_minute) const;
-
   Database* database_;
   const Machines* machines_;
   int64_t raw_from_;

@@ -218,10 +218,10 @@ absl::Status SampleWriter::WriteChunks(int64_t machine, std::span<const Typed> s
       ledger_.AddData(DayOfMinute(minute), machine, NodeLedger::BytesOf(packed.bytes.size()));
     }
     if (minute < maintenance_.closed_before()) {
-      SumTable sums(types_.AggregationOf(type));
+      MinuteSums sums(types_.AggregationOf(type));
       for (const StoredSample& sample : chunk) sums.Add(sample);
       const MinuteKey key{minute, machine, static_cast<int>(type.value)};
-      ASSIGN_OR_RETURN(const size_t bytes, InsertMinuteSum(put_sums_, key, sums.Sorted()));
+      ASSIGN_OR_RETURN(const size_t bytes, InsertMinuteSum(put_sums_, key, sums));
       ledger_.AddData(DayOfMinute(minute), machine, NodeLedger::BytesOf(bytes));
     }
   }

@@ -18,6 +18,7 @@
 #include "embedded/sql_shard_0013.h"
 #include "embedded/sql_shard_0014.h"
 #include "embedded/sql_shard_0015.h"
+#include "embedded/sql_shard_0016.h"
 #include "embedded/sql_store_0001.h"
 #include "embedded/sql_store_0002.h"
 #include "reducer/sqlite/process_numbers.h"
@@ -63,7 +64,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0012()},
                                {embedded::sql_shard_0013(), ConvertStrings},
                                {embedded::sql_shard_0014()},
-                               {embedded::sql_shard_0015(), ProtectEarlierNumbers}});
+                               {embedded::sql_shard_0015(), ProtectEarlierNumbers},
+                               {embedded::sql_shard_0016()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

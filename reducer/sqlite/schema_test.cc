@@ -18,9 +18,10 @@ class SchemaTest : public testing::Test {
  protected:
   static UnixNs At(int64_t minutes) { return UnixNs{(1'760'000'400 + minutes * 60) * kNsPerSecond}; }
 
-  // Removes what schemas 11 to 15 added.
+  // Removes what schemas 11 to 16 added.
   static constexpr char kToSchemaTen[] =
       "ALTER TABLE trie_chunk DROP COLUMN nodes_end; ALTER TABLE trie_chunk DROP COLUMN frames_end;"
+      "DELETE FROM watermark WHERE name = 'threads_from';"
       "DROP TABLE trie_gap; DROP TABLE set_aside; DROP TABLE number_day;"
       "DROP INDEX process_chunk_long; DROP TABLE trie_share; DROP TABLE node_day; DELETE FROM watermark WHERE name "
       "LIKE 'string_key%';"

@@ -12,6 +12,7 @@
 #include "reducer/sqlite/event_columns.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/process_columns.h"
+#include "reducer/sqlite/sum_columns.h"
 
 namespace tributary::store {
 namespace {

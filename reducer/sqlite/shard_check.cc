@@ -23,6 +23,7 @@
 #include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/session_columns.h"
 #include "reducer/sqlite/set_aside.h"
+#include "reducer/sqlite/sum_columns.h"
 #include "reducer/sqlite/trie_pieces.h"
 #include "reducer/store/damage.h"
 #include "reducer/store/trie.h"

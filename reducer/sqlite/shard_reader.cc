@@ -41,6 +41,8 @@ absl::Status SqliteShardReader::Start(const std::string& path) {
   ASSIGN_OR_RETURN(watermarks.closed_before,
                    database_->QueryInt("SELECT value FROM watermark WHERE name = 'closed_before'"));
   ASSIGN_OR_RETURN(watermarks.raw_from, database_->QueryInt("SELECT value FROM watermark WHERE name = 'raw_from'"));
+  ASSIGN_OR_RETURN(watermarks.threads_from,
+                   database_->QueryInt("SELECT value FROM watermark WHERE name = 'threads_from'"));
   raw_from_ = watermarks.raw_from;
   ASSIGN_OR_RETURN(Statement machines, database_->Prepare("SELECT id, node_id, host_name FROM machine"));
   for (;;) {
@@ -253,8 +255,7 @@ absl::Status SqliteShardReader::ScanSamples(TimeRange range, const ScanFilter& f
 
 absl::Status SqliteShardReader::ScanThreadWeights(TimeRange range, const ScanFilter& filter,
                                                   const WeightsVisitor& visit) {
-  if (!samples_ || range.from >= range.to || filter.HasNothing()) return absl::OkStatus();
-  return samples_->ScanThreadWeights(range, MinuteOf(range.from), MinuteOf(UnixNs{range.to.value - 1}), filter, visit);
+  return sums_ && !filter.HasNothing() ? sums_->ScanThreadWeights(range, filter, visit) : absl::OkStatus();
 }
 
 absl::Status SqliteShardReader::ScanSums(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) {

@@ -1,16 +1,14 @@
 #include "reducer/sqlite/sum_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 #include <tuple>
 
 #include "base/status.h"
-#include "reducer/sqlite/column_codec.h"
-#include "reducer/sqlite/decode_or_report.h"
+#include "reducer/sqlite/minute_rows.h"
 #include "reducer/sqlite/minute_sums.h"
 #include "reducer/sqlite/sample_type_table.h"
+#include "reducer/sqlite/sum_columns.h"
 
 namespace tributary::store {
 namespace {
@@ -100,44 +98,67 @@ absl::Status SumReader::SumRaw(TimeRange range, int64_t first_minute, int64_t la
 absl::Status SumReader::ScanRows(int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
                                  const SumVisitor& visit) {
   if (first_minute > last_minute) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Statement statement, database_->Prepare(fmt::format(
-                                            "SELECT minute, machine, type, raw_bytes, columns, id FROM minute_sum "
-                                            "WHERE minute BETWEEN ? AND ? {} ORDER BY minute, machine, type, id",
-                                            FilterSql(filter))));
-  statement.Bind(first_minute, last_minute);
+  ASSIGN_OR_RETURN(MinuteRows rows,
+                   MinuteRows::Open(*database_, PieceKind::kSums, first_minute, last_minute, filter, *damage_));
   LateSnapshots late;
   SumColumns columns;
-  std::string raw;
   for (;;) {
-    ASSIGN_OR_RETURN(bool row, statement.Step());
+    ASSIGN_OR_RETURN(const bool row, rows.Next([&](std::string_view raw) { return DecodeSums(raw, &columns); }));
     if (!row) return absl::OkStatus();
-    if (!filter.Has(MachineNo{statement.Int(1)}) || !filter.Has(ReadType(statement.Int(2)))) continue;
-    ASSIGN_OR_RETURN(const bool intact, DecodeOrReport(statement, PieceKind::kSums, 5, 3, *damage_, &raw,
-                                                       [&] { return DecodeSums(raw, &columns); }));
-    if (!intact) continue;
-    columns.node_id = NodeIdOf(*machines_, statement.Int(1));
-    columns.type = ReadType(statement.Int(2));
-    columns.minute = UnixNs{statement.Int(0) * kNsPerMinute};
-    columns.day = DayOfMinute(statement.Int(0));
+    columns.node_id = NodeIdOf(*machines_, rows.machine());
+    columns.type = rows.type();
+    columns.minute = UnixNs{rows.minute() * kNsPerMinute};
+    columns.day = DayOfMinute(rows.minute());
     ASSIGN_OR_RETURN(const bool is_gauge, IsGauge(columns.type));
     if (is_gauge) late.Drop(&columns);
     RETURN_IF_ERROR(visit(columns));
   }
 }
 
+absl::Status SumReader::ScanThreadRows(int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
+                                       const WeightsVisitor& visit) {
+  if (first_minute > last_minute) return absl::OkStatus();
+  ASSIGN_OR_RETURN(MinuteRows rows,
+                   MinuteRows::Open(*database_, PieceKind::kSums, first_minute, last_minute, filter, *damage_));
+  ThreadWeights weights;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool row, rows.Next([&](std::string_view raw) { return DecodeThreadSums(raw, &weights); }));
+    if (!row) return absl::OkStatus();
+    weights.type = rows.type();
+    RETURN_IF_ERROR(visit(weights));
+  }
+}
+
+SumReader::Minutes SumReader::MinutesOf(TimeRange range) const {
+  Minutes minutes{.first = MinuteOf(range.from), .last = MinuteOf(UnixNs{range.to.value - 1})};
+  const bool starts_on_minute = range.from.value % kNsPerMinute == 0,
+             ends_on_minute = range.to.value % kNsPerMinute == 0;
+  minutes.first_sum = starts_on_minute ? minutes.first : minutes.first + 1;
+  minutes.last_sum = std::min(ends_on_minute || minutes.last < watermarks_.raw_from ? minutes.last : minutes.last - 1,
+                              watermarks_.closed_before - 1);
+  return minutes;
+}
+
 // Minutes before `raw_from` have only sums, and belong to the range that contains their first nanosecond. So adjacent
 // ranges together still have every sample once.
 absl::Status SumReader::Scan(TimeRange range, const ScanFilter& filter, const SumVisitor& visit) {
   if (range.from >= range.to) return absl::OkStatus();
-  const int64_t first = MinuteOf(range.from), last = MinuteOf(UnixNs{range.to.value - 1});
-  const bool starts_on_minute = range.from.value % kNsPerMinute == 0,
-             ends_on_minute = range.to.value % kNsPerMinute == 0;
-  const int64_t first_sum = starts_on_minute ? first : first + 1;
-  const int64_t last_sum =
-      std::min(ends_on_minute || last < watermarks_.raw_from ? last : last - 1, watermarks_.closed_before - 1);
-  RETURN_IF_ERROR(SumRaw(range, first, std::min(first_sum - 1, last), filter, visit));
-  RETURN_IF_ERROR(ScanRows(first_sum, last_sum, filter, visit));
-  return SumRaw(range, std::max(first_sum, last_sum + 1), last, filter, visit);
+  const Minutes minutes = MinutesOf(range);
+  RETURN_IF_ERROR(SumRaw(range, minutes.first, std::min(minutes.first_sum - 1, minutes.last), filter, visit));
+  RETURN_IF_ERROR(ScanRows(minutes.first_sum, minutes.last_sum, filter, visit));
+  return SumRaw(range, std::max(minutes.first_sum, minutes.last_sum + 1), minutes.last, filter, visit);
+}
+
+absl::Status SumReader::ScanThreadWeights(TimeRange range, const ScanFilter& filter, const WeightsVisitor& visit) {
+  if (range.from >= range.to) return absl::OkStatus();
+  Minutes minutes = MinutesOf(range);
+  minutes.first_sum = std::max({minutes.first_sum, watermarks_.raw_from, watermarks_.threads_from});
+  const auto scan_samples = [&](int64_t first, int64_t last) {
+    return samples_->ScanThreadWeights(range, first, last, filter, visit);
+  };
+  RETURN_IF_ERROR(scan_samples(minutes.first, std::min(minutes.first_sum - 1, minutes.last)));
+  RETURN_IF_ERROR(ScanThreadRows(minutes.first_sum, minutes.last_sum, filter, visit));
+  return scan_samples(std::max(minutes.first_sum, minutes.last_sum + 1), minutes.last);
 }
 
 }  // namespace tributary::store

@@ -20,6 +20,7 @@ class SumReader {
  public:
   struct Watermarks {
     int64_t closed_before = 0, raw_from = 0;
+    int64_t threads_from = 0;  // stored sums of earlier minutes have no sums of threads
   };
   // All must outlive the object.
   SumReader(Database& database, const Machines& machines, const Watermarks& watermarks, SampleReader& samples,
@@ -28,12 +29,21 @@ class SumReader {
 
   // As StoreReader::ScanSums.
   absl::Status Scan(TimeRange range, const ScanFilter& filter, const SumVisitor& visit);
+  // As StoreReader::ScanThreadWeights.
+  absl::Status ScanThreadWeights(TimeRange range, const ScanFilter& filter, const WeightsVisitor& visit);
 
  private:
+  // The minutes of a range. Stored sums count for [first_sum, last_sum], and samples for the others.
+  struct Minutes {
+    int64_t first = 0, last = 0, first_sum = 0, last_sum = 0;
+  };
+  Minutes MinutesOf(TimeRange range) const;  // the range is not empty
   absl::StatusOr<bool> IsGauge(TypeNo type);
   absl::Status ScanRows(int64_t first_minute, int64_t last_minute, const ScanFilter& filter, const SumVisitor& visit);
   absl::Status SumRaw(TimeRange range, int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
                       const SumVisitor& visit);
+  absl::Status ScanThreadRows(int64_t first_minute, int64_t last_minute, const ScanFilter& filter,
+                              const WeightsVisitor& visit);
 
   Database* database_;
   const Machines* machines_;

@@ -198,7 +198,7 @@ struct SampleColumns {
       attributes;  // the samples' own attributes, for StoreReader::Text and DecodeAttributes; empty: no sample has any
 };
 
-// The samples of one chunk, added up for each thread. All columns have the same length. A thread may have several rows.
+// Sums of samples by thread. All columns have the same length. A thread may have several rows.
 struct ThreadWeights {
   TypeNo type;
   std::vector<ThreadNo> threads;
@@ -309,7 +309,7 @@ class StoreReader {
   // an error, the scan stops and returns this error.
   virtual absl::Status ScanSamples(TimeRange range, const ScanFilter& filter, const SampleVisitor& visit) = 0;
   absl::Status ScanSamples(TimeRange range, const SampleVisitor& visit) { return ScanSamples(range, {}, visit); }
-  // Visits the weights of the threads of the same samples, in a fraction of the time. The order is not defined.
+  // Visits the weights of the threads of these samples. The order is not defined. May visit those of expired ones, too.
   virtual absl::Status ScanThreadWeights(TimeRange range, const ScanFilter& filter, const WeightsVisitor& visit) = 0;
   // Visits sums that contain every sample in the range that the filter has once. For a closed minute that lies wholly
   // in the range, visits the stored sums. For other minutes, sums up the samples in the range. If the samples of such a

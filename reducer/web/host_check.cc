@@ -1,9 +1,9 @@
 #include "reducer/web/host_check.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <string>
+
+#include "base/ip_address.h"
 
 namespace tributary {
 namespace {
@@ -27,11 +27,11 @@ std::string HostOf(std::string_view host_header) {
   return host;
 }
 
-bool IsAddress(std::string host) {
-  in6_addr any{};
-  if (!host.starts_with('[') || !host.ends_with(']')) return inet_pton(AF_INET, host.c_str(), &any) == 1;
-  host = host.substr(1, host.size() - 2);
-  return inet_pton(AF_INET6, host.c_str(), &any) == 1;
+// An IPv6 address is in brackets.
+bool IsAddress(const std::string& host) {
+  const bool in_brackets = host.starts_with('[') && host.ends_with(']');
+  if (in_brackets != (host.find(':') != std::string::npos)) return false;
+  return IsIpAddress(in_brackets ? host.substr(1, host.size() - 2) : host);
 }
 
 }  // namespace

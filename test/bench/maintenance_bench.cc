@@ -147,10 +147,13 @@ class Shard {
   }
   void AddSums(int64_t second) {
     for (int64_t machine = 1; machine <= Machines(); ++machine) {
-      std::vector<StoredSum> sums(kSumsOfMinute);
+      MinuteSums sums;
       for (int i = 0; i < kSumsOfMinute; ++i) {
-        sums[i] = {static_cast<uint32_t>(Random(1'000)), static_cast<uint32_t>(1'000 * i + Random(1'000)), 52'631'579,
-                   1};
+        sums.Add(StoredSample{.process = static_cast<uint32_t>(Random(1'000)),
+                              .thread = static_cast<uint32_t>(Random(1'000)),
+                              .node = static_cast<uint32_t>(1'000 * i + Random(1'000)),
+                              .count = 1,
+                              .value = 52'631'579});
       }
       Check(InsertMinuteSum(put_sum_, {second / 60, machine, 1}, sums).status());
     }

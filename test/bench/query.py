@@ -23,7 +23,9 @@ FULL_SAMPLES = 13_000_000
 
 def fill(binary, options):
     """Returns the directory of the store."""
-    directory = options.directory / f"query-{options.nodes}-{options.samples}-{options.seed}"
+    # A store of another schema would seem empty, or would lack what queries of this release read.
+    schema = subprocess.run([binary, "schema"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    directory = options.directory / f"query-{schema}-{options.nodes}-{options.samples}-{options.seed}"
     if (directory / "complete").exists():
         return directory
     shutil.rmtree(directory, ignore_errors=True)

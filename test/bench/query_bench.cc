@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <random>
@@ -24,11 +23,13 @@
 #include "base/heap.h"
 #include "base/heap_trimmer.h"
 #include "base/metrics.h"
+#include "base/process_status_testing.h"
 #include "base/status.h"
 #include "profile/attributes.h"
 #include "profile/dictionary.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/query/query_engine.h"
+#include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/sqlite_store.h"
 #include "symbols/symbol_builder.h"
 #include "symbols/symbol_codec.h"
@@ -228,25 +229,12 @@ void PutSymbols(SymbolStore& symbols) {
   }
 }
 
-double CpuMs() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
 double WallMs() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 double Median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
-}
-// A line of /proc/self/status in KiB.
-int64_t StatusKib(std::string_view name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name)) return std::strtoll(line.c_str() + name.size() + 1, nullptr, 10);
-  }
-  return 0;
 }
 
 class Asker {
@@ -345,6 +333,11 @@ int main(int argc, char** argv) {
   if (command == "ask" && (argc == 4 || argc == 5)) {
     return tributary::AskAll(argv[2], std::atoi(argv[3]), argc == 5 ? argv[4] : "");
   }
-  fmt::print(stderr, "query_bench fill DIR NODES SAMPLES SEED | query_bench ask DIR RUNS [QUESTION]\n");
+  if (command == "schema" && argc == 2) {
+    fmt::print("{}\n", tributary::store::kShardSchema);
+    return 0;
+  }
+  fmt::print(stderr,
+             "query_bench schema | query_bench fill DIR NODES SAMPLES SEED | query_bench ask DIR RUNS [QUESTION]\n");
   return 2;
 }

@@ -257,12 +257,12 @@ def metrics_have_a_port_of_their_own():
         lib.check(ask(reducer, "PUT", "/api/v1/symbols", port=port)[0] in (404, 405), "an upload to --metrics-listen")
 
 
-def expect_refusal(d, *args, host="0.0.0.0", parts):
+def expect_refusal(d, *args, host="0.0.0.0", parts, exit_status=1):
     """Starts a reducer that must not start. Its error is one line with all of `parts`."""
     command = [lib.BIN / "reducer", "--data-dir", d / "refused", "--intake-listen", "127.0.0.1:0", "--http-listen", f"{host}:0", *args]
     result = subprocess.run([str(a) for a in command], capture_output=True, text=True, timeout=60, check=False)
     output = result.stdout + result.stderr
-    lib.check(result.returncode == 1 and len(output.splitlines()) == 1, f"{args}: {result.returncode} {output}")
+    lib.check(result.returncode == exit_status and len(output.splitlines()) == 1, f"{args}: {result.returncode} {output}")
     for part in parts:
         lib.check(part in output, f"{args}: no {part} in: {output}")
     return output
@@ -271,7 +271,7 @@ def expect_refusal(d, *args, host="0.0.0.0", parts):
 def what_cannot_be_safe_is_refused_at_start():
     with lib.directory() as d:
         options = ("--http-listen", "--http-token-file", "--http-tls-ca", "--http-proxy-from", "--allow-anonymous")
-        expect_refusal(d, parts=options)
+        expect_refusal(d, parts=options, exit_status=2)
         readable = write_tokens(d / "readable", token_lines(), mode=0o644)
         expect_refusal(d, "--http-token-file", readable, parts=("--http-token-file", str(readable), "chmod"))
         expect_refusal(d, "--http-token-file", readable, host="127.0.0.1", parts=("--http-token-file", "chmod"))
@@ -285,7 +285,7 @@ def what_cannot_be_safe_is_refused_at_start():
         output = expect_refusal(d, "--http-token-file", swapped, parts=("tokens:1: a word is not a right",))
         lib.check(TOKENS["read"] not in output, f"the token is in the message: {output}")
         expect_refusal(d, "--http-proxy-from", "192.0.2.1", "--http-proxy-user-header", USER_HEADER, host="127.0.0.1",
-                       parts=("--http-proxy-from", "127.0.0.1"))
+                       parts=("--http-proxy-from", "127.0.0.1"), exit_status=2)
         expect_refusal(d, "--http-token-file", d / "missing", parts=("--http-token-file", "missing"))
 
 

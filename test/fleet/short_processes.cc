@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/metrics.h"
+#include "base/process_status_testing.h"
 #include "base/status.h"
 #include "profile/dictionary.h"
 #include "reducer/metadata/resource_joiner.h"
@@ -163,21 +164,6 @@ int Fill(const std::string& directory, uint32_t shards, int nodes, int64_t proce
     maintain();
   }
   fmt::print("{{\"processes\": {}, \"disk_bytes\": {}}}\n", processes - left, store->disk_bytes());
-  return 0;
-}
-
-double CpuMs() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-// A line of /proc/self/status in KiB.
-int64_t StatusKib(std::string_view name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with(name)) return std::strtoll(line.c_str() + name.size() + 1, nullptr, 10);
-  }
   return 0;
 }
 
