@@ -40,9 +40,10 @@ absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInv
 bool IsAddress6(std::string_view text) {
   const size_t percent = std::min(text.find('%'), text.size());
   const std::string_view zone = text.substr(percent);
+  const std::string address(text.substr(0, percent));
   in6_addr ignored{};
-  return inet_pton(AF_INET6, std::string(text.substr(0, percent)).c_str(), &ignored) == 1 && zone.size() != 1 &&
-         std::all_of(zone.begin() + !zone.empty(), zone.end(), IsUrlUnreserved);
+  return address.find('\0') == address.npos && inet_pton(AF_INET6, address.c_str(), &ignored) == 1 &&
+         zone.size() != 1 && std::all_of(zone.begin() + !zone.empty(), zone.end(), IsUrlUnreserved);
 }
 
 // Accepts a name, an IPv4 address, or an IPv6 address in brackets.

@@ -156,6 +156,8 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
   }
 }
 
+TEST(ExportUrl, RefusesAZeroByteInAnAddress) { EXPECT_FALSE(ParseExportUrl(std::string("otlp://[::1\0]", 13)).ok()); }
+
 TEST(ExportUrl, ReportsThatLogsAndMetricsAreNotExported) {
   EXPECT_EQ(ParseExportUrl("otlp+http://x?signal=metrics").status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(ParseExportUrl("otlp://x?signal=logs").status().code(), absl::StatusCode::kUnimplemented);
