@@ -96,6 +96,20 @@ class TestAuthority {
   Cert cert_;
 };
 
+// Returns the private key `pem`, encrypted with `passphrase`.
+inline std::string EncryptedKey(const std::string& pem, const std::string& passphrase) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> in(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())),
+                                                     BIO_free);
+  const std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_mem()), BIO_free);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(in.get(), nullptr, nullptr, nullptr), EVP_PKEY_free);
+  TRIBUTARY_CHECK(PEM_write_bio_PKCS8PrivateKey(out.get(), key.get(), EVP_aes_128_cbc(), passphrase.data(),
+                                                static_cast<int>(passphrase.size()), nullptr, nullptr) == 1);
+  char* text = nullptr;
+  const long size = BIO_get_mem_data(out.get(), &text);
+  return {text, static_cast<size_t>(size)};
+}
+
 // A temporary directory for small files. The destructor removes it.
 class TestFiles {
  public:

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/certificates_testing.h"
+#include "base/http_server_testing.h"
 #include "base/status.h"
-#include "cli/http_server_testing.h"
 
 namespace tributary::cli {
 namespace {
@@ -16,7 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using testing::TestHttpServer;
 
 constexpr char kToken[] = "0123456789abcdef0123456789abcdef";
 

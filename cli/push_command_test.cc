@@ -2,15 +2,14 @@
 #include <gtest/gtest.h>
 
 #include "base/certificates_testing.h"
+#include "base/http_server_testing.h"
 #include "cli/commands.h"
-#include "cli/http_server_testing.h"
 
 namespace tributary::cli {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-using testing::TestHttpServer;
 
 class PushCommandTest : public ::testing::Test {
  protected:

@@ -6,8 +6,8 @@
 #include <cstdlib>
 
 #include "base/certificates_testing.h"
+#include "base/http_server_testing.h"
 #include "base/status.h"
-#include "cli/http_server_testing.h"
 
 namespace tributary::cli {
 namespace {
@@ -16,7 +16,6 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::TestHttpServer;
 
 constexpr char kToken[] = "0123456789abcdef0123456789abcdef";
 

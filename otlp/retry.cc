@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "base/types.h"
 #include "schemas/otlp/rpc_status.pb.h"
 
 namespace tributary::otlp {
@@ -31,9 +30,9 @@ std::optional<int64_t> RetryDelayNs(std::string_view error_details) {
     if (!std::string_view(detail.type_url()).ends_with("/google.rpc.RetryInfo")) continue;
     rpc::RetryInfo info;
     if (!info.ParseFromString(detail.value()) || !info.has_retry_delay()) return std::nullopt;
-    int64_t seconds = std::clamp<int64_t>(info.retry_delay().seconds(), 0, 3600);
+    int64_t seconds = std::clamp<int64_t>(info.retry_delay().seconds(), 0, kRetryAfterMaxNs / kNsPerSecond);
     int64_t nanos = std::clamp<int64_t>(info.retry_delay().nanos(), 0, kNsPerSecond - 1);
-    return std::min(seconds * kNsPerSecond + nanos, 3600 * kNsPerSecond);
+    return std::min(seconds * kNsPerSecond + nanos, kRetryAfterMaxNs);
   }
   return std::nullopt;
 }

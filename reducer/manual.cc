@@ -18,8 +18,12 @@ docs::Manual ReducerManual() {
            "Samples are stored in --data-dir, or in --store if given. Single samples are kept for --retention-raw, and "
            "their sums per minute for --retention. Process events are kept for --retention-events. When all of these "
            "together reach --store-bytes-max, the oldest of them are removed."},
-      .environment = {{"SOURCE_DATE_EPOCH",
-                       "Date of the man page (--print-docs man). The value is a number of seconds since 1970."}},
+      .environment =
+          {{"SOURCE_DATE_EPOCH",
+            "Date of the man page (--print-docs man). The value is a number of seconds since 1970."},
+           {"OTEL_EXPORTER_OTLP_*",
+            "OpenTelemetry's variables for exporters. They fill what a URL of --export leaves open, and name "
+            "the receiver of --export otlp. docs/export.md lists them."}},
       .files = {{"/etc/tributary/reducer.yaml",
                  "The configuration file of packages, for --config. Its keys are option names with _ for each dash. "
                  "reducer --print-docs yaml prints such a file, with the default of each option."},
@@ -43,8 +47,9 @@ docs::Manual ReducerManual() {
                    {"Receive the samples of a fleet over TLS, from collectors that send a token:",
                     "reducer --intake-listen 0.0.0.0:8000 \\\n"
                     "    --tls-cert server.pem --tls-key server.key --intake-token-file tokens"},
-                   {"Send all samples to an OpenTelemetry Collector:",
-                    "reducer --export 'otlp://collector:4317?signal=profiles'"}},
+                   {"Send all samples to an OpenTelemetry Collector:", "reducer --export otlp://collector:4317"},
+                   {"Send all samples over HTTP and TLS, with the headers of a file:",
+                    "reducer --export 'otlp+https://gateway:4318?headers_file=/etc/tributary/headers'"}},
       .see_also = {"kernel-collector(8)", "k8s-collector(8)", "tributary(1)"},
   };
 }

@@ -47,11 +47,20 @@ void AddTrie(Options& table, ReducerOptions& out) {
       &out.node_trie_nodes_per_day, ReducerOptions().node_trie_nodes_per_day, 100, 1'000'000'000);
 }
 
+std::map<std::string, std::string> VariablesOfExports(const Options::Environment& environment) {
+  std::map<std::string, std::string> out;
+  for (const auto& [name, value] : environment) {
+    if (name.starts_with("OTEL_EXPORTER_OTLP_")) out.emplace(name, value);
+  }
+  return out;
+}
+
 // Options of the store of samples, and of its limits (docs/store.md).
 struct StoreTexts {
   std::string raw_age, sum_age, event_age, bytes_max, definition_bytes, session_memory;
   int64_t shards = 1;
 };
+
 void AddStore(Options& table, const Options::Environment& environment, ReducerOptions& out, StoreTexts& texts) {
   table.Add(
       {.name = "data-dir",
@@ -72,10 +81,12 @@ void AddStore(Options& table, const Options::Environment& environment, ReducerOp
              .flag_aliases = {"num-ingest-shards"}},
             &texts.shards, 1, 1, 256);
   table.Add({.name = "export",
-             .help = "receiver to which all stored samples are sent: otlp://HOST:4317?signal=profiles; "
-                     "otlps://HOST:4317?signal=profiles for TLS; console for standard output; may be repeated",
+             .help = "receiver to which all stored samples are sent: otlp://HOST:4317 over gRPC; otlp+http://HOST:4318 "
+                     "over HTTP; otlps:// and otlp+https:// for TLS; otlp to take the URL from OTEL_EXPORTER_OTLP_*; "
+                     "console for standard output; may be repeated (docs/export.md)",
              .value_name = "URL"},
             &out.exports);
+  out.export_variables = VariablesOfExports(environment);
 }
 
 void AddStoreLimits(Options& table, ReducerOptions& out, StoreTexts& texts) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct ReducerOptions {
   std::string store;  // URL (stores.h)
   uint32_t shards = 1;
   std::vector<std::string> exports;
+  std::map<std::string, std::string> export_variables;  // OTEL_EXPORTER_OTLP_*; some are secret
   std::vector<MetricSpec> metrics;
   size_t metric_series_max = 1'000, metric_total_series_max = 10'000;
   int64_t raw_age_ns = 0, sum_age_ns = 0, event_age_ns = 0;

@@ -38,6 +38,13 @@ TEST(ReducerOptions, DefaultsAreLoopback) {
   EXPECT_EQ(options->session_memory_bytes_max, 2ull << 30);
 }
 
+TEST(ReducerOptions, KeepsOnlyTheVariablesOfTheExport) {
+  auto options = Parse({}, {{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}, {"OTEL_SERVICE_NAME", "s"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->exports.empty());  // the variables start nothing by themselves
+  EXPECT_EQ(options->export_variables, (std::map<std::string, std::string>{{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}}));
+}
+
 TEST(ReducerOptions, TakesTheGivenValues) {
   auto options = Parse({"-p", "9000", "--http-listen", ":80", "--export", "console", "--export", "otlp://h:1",
                         "--retention", "1h", "--retention-events", "30d", "--num-ingest-shards", "4", "--data-dir",

@@ -274,10 +274,14 @@ absl::Status Pipeline::StartWeb(std::shared_ptr<AccessControl> access, std::shar
 }
 
 absl::Status Pipeline::OpenExporters() {
-  for (const std::string& url : options_.exports) {
-    absl::StatusOr<std::unique_ptr<Exporter>> exporter = MakeExporter(
-        url, *store_, *symbols_, {.joiner = joiner_.get(), .wait_ns = options_.metadata_wait_ns}, clock_, metrics_);
-    if (!exporter.ok()) return WithContext(exporter.status(), fmt::format("--export {}", url));
+  ASSIGN_OR_RETURN(const std::vector<ExportUrl> urls, ResolveExportUrls(options_.exports, options_.export_variables));
+  for (size_t i = 0; i < urls.size(); ++i) {
+    absl::StatusOr<std::unique_ptr<Exporter>> exporter =
+        MakeExporter(urls[i], options_.export_variables, *store_, *symbols_,
+                     {.joiner = joiner_.get(), .wait_ns = options_.metadata_wait_ns}, clock_, metrics_);
+    if (!exporter.ok()) {
+      return WithContext(exporter.status(), fmt::format("--export {}", ShownExportUrl(options_.exports[i])));
+    }
     exporters_.push_back(*std::move(exporter));
   }
   return absl::OkStatus();

@@ -16,7 +16,9 @@
 namespace tributary {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 ReducerOptions LocalOptions(const std::string& directory) {
   ReducerOptions options;
@@ -205,6 +207,11 @@ TEST(Pipeline, ReportsAStartErrorInOneLine) {
   options = LocalOptions(other.path());
   options.exports = {"carrier-pigeon://loft"};
   EXPECT_THAT(refusal(options), HasSubstr("--export carrier-pigeon://loft"));
+  options.exports = {"otlp+http://gw:4318?headers_file=a", "otlp+http://gw:4318?headers_file=b"};
+  EXPECT_THAT(refusal(options), HasSubstr("add the parameter name=NAME"));
+  options.exports = {"otlp+https://ann:secret@gateway:4318"};
+  EXPECT_THAT(refusal(options), AllOf(HasSubstr("--export otlp+https://***@gateway:4318"), HasSubstr("headers_file"),
+                                      Not(HasSubstr("secret"))));
   options = LocalOptions(other.path());
   options.data_dir = "/proc/no-such-place";
   EXPECT_THAT(refusal(options), HasSubstr("--data-dir"));

@@ -57,7 +57,7 @@ class EventExportTest : public ::testing::Test {
   }
   int64_t Cursor(uint32_t shard = 0) { return store_.Cursor("test.events", shard); }
   static otlp::SendResult Fails(bool may_retry) {
-    return {.status = Error(absl::StatusCode::kUnavailable, "x"), .may_retry = may_retry};
+    return {{.status = Error(absl::StatusCode::kUnavailable, "x"), .may_retry = may_retry}};
   }
 
   store::FakeStore store_{2};

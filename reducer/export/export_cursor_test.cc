@@ -51,7 +51,7 @@ TEST_F(ExportCursorTest, NeverRetriesAPartialSuccess) {
   AddProcess();
   AddSymbols();
   AddSamples(3);
-  sender_->script = {{.rejected_profiles = 2, .message = "too old"}};
+  sender_->script = {{.rejected_items = 2, .message = "too old"}};
   loop_->RunOnce();
   EXPECT_EQ(Cursor(), 3);
   EXPECT_EQ(Counted("tributary_export_rejected_profiles_total"), 2u);

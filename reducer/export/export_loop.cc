@@ -130,7 +130,7 @@ bool ExportLoop::Flush(MonotonicNs deadline) {
 // Returns 0 if no request may begin now.
 int64_t ExportLoop::SendTimeout() const {
   const int64_t left = deadline_ns_ - clock_.Monotonic().value;
-  return left < kAnswerNs || cancelled_ ? 0 : std::min(left, kSendTimeoutNs);
+  return left < kAnswerNs || cancelled_ ? 0 : std::min(left, options_.send_timeout_ns);
 }
 
 // Sends one request of process events for each shard, or all requests if `flush` is set. Begins with an interrupted
@@ -323,12 +323,12 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
   }
   samples_.Add(feed.made.samples);
   requests_.Add();
-  rejected_profiles_.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_profiles, 0)));
-  if ((result.rejected_profiles > 0 || !result.message.empty()) && rejection_log_.Allow(clock_.Monotonic(), &held)) {
+  rejected_profiles_.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
+  if ((result.rejected_items > 0 || !result.message.empty()) && rejection_log_.Allow(clock_.Monotonic(), &held)) {
     LogWarning(
         "the receiver of the export rejected profiles or sent a warning exporter={} rejected_profiles={} "
         "message=\"{}\" suppressed={}",
-        options_.cursor_name, result.rejected_profiles, result.message, held);
+        options_.cursor_name, result.rejected_items, result.message, held);
   }
   return true;
 }

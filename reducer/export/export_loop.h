@@ -35,7 +35,6 @@ class ExportLoop {
   // One scan reads at most about this many samples. The samples of a full scan are not held back, because more samples
   // wait behind them.
   static constexpr size_t kScanRowsMax = 100'000;
-  static constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;
   // Before a stop, a request begins only if the receiver has this time to answer. If a request is interrupted, the next
   // run must send it again, although the receiver may have accepted it.
   static constexpr int64_t kAnswerNs = kNsPerSecond;
@@ -50,7 +49,8 @@ class ExportLoop {
     size_t scan_rows_max = kScanRowsMax;
     const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only the store's data
     int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for metadata of a container
-    EventSender* events = nullptr;                 // a part of the sender; null: it cannot send process events
+    int64_t send_timeout_ns = otlp::kSendTimeoutNs;
+    EventSender* events = nullptr;  // a part of the sender; null: it cannot send process events
   };
   ExportLoop(Options options, store::Store& store, SymbolLookup symbols, std::unique_ptr<otlp::ProfilesSender> sender,
              const Clock& clock, Metrics& metrics);

@@ -48,6 +48,15 @@ TEST_F(ExportLoopTest, NamesCallersByTheCallAndLeavesByTheAddress) {
   EXPECT_EQ(d.string_table(d.function_table(1).system_name_strindex()), "_Z4workv");
 }
 
+TEST_F(ExportLoopTest, GivesEachRequestTheConfiguredTime) {
+  Restart({.cursor_name = "test", .metric_label = "otlp", .send_timeout_ns = 2 * kNsPerSecond});
+  AddProcess();
+  AddSymbols();
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(sender_->timeouts, (std::vector<int64_t>{2 * kNsPerSecond}));
+}
+
 TEST_F(ExportLoopTest, SendsTheSourceOfASample) {
   AddProcess();
   AddSymbols();

@@ -122,7 +122,7 @@ class ExportLoopTest : public ::testing::Test {
   }
   uint64_t Counted(const std::string& name) { return metrics_.AddCounter(name, "", {{"exporter", "otlp"}}).value(); }
   static otlp::SendResult Fails(absl::StatusCode code, bool may_retry, std::optional<int64_t> after = {}) {
-    return {.status = Error(code, "x"), .may_retry = may_retry, .retry_after_ns = after};
+    return {{.status = Error(code, "x"), .may_retry = may_retry, .retry_after_ns = after}};
   }
   int64_t Cursor(uint32_t shard = 0) { return store_.Cursor("test", shard); }
 

@@ -20,7 +20,7 @@ class LimitedSender : public otlp::ProfilesSender {
   LimitedSender(size_t accepted, std::multiset<uint64_t>* times) : accepted_(accepted), times_(times) {}
 
   otlp::SendResult Send(const otlp::ProfilesRequest& request, int64_t) override {
-    if (accepted_ == 0) return {.status = absl::DeadlineExceededError("no answer"), .may_retry = true};
+    if (accepted_ == 0) return {{.status = absl::DeadlineExceededError("no answer"), .may_retry = true}};
     --accepted_;
     for (const auto& resource : request.resource_profiles()) {
       for (const auto& profile : resource.scope_profiles(0).profiles()) {

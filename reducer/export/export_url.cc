@@ -1,86 +1,206 @@
 #include "reducer/export/export_url.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "base/log.h"
 #include "base/parse.h"
+#include "base/percent.h"
 #include "base/status.h"
+#include "base/types.h"
 
 namespace tributary {
 namespace {
 
-constexpr std::string_view kOtlpPort = "4317";
+constexpr size_t kPathBytesMax = 2048;
 
-absl::Status Invalid(std::string_view url, std::string_view why) {
-  return Error(absl::StatusCode::kInvalidArgument,
-               fmt::format("export to {}: {}; allowed are otlp://HOST[:PORT][?signal=profiles], the same with otlps:// "
-                           "for TLS, and console[?layout=lazybackend|collector]",
-                           EscapeForDisplay(url), why));
+struct Scheme {
+  std::string_view prefix, port;
+  ExportUrl::Kind kind;
+  bool tls;
+};
+constexpr std::array<Scheme, 4> kSchemes = {{{"otlp://", "4317", ExportUrl::Kind::kOtlpGrpc, false},
+                                             {"otlps://", "4317", ExportUrl::Kind::kOtlpGrpc, true},
+                                             {"otlp+http://", "4318", ExportUrl::Kind::kOtlpHttp, false},
+                                             {"otlp+https://", "4318", ExportUrl::Kind::kOtlpHttp, true}}};
+
+constexpr size_t kNameBytesMax = 64;
+constexpr std::string_view kForms =
+    "otlp://HOST[:PORT] (gRPC), otlp+http://HOST[:PORT][/PATH], otlps:// and otlp+https:// for TLS, each with "
+    "[?PARAMETER=VALUE&…]; otlp, which takes the URL from the variables OTEL_EXPORTER_OTLP_*; and "
+    "console[?layout=lazybackend|collector]";
+
+absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
+
+// An IPv6 address, optionally with its interface.
+bool IsAddress6(std::string_view text) {
+  const size_t percent = std::min(text.find('%'), text.size());
+  const std::string_view zone = text.substr(percent);
+  const std::string address(text.substr(0, percent));
+  in6_addr ignored{};
+  return address.find('\0') == address.npos && inet_pton(AF_INET6, address.c_str(), &ignored) == 1 &&
+         zone.size() != 1 && std::all_of(zone.begin() + !zone.empty(), zone.end(), IsUrlUnreserved);
 }
 
-// Accepts a name, an IPv4 address, or an IPv6 address in brackets, optionally with its interface.
+// Accepts a name, an IPv4 address, or an IPv6 address in brackets.
 bool IsHost(std::string_view host) {
-  auto name = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_'; };
-  auto address = [](char c) { return isalnum(static_cast<unsigned char>(c)) || c == ':' || c == '.' || c == '%'; };
+  auto name = [](char c) { return IsUrlUnreserved(c) && c != '~'; };
   if (host.size() > 253 || host.empty()) return false;
   if (host.front() != '[') return std::all_of(host.begin(), host.end(), name);
-  return host.size() > 2 && host.back() == ']' && std::all_of(host.begin() + 1, host.end() - 1, address);
+  return host.size() > 2 && host.back() == ']' && IsAddress6(host.substr(1, host.size() - 2));
 }
 
-absl::Status ParsePlace(std::string_view url, std::string_view place, ExportUrl* out) {
-  if (place.ends_with('/')) place.remove_suffix(1);
-  std::string_view host = place, port = kOtlpPort;
+bool IsPath(std::string_view path) {
+  return path.size() <= kPathBytesMax &&
+         std::all_of(path.begin(), path.end(), [](char c) { return c > ' ' && c < '\x7f' && c != '#' && c != '\\'; });
+}
+
+absl::Status ParsePlace(std::string_view place, std::string_view default_port, ExportUrl* out) {
+  if (place.find('@') != place.npos) {
+    return Invalid(
+        "a user name or password must not be in the URL: write the header Authorization into a file, and "
+        "name the file with headers_file=FILE");
+  }
+  const size_t slash = std::min(place.find('/'), place.size());
+  out->path = place.substr(slash);
+  place = place.substr(0, slash);
+  std::string_view host = place, port = default_port;
   size_t colon = place.rfind(':');
   if (colon != place.npos && place.find(']', colon) == place.npos) {
     host = place.substr(0, colon);
     port = place.substr(colon + 1);
   }
-  if (!IsHost(host)) return Invalid(url, "the host name is malformed");
+  if (!IsHost(host)) return Invalid("the host name is malformed");
   absl::StatusOr<HostPort> parsed = ParseHostPort(fmt::format("{}:{}", host, port));
-  if (!parsed.ok() || parsed->port == 0) return Invalid(url, "the port must be 1 to 65535");
+  if (!parsed.ok() || parsed->port == 0) return Invalid("the port must be 1 to 65535");
   out->target = fmt::format("{}:{}", host, parsed->port);
+  const bool has_path = out->path.size() > 1;
+  if (out->kind == ExportUrl::Kind::kOtlpHttp) {
+    if (!IsPath(out->path)) return Invalid("the path must be shorter, and percent-encoded");
+    if (!has_path) out->path = out->signal.http_path;
+  } else {
+    if (has_path) return Invalid("a URL for gRPC has no path");
+    out->path.clear();
+  }
   return absl::OkStatus();
+}
+
+// The cursor of process events has the exporter's name and ".events" (EventExport).
+bool IsName(std::string_view name) {
+  return !name.empty() && name.size() <= kNameBytesMax && !name.ends_with(".events") &&
+         std::all_of(name.begin(), name.end(), [](char c) { return IsUrlUnreserved(c) && c != '~'; });
+}
+
+// Returns "" if the value is allowed, and otherwise what is wrong.
+std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std::string_view value) {
+  if (key == "name")
+    return IsName(value) ? "" : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events at its end";
+  if (url.kind == ExportUrl::Kind::kConsole) {
+    if (key == "layout") return value == "lazybackend" || value == "collector" ? "" : "unknown layout";
+    return "a parameter is unknown; the parameters of console are layout and name";
+  }
+  if (key == "signal") return value == "profiles" ? "" : "signal must be profiles";
+  if (key == "compression") return value == "gzip" || value == "none" ? "" : "compression must be gzip or none";
+  if (key == "timeout") {
+    const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
+    return ns.ok() && *ns >= kNsPerMs && *ns <= 10 * kNsPerMinute ? "" : "timeout must be 1ms to 10m";
+  }
+  if (key == "headers_file") return "";
+  if (key == "encoding") {
+    if (url.kind != ExportUrl::Kind::kOtlpHttp) return "gRPC has no parameter encoding: use otlp+http://";
+    return value == "protobuf" || value == "json" ? "" : "encoding must be protobuf or json";
+  }
+  if (key == "tls_ca" || key == "tls_cert" || key == "tls_key") {
+    if (!url.tls) return "tls_ca, tls_cert and tls_key need otlps:// or otlp+https://";
+    return value.empty() ? "tls_ca, tls_cert and tls_key must name files" : "";
+  }
+  return "a parameter is unknown; the parameters are signal, name, encoding, compression, timeout, headers_file, "
+         "tls_ca, tls_cert and tls_key";
+}
+
+absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
+  while (true) {
+    const size_t end = std::min(query.find('&'), query.size());
+    const std::string_view item = query.substr(0, end);
+    const size_t equals = item.find('=');
+    if (equals == item.npos) return Invalid("the question mark must be followed by PARAMETER=VALUE");
+    std::string key = PercentDecoded(item.substr(0, equals)), value = PercentDecoded(item.substr(equals + 1));
+    if (key == "signal" && (value == "logs" || value == "metrics")) {
+      return Error(absl::StatusCode::kUnimplemented,
+                   fmt::format("signal={} is not supported, only signal=profiles", value));
+    }
+    if (const std::string_view wrong = CheckParameter(*out, key, value); !wrong.empty()) return Invalid(wrong);
+    if (!out->parameters.emplace(std::move(key), std::move(value)).second) {
+      return Invalid("a parameter is given twice");
+    }
+    if (end == query.size()) break;
+    query.remove_prefix(end + 1);
+  }
+  if (out->parameters.contains("tls_cert") != out->parameters.contains("tls_key")) {
+    return Invalid("tls_cert and tls_key need each other");
+  }
+  return absl::OkStatus();
+}
+
+// Parses the URL up to the question mark. Returns the receiver for the name of the cursor.
+absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out) {
+  if (text == "console") return "console";
+  for (const Scheme& scheme : kSchemes) {
+    if (!text.starts_with(scheme.prefix)) continue;
+    out->kind = scheme.kind;
+    out->tls = scheme.tls;
+    RETURN_IF_ERROR(ParsePlace(text.substr(scheme.prefix.size()), scheme.port, out));
+    return fmt::format("{}{}{}", scheme.prefix, out->target, out->path);
+  }
+  return Invalid("unknown scheme");
 }
 
 }  // namespace
 
-absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url) {
-  ExportUrl out;
-  size_t question = url.find('?');
-  std::string_view place = url.substr(0, question);
-  std::string_view key, value;
-  if (question != url.npos) {
-    std::string_view query = url.substr(question + 1);
-    size_t equals = query.find('=');
-    if (equals == query.npos) return Invalid(url, "the question mark must be followed by KEY=VALUE");
-    key = query.substr(0, equals);
-    value = query.substr(equals + 1);
+std::string ShownExportUrl(std::string_view url) {
+  std::string shown(url);
+  const size_t at = shown.rfind('@'), question = shown.find('?'), scheme = shown.find("://");
+  if (at != std::string::npos) {
+    const size_t begin = scheme < std::min(at, question) ? scheme + 3 : 0;
+    // If a question mark comes before the '@', either of them may belong to a secret.
+    shown.replace(begin, question < at ? shown.npos : at - begin, "***");
   }
-  if (place == "console") {
-    if (key == "layout" && value == "collector") {
-      out.layout = otlp::TextLayout::kCollector;
-    } else if (!key.empty() && !(key == "layout" && value == "lazybackend")) {
-      return Invalid(url, "unknown layout");
-    }
-    out.cursor_name = "console";
-    return out;
-  }
-  constexpr std::string_view kClear = "otlp://", kTls = "otlps://";
-  out.kind = ExportUrl::Kind::kOtlp;
-  out.tls = place.starts_with(kTls);
-  if (!out.tls && !place.starts_with(kClear)) return Invalid(url, "unknown scheme");
-  RETURN_IF_ERROR(ParsePlace(url, place.substr(out.tls ? kTls.size() : kClear.size()), &out));
-  if (key == "signal" && value == "logs") {
-    return Error(
-        absl::StatusCode::kUnimplemented,
-        fmt::format("export to {}: signal=logs is not supported, only signal=profiles", EscapeForDisplay(url)));
-  }
-  if (!key.empty() && !(key == "signal" && value == "profiles")) return Invalid(url, "unknown option");
-  out.cursor_name = fmt::format("{}{}", out.tls ? kTls : kClear, out.target);
+  if (const size_t end = shown.find('?'); end != shown.npos) shown.replace(end + 1, shown.npos, "...");
+  return EscapeForDisplay(shown);
+}
+
+std::string CursorName(std::string_view receiver, const otlp::Signal& signal, std::string_view name) {
+  // Cursors of earlier releases have only the receiver.
+  std::string out(receiver);
+  if (signal.name != otlp::kProfilesSignal.name) out += fmt::format("?signal={}", signal.name);
+  if (!name.empty()) out += fmt::format("{}name={}", out.size() == receiver.size() ? '?' : '&', name);
   return out;
+}
+
+absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
+  ExportUrl out;
+  const size_t question = url.find('?');
+  ASSIGN_OR_RETURN(const std::string receiver, ParseReceiver(url.substr(0, question), &out));
+  if (question != url.npos) RETURN_IF_ERROR(ParseParameters(url.substr(question + 1), &out));
+  const auto& parameters = out.parameters;
+  if (const auto it = parameters.find("layout"); it != parameters.end() && it->second == "collector") {
+    out.layout = otlp::TextLayout::kCollector;
+  }
+  const auto name = parameters.find("name");
+  out.cursor_name = CursorName(receiver, out.signal, name == parameters.end() ? "" : name->second);
+  return out;
+}
+
+absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url) {
+  absl::StatusOr<ExportUrl> out = ParseExportUrlPlainly(url);
+  if (out.ok()) return out;
+  const absl::Status status = WithContext(out.status(), fmt::format("export to {}", ShownExportUrl(url)));
+  if (status.code() != absl::StatusCode::kInvalidArgument) return status;
+  return Invalid(fmt::format("{}; allowed are {}", Message(status), kForms));
 }
 
 }  // namespace tributary

@@ -1,27 +1,45 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "otlp/profiles_text.h"
+#include "otlp/transport.h"
 
 namespace tributary {
 
 // A parsed value of --export.
 struct ExportUrl {
-  enum class Kind { kOtlp, kConsole };
+  enum class Kind { kOtlpGrpc, kOtlpHttp, kConsole };
   Kind kind = Kind::kConsole;
-  std::string target;  // for kOtlp: "host:port"
+  std::string target;                           // for OTLP: "host:port"
+  std::string path;                             // for kOtlpHttp; never empty
+  otlp::Signal signal = otlp::kProfilesSignal;  // for OTLP: what is sent
   bool tls = false;
+  // The parameters behind the question mark, decoded. Their names and values are checked, but not whether their files
+  // exist.
+  std::map<std::string, std::string, std::less<>> parameters;
   otlp::TextLayout layout = otlp::TextLayout::kLazyBackend;
-  // The name under which cursors are stored. It contains only the destination. So if the user changes only the layout,
-  // the export continues from the same cursors.
+  // The name under which cursors are stored. It contains only the receiver, the signal and the parameter `name`. So if
+  // the user changes only the layout or another parameter, the export continues from the same cursors.
   std::string cursor_name;
 };
 
 // InvalidArgument: `url` has none of the forms in reducer/export/exporter.h; the message lists them. Unimplemented:
-// `url` has signal=logs.
+// `url` has signal=logs or signal=metrics.
 absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url);
+
+// The same, but the message says only what is wrong, for a URL that the user did not write in this form.
+absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url);
+
+// Returns `receiver`, the signal unless it is that of profiles, and `name` unless it is empty.
+std::string CursorName(std::string_view receiver, const otlp::Signal& signal, std::string_view name);
+
+// Returns the URL for logs and messages: escaped, without user name and password, and without the values behind the
+// question mark.
+std::string ShownExportUrl(std::string_view url);
 
 }  // namespace tributary

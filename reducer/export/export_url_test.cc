@@ -1,11 +1,17 @@
 #include "reducer/export/export_url.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tributary {
 namespace {
 
-TEST(ExportUrl, AcceptsOtlpUrls) {
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+TEST(ExportUrl, AcceptsUrlsForGrpc) {
   struct {
     const char *url, *target, *cursor;
     bool tls;
@@ -20,11 +26,82 @@ TEST(ExportUrl, AcceptsOtlpUrls) {
   for (const auto& c : cases) {
     absl::StatusOr<ExportUrl> url = ParseExportUrl(c.url);
     ASSERT_TRUE(url.ok()) << c.url << ": " << url.status();
-    EXPECT_EQ(url->kind, ExportUrl::Kind::kOtlp);
+    EXPECT_EQ(url->kind, ExportUrl::Kind::kOtlpGrpc);
     EXPECT_EQ(url->target, c.target);
     EXPECT_EQ(url->cursor_name, c.cursor);
     EXPECT_EQ(url->tls, c.tls);
   }
+}
+
+TEST(ExportUrl, AcceptsUrlsForHttp) {
+  struct {
+    const char *url, *target, *path, *cursor;
+    bool tls;
+  } cases[] = {
+      {"otlp+http://c", "c:4318", "/v1development/profiles", "otlp+http://c:4318/v1development/profiles", false},
+      {"otlp+http://[::1]/", "[::1]:4318", "/v1development/profiles", "otlp+http://[::1]:4318/v1development/profiles",
+       false},
+      {"otlp+http://c:1/a/b%20c?encoding=json", "c:1", "/a/b%20c", "otlp+http://c:1/a/b%20c", false},
+      {"otlp+https://c:443/p", "c:443", "/p", "otlp+https://c:443/p", true},
+  };
+  for (const auto& c : cases) {
+    absl::StatusOr<ExportUrl> url = ParseExportUrl(c.url);
+    ASSERT_TRUE(url.ok()) << c.url << ": " << url.status();
+    EXPECT_EQ(url->kind, ExportUrl::Kind::kOtlpHttp);
+    EXPECT_EQ(url->target, c.target);
+    EXPECT_EQ(url->path, c.path);
+    EXPECT_EQ(url->cursor_name, c.cursor);
+    EXPECT_EQ(url->tls, c.tls);
+  }
+}
+
+TEST(ExportUrl, TakesParameters) {
+  const absl::StatusOr<ExportUrl> url = ParseExportUrl(
+      "otlp+https://c?signal=profiles&name=a-b_c.1&encoding=json&compression=none&timeout=5s&headers_file=/"
+      "a%26b&tls_ca=/ca"
+      "&tls_cert=/c&tls_key=/k");
+  ASSERT_TRUE(url.ok()) << url.status();
+  EXPECT_THAT(url->parameters,
+              UnorderedElementsAre(Pair("signal", "profiles"), Pair("name", "a-b_c.1"), Pair("encoding", "json"),
+                                   Pair("compression", "none"), Pair("timeout", "5s"), Pair("headers_file", "/a&b"),
+                                   Pair("tls_ca", "/ca"), Pair("tls_cert", "/c"), Pair("tls_key", "/k")));
+}
+
+// Nothing else is part of it, so that the export continues after a change of the other parameters.
+TEST(ExportUrl, TheCursorIsNamedAfterReceiverSignalAndName) {
+  EXPECT_EQ(ParseExportUrl("otlp://c?signal=profiles&compression=none")->cursor_name, "otlp://c:4317");
+  EXPECT_EQ(ParseExportUrl("otlp+http://c/p?headers_file=/a&name=b")->cursor_name, "otlp+http://c:4318/p?name=b");
+  const otlp::Signal logs{.name = "logs", .grpc_method = "", .http_path = "", .variable_infix = ""};
+  EXPECT_EQ(CursorName("otlp://c:1", logs, ""), "otlp://c:1?signal=logs");
+  EXPECT_EQ(CursorName("otlp://c:1", logs, "b"), "otlp://c:1?signal=logs&name=b");
+}
+
+TEST(ExportUrl, RefusesWrongParameters) {
+  for (const char* query :
+       {"", "a", "a=b", "encoding=xml", "encoding=json&encoding=json", "compression=zstd", "timeout=0s", "timeout=11m",
+        "timeout=5", "tls_ca=", "name=", "name=a/b", "name=a%26b", "name=a.events", "layout=collector", "tls_cert=/c",
+        "tls_key=/k", "signal=profiles&", "&signal=profiles"}) {
+    EXPECT_FALSE(ParseExportUrl(std::string("otlp+https://c?") + query).ok()) << query;
+  }
+  EXPECT_FALSE(ParseExportUrl("otlp://c?encoding=json").ok());
+  EXPECT_FALSE(ParseExportUrl("otlp+http://c?tls_ca=/ca").ok());
+}
+
+TEST(ExportUrl, RefusesCredentialsAndDoesNotShowThem) {
+  for (const char* url :
+       {"otlp+https://ann:secret@c:1", "otlp://secret@c", "otlp+http://ann:se/secret@c", "otlp+http://ann:secret?@c",
+        "otlp+http://ann/secret@c", "otlp+http://h:4318?x=a@secret", "otlp+http://h?secret://@", "?secret@",
+        "console?layout=a@secret", "ann:secret@c", "otlp+http://c?token=secret", "secret@c://x"}) {
+    const absl::StatusOr<ExportUrl> parsed = ParseExportUrl(url);
+    ASSERT_EQ(parsed.status().code(), absl::StatusCode::kInvalidArgument) << url;
+    EXPECT_THAT(std::string(parsed.status().message()), Not(HasSubstr("secret"))) << url;
+  }
+  EXPECT_THAT(std::string(ParseExportUrl("otlp+https://ann:secret@c:1").status().message()),
+              HasSubstr("headers_file=FILE"));
+  EXPECT_EQ(ShownExportUrl("otlp+https://ann:secret@c:1/p?a=b"), "otlp+https://***@c:1/p?...");
+  EXPECT_EQ(ShownExportUrl("otlp+http://h:4318?x=a@secret"), "otlp+http://***");
+  EXPECT_EQ(ShownExportUrl("otlp+http://ann:se?cret@h:4318?x=a"), "otlp+http://***");
+  EXPECT_EQ(ShownExportUrl("otlp://c:1"), "otlp://c:1");
 }
 
 TEST(ExportUrl, AcceptsTheConsoleInBothLayouts) {
@@ -32,6 +109,7 @@ TEST(ExportUrl, AcceptsTheConsoleInBothLayouts) {
   EXPECT_EQ(ParseExportUrl("console?layout=lazybackend")->layout, otlp::TextLayout::kLazyBackend);
   EXPECT_EQ(ParseExportUrl("console?layout=collector")->layout, otlp::TextLayout::kCollector);
   EXPECT_EQ(ParseExportUrl("console?layout=collector")->cursor_name, "console");
+  EXPECT_EQ(ParseExportUrl("console?layout=collector&name=second")->cursor_name, "console?name=second");
 }
 
 TEST(ExportUrl, ErrorsListTheAllowedUrls) {
@@ -47,12 +125,28 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
                           "otlp://user@x:1",
                           "otlp://[::1",
                           "otlp://::1",
+                          "otlp://[zz]:1",
+                          "otlp+http://[zz]:4318",
+                          "otlp+http://[::1%]:4318",
+                          "otlp+http://[::1%a:b]:4318",
+                          "otlp+http://[127.0.0.1]:4318",
                           "otlp://x y",
                           "otlp://x?signal=traces",
                           "otlp://x?",
-                          "otlp://x?compression=none",
+                          "otlp://x/path",
+                          "otlp+http://",
+                          "otlp+http://:4318",
+                          "otlp+http://x:0",
+                          "otlp+http://x:0/path",
+                          "otlp+http://x/a b",
+                          "otlp+http://x/a\r\nb: c",
+                          "otlp+http://x/a#b",
+                          "otlp+ftp://x",
+                          "OTLP://x",
                           "console?layout=json",
                           "console?x=y",
+                          "console?",
+                          "console?signal=profiles",
                           "console://",
                           "otlp://unix:/tmp/x"}) {
     absl::StatusOr<ExportUrl> parsed = ParseExportUrl(url);
@@ -62,7 +156,10 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
   }
 }
 
-TEST(ExportUrl, ReportsThatLogsAreNotExported) {
+TEST(ExportUrl, RefusesAZeroByteInAnAddress) { EXPECT_FALSE(ParseExportUrl(std::string("otlp://[::1\0]", 13)).ok()); }
+
+TEST(ExportUrl, ReportsThatLogsAndMetricsAreNotExported) {
+  EXPECT_EQ(ParseExportUrl("otlp+http://x?signal=metrics").status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_EQ(ParseExportUrl("otlp://x?signal=logs").status().code(), absl::StatusCode::kUnimplemented);
 }
 

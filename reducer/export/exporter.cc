@@ -11,11 +11,13 @@
 
 #include "base/status.h"
 #include "base/version.h"
+#include "otlp/http_transport.h"
+#include "otlp/otlp_profiles_sender.h"
 #include "reducer/export/console_sender.h"
 #include "reducer/export/export_loop.h"
-#include "reducer/export/export_url.h"
+#include "reducer/export/export_settings.h"
 #if TRIBUTARY_HAS_GRPC
-#include "otlp/grpc_sender.h"
+#include "otlp/grpc_transport.h"
 #endif
 
 namespace tributary {
@@ -23,6 +25,9 @@ namespace {
 
 // A stop may take 5 s. First everything is stored. Then the last pass has this time before its call is cancelled.
 constexpr int64_t kFlushNs = 3'500'000'000;
+// A request in JSON has up to 3.7 times the bytes of the same request in protobuf. The limits of the builder count the
+// bytes of protobuf.
+constexpr size_t kJsonFactor = 4;
 
 // Runs an ExportLoop on its own thread.
 class ExportThread : public Exporter {
@@ -74,32 +79,51 @@ class ExportThread : public Exporter {
   std::thread thread_;                    // last: the thread uses the other members
 };
 
-// Sets `*events` if the sender can send process events.
-absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url, EventSender** events) {
-  if (url.kind == ExportUrl::Kind::kConsole) {
-    auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
-    *events = sender.get();
-    return sender;
+absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& url, const OtlpSettings& settings,
+                                                               const Clock& clock) {
+  if (url.kind == ExportUrl::Kind::kOtlpHttp) {
+    return otlp::HttpTransport::Make({.common = settings.transport, .path = url.path, .encoding = settings.encoding},
+                                     clock);
   }
 #if TRIBUTARY_HAS_GRPC
-  return std::make_unique<otlp::GrpcSender>(
-      otlp::GrpcSender::Options{.target = url.target, .tls = url.tls, .version = std::string(kVersion)});
+  return otlp::GrpcTransport::Make(settings.transport, url.signal);
 #else
   return absl::UnimplementedError(
-      "this reducer was built without gRPC: to export OTLP, build it with the CMake option TRIBUTARY_GRPC=ON");
+      "this reducer was built without gRPC: build it with the CMake option TRIBUTARY_GRPC=ON, or export with "
+      "otlp+http://");
 #endif
+}
+
+// Makes the sender, and sets the options that depend on the kind of the receiver.
+absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url, const ExportVariables& variables,
+                                                                 const Clock& clock, ExportLoop::Options* options) {
+  if (url.kind == ExportUrl::Kind::kConsole) {
+    options->metric_label = "console";
+    auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
+    options->events = sender.get();
+    return sender;
+  }
+  options->metric_label = "otlp";
+  ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
+  settings.transport.version = std::string(kVersion);
+  options->send_timeout_ns = settings.timeout_ns;
+  if (settings.encoding == otlp::Encoding::kJson) {
+    options->builder.bytes_soft /= kJsonFactor;
+    options->builder.bytes_hard /= kJsonFactor;
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
+  return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view text, store::Store& store, SymbolStore& symbols,
+absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
+                                                       store::Store& store, SymbolStore& symbols,
                                                        const ExportMetadata& metadata, const Clock& clock,
                                                        Metrics& metrics) {
-  ASSIGN_OR_RETURN(ExportUrl url, ParseExportUrl(text));
   ExportLoop::Options options;
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, &options.events));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, variables, clock, &options));
   options.cursor_name = url.cursor_name;
-  options.metric_label = url.kind == ExportUrl::Kind::kOtlp ? "otlp" : "console";
   options.builder.scope_version = std::string(kVersion);
   options.joiner = metadata.joiner;
   options.metadata_wait_ns = metadata.wait_ns;

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "reducer/export/export_settings.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/symbol_store.h"
 
@@ -31,17 +31,22 @@ struct ExportMetadata {
   int64_t wait_ns = 0;                     // how long samples wait for the metadata of their container
 };
 
-// Makes an exporter for one value of --export:
-//   otlp://host:port    OTLP profiles over gRPC without TLS (port 4317 by default); ?signal=profiles may be added
-//   otlps://host:port   the same over TLS; the server needs a certificate from an authority that the system trusts
-//   console             text on stdout: samples as the OpenTelemetry Collector's profiles exporters print them, and a
-//                       line for each process event;
-//                       ?layout=lazybackend (default: with times and lines) or ?layout=collector (with value types)
+// Makes an exporter for one value of --export, after ResolveExportUrls has parsed it:
+//   otlp://host:port             OTLP profiles over gRPC without TLS (port 4317 by default)
+//   otlps://host:port            the same over TLS
+//   otlp+http://host:port/path   OTLP profiles over HTTP without TLS (port 4318 and OTLP's path by default)
+//   otlp+https://host:port/path  the same over TLS
+//   otlp                         the URL that OTEL_EXPORTER_OTLP_* name (export_settings.h)
+//   console                      text on stdout: samples as the OpenTelemetry Collector's profiles exporters
+//                                print them, and a line for each process event; ?layout=lazybackend (default: with
+//                                times and lines) or ?layout=collector (with value types)
+// docs/export.md describes the parameters that a URL may have behind a question mark.
 //
-// InvalidArgument: `url` has none of these forms; the message lists them. Unimplemented: this build has no gRPC, or
-// `url` has signal=logs. `store`, `symbols`, `clock` and `metrics` must outlive the exporter. Any thread may call
-// MakeExporter.
-absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(std::string_view url, store::Store& store, SymbolStore& symbols,
+// InvalidArgument: a header is invalid. Unimplemented: this build has no gRPC. Returns the errors of ReadTlsFiles and
+// ReadSecretFile for the files that the URL and the variables name. `store`, `symbols`, `clock` and `metrics` must
+// outlive the exporter. Any thread may call MakeExporter. Two exporters must not have the same cursor name.
+absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
+                                                       store::Store& store, SymbolStore& symbols,
                                                        const ExportMetadata& metadata, const Clock& clock,
                                                        Metrics& metrics);
 

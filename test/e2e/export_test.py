@@ -1,9 +1,10 @@
 """Tests the whole path: samples of this machine, exported as OTLP to a real OpenTelemetry Collector.
 
-The Collector's count and ns must be equal to the store's, and the protocol's validator must find no error in the
-received data.
+By gRPC and by HTTP, the Collector's count and ns must be equal to the store's, and the protocol's validator must find
+no error in the received data.
 """
 
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -25,9 +26,35 @@ def await_names(reducer, start):
     lib.wait_for("names", lambda: reducer.flamegraph("{}", start - 60_000, lib.now_ms() + 60_000).count_of("hash_blocks"), 60, 0.5)
 
 
-def otlp_to_a_collector():
-    with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
-        reducer = lib.Reducer(d, args=["--export", f"otlp://{otel.address}"])
+def check_received(way, otel, stored, stored_ns, truth):
+    """Checks that a Collector received all stored samples, with their names."""
+    requests = otel.requests()
+    totals = otelcol.Totals(requests)
+    print(f"  {way}: stored {stored} samples, {stored_ns} ns; the Collector wrote {totals.count} samples, {totals.ns} ns")
+    lib.check(totals.count == stored, f"{way}: {totals.count} samples arrived, {stored} are stored")
+    lib.check(totals.ns == stored_ns, f"{way}: {totals.ns} ns arrived, {stored_ns} are stored")
+
+    of_truth = [s for s in otelcol.samples(requests) if s.attributes.get("process.pid") == truth["pid"]]
+    leaves = sum(s.count for s in of_truth if "hash_blocks" in s.frames())
+    count = sum(s.count for s in of_truth)
+    lib.check(count > 1000, f"{way}: {count} samples of the truth program arrived")
+    lib.check(abs(leaves / count - 0.6) <= lib.four_sigma(0.6, count), f"{way}: {leaves} of {count} samples in hash_blocks")
+
+    validated = subprocess.run([VALIDATE, otel.proto_path], capture_output=True, text=True, check=False)
+    print(f"  {way}: validator: {validated.stdout.strip()}")
+    lib.check(validated.returncode == 0, f"{way}: the validator has findings")
+
+
+def otlp_to_collectors():
+    """Exports to three Collectors at a time: by gRPC, by HTTP with protobuf, and by HTTP with JSON."""
+    with lib.directory() as d, lib.programs() as programs, contextlib.ExitStack() as stack:
+        otels = {way: stack.enter_context(otelcol.Collector(d / f"otelcol-{way}")) for way in ("grpc", "http", "json")}
+        # The variables make the second URL, and fill what the third one leaves open.
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{otels['http'].http_address}",
+                     "OTEL_EXPORTER_OTLP_COMPRESSION": "none"}
+        reducer = lib.Reducer(d, env={**os.environ, **variables}, args=[
+            "--export", f"otlp://{otels['grpc'].address}", "--export", "otlp",
+            "--export", f"otlp+http://{otels['json'].http_address}?encoding=json"])
         programs.append(reducer)
         start = lib.now_ms()
         collector = lib.Collector(d, reducer.intake_port, rate=997, args=["--batch-interval", "1s"])
@@ -42,25 +69,13 @@ def otlp_to_a_collector():
         graph = reducer.flamegraph("{}", start - 60_000, lib.now_ms() + 60_000)
 
         def arrived():
-            return sum(s.count for s in otelcol.samples(otel.requests())) >= stored
+            return all(sum(s.count for s in otelcol.samples(otel.requests())) >= stored for otel in otels.values())
 
         lib.wait_for("every sample to arrive", arrived, 60, 0.5)
         lib.check(reducer.stop() == 0, "the reducer's exit code")
-        otel.stop()
-        totals = otelcol.Totals(otel.requests())
-        print(f"  stored {stored} samples, {graph.total_ns[0]} ns; the Collector wrote {totals.count} samples, {totals.ns} ns")
-        lib.check(totals.count == stored, f"{totals.count} samples arrived, {stored} are stored")
-        lib.check(totals.ns == graph.total_ns[0], f"{totals.ns} ns arrived, {graph.total_ns[0]} are stored")
-
-        of_truth = [s for s in otelcol.samples(otel.requests()) if s.attributes.get("process.pid") == truth["pid"]]
-        leaves = sum(s.count for s in of_truth if "hash_blocks" in s.frames())
-        count = sum(s.count for s in of_truth)
-        lib.check(count > 1000, f"{count} samples of the truth program arrived")
-        lib.check(abs(leaves / count - 0.6) <= lib.four_sigma(0.6, count), f"{leaves} of {count} samples in hash_blocks")
-
-        validated = subprocess.run([VALIDATE, otel.proto_path], capture_output=True, text=True, check=False)
-        print("  validator: " + validated.stdout.strip())
-        lib.check(validated.returncode == 0, "the validator has findings")
+        for way, otel in otels.items():
+            otel.stop()
+            check_received(way, otel, stored, graph.total_ns[0], truth)
 
 
 def console():
@@ -87,4 +102,4 @@ def console():
 
 
 if __name__ == "__main__":
-    lib.main(otlp_to_a_collector, console)
+    lib.main(otlp_to_collectors, console)

@@ -119,7 +119,7 @@ def frame_types():
         source = d / "source"
         source.mkdir()
         program = build(source, CGO_PROGRAM, flags=())
-        exports = [f"otlp://{otel.address}", "console?layout=lazybackend", "console?layout=collector"]
+        exports = [f"otlp://{otel.address}", "console?layout=lazybackend", "console?layout=collector&name=collector"]
         reducer = lib.Reducer(d, args=[word for export in exports for word in ("--export", export)])
         programs.append(reducer)
         start = lib.now_ms()

@@ -26,7 +26,7 @@ def run(reducer, *words):
 
 def kinds(kind, type_name, unit):
     with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
-        exports = [f"otlp://{otel.address}", "console?layout=lazybackend", "console?layout=collector"]
+        exports = [f"otlp://{otel.address}", "console?layout=lazybackend", "console?layout=collector&name=collector"]
         reducer = lib.Reducer(d, args=[word for export in exports for word in ("--export", export)])
         programs.append(reducer)
         lib.check(reducer.json("/api/v1/types")["types"] == [], "types are offered that nobody collects")

@@ -4,6 +4,7 @@ The reducer's code builds and sends the requests. Nothing may be lost or changed
 the output.
 """
 
+import functools
 import os
 import pathlib
 import subprocess
@@ -24,17 +25,26 @@ def run(*command):
     return done.returncode, done.stdout
 
 
-class CollectorTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix="tributary-otelcol-")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.collector = otelcol.Collector(cls.folder.name)
-        with cls.collector:
-            status, cls.output = run(TESTS / "otlp_send", cls.collector.address, 7, REQUESTS)
-        if status != 0:
-            raise AssertionError(f"{cls.output}\n{cls.collector.log()}")
-        cls.requests = cls.collector.requests()
+@functools.cache
+def send(way):
+    """Sends to a new Collector, and returns it with the sender's output."""
+    folder = tempfile.TemporaryDirectory(prefix="tributary-otelcol-")
+    unittest.addModuleCleanup(folder.cleanup)
+    collector = otelcol.Collector(folder.name)
+    with collector:
+        address = collector.address if way == "grpc" else collector.http_address
+        status, output = run(TESTS / "otlp_send", way, address, 7, REQUESTS)
+    if status != 0:
+        raise AssertionError(f"{output}\n{collector.log()}")
+    return collector, output
+
+
+class GrpcTest(unittest.TestCase):
+    WAY = "grpc"
+
+    def setUp(self):
+        self.collector, self.output = send(self.WAY)
+        self.requests = self.collector.requests()
 
     def test_every_request_is_in_the_file(self):
         self.assertEqual(len(self.requests), REQUESTS)
@@ -63,6 +73,26 @@ class CollectorTest(unittest.TestCase):
         status, output = run(TESTS / "otlp_validate", self.collector.proto_path)
         self.assertEqual(status, 0, output)
         self.assertIn(f"{REQUESTS} requests", output)
+
+
+class HttpTest(GrpcTest):
+    WAY = "http"
+
+
+class JsonTest(GrpcTest):
+    WAY = "json"
+
+    def test_links_arrive(self):
+        links = [link for request in self.requests for link in request["dictionary"]["linkTable"] if link]
+        self.assertTrue(links)
+        self.assertEqual({(link["traceId"], link["spanId"]) for link in links}, {("5a" * 16, "f1" * 8)})
+
+
+class WaysTest(unittest.TestCase):
+    def test_every_way_carries_the_same_fields(self):
+        grpc, http, json = (send(way)[0].requests() for way in ("grpc", "http", "json"))
+        self.assertEqual(http, grpc)
+        self.assertEqual(json, grpc)
 
 
 if __name__ == "__main__":

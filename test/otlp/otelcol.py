@@ -1,7 +1,7 @@
 """Runs a real OpenTelemetry Collector that writes the profiles it receives to files, and reads those files.
 
     with Collector(folder) as collector:
-        …send to collector.address…
+        …send to collector.address (gRPC) or collector.http_address…
     totals = Totals(collector.requests())
     totals.count, totals.ns
 
@@ -54,17 +54,18 @@ class Collector:
         self.log_path = self.folder / "otelcol.log"
         self.start_timeout_s = start_timeout_s
         self.process = None
-        self.address = None  # "127.0.0.1:port" once it listens
+        self.address = self.http_address = None  # "127.0.0.1:port" once it listens; the second one if the recipe has HTTP
 
     def start(self):
         program = binary(self.recipe)
         # A port that was just free may be taken now. In that case try another port.
         for _ in range(5):
-            self.address = f"127.0.0.1:{free_port()}"
+            self.address, self.http_address = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
             with open(self.log_path, "ab") as log:
                 self.process = subprocess.Popen(
                     [program, "--config", self.recipe / "config.yaml", f"--feature-gates={','.join(self.gates)}"],
-                    env={**os.environ, **self.environment, "GRPC": self.address, "OUT": str(self.folder)},
+                    env={**os.environ, **self.environment, "GRPC": self.address, "HTTP": self.http_address,
+                         "OUT": str(self.folder)},
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent)
             if self._wait_until_it_listens():
                 return self

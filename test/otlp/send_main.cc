@@ -1,11 +1,16 @@
-// otlp_send ADDRESS SEED REQUESTS: builds and sends REQUESTS requests of random samples with the reducer's code, and
-// prints the samples' count and nanoseconds. Exit code 0: the receiver accepted all requests.
+// otlp_send WAY ADDRESS SEED REQUESTS: builds and sends REQUESTS requests of random samples with the reducer's code,
+// and prints the samples' count and nanoseconds. WAY is grpc, http (protobuf over HTTP) or json (JSON over HTTP). Exit
+// code 0: the receiver accepted all requests.
 
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <string_view>
 
-#include "otlp/grpc_sender.h"
+#include "base/clock.h"
+#include "otlp/grpc_transport.h"
+#include "otlp/http_transport.h"
+#include "otlp/otlp_profiles_sender.h"
 #include "schemas/otlp/profiles_service.pb.h"
 #include "test/otlp/validator.h"
 
@@ -25,6 +30,7 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
     sample.resource = builder.AddResource({{"container.id", process < 4 ? "" : "c" + std::to_string(process)},
                                            {"host.name", "host"},
                                            {"host.id", "m-1"}});
+    if (draw(4) == 0) sample.link = builder.AddLink(std::string(16, '\x5a'), std::string(8, static_cast<char>(0xf1)));
     sample.attributes = builder.AddThread({.thread_name = "thr\xc3\xa4"
                                                           "d\x01",
                                            .executable_name = "server",
@@ -54,9 +60,23 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
   return builder.Finish();
 }
 
-int Main(const char* address, uint64_t seed, int requests) {
+absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(std::string_view way, const char* address) {
+  TransportOptions options{.target = address, .version = "test"};
+  if (way == "grpc") return GrpcTransport::Make(options, kProfilesSignal);
+  return HttpTransport::Make({.common = std::move(options),
+                              .path = std::string(kProfilesSignal.http_path),
+                              .encoding = way == "json" ? Encoding::kJson : Encoding::kProtobuf},
+                             Clock::Real());
+}
+
+int Main(std::string_view way, const char* address, uint64_t seed, int requests) {
   std::mt19937_64 random(seed);
-  GrpcSender sender({.target = address, .version = "test"});
+  absl::StatusOr<std::unique_ptr<Transport>> transport = MakeTransport(way, address);
+  if (!transport.ok()) {
+    fprintf(stderr, "%s\n", transport.status().ToString().c_str());
+    return 1;
+  }
+  OtlpProfilesSender sender(*std::move(transport));
   Sent sent;
   for (int i = 0; i < requests; ++i) {
     ProfilesRequestPtr request = MakeRequest(random, &sent);
@@ -66,9 +86,9 @@ int Main(const char* address, uint64_t seed, int requests) {
       return 1;
     }
     SendResult result = sender.Send(*request, 10 * kNsPerSecond);
-    if (!result.status.ok() || result.rejected_profiles != 0) {
+    if (!result.status.ok() || result.rejected_items != 0) {
       fprintf(stderr, "not taken: %s, rejected %ld, %s\n", result.status.ToString().c_str(),
-              static_cast<long>(result.rejected_profiles), result.message.c_str());
+              static_cast<long>(result.rejected_items), result.message.c_str());
       return 1;
     }
   }
@@ -80,9 +100,9 @@ int Main(const char* address, uint64_t seed, int requests) {
 }  // namespace tributary::otlp
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    fprintf(stderr, "usage: otlp_send ADDRESS SEED REQUESTS\n");
+  if (argc != 5) {
+    fprintf(stderr, "usage: otlp_send grpc|http|json ADDRESS SEED REQUESTS\n");
     return 2;
   }
-  return tributary::otlp::Main(argv[1], strtoull(argv[2], nullptr, 10), atoi(argv[3]));
+  return tributary::otlp::Main(argv[1], argv[2], strtoull(argv[3], nullptr, 10), atoi(argv[4]));
 }

@@ -6,6 +6,8 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -18,7 +20,7 @@
 #include "base/fd.h"
 #include "base/status.h"
 
-namespace tributary::cli::testing {
+namespace tributary {
 
 // An HTTP server on a loopback port. It gives every request the same answer, one connection after another, on a thread
 // of its own.
@@ -30,6 +32,11 @@ class TestHttpServer {
     std::string header;                // for example "Location: http://example.com/"
     std::string tls_cert, tls_key;     // PEM files; if given, the server uses TLS
     std::string tls_client_authority;  // PEM file; if given, clients must present a certificate of this authority
+    std::string raw;                   // if given, these bytes are sent instead of an answer
+    bool endless = false;              // the body repeats without end
+    bool hangs = false;                // sends nothing, and waits until the client closes the connection
+    bool keeps_alive = false;          // a connection may have several requests; the client must close it in the end
+    bool closes_silently = false;      // closes each connection after its first answer, but does not announce it
   };
 
   explicit TestHttpServer(Options options) : options_(std::move(options)) {
@@ -63,6 +70,17 @@ class TestHttpServer {
     const std::lock_guard lock(mutex_);
     return heads_;
   }
+  std::vector<std::string> Bodies() const {
+    const std::lock_guard lock(mutex_);
+    return bodies_;
+  }
+  // Waits until a request has arrived as a whole.
+  void AwaitRequest() const {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return !heads_.empty(); });
+  }
+  uint16_t port() const { return port_; }
+  int connections() const { return connections_; }
 
  private:
   struct Free {
@@ -74,6 +92,8 @@ class TestHttpServer {
     tls_.reset(SSL_CTX_new(TLS_server_method()));
     TRIBUTARY_CHECK(SSL_CTX_use_certificate_chain_file(tls_.get(), options_.tls_cert.c_str()) == 1);
     TRIBUTARY_CHECK(SSL_CTX_use_PrivateKey_file(tls_.get(), options_.tls_key.c_str(), SSL_FILETYPE_PEM) == 1);
+    // Otherwise OpenSSL resumes no session of a client with a certificate.
+    SSL_CTX_set_session_id_context(tls_.get(), reinterpret_cast<const unsigned char*>("test"), 4);
     if (options_.tls_client_authority.empty()) return;
     TRIBUTARY_CHECK(SSL_CTX_load_verify_locations(tls_.get(), options_.tls_client_authority.c_str(), nullptr) == 1);
     SSL_CTX_set_verify(tls_.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
@@ -83,6 +103,7 @@ class TestHttpServer {
     while (true) {
       const Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!connection.valid()) return;
+      ++connections_;
       const timeval patience{.tv_sec = 30};
       setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
       std::unique_ptr<SSL, Free> tls;
@@ -90,19 +111,20 @@ class TestHttpServer {
         tls.reset(SSL_new(tls_.get()));
         SSL_set_fd(tls.get(), connection.get());
         if (SSL_accept(tls.get()) != 1) {
+          // If the server closed the connection first, TCP could drop the alert about the failed handshake.
+          shutdown(connection.get(), SHUT_WR);
           Drain(connection.get());
           continue;
         }
       }
-      Serve(connection.get(), tls.get());
+      while (Serve(connection.get(), tls.get()) && options_.keeps_alive) {
+      }
       if (tls) SSL_shutdown(tls.get());
     }
   }
 
-  // Reads until the client closes the connection. If the server closed it first, TCP could drop the alert about the
-  // failed handshake.
+  // Reads until the client closes the connection.
   static void Drain(int connection) {
-    shutdown(connection, SHUT_WR);
     char buffer[4096];
     while (recv(connection, buffer, sizeof(buffer), 0) > 0) {
     }
@@ -115,19 +137,17 @@ class TestHttpServer {
     if (n > 0) request.append(buffer, static_cast<size_t>(n));
     return n > 0;
   }
-  static void Send(int connection, SSL* tls, const std::string& text) {
-    if (tls != nullptr) {
-      SSL_write(tls, text.data(), static_cast<int>(text.size()));
-    } else {
-      (void)!send(connection, text.data(), text.size(), MSG_NOSIGNAL);
-    }
+  static bool Send(int connection, SSL* tls, const std::string& text) {
+    if (tls != nullptr) return SSL_write(tls, text.data(), static_cast<int>(text.size())) > 0;
+    return send(connection, text.data(), text.size(), MSG_NOSIGNAL) > 0;
   }
 
-  void Serve(int connection, SSL* tls) {
+  // Answers one request. Returns false if there can be no other one.
+  bool Serve(int connection, SSL* tls) {
     std::string request;
     size_t end = std::string::npos;
     while ((end = request.find("\r\n\r\n")) == std::string::npos) {
-      if (!Receive(connection, tls, request)) return;
+      if (!Receive(connection, tls, request)) return false;
     }
     const std::string head = request.substr(0, end + 2);
     // Without this, curl waits for a second before it sends the body.
@@ -135,24 +155,44 @@ class TestHttpServer {
     const size_t length = head.find("Content-Length: ");
     const size_t wanted = end + 4 + (length == std::string::npos ? 0 : static_cast<size_t>(atoi(&head[length + 16])));
     while (request.size() < wanted) {
-      if (!Receive(connection, tls, request)) return;
+      if (!Receive(connection, tls, request)) return false;
     }
     {
       const std::lock_guard lock(mutex_);
       heads_.push_back(head);
+      bodies_.push_back(request.substr(end + 4));
     }
-    Send(connection, tls,
-         fmt::format("HTTP/1.1 {} Status\r\n{}Content-Length: {}\r\nConnection: close\r\n\r\n{}", options_.status,
-                     options_.header.empty() ? "" : options_.header + "\r\n", options_.body.size(), options_.body));
+    arrived_.notify_all();
+    if (options_.hangs) {
+      Drain(connection);
+      return false;
+    }
+    if (!options_.raw.empty()) {
+      Send(connection, tls, options_.raw);
+      return false;
+    }
+    if (options_.endless) {
+      Send(connection, tls, fmt::format("HTTP/1.1 {} Status\r\n{}\r\n\r\n", options_.status, options_.header));
+      while (Send(connection, tls, options_.body)) {
+      }
+      return false;
+    }
+    const bool announces_end = !options_.keeps_alive && !options_.closes_silently;
+    return Send(connection, tls,
+                fmt::format("HTTP/1.1 {} Status\r\n{}Content-Length: {}\r\n{}\r\n{}", options_.status,
+                            options_.header.empty() ? "" : options_.header + "\r\n", options_.body.size(),
+                            announces_end ? "Connection: close\r\n" : "", options_.body));
   }
 
   const Options options_;
   std::unique_ptr<SSL_CTX, Free> tls_;
   Fd listener_;
   uint16_t port_ = 0;
+  std::atomic<int> connections_{0};
   mutable std::mutex mutex_;
-  std::vector<std::string> heads_;  // guarded by mutex_
+  mutable std::condition_variable arrived_;
+  std::vector<std::string> heads_, bodies_;  // guarded by mutex_
   std::thread thread_;
 };
 
-}  // namespace tributary::cli::testing
+}  // namespace tributary

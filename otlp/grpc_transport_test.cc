@@ -1,4 +1,4 @@
-#include "otlp/grpc_sender.h"
+#include "otlp/grpc_transport.h"
 
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 
 #include "base/certificates_testing.h"
 #include "base/types.h"
+#include "otlp/otlp_profiles_sender.h"
 #include "schemas/otlp/profiles_service.grpc.pb.h"
 #include "schemas/otlp/rpc_status.pb.h"
 
@@ -74,9 +75,13 @@ ProfilesRequest Request() {
   return request;
 }
 
-TEST(GrpcSender, DeliversARequest) {
+OtlpProfilesSender Sender(const TransportOptions& options) {
+  return OtlpProfilesSender(*GrpcTransport::Make(options, kProfilesSignal));
+}
+
+TEST(GrpcTransport, DeliversARequest) {
   Receiver receiver;
-  GrpcSender sender({.target = receiver.target(), .version = "1.2.3"});
+  OtlpProfilesSender sender = Sender({.target = receiver.target(), .version = "1.2.3"});
   SendResult result = sender.Send(Request(), kTimeoutNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(receiver.received.SerializeAsString(), Request().SerializeAsString());
@@ -84,7 +89,7 @@ TEST(GrpcSender, DeliversARequest) {
       << receiver.metadata["user-agent"];
 }
 
-TEST(GrpcSender, TrustsTheAuthoritiesFromTheEnvironment) {
+TEST(GrpcTransport, TrustsTheAuthoritiesFromTheEnvironment) {
   unsetenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH");  // it would have precedence
   const TestAuthority authority("test");
   const PemPair server = authority.Issue({.common_name = "localhost", .alternatives = "DNS:localhost,IP:127.0.0.1"});
@@ -93,30 +98,65 @@ TEST(GrpcSender, TrustsTheAuthoritiesFromTheEnvironment) {
     options.pem_key_cert_pairs.push_back({server.key, server.cert});
     return options;
   }()));
-  GrpcSender stranger({.target = receiver.target(), .tls = true});
+  OtlpProfilesSender stranger = Sender({.target = receiver.target(), .tls = true});
   EXPECT_FALSE(stranger.Send(Request(), kTimeoutNs).status.ok());
   const TestFiles files;
   setenv("SSL_CERT_FILE", files.Write("ca.pem", authority.pem()).c_str(), 1);
-  GrpcSender sender({.target = receiver.target(), .tls = true});
+  OtlpProfilesSender sender = Sender({.target = receiver.target(), .tls = true});
   const SendResult result = sender.Send(Request(), kTimeoutNs);
   unsetenv("SSL_CERT_FILE");
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
 
-TEST(GrpcSender, ReportsPartialSuccess) {
+TEST(GrpcTransport, PresentsItsCertificateToAReceiverOfAnAuthorityOfItsOwn) {
+  const TestAuthority authority("test");
+  const PemPair server = authority.Issue({.common_name = "localhost", .alternatives = "DNS:localhost,IP:127.0.0.1"});
+  const PemPair client = authority.Issue({.common_name = "reducer"});
+  grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = authority.pem();
+  options.pem_key_cert_pairs.push_back({server.key, server.cert});
+  Receiver receiver(grpc::SslServerCredentials(options));
+  const TestFiles files;
+  TlsFiles paths{.ca = files.Write("ca.pem", authority.pem())};
+  OtlpProfilesSender stranger = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
+  EXPECT_FALSE(stranger.Send(Request(), kTimeoutNs).status.ok());
+  paths.cert = files.Write("client.pem", client.cert);
+  paths.key = files.Write("client.key", client.key);
+  OtlpProfilesSender sender = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
+  const SendResult result = sender.Send(Request(), kTimeoutNs);
+  EXPECT_TRUE(result.status.ok()) << result.status;
+}
+
+TEST(GrpcTransport, RefusesUnusableTlsFiles) {
+  const TestFiles files;
+  const std::string text = files.Write("text.pem", "no PEM");
+  for (const TlsFiles& paths : {TlsFiles{.ca = files.Path("missing")}, TlsFiles{.ca = text}, TlsFiles{.cert = text}}) {
+    EXPECT_FALSE(GrpcTransport::Make({.target = "h:1", .tls = true, .tls_files = paths}, kProfilesSignal).ok());
+  }
+}
+
+TEST(GrpcTransport, SendsHeaders) {
+  Receiver receiver;
+  OtlpProfilesSender sender =
+      Sender({.target = receiver.target(), .headers = {{"authorization", "Bearer t"}}, .gzip = false});
+  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_EQ(receiver.metadata["authorization"], "Bearer t");
+}
+
+TEST(GrpcTransport, ReportsPartialSuccess) {
   Receiver receiver;
   receiver.answer.mutable_partial_success()->set_rejected_profiles(3);
   receiver.answer.mutable_partial_success()->set_error_message("too old");
-  GrpcSender sender({.target = receiver.target()});
+  OtlpProfilesSender sender = Sender({.target = receiver.target()});
   SendResult result = sender.Send(Request(), kTimeoutNs);
   EXPECT_TRUE(result.status.ok());
-  EXPECT_EQ(result.rejected_profiles, 3);
+  EXPECT_EQ(result.rejected_items, 3);
   EXPECT_EQ(result.message, "too old");
 }
 
-TEST(GrpcSender, ReportsRetryableFailuresAndTheirDelay) {
+TEST(GrpcTransport, ReportsRetryableFailuresAndTheirDelay) {
   Receiver receiver;
-  GrpcSender sender({.target = receiver.target()});
+  OtlpProfilesSender sender = Sender({.target = receiver.target()});
   receiver.status = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no");
   SendResult refused = sender.Send(Request(), kTimeoutNs);
   EXPECT_EQ(refused.status, absl::InvalidArgumentError("no"));
@@ -139,31 +179,31 @@ TEST(GrpcSender, ReportsRetryableFailuresAndTheirDelay) {
   EXPECT_EQ(throttled.retry_after_ns, 2 * kNsPerSecond);
 }
 
-TEST(GrpcSender, MissingReceiverMayBeRetried) {
+TEST(GrpcTransport, MissingReceiverMayBeRetried) {
   std::string target;
   {
     Receiver gone;
     target = gone.target();
   }
-  GrpcSender sender({.target = target});
+  OtlpProfilesSender sender = Sender({.target = target});
   SendResult result = sender.Send(Request(), kTimeoutNs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
   EXPECT_TRUE(result.may_retry);
 }
 
-TEST(GrpcSender, GivesUpAtItsDeadline) {
+TEST(GrpcTransport, GivesUpAtItsDeadline) {
   Receiver receiver;
   receiver.hang = true;
-  GrpcSender sender({.target = receiver.target()});
+  OtlpProfilesSender sender = Sender({.target = receiver.target()});
   SendResult result = sender.Send(Request(), 50 * kNsPerMs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(result.may_retry);
 }
 
-TEST(GrpcSender, CancelEndsTheCurrentCallAndLaterOnes) {
+TEST(GrpcTransport, CancelEndsTheCurrentCallAndLaterOnes) {
   Receiver receiver;
   receiver.hang = true;
-  GrpcSender sender({.target = receiver.target()});
+  OtlpProfilesSender sender = Sender({.target = receiver.target()});
   std::thread stopper([&] {
     receiver.AwaitCall();
     sender.Cancel();

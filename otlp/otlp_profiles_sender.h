@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "otlp/sender.h"
+
+namespace tributary::otlp {
+
+// Sends OTLP profiles over a transport, and reads how many of them the receiver rejected.
+class OtlpProfilesSender : public ProfilesSender {
+ public:
+  explicit OtlpProfilesSender(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
+
+  // The result's message has at most kMessageBytesMax bytes.
+  SendResult Send(const ProfilesRequest& request, int64_t timeout_ns) override;
+  void Cancel() override { transport_->Cancel(); }
+
+ private:
+  const std::unique_ptr<Transport> transport_;
+};
+
+}  // namespace tributary::otlp

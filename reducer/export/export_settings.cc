@@ -1,0 +1,209 @@
+#include "reducer/export/export_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+#include "base/ascii_case.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "base/parse.h"
+#include "base/secret_file.h"
+#include "base/status.h"
+#include "base/types.h"
+#include "otlp/sender.h"
+
+namespace tributary {
+namespace {
+
+constexpr int64_t kTimeoutMsMax = 600'000;
+constexpr size_t kHeadersFileBytesMax = 512u << 10;  // room for kHeadersMax headers of kHeaderBytesMax, and comments
+
+struct Variable {
+  std::string name;
+  std::string_view value;  // "": neither form is set
+  bool is_per_signal = false;
+};
+
+Variable Find(const ExportVariables& variables, const otlp::Signal& signal, std::string_view suffix) {
+  for (const bool is_per_signal : {true, false}) {
+    std::string name = fmt::format("OTEL_EXPORTER_OTLP_{}{}", is_per_signal ? signal.variable_infix : "", suffix);
+    const auto it = variables.find(name);
+    if (it != variables.end() && !it->second.empty()) return {std::move(name), it->second, is_per_signal};
+  }
+  return {};
+}
+
+void WarnOfIgnored(const Variable& variable, std::string_view must) {
+  LogWarning("a variable is ignored, because its value is invalid variable={} allowed=\"{}\"", variable.name, must);
+}
+
+// Returns the variable's value in lower case, or "" if it is none of `allowed`.
+std::string Keyword(const ExportVariables& variables, const otlp::Signal& signal, std::string_view suffix,
+                    std::initializer_list<std::string_view> allowed) {
+  const Variable variable = Find(variables, signal, suffix);
+  std::string value = LowerCase(variable.value);
+  if (value.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return value;
+  WarnOfIgnored(variable, fmt::format("{}", fmt::join(allowed, ", ")));
+  return "";
+}
+
+std::string Protocol(const ExportVariables& variables, const otlp::Signal& signal) {
+  return Keyword(variables, signal, "PROTOCOL", {"grpc", "http/protobuf", "http/json"});
+}
+
+absl::Status Invalid(const Variable& variable, std::string_view must) {
+  return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} must {}", variable.name, must));
+}
+
+absl::StatusOr<ExportUrl> ParseEndpoint(const Variable& variable, std::string_view url) {
+  absl::StatusOr<ExportUrl> out = ParseExportUrlPlainly(url);
+  if (!out.ok()) return WithContext(out.status(), variable.name);
+  return out;
+}
+
+// Removes "http://" or "https://" from the start of `*endpoint`. Returns whether it was https, or nullopt if the
+// endpoint begins with neither.
+std::optional<bool> TakeScheme(std::string_view* endpoint) {
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (!EqualsIgnoringCase(endpoint->substr(0, scheme.size()), scheme)) continue;
+    endpoint->remove_prefix(scheme.size());
+    return scheme == "https://";
+  }
+  return std::nullopt;
+}
+
+// The specification lets a gRPC endpoint leave out its scheme: then INSECURE decides.
+absl::StatusOr<ExportUrl> GrpcUrl(const Variable& variable, const otlp::Signal& signal,
+                                  const ExportVariables& variables) {
+  std::string_view endpoint = variable.value;
+  std::optional<bool> tls = TakeScheme(&endpoint);
+  if (!tls) tls = Keyword(variables, signal, "INSECURE", {"true", "false"}) != "true";
+  return ParseEndpoint(variable, fmt::format("{}{}", *tls ? "otlps://" : "otlp://", endpoint));
+}
+
+// The endpoint for all signals is a base, to which the signal's path is added. The endpoint for one signal is used as
+// it is; without a path, its path is "/".
+absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& signal) {
+  std::string_view endpoint = variable.value;
+  const std::optional<bool> tls = TakeScheme(&endpoint);
+  if (!tls) return Invalid(variable, "be an http:// or https:// URL");
+  const size_t slash = std::min(endpoint.find('/'), endpoint.size());
+  std::string authority(endpoint.substr(0, slash)), path(endpoint.substr(slash));
+  if (authority.rfind(':') == std::string::npos || authority.ends_with(']')) authority += *tls ? ":443" : ":80";
+  if (!variable.is_per_signal) {
+    while (path.ends_with('/')) path.pop_back();
+    path += signal.http_path;
+  }
+  const std::string_view scheme = *tls ? "otlp+https://" : "otlp+http://";
+  ASSIGN_OR_RETURN(ExportUrl url, ParseEndpoint(variable, fmt::format("{}{}{}", scheme, authority, path)));
+  if (path.size() <= 1) {
+    url.path = "/";
+    url.cursor_name = CursorName(fmt::format("{}{}/", scheme, url.target), signal, "");
+  }
+  return url;
+}
+
+absl::StatusOr<otlp::Headers> ReadHeaders(const ExportUrl& url, const ExportVariables& variables) {
+  if (const auto file = url.parameters.find("headers_file"); file != url.parameters.end()) {
+    if (file->second.empty()) return otlp::Headers{};
+    ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(file->second, kHeadersFileBytesMax));
+    absl::StatusOr<otlp::Headers> parsed = otlp::ParseHeaderFile(text);
+    if (!parsed.ok()) return WithContext(parsed.status(), file->second);
+    return parsed;
+  }
+  const Variable variable = Find(variables, url.signal, "HEADERS");
+  absl::StatusOr<otlp::Headers> parsed = otlp::ParseHeaderList(variable.value);
+  if (!parsed.ok()) return WithContext(parsed.status(), variable.name);
+  return parsed;
+}
+
+void FillTls(const ExportUrl& url, const ExportVariables& variables, otlp::TlsFiles* files) {
+  const auto variable = [&](std::string_view suffix) { return std::string(Find(variables, url.signal, suffix).value); };
+  const auto ca = url.parameters.find("tls_ca");
+  files->ca = ca != url.parameters.end() ? ca->second : variable("CERTIFICATE");
+  // The certificate and its key come from the same place.
+  const bool in_url = url.parameters.contains("tls_cert");
+  files->cert = in_url ? url.parameters.find("tls_cert")->second : variable("CLIENT_CERTIFICATE");
+  files->key = in_url ? url.parameters.find("tls_key")->second : variable("CLIENT_KEY");
+}
+
+bool IsGzip(const ExportUrl& url, const ExportVariables& variables) {
+  const auto it = url.parameters.find("compression");
+  const std::string value =
+      it != url.parameters.end() ? it->second : Keyword(variables, url.signal, "COMPRESSION", {"gzip", "none"});
+  return value != "none";
+}
+
+otlp::Encoding EncodingOf(const ExportUrl& url, const ExportVariables& variables) {
+  if (url.kind != ExportUrl::Kind::kOtlpHttp) return otlp::Encoding::kProtobuf;
+  const auto it = url.parameters.find("encoding");
+  const bool is_json =
+      it != url.parameters.end() ? it->second == "json" : Protocol(variables, url.signal) == "http/json";
+  return is_json ? otlp::Encoding::kJson : otlp::Encoding::kProtobuf;
+}
+
+absl::StatusOr<int64_t> TimeoutNs(const ExportUrl& url, const ExportVariables& variables) {
+  if (const auto it = url.parameters.find("timeout"); it != url.parameters.end()) return ParseDurationNs(it->second);
+  const Variable variable = Find(variables, url.signal, "TIMEOUT");
+  if (variable.value.empty()) return otlp::kSendTimeoutNs;
+  const std::optional<int64_t> ms = ParseNumber<int64_t>(variable.value);
+  if (!ms || *ms < 0) {
+    WarnOfIgnored(variable, "a number of milliseconds");
+    return otlp::kSendTimeoutNs;
+  }
+  return (*ms == 0 ? kTimeoutMsMax : std::min(*ms, kTimeoutMsMax)) * kNsPerMs;  // 0: no limit
+}
+
+}  // namespace
+
+absl::StatusOr<ExportUrl> ResolveExportUrl(std::string_view text, const ExportVariables& variables) {
+  if (text != "otlp") return ParseExportUrl(text);
+  const otlp::Signal& signal = otlp::kProfilesSignal;
+  const bool is_grpc = Protocol(variables, signal) == "grpc";
+  Variable endpoint = Find(variables, signal, "ENDPOINT");
+  if (endpoint.value.empty()) {
+    endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT", is_grpc ? "http://localhost:4317" : "http://localhost:4318"};
+  }
+  if (endpoint.value.find('?') != endpoint.value.npos) return Invalid(endpoint, "be a URL without a question mark");
+  if (endpoint.value.find('@') != endpoint.value.npos) {
+    return Invalid(endpoint, "have no user name or password: use OTEL_EXPORTER_OTLP_HEADERS");
+  }
+  return is_grpc ? GrpcUrl(endpoint, signal, variables) : HttpUrl(endpoint, signal);
+}
+
+absl::StatusOr<std::vector<ExportUrl>> ResolveExportUrls(const std::vector<std::string>& texts,
+                                                         const ExportVariables& variables) {
+  std::vector<ExportUrl> urls;
+  for (const std::string& text : texts) {
+    const std::string option = fmt::format("--export {}", ShownExportUrl(text));  // the URL may contain a password
+    absl::StatusOr<ExportUrl> url = ResolveExportUrl(text, variables);
+    if (!url.ok()) return WithContext(url.status(), option);
+    if (std::any_of(urls.begin(), urls.end(), [&](const ExportUrl& u) { return u.cursor_name == url->cursor_name; })) {
+      return Error(
+          absl::StatusCode::kInvalidArgument,
+          fmt::format("{}: another --export has the same receiver and would share its cursor, so each of them could "
+                      "miss samples: add the parameter name=NAME to one of the URLs",
+                      option));
+    }
+    urls.push_back(*std::move(url));
+  }
+  return urls;
+}
+
+absl::StatusOr<OtlpSettings> ResolveOtlpSettings(const ExportUrl& url, const ExportVariables& variables) {
+  OtlpSettings out;
+  out.transport.target = url.target;
+  out.transport.tls = url.tls;
+  if (url.tls) FillTls(url, variables, &out.transport.tls_files);
+  ASSIGN_OR_RETURN(out.transport.headers, ReadHeaders(url, variables));
+  out.transport.gzip = IsGzip(url, variables);
+  ASSIGN_OR_RETURN(out.timeout_ns, TimeoutNs(url, variables));
+  out.encoding = EncodingOf(url, variables);
+  return out;
+}
+
+}  // namespace tributary
