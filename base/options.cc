@@ -17,18 +17,11 @@
 #include "base/options_document.h"
 #include "base/status.h"
 #include "base/version.h"
-#include "base/yaml_document.h"
 
 extern char** environ;
 
 namespace tributary {
 namespace {
-
-std::string Replaced(std::string_view text, char from, char to) {
-  std::string out(text);
-  std::replace(out.begin(), out.end(), from, to);
-  return out;
-}
 
 // Returns the error "must be a, b or c", unless `text` is one of `values`.
 absl::Status CheckOneOf(const std::vector<std::string>& values, std::string_view text) {
@@ -240,67 +233,16 @@ absl::Status Options::ParseEnvironment(const Environment& environment) {
   return absl::OkStatus();
 }
 
-absl::Status Options::ParseFile(const std::string& path) {
-  auto wrong = [&](const absl::Status& status) {
-    return Error(status.code(), fmt::format("--config {}: {}", path, ToStd(status.message())));
-  };
-  const absl::StatusOr<YamlNode> root = ReadYamlFile(path);
-  if (!root.ok()) return wrong(root.status());
-  if (root->IsNull()) return absl::OkStatus();
-  if (!root->IsMap()) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("--config {}: the file must be a YAML map of options, such as 'log_level: debug'", path));
-  }
-  if (read_foreign_) {
-    const auto values = read_foreign_(*root);
-    if (!values.ok()) return wrong(values.status());
-    if (*values) {
-      for (const ForeignValue& value : **values) {
-        RETURN_IF_ERROR(Apply(*Find(value.option), value.text, {1, fmt::format("{}: {}", path, value.source)}));
-      }
-      return absl::OkStatus();
-    }
-  }
-  for (const YamlNode& item : root->children) RETURN_IF_ERROR(ParseFileKey(path, item.key, item, false));
-  return absl::OkStatus();
-}
-
-absl::Status Options::ParseFileKey(const std::string& path, const std::string& key, const YamlNode& value,
-                                   bool nested) {
-  Entry* entry = Find(Replaced(key, '_', '-'));
-  if (value.IsMap() && !nested) {
-    for (const YamlNode& item : value.children) {
-      RETURN_IF_ERROR(ParseFileKey(path, key + "_" + item.key, item, true));
-    }
-    return absl::OkStatus();
-  }
-  if (entry == nullptr || !entry->in_file) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("--config {}: line {}: unknown key '{}'; did you mean '{}'?", path, value.key_line,
-                             EscapeForDisplay(key), Replaced(Nearest(Replaced(key, '_', '-')), '-', '_')));
-  }
-  const Source source{1, fmt::format("{}: {}", path, key)};
-  if (value.IsScalar() || value.IsNull()) return Apply(*entry, value.text, source);
-  if (!value.IsSequence() || !entry->is_list) {
-    return Error(
-        absl::StatusCode::kInvalidArgument,
-        fmt::format("{}: must be {}", source.name, entry->is_list ? "a value or a list of values" : "one value"));
-  }
-  for (const YamlNode& element : value.children) RETURN_IF_ERROR(Apply(*entry, element.text, source));
-  return absl::OkStatus();
-}
-
 absl::Status Options::ParseFlags(const std::vector<std::string>& args) {
   for (size_t i = 0; i < args.size(); ++i) {
     std::string_view arg = args[i];
     if (arg == "-h") arg = "--help";
-    const bool one_dash = !arg.starts_with("--");
-    if (one_dash && !(arg.starts_with('-') && Find(arg.substr(1, arg.find('=') - 1)) != nullptr)) {
+    if (!arg.starts_with('-')) {
       return Error(
           absl::StatusCode::kInvalidArgument,
           fmt::format("unexpected argument '{}'; {} --help lists the options", EscapeForDisplay(arg), binary_));
     }
-    std::string_view name = arg.substr(one_dash ? 1 : 2);
+    std::string_view name = arg.substr(arg.starts_with("--") ? 2 : 1);
     size_t equals = name.find('=');
     bool has_value = equals != name.npos;
     std::string_view value = has_value ? name.substr(equals + 1) : std::string_view();

@@ -136,7 +136,11 @@ TEST(Options, OneDashIsEnough) {
   EXPECT_EQ(Parsed({"-intake-listen=x:1"}).listen, "x:1");
   EXPECT_EQ(Parsed({"-intake-listen", "x:1"}).listen, "x:1");
   EXPECT_FALSE(Parsed({"-live=false"}).live);
-  EXPECT_THAT(Parsed({"-sample-rat=1"}).error(), HasSubstr("unexpected argument '-sample-rat=1'"));
+  EXPECT_EQ(Parsed({"-debug"}).options.log_setup().options.level, LogLevel::kDebug);
+  EXPECT_FALSE(Parsed({"-no-log-console"}).options.log_setup().options.console);
+  EXPECT_EQ(Parsed({"-sample-rat=1"}).error(), "unknown option --sample-rat; did you mean --sample-rate?");
+  EXPECT_THAT(Parsed({"-tokn=geheim"}).error(), Not(HasSubstr("geheim")));
+  EXPECT_FALSE(Parsed({"-"}).outcome.ok());
   const std::string file = WriteFile("sample_rate: 7\n");
   EXPECT_EQ(Parsed({("-config=" + file).c_str()}).rate, 7);
   EXPECT_EQ(Parsed({"-config-file", file.c_str()}).rate, 7);
@@ -151,8 +155,11 @@ TEST(Options, HostileFilesAreErrorsWithAPlace) {
               HasSubstr("line 3, column 1: the key 'live' stands twice"));
   EXPECT_THAT(error(std::string(50, '[') + std::string(50, ']')),
               HasSubstr("line 1, column 33: maps and lists are nested"));
-  EXPECT_THAT(error("live: true\nsample_rates: 1\n"), HasSubstr("line 2: unknown key 'sample_rates'"));
+  EXPECT_THAT(error("live: true\nsample_rates: 1\n"), HasSubstr("line 2, column 1: unknown key 'sample_rates'"));
   EXPECT_THAT(error("- live\n"), HasSubstr("must be a YAML map of options"));
+  EXPECT_THAT(error("live: true\nsample_rate: [1]\n"), HasSubstr("line 2, column 14: sample_rate: must be one value"));
+  EXPECT_THAT(error("sample:\n  rate: 0\n"), HasSubstr("line 2, column 9: sample_rate = 0: must be a number"));
+  EXPECT_THAT(error("export: [a, [b]]\n"), HasSubstr("line 1, column 13: export: must be a list of values"));
 }
 
 TEST(Options, ReadsFilesOfAnotherFormat) {
