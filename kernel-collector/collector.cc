@@ -247,6 +247,7 @@ absl::Status Collector::SetPeriod(int64_t period_ns) {
 absl::StatusOr<Reloader::Reloaded> Collector::Reload() {
   CollectorOptions fresh;
   RETURN_IF_ERROR(parse_(&fresh).status());
+  LogWarnings(fresh);
   RETURN_IF_ERROR(uplink_->credentials().Change(fresh.credentials));
   Reloader::Reloaded reloaded{.values = std::move(fresh.values), .log_level = fresh.log.options.level};
   const uint32_t rate_hz = static_cast<uint32_t>(fresh.sample_rate_hz),

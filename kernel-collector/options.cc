@@ -227,7 +227,11 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   profiler.AddTo(table);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   ASSIGN_OR_RETURN(options->warnings, profiler.TakeWarnings());
-  if (outcome == Options::Outcome::kExit) return outcome;
+  if (outcome == Options::Outcome::kExit) {
+    // The output of --help and --version is not about the values of options.
+    if (!table.IsGiven("print-config")) options->warnings.clear();
+    return outcome;
+  }
   options->log = table.log_setup();
   options->values = table.values();
   ASSIGN_OR_RETURN(options->metrics_listen, TakeMetricsListen(table, metrics_listen));

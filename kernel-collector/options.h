@@ -48,6 +48,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options);
 
+// Logs `warnings`, one line for each.
 void LogWarnings(const CollectorOptions& options);
 
 }  // namespace tributary

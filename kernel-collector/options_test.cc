@@ -73,6 +73,9 @@ TEST(CollectorOptions, TakesFlagsOfTheProfiler) {
   EXPECT_EQ(options->batch_interval_ns, 10 * kNsPerSecond);
   EXPECT_EQ(options->resource_env, std::vector<std::string>{"TEAM"});
   EXPECT_EQ(options->warnings.size(), 1u);
+  EXPECT_EQ(Parse({"-tracers=php", "--print-config"})->warnings.size(), 1u);
+  EXPECT_TRUE(Parse({"-tracers=php", "--version"})->warnings.empty());
+  EXPECT_TRUE(Parse({"-tracers=php", "--help"})->warnings.empty());
 }
 
 TEST(CollectorOptions, MetricsListen) {
