@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/ascii_case.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "base/percent.h"
@@ -15,6 +16,8 @@
 #include "kernel-collector/distribution/otlp_receiver.h"
 #include "kernel-collector/distribution/pipelines.h"
 #include "kernel-collector/distribution/table.h"
+#include "kernel-collector/distribution/tracers.h"
+#include "kernel-collector/distribution/yaml_values.h"
 
 namespace tributary {
 namespace {
@@ -25,27 +28,6 @@ constexpr size_t kWarningsMax = 64;
 
 constexpr Section kSections[] = {Section::kReceivers, Section::kProcessors, Section::kExporters, Section::kExtensions};
 
-std::optional<bool> ParseYamlBool(const YamlNode& node) {
-  if (node.text == "true" || node.text == "True" || node.text == "TRUE") return true;
-  if (node.text == "false" || node.text == "False" || node.text == "FALSE") return false;
-  return std::nullopt;
-}
-
-// Returns true for durations of Go, such as "5s", "1.5h" and "1m30s", and for "0".
-bool IsGoDuration(std::string_view text) {
-  if (text == "0") return true;
-  if (text.empty()) return false;
-  while (!text.empty()) {
-    const std::optional<double> number = TakeNumber<double>(text);
-    if (!number || !(*number >= 0 && *number < 1e15)) return false;
-    const size_t unit = std::min(text.find_first_of("0123456789."), text.size());
-    const std::string_view name = text.substr(0, unit);
-    if (name != "ns" && name != "us" && name != "ms" && name != "s" && name != "m" && name != "h") return false;
-    text.remove_prefix(unit);
-  }
-  return true;
-}
-
 absl::Status CheckType(const YamlNode& node, KeyType type) {
   auto wrong = [&](std::string_view what) {
     return WrongValue(node, fmt::format("{} must be {}", EscapeForDisplay(node.key), what));
@@ -55,8 +37,10 @@ absl::Status CheckType(const YamlNode& node, KeyType type) {
       return node.IsScalar() && ParseYamlBool(node) ? absl::OkStatus() : wrong("true or false");
     case KeyType::kNumber:
       return node.IsScalar() && ParseNumber<double>(node.text) ? absl::OkStatus() : wrong("a number");
+    case KeyType::kWhole:
+      return node.IsScalar() && ParseNumber<int64_t>(node.text) ? absl::OkStatus() : wrong("a whole number");
     case KeyType::kDuration:
-      return node.IsScalar() && IsGoDuration(node.text) ? absl::OkStatus() : wrong("a duration, such as 5s");
+      return node.IsScalar() && ParseGoDurationNs(node.text) ? absl::OkStatus() : wrong("a duration, such as 5s");
     case KeyType::kText:
       return node.IsScalar() ? absl::OkStatus() : wrong("text");
     case KeyType::kTexts:
@@ -80,15 +64,24 @@ bool IsOff(const YamlNode& node, const Key& key) {
     const auto off = ParseNumber<double>(key.argument);
     return off && ParseNumber<double>(node.text) == off;
   }
-  return node.text == key.argument || (key.type == KeyType::kDuration && node.text == "0" && key.argument == "0s");
+  if (key.type == KeyType::kDuration) return !key.argument.empty() && ParseGoDurationNs(node.text) == 0;
+  return node.text == key.argument;
+}
+
+// Returns true if the value becomes one of our options, so that a wrong value would have an effect.
+bool SetsOption(KeyAction action) {
+  return action == KeyAction::kSet || action == KeyAction::kDebug || action == KeyAction::kLanguages ||
+         action == KeyAction::kAttribute || action == KeyAction::kActions;
 }
 
 // Reads one component, and adds its values and warnings to `out`.
 class ComponentReader {
  public:
-  ComponentReader(const Component& component, const YamlNode& node, DistributionConfig& out)
+  // A component that is not in use may have variables, because its values have no effect.
+  ComponentReader(const Component& component, const YamlNode& node, bool is_used, DistributionConfig& out)
       : component_(component),
         node_(node),
+        is_used_(is_used),
         path_(fmt::format("{}.{}", SectionName(component.section), node.key)),
         out_(out) {}
 
@@ -113,6 +106,10 @@ class ComponentReader {
       if (key == nullptr) return WrongKey(child, fmt::format("{} has no such key", EscapeForDisplay(path_)));
       if (!names.insert(name).second) return WrongKey(child, "the key stands twice, in two spellings");
       if (child.IsNull()) continue;  // the default
+      if (child.IsScalar() && HasVariable(child.text)) {
+        RETURN_IF_ERROR(ApplyVariable(*key, child));
+        continue;
+      }
       RETURN_IF_ERROR(CheckType(child, key->type));
       const bool leads_on = key->type == KeyType::kMap && key->action == KeyAction::kAlways;
       RETURN_IF_ERROR(leads_on ? ReadMap(child, name + ".") : Apply(*key, child));
@@ -123,7 +120,9 @@ class ComponentReader {
   absl::Status Apply(const Key& key, const YamlNode& value) {
     switch (key.action) {
       case KeyAction::kSet:
-        Set(key.argument, value.text, value);
+        Set(key.argument,
+            key.type == KeyType::kDuration ? DurationText(*ParseGoDurationNs(value.text)) : WithoutEscapes(value.text),
+            value);
         return absl::OkStatus();
       case KeyAction::kDebug:
         if (*ParseYamlBool(value)) Set(key.argument, "debug", value);
@@ -131,7 +130,7 @@ class ComponentReader {
       case KeyAction::kLanguages:
         return SetLanguages(key, value);
       case KeyAction::kAttribute:
-        Set(key.argument, fmt::format("{}={}", key.name, PercentEncoded(value.text)), value);
+        Set(key.argument, fmt::format("{}={}", key.name, PercentEncoded(WithoutEscapes(value.text))), value);
         return absl::OkStatus();
       case KeyAction::kActions:
         return SetAttributes(key, value);
@@ -141,8 +140,9 @@ class ComponentReader {
         if (!IsOff(value, key)) Warn(value.key_line, PathOf(value), key.warning);
         return absl::OkStatus();
       case KeyAction::kReducer:
-        parts_.push_back(fmt::format("{} is the reducer's option {}{}", EscapeForDisplay(value.key), key.argument,
-                                     key.type == KeyType::kDuration ? " " + value.text : ""));
+        if (key.type == KeyType::kBool && ParseYamlBool(value) == false) return absl::OkStatus();
+        AdviseReducer(key, value,
+                      key.type == KeyType::kDuration ? " " + DurationText(*ParseGoDurationNs(value.text)) : "");
         return absl::OkStatus();
       case KeyAction::kRules:
         return AdviseRules(key, value);
@@ -152,17 +152,48 @@ class ComponentReader {
     return absl::OkStatus();
   }
 
-  // {python: {…}, go: {…}} means the tracers python and go, except for a language with `enabled: false`.
+  // For a value with "${…}", whose type is not known.
+  absl::Status ApplyVariable(const Key& key, const YamlNode& value) {
+    if (SetsOption(key.action)) return CheckNoVariable(key, value);
+    if (key.action == KeyAction::kOff) Warn(value.key_line, PathOf(value), key.warning);
+    if (key.action == KeyAction::kReducer) AdviseReducer(key, value, "");
+    return key.action == KeyAction::kEndpoint ? AdviseExport(value) : absl::OkStatus();
+  }
+
+  absl::Status CheckNoVariable(const Key& key, const YamlNode& value) const {
+    if (!is_used_ || !value.IsScalar() || !HasVariable(value.text)) return absl::OkStatus();
+    return WrongValue(value, fmt::format("variables are not expanded; use --{}", key.argument));
+  }
+
+  // All languages are on, except for those with `disabled: true` or `enabled: false`: {python: {disabled: true}}.
   absl::Status SetLanguages(const Key& key, const YamlNode& languages) {
-    std::string names;
+    const std::vector<std::string_view> all = AllTracers();
+    std::set<std::string> named, disabled;
     for (const YamlNode& language : languages.children) {
-      const YamlNode* enabled = language.Find("enabled");
-      const YamlNode* disabled = language.Find("disabled");
-      if (enabled != nullptr && ParseYamlBool(*enabled) == false) continue;
-      if (disabled != nullptr && ParseYamlBool(*disabled) == true) continue;
-      names += (names.empty() ? "" : ",") + language.key;
+      const std::string name = LowerCase(language.key);
+      if (std::find(all.begin(), all.end(), name) == all.end()) {
+        return WrongKey(language, "there is no such interpreter; --tracers has the same names");
+      }
+      RETURN_IF_ERROR(CheckNoVariable(key, language));
+      if (!language.IsMap() && !language.IsNull()) return WrongValue(language, "an interpreter must be a map");
+      named.insert(name);
+      for (const bool value : {false, true}) {
+        const YamlNode* node = language.Find(value ? "disabled" : "enabled");
+        if (node == nullptr || node->IsNull()) continue;
+        RETURN_IF_ERROR(CheckNoVariable(key, *node));
+        if (!HasVariable(node->text)) RETURN_IF_ERROR(CheckType(*node, KeyType::kBool));
+        if (ParseYamlBool(*node) == value) disabled.insert(name);
+      }
     }
-    if (!names.empty()) Set(key.argument, names, languages);
+    if (named.empty()) return absl::OkStatus();
+    Interpreters& found = out_.interpreters.emplace();
+    for (const std::string_view tracer : all) {
+      const std::string name(tracer);
+      if (disabled.contains(name)) continue;
+      found.tracers += (found.tracers.empty() ? "" : ",") + name;
+      if (named.contains(name)) found.named += (found.named.empty() ? "" : ",") + name;
+    }
+    Set(key.argument, found.tracers, languages);
     return absl::OkStatus();
   }
 
@@ -178,8 +209,14 @@ class ComponentReader {
         return WrongValue(item, "an attribute must have a key and an action");
       }
       const bool sets = action->text == "insert" || action->text == "upsert";
+      for (const YamlNode* part : {name, action, value}) {
+        if (part != nullptr) RETURN_IF_ERROR(CheckNoVariable(key, *part));
+      }
       if (sets && value != nullptr && value->IsScalar()) {
-        Set(key.argument, fmt::format("{}={}", PercentEncoded(name->text), PercentEncoded(value->text)), item);
+        Set(key.argument,
+            fmt::format("{}={}", PercentEncoded(WithoutEscapes(name->text)),
+                        PercentEncoded(WithoutEscapes(value->text))),
+            item);
       } else {
         has_other_actions = true;
       }
@@ -198,7 +235,7 @@ class ComponentReader {
     for (const YamlNode& item : list.children) {
       auto text = [&](std::string_view name) {
         const YamlNode* member = item.Find(name);
-        return member != nullptr && member->IsScalar() ? member->text : std::string();
+        return member != nullptr && member->IsScalar() ? WithoutEscapes(member->text) : std::string();
       };
       const std::string from = text("from"), name = text("tag_name");
       const std::string wanted = text("key").empty() ? text("key_regex") : text("key");
@@ -215,9 +252,20 @@ class ComponentReader {
     const YamlNode* insecure = tls == nullptr ? nullptr : tls->Find("insecure");
     const bool plain = insecure != nullptr && ParseYamlBool(*insecure) == true;
     const auto option = ExportOption(endpoint.text, plain);
-    if (!option.ok()) return WrongValue(endpoint, fmt::format("endpoint {}", ToStd(option.status().message())));
-    parts_.push_back(fmt::format("start the reducer with {} to send them on", *option));
+    if (option.ok()) {
+      parts_.push_back(fmt::format("start the reducer with {} to send them on", *option));
+    } else if (HasUser(endpoint.text)) {
+      return WrongValue(endpoint, fmt::format("endpoint {}", ToStd(option.status().message())));
+    } else {
+      // The endpoint is only for advice. It may be a variable, or an address in a form that only gRPC knows.
+      parts_.push_back("start the reducer with --export, with the address of this receiver (docs/export.md)");
+    }
     return absl::OkStatus();
+  }
+
+  void AdviseReducer(const Key& key, const YamlNode& value, std::string_view argument) {
+    parts_.push_back(
+        fmt::format("{} is the reducer's option {}{}", EscapeForDisplay(value.key), key.argument, argument));
   }
 
   std::string PathOf(const YamlNode& value) const { return path_ + "." + value.key; }
@@ -233,6 +281,7 @@ class ComponentReader {
 
   const Component& component_;
   const YamlNode& node_;
+  const bool is_used_;
   const std::string path_;
   DistributionConfig& out_;
   std::vector<std::string> parts_;  // of the component's warning
@@ -250,8 +299,9 @@ absl::Status ReadSection(Section section, const YamlNode& node, const std::set<s
       return WrongKey(item,
                       fmt::format("unknown component; the {} are: {}", SectionName(section), ComponentTypes(section)));
     }
+    const bool is_used = used.contains(item.key);
     DistributionConfig unused;
-    RETURN_IF_ERROR(ComponentReader(*component, item, used.contains(item.key) ? out : unused).Read());
+    RETURN_IF_ERROR(ComponentReader(*component, item, is_used, is_used ? out : unused).Read());
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,16 @@
 
 namespace tributary {
 
+// The key `interpreters`. The Collector switches on all languages that the file does not switch off.
+struct Interpreters {
+  std::string tracers;  // the value of --tracers: all languages that are on
+  std::string named;    // those that the file names. Only these give warnings, because a default must not give any
+};
+
 // A configuration file of the OpenTelemetry eBPF profiler's Collector distribution, in terms of our options.
 struct DistributionConfig {
   std::vector<Options::ForeignValue> values;
+  std::optional<Interpreters> interpreters;
   // One sentence for each component and key in use whose feature does not exist here, with its line. At most 64.
   std::vector<std::string> warnings;
 };

@@ -15,8 +15,10 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
@@ -85,7 +87,7 @@ TEST(DistributionConfig, WritesTheReducersRulesForLabels) {
       "service: {pipelines: {profiles: {receivers: [profiling], processors: [k8sattributes]}}}\n";
   const auto config = Read(
       "receivers: {profiling: }\nprocessors: {k8sattributes: {extract: {labels: [{key: app}, {tag_name: team, key: "
-      "t, from: namespace}], annotations: [{key_regex: 'x/(.*)', tag_name: 'x.$1', from: pod}]}}}\n" +
+      "t, from: namespace}], annotations: [{key_regex: 'x/(.*)', tag_name: 'x.$$1', from: pod}]}}}\n" +
       service);
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_THAT(config->warnings.at(0), HasSubstr("; reducer --k8s-label 'app'; reducer --k8s-label 'namespace:t=team'; "
@@ -97,10 +99,13 @@ TEST(DistributionConfig, WritesTheReducersRulesForLabels) {
 TEST(DistributionConfig, ReadsNewerKeys) {
   const auto config = Read(Example("gateway.yaml"));
   ASSERT_TRUE(config.ok()) << config.status();
-  EXPECT_THAT(ValuesOf(*config),
-              UnorderedElementsAre(Pair("tracers", "ruby,go"), Pair("sample-rate", "97"), Pair("batch-interval", "10s"),
-                                   Pair("resource-env", "TEAM"),
-                                   Pair("resource-attribute", "deployment.environment.name=a%2Cb%3Dc%25")));
+  EXPECT_THAT(
+      ValuesOf(*config),
+      UnorderedElementsAre(Pair("tracers", "native,go,perl,php,hotspot,ruby,v8,dotnet,beam,labels,luajit"),
+                           Pair("sample-rate", "97"), Pair("batch-interval", "10s"), Pair("resource-env", "TEAM"),
+                           Pair("resource-attribute", "deployment.environment.name=a%2Cb%3Dc%25")));
+  ASSERT_TRUE(config->interpreters);
+  EXPECT_EQ(config->interpreters->named, "go,ruby");
   EXPECT_THAT(config->warnings,
               ElementsAre(HasSubstr("receivers.profiling/node.off_cpu_threshold: off-CPU samples do not exist yet"),
                           HasSubstr("receivers.profiling/node.monitor_interval: "),
@@ -108,7 +113,7 @@ TEST(DistributionConfig, ReadsNewerKeys) {
                           HasSubstr("processors.resource.attributes: only the actions"),
                           HasSubstr("processors.batch: --batch-interval"),
                           HasSubstr("start the reducer with --export otlp://pyroscope:4040 to send them on"),
-                          HasSubstr("extensions.pprof"), HasSubstr("line 22: service.telemetry"),
+                          HasSubstr("extensions.pprof"), HasSubstr("line 23: service.telemetry"),
                           HasSubstr("service.pipelines.metrics: kernel-collector has only profiles")));
 }
 
@@ -143,9 +148,11 @@ TEST(DistributionConfig, EachRowOfTheTableIsUsable) {
     EXPECT_EQ(FindKey(*component, key.name), &key) << key.name << " stands twice";
     EXPECT_EQ(KeyName(key.name), key.name);
     EXPECT_EQ(key.warning.empty(), key.action != KeyAction::kOff) << key.name;
-    EXPECT_EQ(key.argument.empty(), key.action == KeyAction::kAlways || key.action == KeyAction::kEndpoint ||
-                                        (key.action == KeyAction::kOff && key.argument.empty()))
-        << key.name;
+    // For kOff, no argument means that every value gives the warning. A flag must have a value that means "off".
+    if (key.action != KeyAction::kOff || key.type == KeyType::kBool) {
+      EXPECT_EQ(key.argument.empty(), key.action == KeyAction::kAlways || key.action == KeyAction::kEndpoint)
+          << key.name;
+    }
   }
 }
 
@@ -156,6 +163,9 @@ TEST(DistributionConfig, ThePageForUsersNamesEachRow) {
   const std::string page = KeyName(text.str());
   for (const Component& component : Components()) {
     EXPECT_NE(page.find("`" + KeyName(component.type) + "`"), page.npos) << component.type;
+    if (component.new_type.empty()) continue;
+    EXPECT_EQ(FindComponent(component.section, component.new_type), &component);
+    EXPECT_NE(text.str().find("`" + std::string(component.new_type) + "`"), std::string::npos) << component.new_type;
   }
   for (const Key& key : Keys()) EXPECT_NE(page.find("`" + std::string(key.name)), page.npos) << key.name;
 }
@@ -174,11 +184,15 @@ TEST(DistributionConfig, ErrorsHaveLineAndColumn) {
       ErrorOf(
           "receivers:\n  profiling:\n  hostmetrics: {}\nservice: {pipelines: {profiles: {receivers: [profiling]}}}\n"),
       "line 3, column 3: hostmetrics: unknown component; the receivers are: profiling, customprofilesreceiver, "
-      "profilingextension");
+      "profilingextension, nop");
   EXPECT_EQ(ErrorOf(WithKey("SamplePerSecond: 5")),
             "line 1, column 25: SamplePerSecond: receivers.profiling has no such key");
   EXPECT_EQ(ErrorOf(WithKey("OffCPUThreshold: [1]")), "line 1, column 42: OffCPUThreshold must be a number");
-  EXPECT_EQ(ErrorOf(WithKey("SamplesPerSecond: many")), "line 1, column 43: SamplesPerSecond must be a number");
+  EXPECT_EQ(ErrorOf(WithKey("SamplesPerSecond: many")), "line 1, column 43: SamplesPerSecond must be a whole number");
+  EXPECT_EQ(ErrorOf(WithKey("SamplesPerSecond: 20.0")), "line 1, column 43: SamplesPerSecond must be a whole number");
+  EXPECT_EQ(ErrorOf("receivers: {profiling: {<<: {Tracers: go}}}\n"
+                    "service: {pipelines: {profiles: {receivers: [profiling]}}}\n"),
+            "line 1, column 25: <<: a map cannot be merged into another one; write its keys out");
   EXPECT_EQ(ErrorOf(WithKey("VerboseMode: 1")), "line 1, column 38: VerboseMode must be true or false");
   EXPECT_EQ(ErrorOf(WithKey("Tracers: [go]")), "line 1, column 34: Tracers must be text");
   EXPECT_EQ(ErrorOf(WithKey("reporter_interval: 5")),
@@ -207,6 +221,72 @@ TEST(DistributionConfig, TwoSpellingsOfAKeyAreAnError) {
             "line 1, column 46: samples_per_second: the key stands twice, in two spellings");
 }
 
+TEST(DistributionConfig, VariablesAreErrorsWhereTheyWouldHaveAnEffect) {
+  const std::string expected = "variables are not expanded; use --";
+  EXPECT_EQ(ErrorOf(WithKey("include_env_vars: '${env:X}'")), "line 1, column 43: " + expected + "resource-env");
+  for (const auto& [key, option] : {std::pair{"SamplesPerSecond: '${env:X}'", "sample-rate"},
+                                    {"Tracers: 'go,${X}'", "tracers"},
+                                    {"interpreters: '${X}'", "tracers"},
+                                    {"interpreters: {python: {disabled: '${X}'}}", "tracers"},
+                                    {"VerboseMode: '${X}'", "log-level"},
+                                    {"reporter_interval: '${X}'", "batch-interval"}}) {
+    EXPECT_THAT(ErrorOf(WithKey(key)), HasSubstr(expected + option)) << key;
+  }
+  auto with_processor = [](const std::string& processor, const std::string& used = "resource") {
+    return "receivers: {profiling: }\nprocessors: {resource: " + processor +
+           "}\nservice: {pipelines: {profiles: {receivers: [profiling], processors: [" + used + "]}}}\n";
+  };
+  const std::string node =
+      with_processor("{attributes: [{key: k8s.node.name, value: '${env:K8S_NODE_NAME}', action: upsert}]}");
+  EXPECT_EQ(ErrorOf(node), "line 2, column 66: " + expected + "resource-attribute");
+  EXPECT_EQ(ErrorOf(with_processor("{attributes: [{key: k8s.node.name, value: '${X}', action: upsert}]}", "")), "");
+  EXPECT_THAT(ValuesOf(*Read(with_processor("{attributes: [{key: a, value: 'b$$c$${d}', action: insert}]}"))),
+              ElementsAre(Pair("resource-attribute", "a=b%24c%24%7Bd%7D")));
+  // Values that are only for advice may be variables.
+  EXPECT_THAT(Read(WithKey("OffCPUThreshold: '${env:X}'"))->warnings, ElementsAre(HasSubstr("off-CPU")));
+  EXPECT_EQ(ErrorOf(WithKey("bpf_verifier_log_level: '${env:X}'")), "");
+}
+
+TEST(DistributionConfig, InterpretersAreOnUnlessDisabled) {
+  const auto config = Read(WithKey("interpreters: {Python: {disabled: true}, php: {enabled: false}, ruby: , go: {}}"));
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(ValuesOf(*config),
+              ElementsAre(Pair("tracers", "native,go,perl,hotspot,ruby,v8,dotnet,beam,labels,luajit")));
+  EXPECT_EQ(config->interpreters->named, "go,ruby");
+  EXPECT_THAT(Read(WithKey("interpreters: {}"))->values, IsEmpty());
+  EXPECT_EQ(ErrorOf(WithKey("interpreters: {go: {disabled: maybe}}")),
+            "line 1, column 55: disabled must be true or false");
+  EXPECT_EQ(ErrorOf(WithKey("interpreters: {go: false}")), "line 1, column 44: an interpreter must be a map");
+  EXPECT_THAT(ErrorOf(WithKey("interpreters: {all: {}}")), HasSubstr("there is no such interpreter"));
+  EXPECT_EQ(ErrorOf(WithKey("interpreters: {go: , cobol: }")),
+            "line 1, column 46: cobol: there is no such interpreter; --tracers has the same names");
+}
+
+TEST(DistributionConfig, DurationsGetAFormThatOurOptionsAccept) {
+  EXPECT_THAT(ValuesOf(*Read(WithKey("reporter_interval: 1.5s"))), ElementsAre(Pair("batch-interval", "1500ms")));
+  auto advice = [](const std::string& settings) {
+    return Read("receivers: {profiling: }\nprocessors: {k8s_attributes: {" + settings +
+                "}}\nservice: {pipelines: {profiles: {receivers: [profiling], processors: [k8s_attributes]}}}\n")
+        ->warnings.at(0);
+  };
+  EXPECT_THAT(advice("wait_for_metadata_timeout: 1m30s"), HasSubstr("option --metadata-wait 90s"));
+  EXPECT_THAT(advice("wait_for_metadata_timeout: '${env:X}'"), EndsWith("option --metadata-wait"));
+  EXPECT_THAT(advice("wait_for_metadata: true"), EndsWith("option --metadata-wait"));
+  EXPECT_THAT(advice("wait_for_metadata: false, context: c"), Not(HasSubstr("--metadata-wait")));
+}
+
+TEST(DistributionConfig, KnowsTheNamesOfNewerReleases) {
+  const auto config = Read(
+      "receivers: {profiling: , nop: }\nprocessors: {resource_detection: {detectors: [env]}, transform: {a: b}}\n"
+      "exporters: {otlp_grpc: {endpoint: 'a:4317'}, otlp_http/x: {endpoint: b}}\nextensions: {opamp: {server: }}\n"
+      "service: {extensions: [opamp], pipelines: {profiles: {receivers: [profiling, nop], processors: "
+      "[resource_detection, transform], exporters: [otlp_grpc, otlp_http/x]}}}\n");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->warnings, ElementsAre(HasSubstr("processors.resource_detection: kernel-collector always"),
+                                            HasSubstr("processors.transform: "), HasSubstr("--export otlps://a:4317"),
+                                            HasSubstr("exporters.otlp_http/x: "), HasSubstr("extensions.opamp: ")));
+}
+
 TEST(DistributionConfig, TheNumberOfWarningsIsLimited) {
   std::string pipelines;
   for (int i = 0; i < 1'000; ++i) pipelines += ", metrics/" + std::to_string(i) + ": ";
@@ -228,11 +308,15 @@ TEST(DistributionConfig, EndpointsOfReceivers) {
   EXPECT_THAT(warning("{endpoint: 'gateway:4317'}"), HasSubstr("--export otlps://gateway:4317"));
   EXPECT_THAT(warning("{endpoint: 'https://[::1]:4317/', tls: {insecure: true}}"),
               HasSubstr("--export otlps://[::1]:4317"));
-  for (const char* bad : {"gateway", "gateway:0", "gateway:70000", "unix:///s", "':4317'", "\"a\\r\\nb:1\"", "a b:1"}) {
-    EXPECT_THAT(ErrorOf(WithExporter("otlp", std::string("{endpoint: ") + bad + "}")),
-                HasSubstr("endpoint must be HOST:PORT, with the port of an OTLP receiver"))
+  for (const char* bad : {"gateway", "gateway:0", "gateway:70000", "unix:///s", "':4317'", "\"a\\r\\nb:1\"", "a b:1",
+                          "'${env:GW}:4317'", "dns:///gw:4317"}) {
+    EXPECT_THAT(warning(std::string("{endpoint: ") + bad + "}"),
+                HasSubstr("; start the reducer with --export, with the address of this receiver (docs/export.md)"))
         << bad;
   }
+  EXPECT_EQ(ErrorOf("receivers: {profiling: }\nexporters: {otlp: {endpoint: gateway}}\n"
+                    "service: {pipelines: {profiles: {receivers: [profiling]}}}\n"),
+            "");
   const std::string secret = ErrorOf(WithExporter("otlp", "{endpoint: 'http://u:geheim@gateway:4317'}"));
   EXPECT_THAT(secret, HasSubstr("line 2, column 30: endpoint must not contain a user or a password"));
   EXPECT_EQ(secret.find("geheim"), std::string::npos);

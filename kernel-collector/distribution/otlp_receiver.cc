@@ -20,7 +20,7 @@ bool IsHostByte(char c) {
 }  // namespace
 
 absl::StatusOr<std::string> ExportOption(std::string_view endpoint, bool plain) {
-  if (endpoint.find('@') != std::string_view::npos) {
+  if (HasUser(endpoint)) {
     return Invalid("must not contain a user or a password: anyone can read the options of a process");
   }
   if (endpoint.starts_with("http://")) {
@@ -38,5 +38,7 @@ absl::StatusOr<std::string> ExportOption(std::string_view endpoint, bool plain) 
   }
   return fmt::format("--export {}://{}", plain ? "otlp" : "otlps", FormatHostPort(*address));
 }
+
+bool HasUser(std::string_view endpoint) { return endpoint.find('@') != std::string_view::npos; }
 
 }  // namespace tributary

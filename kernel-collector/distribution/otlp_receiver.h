@@ -13,4 +13,7 @@ namespace tributary {
 // endpoint.
 absl::StatusOr<std::string> ExportOption(std::string_view endpoint, bool plain);
 
+// Returns true if the endpoint contains a user or a password.
+bool HasUser(std::string_view endpoint);
+
 }  // namespace tributary

@@ -68,6 +68,7 @@ absl::Status CheckProfilingIsUsed(const YamlNode& service, const UsedComponents&
 }  // namespace
 
 absl::Status WrongKey(const YamlNode& node, std::string_view message) {
+  if (node.key == "<<") message = "a map cannot be merged into another one; write its keys out";
   return Error(absl::StatusCode::kInvalidArgument,
                fmt::format("line {}, column {}: {}: {}", node.key_line, node.key_column,
                            EscapeForDisplay(CutUtf8(node.key, 64)), message));

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "kernel-collector/distribution/comma_list.h"
 #include "kernel-collector/distribution/config.h"
 #include "kernel-collector/distribution/otlp_receiver.h"
 #include "kernel-collector/distribution/tracers.h"
@@ -21,9 +21,7 @@ constexpr std::string_view kProfilesGate = "service.profilesSupport";
 
 // "GATE,+GATE,-GATE": a dash switches a gate off.
 absl::Status CheckGates(std::string_view gates) {
-  while (!gates.empty()) {
-    const std::string_view gate = gates.substr(0, gates.find(','));
-    gates.remove_prefix(std::min(gate.size() + 1, gates.size()));
+  for (const std::string_view gate : CommaList(gates)) {
     if (gate.starts_with('-') && gate.substr(1) == kProfilesGate) {
       return Error(absl::StatusCode::kInvalidArgument,
                    "must not switch profiles off: kernel-collector has nothing else");
@@ -35,11 +33,9 @@ absl::Status CheckGates(std::string_view gates) {
 // Returns the gates of the list that have no meaning here, as written.
 std::vector<std::string> OtherGates(const std::vector<std::string>& lists) {
   std::vector<std::string> others;
-  for (std::string_view rest : lists) {
-    while (!rest.empty()) {
-      const std::string_view gate = rest.substr(0, rest.find(','));
-      rest.remove_prefix(std::min(gate.size() + 1, rest.size()));
-      if (!gate.empty() && gate != kProfilesGate && gate.substr(1) != kProfilesGate) others.emplace_back(gate);
+  for (const std::string& list : lists) {
+    for (const std::string_view gate : CommaList(list)) {
+      if (gate != kProfilesGate && gate.substr(1) != kProfilesGate) others.emplace_back(gate);
     }
   }
   return others;
@@ -84,13 +80,16 @@ absl::StatusOr<std::optional<std::vector<Options::ForeignValue>>> ProfilerOption
   if (!IsDistributionConfig(root)) return std::nullopt;
   ASSIGN_OR_RETURN(DistributionConfig config, ReadDistributionConfig(root));
   file_warnings_ = std::move(config.warnings);
+  interpreters_ = std::move(config.interpreters);
   return std::move(config.values);
 }
 
 absl::StatusOr<std::vector<std::string>> ProfilerOptionTable::TakeWarnings() {
   std::vector<std::string> warnings = std::move(file_warnings_);
   for (std::string& warning : warnings) warning = "--config: " + warning;
-  if (const std::string missing = MissingTracers(tracers_); !missing.empty()) {
+  const bool from_interpreters = interpreters_ && tracers_ == interpreters_->tracers;
+  const std::string missing = MissingTracers(from_interpreters ? interpreters_->named : tracers_);
+  if (!missing.empty()) {
     warnings.push_back("--tracers: " + missing);
   }
   if (!collection_agent_.empty()) {

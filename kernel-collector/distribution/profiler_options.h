@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/options.h"
+#include "kernel-collector/distribution/config.h"
 
 namespace tributary {
 
@@ -27,6 +28,7 @@ class ProfilerOptionTable {
   bool disable_tls_ = false;
   std::vector<std::string> feature_gates_;
   std::vector<std::string> file_warnings_;
+  std::optional<Interpreters> interpreters_;
 };
 
 }  // namespace tributary

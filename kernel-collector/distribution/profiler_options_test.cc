@@ -50,13 +50,16 @@ TEST(ProfilerOptions, NamesTheReducersExport) {
   }
   EXPECT_THAT(ErrorOf({"-collection-agent=http://u:geheim@host:1"}),
               AllOf(HasSubstr("must not contain a user or a password"), Not(HasSubstr("geheim"))));
+  EXPECT_THAT(ErrorOf({"-colection-agent=http://u:geheim@host:1"}),
+              AllOf(HasSubstr("did you mean --collection-agent?"), Not(HasSubstr("geheim"))));
 }
 
 TEST(ProfilerOptions, WarnsOnceOfMissingTracers) {
   EXPECT_THAT(*Warnings({"-tracers=php, Python,go,native"}),
               ElementsAre(HasSubstr("do not exist here yet: php, python;")));
   EXPECT_THAT(*Warnings({"-t", "all"}),
-              ElementsAre(HasSubstr("perl, php, python, hotspot, ruby, v8, dotnet, beam, labels;")));
+              ElementsAre(HasSubstr("perl, php, python, hotspot, ruby, v8, dotnet, beam, labels, luajit;")));
+  EXPECT_THAT(*Warnings({"-tracers=luajit"}), ElementsAre(HasSubstr("yet: luajit;")));
   EXPECT_THAT(*Warnings({"-tracers=go,native"}), IsEmpty());
   EXPECT_THAT(*Warnings({"-tracers="}), IsEmpty());
   EXPECT_THAT(ErrorOf({"-tracers=go,cobol"}), HasSubstr("--tracers = go,cobol: must be a list of tracers"));
@@ -81,6 +84,9 @@ TEST(ProfilerOptions, ReadsTheDistributionsFile) {
                           HasSubstr("--tracers: ")));
   // A flag outranks the file.
   EXPECT_THAT(*Warnings({"-config", path.c_str(), "-tracers=go"}), ElementsAre(HasSubstr("OffCPUThreshold")));
+  std::ofstream(path) << "receivers: {profiling: {interpreters: {php: {disabled: true}, ruby: }}}\n" << service;
+  EXPECT_THAT(*Warnings({"-config", path.c_str()}), ElementsAre(HasSubstr("do not exist here yet: ruby;")));
+  EXPECT_THAT(*Warnings({"-config", path.c_str(), "-tracers=php"}), ElementsAre(HasSubstr("yet: php;")));
   std::ofstream(path) << "receivers: {profiling: {Tracers: cobol}}\n" << service;
   EXPECT_THAT(ErrorOf({"-config", path.c_str()}),
               HasSubstr(path + ": line 1, column 34: receivers.profiling.Tracers = cobol: must be a list of tracers"));

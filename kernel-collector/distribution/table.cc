@@ -24,37 +24,45 @@ constexpr Component kComponents[] = {
     {kReceivers, "customprofilesreceiver", true,
      "this example receiver makes empty profiles; kernel-collector makes none"},
     {kReceivers, "profilingextension", true, "samples at calls of kernel functions do not exist yet"},
+    {kReceivers, "nop", false, ""},
 
     {kProcessors, "customprofilesprocessor", true, ""},
     // Written below `processors` on the distribution's own page.
     {kProcessors, "customprofilesexporter", true, "read as customprofilesprocessor, which has the key foo"},
     {kProcessors, "resource", true, ""},
     {kProcessors, "resourcedetection", false,
-     "kernel-collector always finds the attributes of host and cloud; --cloud-metadata selects the cloud"},
+     "kernel-collector always finds the attributes of host and cloud; --cloud-metadata selects the cloud",
+     "resource_detection"},
     {kProcessors, "k8sattributes", true,
      "attributes of pods come from the reducer; run one k8s-collector in each cluster, which sends them to the "
-     "reducer"},
+     "reducer",
+     "k8s_attributes"},
+    {kProcessors, "transform", false,
+     "statements that change profiles do not exist; --resource-attribute sets an attribute of all samples"},
     {kProcessors, "batch", false, "--batch-interval sets how often samples are sent"},
     {kProcessors, "memory_limiter", false, "--intake-memory-max limits the memory of samples that wait"},
 
     {kExporters, "customprofilesexporter", true, kNoPrinting},
     {kExporters, "debug", false, kNoPrinting},
     {kExporters, "nop", false, ""},
-    {kExporters, "otlp", false, "kernel-collector sends its samples to the reducer (--intake-host), not as OTLP"},
+    {kExporters, "otlp", false, "kernel-collector sends its samples to the reducer (--intake-host), not as OTLP",
+     "otlp_grpc"},
     {kExporters, "otlphttp", false,
      "kernel-collector sends its samples to the reducer (--intake-host); start the reducer with --export, with the "
-     "address of this receiver (docs/export.md)"},
+     "address of this receiver (docs/export.md)",
+     "otlp_http"},
     {kExporters, "file", false, "kernel-collector writes no profiles to files; the reducer stores them"},
     {kExporters, "httprest", false,
      "the reducer's HTTP API has the functions of containers and processes (docs/api.md)"},
 
     {kExtensions, "pprof", false, "kernel-collector has no pprof server; it samples itself, too"},
+    {kExtensions, "opamp", false, "no server manages kernel-collector; change its options, and send it SIGHUP"},
     {kExtensions, "health_check", false, "--metrics-listen serves /healthz, and --health-check checks it"},
 };
 
 constexpr Key kKeys[] = {
     // Samples
-    {kReceivers, "profiling", "samplespersecond", kNumber, kSet, "sample-rate"},
+    {kReceivers, "profiling", "samplespersecond", kWhole, kSet, "sample-rate"},
     {kReceivers, "profiling", "tracers", kText, kSet, "tracers"},
     {kReceivers, "profiling", "interpreters", kMap, kLanguages, "tracers"},
     {kReceivers, "profiling", "includeenvvars", kText, kSet, "resource-env"},
@@ -110,6 +118,7 @@ constexpr Key kKeys[] = {
     {kProcessors, "k8sattributes", "extract.deploymentnamefromreplicaset", kBool, kAlways},
     {kProcessors, "k8sattributes", "extract", kMap, kAlways},
     {kProcessors, "k8sattributes", "authtype", kText, kAlways},  // k8s-collector takes a kubeconfig or its own account
+    {kProcessors, "k8sattributes", "context", kText, kAlways},   // of the kubeconfig
     {kProcessors, "k8sattributes", "passthrough", kBool, kAlways},
     {kProcessors, "k8sattributes", "filter", kAny, kAlways},          // each node sends only its own containers
     {kProcessors, "k8sattributes", "podassociation", kAny, kAlways},  // always by container.id and k8s.pod.uid
@@ -137,15 +146,18 @@ std::string_view SectionName(Section section) {
 }
 
 const Component* FindComponent(Section section, std::string_view type) {
-  const auto it = std::find_if(std::begin(kComponents), std::end(kComponents),
-                               [&](const Component& c) { return c.section == section && c.type == type; });
+  const auto it = std::find_if(std::begin(kComponents), std::end(kComponents), [&](const Component& c) {
+    return c.section == section && (c.type == type || (!c.new_type.empty() && c.new_type == type));
+  });
   return it == std::end(kComponents) ? nullptr : it;
 }
 
 std::string ComponentTypes(Section section) {
   std::string types;
   for (const Component& component : kComponents) {
-    if (component.section == section) types += fmt::format("{}{}", types.empty() ? "" : ", ", component.type);
+    if (component.section != section) continue;
+    types += fmt::format("{}{}", types.empty() ? "" : ", ", component.type);
+    if (!component.new_type.empty()) types += fmt::format(", {}", component.new_type);
   }
   return types;
 }

@@ -20,9 +20,11 @@ struct Component {
   bool checks_keys;
   // The warning if a pipeline uses the component. Empty: the component has its full effect.
   std::string_view warning;
+  // The name in newer releases of the Collector, if `type` is the older one. Both mean the same.
+  std::string_view new_type = "";
 };
 
-enum class KeyType { kBool, kNumber, kDuration, kText, kTexts, kMap, kAny };
+enum class KeyType { kBool, kNumber, kWhole, kDuration, kText, kTexts, kMap, kAny };
 
 enum class KeyAction {
   kSet,        // `argument` is our option, which gets the value

@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "base/ascii_case.h"
 #include "base/status.h"
+#include "kernel-collector/distribution/comma_list.h"
 
 namespace tributary {
 namespace {
@@ -18,16 +19,14 @@ struct Tracer {
 };
 constexpr Tracer kTracers[] = {
     {"native", true}, {"go", true},  {"perl", false},   {"php", false},  {"python", false}, {"hotspot", false},
-    {"ruby", false},  {"v8", false}, {"dotnet", false}, {"beam", false}, {"labels", false},
+    {"ruby", false},  {"v8", false}, {"dotnet", false}, {"beam", false}, {"labels", false}, {"luajit", false},
 };
 
 // Returns the names of the list, in lower case.
 std::vector<std::string> Names(std::string_view tracers) {
   std::vector<std::string> names;
-  while (!tracers.empty()) {
-    const size_t comma = std::min(tracers.find(','), tracers.size());
-    std::string name = LowerCase(tracers.substr(0, comma));
-    tracers.remove_prefix(std::min(comma + 1, tracers.size()));
+  for (const std::string_view part : CommaList(tracers)) {
+    std::string name = LowerCase(part);
     std::erase(name, ' ');
     if (!name.empty()) names.push_back(std::move(name));
   }
@@ -36,15 +35,19 @@ std::vector<std::string> Names(std::string_view tracers) {
 
 }  // namespace
 
+std::vector<std::string_view> AllTracers() {
+  std::vector<std::string_view> names;
+  for (const Tracer& tracer : kTracers) names.push_back(tracer.name);
+  return names;
+}
+
 absl::Status CheckTracers(std::string_view tracers) {
   for (const std::string& name : Names(tracers)) {
     const bool known =
         std::any_of(std::begin(kTracers), std::end(kTracers), [&](const Tracer& t) { return t.name == name; });
     if (known || name == "all") continue;
-    std::string all = "all";
-    for (const Tracer& tracer : kTracers) all += fmt::format(", {}", tracer.name);
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("must be a list of tracers, separated by commas: {}", all));
+                 fmt::format("must be a list of tracers, separated by commas: all, {}", fmt::join(AllTracers(), ", ")));
   }
   return absl::OkStatus();
 }
@@ -61,8 +64,7 @@ std::string MissingTracers(std::string_view tracers) {
   if (missing.empty()) return "";
   return fmt::format(
       "these tracers do not exist here yet: {}; in the stacks of these languages, only native frames have names "
-      "(native "
-      "and Go code is always sampled)",
+      "(native and Go code is always sampled)",
       fmt::join(missing, ", "));
 }
 

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -9,6 +10,9 @@ namespace tributary {
 
 // Tracers are the OpenTelemetry eBPF profiler's names for the languages whose stacks it walks: "perl,php,go", or "all".
 // Upper case and spaces around a name are allowed, as there.
+
+// Returns the names of all tracers.
+std::vector<std::string_view> AllTracers();
 
 // Returns InvalidArgument if a name is not a tracer.
 absl::Status CheckTracers(std::string_view tracers);

@@ -5,6 +5,7 @@ The examples on the distribution's page must work as they are. Hostile files giv
 
 import re
 import resource
+import signal
 import subprocess
 
 import lib
@@ -24,18 +25,29 @@ def run(*args):
 
 
 def the_pages_example_samples():
-    """Runs the page's first file with the page's flags, and finds its rate, its attribute and its warnings."""
+    """Runs the page's first file with the page's flags, and finds its rate, its attribute and its warnings.
+
+    After SIGHUP, the warnings are those of the changed file.
+    """
     with lib.directory() as d, lib.programs() as programs:
+        config = d / "config.yaml"
+        text = (PAGES / "quick_start.yaml").read_text()
+        config.write_text(text)
         reducer = lib.Reducer(d)
         programs.append(reducer)
-        collector = lib.Program("collector", [lib.BIN / "kernel-collector", f"--config={PAGES / 'quick_start.yaml'}",
+        collector = lib.Program("collector", [lib.BIN / "kernel-collector", f"--config={config}",
                                               "--feature-gates=service.profilesSupport", f"--intake-host={reducer.intake}",
                                               "--cpu-budget=off", "--batch-interval=1s"], d, as_root=True)
         programs.append(collector)
         lib.wait_for("samples with the processor's attribute", lambda: "foo" in reducer.get("/api/v1/labels").decode(), 60)
+        found = warnings(collector.text())
+        changed = text.replace("OffCPUThreshold: 0", "OffCPUThreshold: 0.5")
+        lib.check(changed != text, "the example has no OffCPUThreshold")
+        config.write_text(changed)
+        collector.signal(signal.SIGHUP)
+        lib.wait_for("the warning of the changed file", lambda: "OffCPUThreshold: off-CPU samples" in collector.text(), 60)
         lib.check(collector.stop() == 0, "the collector's exit code")
         lib.check_law(reducer.status(), lost=0)
-        found = warnings(collector.text())
         for line in found:
             print(f"  {line}")
         for name, count in (("customprofilesreceiver", 1), ("processors.customprofilesexporter", 1),
@@ -55,8 +67,11 @@ def settings_of_the_pages():
     result = run("-collection-agent=localhost:4137", "-disable-tls", "-tracers=perl,go", "--print-config")
     found = warnings(result.stderr)
     lib.check(len(found) == 2 and "yet: perl;" in found[0] and "--export otlp://localhost:4137" in found[1], f"{result}")
-    result = run("-collection-agent=http://user:secret@host:1")
-    lib.check(result.returncode == 2 and "secret" not in result.stdout + result.stderr, f"{result}")
+    for flag in ("-collection-agent", "-colection-agent", "--colection-agent"):
+        result = run(f"{flag}=http://user:secret@host:1")
+        lib.check(result.returncode == 2 and "secret" not in result.stdout + result.stderr, f"{result}")
+    result = run("-tracers=perl", "--version")
+    lib.check(result.returncode == 0 and not result.stderr, f"{result}")
 
 
 def hostile_files():
@@ -75,6 +90,8 @@ def hostile_files():
         "no text": (b"receivers: \xff\xfe", "not UTF-8"),
         "wrong type": ("receivers: {profiling: {OffCPUThreshold: [1]}}\n" + service, "line 1, column 42: OffCPUThreshold must be a number"),
         "out of range": ("receivers: {profiling: {SamplesPerSecond: 0}}\n" + service, "line 1, column 43: "),
+        "our own key": ("cpu_budget: off\nsample_rate: [1]\n", "line 2, column 14: sample_rate: must be one value"),
+        "variable": ("receivers: {profiling: {include_env_vars: '${env:X}'}}\n" + service, "line 1, column 43: variables are not expanded"),
         "unknown component": ("receivers: {profiling: , hostmetrics: }\n" + service, "line 1, column 26: hostmetrics: unknown component"),
         "unknown tracer": ("receivers: {profiling: {Tracers: cobol}}\n" + service, "line 1, column 34: "),
         "not a map": ("receivers: 5\n" + service, "'profiling' is not defined"),
