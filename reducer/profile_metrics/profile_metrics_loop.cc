@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/saturate.h"
 #include "base/status.h"
 #include "reducer/profile_metrics/process_labels.h"
 #include "reducer/query/selection.h"
@@ -47,7 +48,7 @@ MetricSeries::Sums SumsOf(const MetricSpec& spec, const CommittedSums& committed
       if (spec.by[i].is_of_frame()) (*values)[i] = frames->Of(sum.day, sum.stack).Of(spec.by[i].of);
     }
     MetricSeries::Weight& weight = out[*values];
-    weight.value += sum.value;
+    AddSaturating(sum.value, &weight.value);
     weight.count += sum.count;
   }
   return out;
@@ -180,8 +181,7 @@ absl::Status ProfileMetricsLoop::CountDue(Feed& feed) {
 // All reads come first, so that an error counts nothing, and the next attempt counts each sample once.
 absl::Status ProfileMetricsLoop::Count(const Feed& feed, const CommittedSums& committed) {
   ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, Open(feed));
-  ASSIGN_OR_RETURN(ProcessLabels processes,
-                   ProcessLabels::Read(*reader, committed.Range(), committed.Processes(), options_.joiner));
+  ASSIGN_OR_RETURN(ProcessLabels processes, ProcessLabels::Read(*reader, committed.Runs(), options_.joiner));
   std::optional<FrameLabels> frames;
   if (wanted_.language || wanted_.function || wanted_.library) {
     ASSIGN_OR_RETURN(frames, FrameLabels::Read(*reader, committed.Leaves(), wanted_, symbols_));

@@ -21,6 +21,31 @@ using ::testing::Not;
 constexpr UnixNs kStart{1'700'000'040 * kNsPerSecond};  // a full minute
 constexpr uint64_t kPeriod = 20'000'000;
 
+// Records the times whose processes are read.
+class RecordingReader : public store::MemoryReader {
+ public:
+  RecordingReader(store::MemoryShard shard, std::vector<store::TimeRange>* ranges)
+      : MemoryReader(std::move(shard)), ranges_(ranges) {}
+
+  absl::StatusOr<std::vector<store::ProcessRow>> Processes(store::TimeRange range,
+                                                           const store::ProcessSet* only) override {
+    ranges_->push_back(range);
+    return MemoryReader::Processes(range, only);
+  }
+
+ private:
+  std::vector<store::TimeRange>* ranges_;
+};
+
+class RecordingStore : public store::FakeStore {
+ public:
+  using FakeStore::FakeStore;
+  absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenReader(uint32_t shard) override {
+    return std::make_unique<RecordingReader>(shards[shard], &process_ranges);
+  }
+  std::vector<store::TimeRange> process_ranges;
+};
+
 class ProfileMetricsLoopTest : public ::testing::Test {
  protected:
   ProfileMetricsLoopTest() {
@@ -79,7 +104,7 @@ class ProfileMetricsLoopTest : public ::testing::Test {
     return metrics_.AddCounter("tributary_profile_metrics_" + what, "", {{"metric", metric}}).value();
   }
 
-  store::FakeStore store_{2};
+  RecordingStore store_{2};
   std::map<ExecutableId, std::shared_ptr<const SymbolTable>> symbols_;
   FakeClock clock_{MonotonicNs{kNsPerSecond}, kStart};
   Metrics metrics_;
@@ -170,6 +195,34 @@ TEST_F(ProfileMetricsLoopTest, ReadsAttributesOfTheService) {
       Text(),
       HasSubstr("\ncpu_total{service=\"a-service\",deployment_environment_name=\"prod\",host_name=\"host-1\"} 1\n"));
   EXPECT_THAT(Text(), Not(HasSubstr("b-service")));
+}
+
+TEST_F(ProfileMetricsLoopTest, ReadsNoProcessesOfTimesWithoutSamples) {
+  Begin({"name=cpu_seconds_total,by=executable"});
+  const store::ProcessNo process = AddProcess("a");
+  const int64_t day_ago = -23 * 60 * kNsPerMinute;
+  AddSamples(process, 50, leaf_);
+  AddSamples(process, 50, leaf_, 0, 8 * kNsPerMinute);   // of the next slot
+  AddSamples(process, 50, leaf_, 0, 15 * kNsPerMinute);  // of the same slot
+  AddSamples(process, 50, leaf_, 0, day_ago);            // a node that was away
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("cpu_seconds_total{executable=\"a\"} 4\n"));
+  ASSERT_EQ(store_.process_ranges.size(), 2u);
+  EXPECT_EQ(store_.process_ranges[0].from, UnixNs{kStart.value + day_ago});
+  EXPECT_EQ(store_.process_ranges[0].to, UnixNs{kStart.value + day_ago + kNsPerMinute});
+  EXPECT_EQ(store_.process_ranges[1].from, kStart);
+  EXPECT_EQ(store_.process_ranges[1].to, UnixNs{kStart.value + 16 * kNsPerMinute});
+}
+
+TEST_F(ProfileMetricsLoopTest, LargeValuesDoNotWrap) {
+  Begin({"name=cpu_seconds_total"});
+  for (int i = 0; i < 2; ++i) {
+    // Two processes, each with two samples of the largest values.
+    AddSamples(AddProcess("a"), 2, leaf_);
+    for (size_t j = 1; j <= 2; ++j) store_.shards[0].samples.rbegin()[j - 1].value = 1ull << 63;
+  }
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("\ncpu_seconds_total 18446744073.70"));
 }
 
 TEST_F(ProfileMetricsLoopTest, HoldsSamplesUntilTheirNamesMayHaveArrived) {
