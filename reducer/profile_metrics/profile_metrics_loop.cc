@@ -60,7 +60,10 @@ ProfileMetricsLoop::ProfileMetricsLoop(Options options, store::Store& store, Sym
                                        Metrics& metrics)
     : options_(std::move(options)),
       store_(store),
-      symbols_(std::move(symbols)),
+      is_cancelled_([this] { return cancelled_.load(); }),
+      // A table can take seconds to read and to decode.
+      symbols_(
+          [this, symbols = std::move(symbols)](const ExecutableId& id) { return cancelled_ ? nullptr : symbols(id); }),
       clock_(clock),
       elect_at_{clock.Monotonic().value + kElectNs},
       failures_(metrics.AddCounter("tributary_profile_metrics_failures_total",
@@ -140,7 +143,7 @@ absl::StatusOr<bool> ProfileMetricsLoop::Advance(Feed& feed) {
 
 absl::StatusOr<std::unique_ptr<store::StoreReader>> ProfileMetricsLoop::Open(const Feed& feed) {
   ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(feed.shard));
-  reader->CancelIf([this] { return cancelled_.load(); });
+  reader->CancelIf(is_cancelled_);
   return reader;
 }
 
@@ -184,9 +187,12 @@ absl::Status ProfileMetricsLoop::Count(const Feed& feed, const CommittedSums& co
   ASSIGN_OR_RETURN(ProcessLabels processes, ProcessLabels::Read(*reader, committed.Runs(), options_.joiner));
   std::optional<FrameLabels> frames;
   if (wanted_.language || wanted_.function || wanted_.library) {
-    ASSIGN_OR_RETURN(frames, FrameLabels::Read(*reader, committed.Leaves(), wanted_, symbols_));
+    ASSIGN_OR_RETURN(frames,
+                     FrameLabels::Read(*reader, committed.Leaves(), wanted_, {symbols_, names_, is_cancelled_}));
   }
   for (const Metric& metric : metrics_) {
+    // The first metrics may have counted the samples already. But after Cancel, nothing is tried again.
+    if (cancelled_) return absl::CancelledError("the reducer stops");
     const MetricSeries::Sums sums = SumsOf(metric.spec, committed, processes, frames ? &*frames : nullptr);
     for (const auto& [labels, weight] : sums) metric.samples.Add(weight.count);
     metric.others.Add(metric.series->Add(sums));

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "reducer/profile_metrics/committed_sums.h"
 #include "reducer/profile_metrics/metric_series.h"
 #include "reducer/profile_metrics/metric_spec.h"
+#include "reducer/query/demangle_cache.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/frame_symbolizer.h"
 
@@ -80,14 +82,16 @@ class ProfileMetricsLoop {
 
   const Options options_;
   store::Store& store_;
-  const SymbolLookup symbols_;
+  std::atomic<bool> cancelled_{false};
+  const std::function<bool()> is_cancelled_;
+  const SymbolLookup symbols_;  // finds nothing once cancelled
+  DemangleCache names_;
   const Clock& clock_;
   std::vector<Metric> metrics_;
   CommittedSums::Types types_;
   FrameLabels::Wanted wanted_;
   std::vector<Feed> feeds_;
   MonotonicNs elect_at_;
-  std::atomic<bool> cancelled_{false};
   LogLimit failure_log_{30 * kNsPerSecond};
   Counter &failures_, &expired_;
 };

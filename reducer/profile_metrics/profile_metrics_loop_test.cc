@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -71,6 +72,7 @@ class ProfileMetricsLoopTest : public ::testing::Test {
         std::move(options), store_,
         [this](const ExecutableId& id) {
           ++lookups_;
+          if (on_lookup_) on_lookup_();
           auto it = symbols_.find(id);
           return it == symbols_.end() ? nullptr : it->second;
         },
@@ -112,6 +114,7 @@ class ProfileMetricsLoopTest : public ::testing::Test {
   store::ExecutableNo executable_;
   store::NodeNo leaf_, kernel_;
   int lookups_ = 0;
+  std::function<void()> on_lookup_;
   std::unique_ptr<ProfileMetricsLoop> loop_;
 };
 
@@ -223,6 +226,31 @@ TEST_F(ProfileMetricsLoopTest, LargeValuesDoNotWrap) {
   }
   loop_->RunOnce();
   EXPECT_THAT(Text(), HasSubstr("\ncpu_seconds_total 18446744073.70"));
+}
+
+TEST_F(ProfileMetricsLoopTest, StopsSoonWhileItLooksUpSymbols) {
+  Begin({"name=cpu_total,by=function"});
+  const store::ProcessNo process = AddProcess("a");
+  for (char i = 0; i < 100; ++i) {
+    const auto id = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string(20, i));
+    const store::ExecutableNo file = store_.shards[0].AddExecutable(id, "/usr/bin/a");
+    const store::FrameRow frame{.kind = FrameKind::kNative, .executable = file, .address = 0x10};
+    AddSamples(process, 1, AddNode(0, store::NodeNo{0}, frame));
+  }
+  on_lookup_ = [this] { loop_->Cancel(); };
+  loop_->RunOnce();
+  EXPECT_EQ(lookups_, 1);
+  EXPECT_EQ(Counted("samples_total", "cpu_total"), 0u);
+}
+
+TEST_F(ProfileMetricsLoopTest, CountsNothingOnceItIsCancelled) {
+  // The last frame cancels, so no other frame notices.
+  Begin({"name=cpu_total,by=function"});
+  AddSamples(AddProcess("a"), 1, leaf_);
+  on_lookup_ = [this] { loop_->Cancel(); };
+  loop_->RunOnce();
+  EXPECT_EQ(lookups_, 1);
+  EXPECT_EQ(Counted("samples_total", "cpu_total"), 0u);
 }
 
 TEST_F(ProfileMetricsLoopTest, HoldsSamplesUntilTheirNamesMayHaveArrived) {
