@@ -282,6 +282,21 @@ TEST_F(ProfileMetricsLoopTest, ReadsOnWhileSamplesAreHeld) {
   EXPECT_EQ(Counted("samples_total", "cpu_total"), ProfileMetricsLoop::kScanRowsMax + 50);
 }
 
+TEST_F(ProfileMetricsLoopTest, ShowsWhenItHadReadEverything) {
+  const std::string name = "\ntributary_profile_metrics_caught_up_timestamp_seconds ";
+  Begin({"name=cpu_total"});
+  EXPECT_THAT(Text(), HasSubstr(name + "0\n"));
+  AddSamples(AddProcess("a"), static_cast<int>(ProfileMetricsLoop::kScanRowsMax) + 50, leaf_);
+  EXPECT_EQ(loop_->RunOnce(), 0);
+  EXPECT_THAT(Text(), HasSubstr(name + "0\n"));
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr(name + "1700000040\n"));
+  clock_.Advance(5 * kNsPerSecond);
+  store_.shards[1].error = absl::InternalError("damaged");
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr(name + "1700000040\n")) << "a shard was not read";
+}
+
 TEST_F(ProfileMetricsLoopTest, HoldsALimitedNumberOfSums) {
   Begin({"name=cpu_total"}, {.hold_ns = 10 * kNsPerSecond});
   const auto processes = static_cast<uint32_t>(ProfileMetricsLoop::kHeldSumsMax + 100);
@@ -289,6 +304,7 @@ TEST_F(ProfileMetricsLoopTest, HoldsALimitedNumberOfSums) {
   while (loop_->RunOnce() == 0) {
   }
   EXPECT_EQ(Counted("samples_total", "cpu_total"), ProfileMetricsLoop::kScanRowsMax) << "the oldest are counted early";
+  EXPECT_THAT(Text(), HasSubstr("\ntributary_profile_metrics_early_samples_total 50000\n"));
   clock_.Advance(10 * kNsPerSecond);
   loop_->RunOnce();
   EXPECT_EQ(Counted("samples_total", "cpu_total"), processes);
@@ -346,6 +362,33 @@ TEST_F(ProfileMetricsLoopTest, LimitsSeriesAndCountsTheRest) {
   loop_->RunOnce();
   EXPECT_THAT(Text(), HasSubstr("\nnarrow_total{executable=\"" + other + "\"} 0\n"));
   EXPECT_EQ(Counted("replaced_series_total", "narrow_total"), 1u);
+}
+
+TEST_F(ProfileMetricsLoopTest, WarnsOnceOfUnknownNamesAfterAMinute) {
+  const K8sNameRules rules;
+  AttributeNames names;
+  const MetadataStore metadata(MetadataStore::Options{}, rules, names, clock_, metrics_);
+  const ResourceJoiner joiner(metadata, rules, names, {}, metrics_);
+  store_.shards[0].processes.clear();
+  const store::ProcessNo process = AddProcess("a");
+  store_.shards[0].processes[0].attributes = "team.name=blue";
+  testing::internal::CaptureStderr();
+  Begin({"name=a_total,by=team.name", "name=b_total,by=team.nam", "name=c_total,type=hepa:bytes"},
+        {.joiner = &joiner, .hold_ns = 0});
+  AddSamples(process, 1, leaf_);
+  loop_->RunOnce();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  clock_.Advance(ProfileMetricsLoop::kElectNs);
+  loop_->RunOnce();
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("no process has the attribute team_nam of the metric b_total yet"));
+  EXPECT_THAT(log, HasSubstr("the type hepa:bytes of the metric c_total"));
+  EXPECT_THAT(log, Not(HasSubstr("a_total")));
+  testing::internal::CaptureStderr();
+  clock_.Advance(ProfileMetricsLoop::kElectNs);
+  loop_->RunOnce();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(ProfileMetricsLoopTest, MakesLabelsThatPrometheusAccepts) {
