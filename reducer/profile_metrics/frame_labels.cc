@@ -6,12 +6,10 @@
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/profile_metrics/process_labels.h"
+#include "reducer/query/frame_namer.h"
 
 namespace tributary {
 namespace {
-
-constexpr std::string_view kUnknown = "[unknown]";
-constexpr std::string_view kKernel = "[kernel]";
 
 // Makes the labels of frames of one shard.
 class Maker {
@@ -46,7 +44,7 @@ class Maker {
   static std::string LibraryOf(const store::ExecutableRow& file, FrameKind kind) {
     const std::string_view name = BaseName(file.path);
     if (!name.empty()) return MetricLabelValue(name);
-    return std::string(RowOf(kind).naming == FrameNaming::kKernel ? kKernel : kUnknown);
+    return std::string(RowOf(kind).naming == FrameNaming::kKernel ? kKernelName : kUnknownName);
   }
 
   absl::StatusOr<std::string> FunctionOf(const store::FrameRow& row, const FrameSymbolizer::Place& place) {
@@ -58,9 +56,9 @@ class Maker {
     std::string_view name;
     FrameSymbolizer::ForEachFrame(place, row, own_name, [&name](const SymbolTable::Frame& frame) {
       name = frame.name;
-      return name.empty();  // the first name is the innermost one
+      return false;  // the first one is the innermost one; without a name, its caller's name would be wrong
     });
-    if (name.empty()) return std::string(kUnknown);
+    if (name.empty()) return std::string(kUnknownName);
     if (!own_name.empty()) return MetricLabelValue(own_name);
     // A table contains each name once, and is kept alive. So the address of the bytes identifies the name.
     const auto [demangled, is_new] = demangled_.try_emplace(name.data());
@@ -95,8 +93,8 @@ absl::StatusOr<FrameLabels> FrameLabels::Read(store::StoreReader& reader, const 
                                               const Sources& sources) {
   FrameLabels labels;
   labels.labels_.push_back({.language = std::string(RowOf(FrameKind::kUnknown).otlp_type),
-                            .function = std::string(kUnknown),
-                            .library = std::string(kUnknown)});
+                            .function = std::string(kUnknownName),
+                            .library = std::string(kUnknownName)});
   ASSIGN_OR_RETURN(Maker maker, Maker::Make(reader, wanted, sources));
   for (const auto& [day, nodes] : leaves) {
     const absl::StatusOr<store::TrieView> trie = reader.LoadTrie(day);

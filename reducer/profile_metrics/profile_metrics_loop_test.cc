@@ -1,122 +1,16 @@
-#include "reducer/profile_metrics/profile_metrics_loop.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <map>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "reducer/metadata/metadata_store.h"
-#include "reducer/store/fake_store_testing.h"
-#include "symbols/symbol_builder.h"
+#include "reducer/profile_metrics/profile_metrics_loop_testing.h"
 
 namespace tributary {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr UnixNs kStart{1'700'000'040 * kNsPerSecond};  // a full minute
-constexpr uint64_t kPeriod = 20'000'000;
-
-// Records the times whose processes are read.
-class RecordingReader : public store::MemoryReader {
- public:
-  RecordingReader(store::MemoryShard shard, std::vector<store::TimeRange>* ranges)
-      : MemoryReader(std::move(shard)), ranges_(ranges) {}
-
-  absl::StatusOr<std::vector<store::ProcessRow>> Processes(store::TimeRange range,
-                                                           const store::ProcessSet* only) override {
-    ranges_->push_back(range);
-    return MemoryReader::Processes(range, only);
-  }
-
- private:
-  std::vector<store::TimeRange>* ranges_;
-};
-
-class RecordingStore : public store::FakeStore {
- public:
-  using FakeStore::FakeStore;
-  absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenReader(uint32_t shard) override {
-    return std::make_unique<RecordingReader>(shards[shard], &process_ranges);
-  }
-  std::vector<store::TimeRange> process_ranges;
-};
-
-class ProfileMetricsLoopTest : public ::testing::Test {
- protected:
-  ProfileMetricsLoopTest() {
-    symbols_[id_] = BuildSymbolTable(
-        id_, SymbolSource::kSymtab,
-        {{.address = 0x1000, .size = 0x100, .name = "main"}, {.address = 0x1100, .size = 0x100, .name = "_Z4workv"}});
-    for (size_t i = 0; i < 2; ++i) {
-      store::FakeShard& shard = store_.shards[i];
-      executable_ = shard.AddExecutable(id_, "/usr/lib/libwork.so.1");
-      const store::NodeNo main = AddNode(i, store::NodeNo{0}, {.kind = FrameKind::kNative, .executable = executable_});
-      leaf_ = AddNode(i, main, {.kind = FrameKind::kNative, .executable = executable_, .address = 0x1104});
-      kernel_ = AddNode(i, leaf_, {.kind = FrameKind::kKernel, .address = 0x10});
-    }
-  }
-
-  store::NodeNo AddNode(size_t shard, store::NodeNo parent, store::FrameRow row) {
-    return store_.shards[shard].AddNode(store::FakeShard::DayOf(kStart), parent, row);
-  }
-
-  void Begin(const std::vector<std::string>& texts, ProfileMetricsLoop::Options options = {.hold_ns = 0}) {
-    options.specs = ParseMetricSpecs(texts).value();
-    loop_ = std::make_unique<ProfileMetricsLoop>(
-        std::move(options), store_,
-        [this](const ExecutableId& id) {
-          ++lookups_;
-          if (on_lookup_) on_lookup_();
-          auto it = symbols_.find(id);
-          return it == symbols_.end() ? nullptr : it->second;
-        },
-        clock_, metrics_);
-  }
-
-  store::ProcessNo AddProcess(const std::string& name, size_t shard = 0) {
-    std::vector<store::ProcessRow>& processes = store_.shards[shard].processes;
-    const store::ProcessNo no{static_cast<uint32_t>(processes.size() + 1)};
-    processes.push_back({.no = no,
-                         .node_id = "node-1",
-                         .host_name = "host-1",
-                         .pid = Pid{1000},
-                         .comm = name,
-                         .executable_path = "/usr/bin/" + name,
-                         .attributes = "service.name=" + name + "-service"});
-    return no;
-  }
-  void AddSamples(store::ProcessNo process, int count, store::NodeNo node, size_t shard = 0, int64_t after_ns = 0) {
-    for (int i = 0; i < count; ++i) {
-      store_.shards[shard].samples.push_back({.time = UnixNs{kStart.value + after_ns + i},
-                                              .process = process,
-                                              .thread = store::ThreadNo{1},
-                                              .node = node,
-                                              .value = kPeriod});
-    }
-  }
-
-  std::string Text() const { return metrics_.PrometheusText(); }
-  uint64_t Counted(const std::string& what, const std::string& metric) {
-    return metrics_.AddCounter("tributary_profile_metrics_" + what, "", {{"metric", metric}}).value();
-  }
-
-  RecordingStore store_{2};
-  std::map<ExecutableId, std::shared_ptr<const SymbolTable>> symbols_;
-  FakeClock clock_{MonotonicNs{kNsPerSecond}, kStart};
-  Metrics metrics_;
-  const ExecutableId id_ = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "\x01\x02\x03");
-  store::ExecutableNo executable_;
-  store::NodeNo leaf_, kernel_;
-  int lookups_ = 0;
-  std::function<void()> on_lookup_;
-  std::unique_ptr<ProfileMetricsLoop> loop_;
-};
 
 TEST_F(ProfileMetricsLoopTest, CountsSamplesOnceInSeconds) {
   Begin({"name=cpu_seconds_total,by=executable"});
@@ -144,30 +38,6 @@ TEST_F(ProfileMetricsLoopTest, CountsOnlySamplesThatAreCommittedLater) {
   AddSamples(process, 100, leaf_);
   loop_->RunOnce();
   EXPECT_THAT(Text(), HasSubstr("\ncpu_total 2\n"));
-}
-
-TEST_F(ProfileMetricsLoopTest, FindsTheInnermostFrame) {
-  Begin({"name=cpu_total,by=language,function,library"});
-  const store::ProcessNo process = AddProcess("a");
-  AddSamples(process, 50, leaf_);
-  AddSamples(process, 100, kernel_);
-  AddSamples(process, 150, store::NodeNo{0});
-  const store::NodeNo unnamed =
-      AddNode(0, store::NodeNo{0}, {.kind = FrameKind::kNative, .executable = executable_, .address = 0x9999});
-  AddSamples(process, 200, unnamed);
-  loop_->RunOnce();
-  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"native\",function=\"work()\",library=\"libwork.so.1\"} 1\n"));
-  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"kernel\",function=\"[unknown]\",library=\"[kernel]\"} 2\n"));
-  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"unknown\",function=\"[unknown]\",library=\"[unknown]\"} 3\n"));
-  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"native\",function=\"[unknown]\",library=\"libwork.so.1\"} 4\n"));
-}
-
-TEST_F(ProfileMetricsLoopTest, LooksUpNoSymbolsThatNoMetricNeeds) {
-  Begin({"name=cpu_total,by=executable,library"});
-  AddSamples(AddProcess("a"), 50, leaf_);
-  loop_->RunOnce();
-  EXPECT_THAT(Text(), HasSubstr("library=\"libwork.so.1\"} 1\n"));
-  EXPECT_EQ(lookups_, 0);
 }
 
 TEST_F(ProfileMetricsLoopTest, SelectsProcesses) {
@@ -226,31 +96,6 @@ TEST_F(ProfileMetricsLoopTest, LargeValuesDoNotWrap) {
   }
   loop_->RunOnce();
   EXPECT_THAT(Text(), HasSubstr("\ncpu_seconds_total 18446744073.70"));
-}
-
-TEST_F(ProfileMetricsLoopTest, StopsSoonWhileItLooksUpSymbols) {
-  Begin({"name=cpu_total,by=function"});
-  const store::ProcessNo process = AddProcess("a");
-  for (char i = 0; i < 100; ++i) {
-    const auto id = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, std::string(20, i));
-    const store::ExecutableNo file = store_.shards[0].AddExecutable(id, "/usr/bin/a");
-    const store::FrameRow frame{.kind = FrameKind::kNative, .executable = file, .address = 0x10};
-    AddSamples(process, 1, AddNode(0, store::NodeNo{0}, frame));
-  }
-  on_lookup_ = [this] { loop_->Cancel(); };
-  loop_->RunOnce();
-  EXPECT_EQ(lookups_, 1);
-  EXPECT_EQ(Counted("samples_total", "cpu_total"), 0u);
-}
-
-TEST_F(ProfileMetricsLoopTest, CountsNothingOnceItIsCancelled) {
-  // The last frame cancels, so no other frame notices.
-  Begin({"name=cpu_total,by=function"});
-  AddSamples(AddProcess("a"), 1, leaf_);
-  on_lookup_ = [this] { loop_->Cancel(); };
-  loop_->RunOnce();
-  EXPECT_EQ(lookups_, 1);
-  EXPECT_EQ(Counted("samples_total", "cpu_total"), 0u);
 }
 
 TEST_F(ProfileMetricsLoopTest, HoldsSamplesUntilTheirNamesMayHaveArrived) {
