@@ -241,7 +241,7 @@ void AddMetadata(Options& table, MetadataTexts& texts) {
             &texts.keep, "1h");
   table.Add({.name = "metadata-wait",
              .help = "longest time that --export waits for a container's metadata, 0s to 10m; then it sends the "
-                     "container's samples without this metadata",
+                     "container's samples without this metadata; --metric counts samples this long after they arrive",
              .value_name = "DURATION",
              .check = CheckWait},
             &texts.wait, "10s");

@@ -289,9 +289,6 @@ absl::Status Pipeline::OpenExporters() {
 
 void Pipeline::OpenProfileMetrics() {
   if (options_.metrics.empty()) return;
-  for (const std::string& sentence : FindUnknownAttributes(options_.metrics, attribute_names_)) {
-    LogWarning("--metric: {}", sentence);
-  }
   profile_metrics_ =
       std::make_unique<ProfileMetrics>(ProfileMetricsLoop::Options{.specs = options_.metrics,
                                                                    .series_max = options_.metric_series_max,

@@ -5,8 +5,8 @@ import pathlib
 import re
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "deploy/grafana"
-RULES, RULE_TESTS, CONFIG, DASHBOARD = (FOLDER / name for name in (
-    "tributary-rules.yml", "tributary-rules-test.yml", "prometheus.yml", "tributary-dashboard.json"))
+RULES, CONFIG, DASHBOARD = (FOLDER / name for name in ("tributary-rules.yml", "prometheus.yml", "tributary-dashboard.json"))
+RULE_TESTS = sorted(FOLDER.glob("tributary-rules-*test.yml"))
 
 
 def panels():

@@ -29,20 +29,21 @@ class Grafana(unittest.TestCase):
         self.assertIn("SUCCESS", promtool("check", "config", "--syntax-only", grafana_files.CONFIG))
 
     def test_rules_pass_their_unit_tests(self):
-        self.assertIn("SUCCESS", promtool("test", "rules", grafana_files.RULE_TESTS))
+        self.assertIn("SUCCESS", promtool("test", "rules", *grafana_files.RULE_TESTS))
 
     def test_unit_tests_can_fail(self):
         """A rule that never fires fails the unit tests."""
         with tempfile.TemporaryDirectory() as directory:
-            for file in (grafana_files.RULES, grafana_files.RULE_TESTS):
+            for file in (grafana_files.RULES, *grafana_files.RULE_TESTS):
                 text = file.read_text().replace('up{job=~"tributary-.*"} == 0', 'up{job=~"tributary-.*"} == 2')
                 (pathlib.Path(directory) / file.name).write_text(text)
             with self.assertRaisesRegex(AssertionError, "TributaryTargetDown"):
-                promtool("test", "rules", pathlib.Path(directory) / grafana_files.RULE_TESTS.name)
+                promtool("test", "rules", *(pathlib.Path(directory) / file.name for file in grafana_files.RULE_TESTS))
 
     def test_every_rule_has_a_case_that_fires_and_one_that_does_not(self):
         alerts = re.findall(r"alert: (\w+)", grafana_files.RULES.read_text())
-        cases = re.findall(r"alertname: (\w+)\n +exp_alerts:( \[\])?", grafana_files.RULE_TESTS.read_text())
+        tests = "".join(file.read_text() for file in grafana_files.RULE_TESTS)
+        cases = re.findall(r"alertname: (\w+)\n +exp_alerts:( \[\])?", tests)
         self.assertGreater(len(alerts), 10)
         for alert in alerts:
             self.assertEqual({quiet for name, quiet in cases if name == alert}, {"", " []"}, alert)
@@ -74,7 +75,7 @@ class Grafana(unittest.TestCase):
 
     def test_metrics_exist(self):
         known = set(NAME.findall((DOCS / "metrics.md").read_text())) | ELSEWHERE
-        for file in (grafana_files.RULES, grafana_files.RULE_TESTS, grafana_files.DASHBOARD):
+        for file in (grafana_files.RULES, *grafana_files.RULE_TESTS, grafana_files.DASHBOARD):
             used = set(NAME.findall(file.read_text()))
             self.assertTrue(used)
             self.assertEqual(used - known, set(), file.name)

@@ -1,12 +1,15 @@
 #include "reducer/profile_metrics/committed_sums.h"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/saturate.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "reducer/store/store_times.h"
 
 namespace tributary {
 namespace {
@@ -27,7 +30,7 @@ void AddChunk(const store::SampleColumns& columns, const CommittedSums::Types::v
       sum.stack = columns.nodes[i];
     }
     Sum& known = by_key->try_emplace(KeyOf(sum), sum).first->second;
-    known.value += columns.values[i];
+    AddSaturating(columns.values[i], &known.value);
     known.count += columns.counts[i];
   }
 }
@@ -53,15 +56,27 @@ absl::StatusOr<CommittedSums> CommittedSums::Read(store::StoreReader& reader, co
   return out;
 }
 
-store::TimeRange CommittedSums::Range() const {
-  const auto [first, last] = std::ranges::minmax(sums, {}, &Sum::minute);
-  return {first.minute, UnixNs{last.minute.value + kNsPerMinute}};
-}
-
-store::ProcessSet CommittedSums::Processes() const {
-  store::ProcessSet processes;
-  for (const Sum& sum : sums) processes.insert(sum.process);
-  return processes;
+std::vector<CommittedSums::Run> CommittedSums::Runs() const {
+  std::map<int64_t, Run> by_slot;
+  for (const Sum& sum : sums) {
+    const UnixNs end{sum.minute.value + kNsPerMinute};
+    Run& run = by_slot.try_emplace(store::SlotOf(sum.minute).value, Run{.range = {sum.minute, end}}).first->second;
+    run.range.from = std::min(run.range.from, sum.minute);
+    run.range.to = std::max(run.range.to, end);
+    run.processes.insert(sum.process);
+  }
+  std::vector<Run> runs;
+  int64_t last_slot = 0;
+  for (auto& [slot, run] : by_slot) {
+    if (!runs.empty() && slot == last_slot + 1) {
+      runs.back().range.to = run.range.to;
+      runs.back().processes.merge(run.processes);
+    } else {
+      runs.push_back(std::move(run));
+    }
+    last_slot = slot;
+  }
+  return runs;
 }
 
 FrameLabels::Leaves CommittedSums::Leaves() const {

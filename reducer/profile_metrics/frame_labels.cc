@@ -6,19 +6,17 @@
 #include "base/status.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/profile_metrics/process_labels.h"
-#include "symbols/demangle.h"
+#include "reducer/query/frame_namer.h"
 
 namespace tributary {
 namespace {
 
-constexpr std::string_view kUnknown = "[unknown]";
-constexpr std::string_view kKernel = "[kernel]";
-
 // Makes the labels of frames of one shard.
 class Maker {
  public:
-  static absl::StatusOr<Maker> Make(store::StoreReader& reader, FrameLabels::Wanted wanted, SymbolLookup symbols) {
-    Maker maker(reader, wanted, std::move(symbols));
+  static absl::StatusOr<Maker> Make(store::StoreReader& reader, FrameLabels::Wanted wanted,
+                                    const FrameLabels::Sources& sources) {
+    Maker maker(reader, wanted, sources);
     ASSIGN_OR_RETURN(maker.executables_, reader.Executables());
     return maker;
   }
@@ -40,13 +38,13 @@ class Maker {
   }
 
  private:
-  Maker(store::StoreReader& reader, FrameLabels::Wanted wanted, SymbolLookup symbols)
-      : reader_(&reader), wanted_(wanted), symbolizer_(std::move(symbols)) {}
+  Maker(store::StoreReader& reader, FrameLabels::Wanted wanted, const FrameLabels::Sources& sources)
+      : reader_(&reader), wanted_(wanted), names_(&sources.names), symbolizer_(sources.symbols) {}
 
   static std::string LibraryOf(const store::ExecutableRow& file, FrameKind kind) {
     const std::string_view name = BaseName(file.path);
     if (!name.empty()) return MetricLabelValue(name);
-    return std::string(RowOf(kind).naming == FrameNaming::kKernel ? kKernel : kUnknown);
+    return std::string(RowOf(kind).naming == FrameNaming::kKernel ? kKernelName : kUnknownName);
   }
 
   absl::StatusOr<std::string> FunctionOf(const store::FrameRow& row, const FrameSymbolizer::Place& place) {
@@ -58,18 +56,19 @@ class Maker {
     std::string_view name;
     FrameSymbolizer::ForEachFrame(place, row, own_name, [&name](const SymbolTable::Frame& frame) {
       name = frame.name;
-      return name.empty();  // the first name is the innermost one
+      return false;  // the first one is the innermost one; without a name, its caller's name would be wrong
     });
-    if (name.empty()) return std::string(kUnknown);
+    if (name.empty()) return std::string(kUnknownName);
     if (!own_name.empty()) return MetricLabelValue(own_name);
     // A table contains each name once, and is kept alive. So the address of the bytes identifies the name.
     const auto [demangled, is_new] = demangled_.try_emplace(name.data());
-    if (is_new) demangled->second = MetricLabelValue(Demangle(name));
+    if (is_new) demangled->second = MetricLabelValue(names_->Demangle(name));
     return demangled->second;
   }
 
   store::StoreReader* reader_;
   FrameLabels::Wanted wanted_;
+  DemangleCache* names_;
   FrameSymbolizer symbolizer_;
   std::vector<store::ExecutableRow> executables_;
   absl::flat_hash_map<const char*, std::string> demangled_;
@@ -91,26 +90,28 @@ const std::string& FrameLabels::Labels::Of(MetricLabel::Of label) const {
 }
 
 absl::StatusOr<FrameLabels> FrameLabels::Read(store::StoreReader& reader, const Leaves& leaves, Wanted wanted,
-                                              SymbolLookup symbols) {
+                                              const Sources& sources) {
   FrameLabels labels;
   labels.labels_.push_back({.language = std::string(RowOf(FrameKind::kUnknown).otlp_type),
-                            .function = std::string(kUnknown),
-                            .library = std::string(kUnknown)});
-  ASSIGN_OR_RETURN(Maker maker, Maker::Make(reader, wanted, std::move(symbols)));
+                            .function = std::string(kUnknownName),
+                            .library = std::string(kUnknownName)});
+  ASSIGN_OR_RETURN(Maker maker, Maker::Make(reader, wanted, sources));
   for (const auto& [day, nodes] : leaves) {
-    const absl::StatusOr<store::TriePart> part = reader.LoadTriePart(day, nodes);
-    if (absl::IsNotFound(part.status())) continue;
-    RETURN_IF_ERROR(part.status());
+    const absl::StatusOr<store::TrieView> trie = reader.LoadTrie(day);
+    if (absl::IsNotFound(trie.status())) continue;
+    RETURN_IF_ERROR(trie.status());
     absl::flat_hash_map<uint32_t, uint32_t> by_frame;  // index of the trie's frame_rows → index of labels_
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const uint32_t frame = part->trie.frames[part->nodes[i].value];
+    for (const store::NodeNo node : nodes) {
+      const uint32_t frame = node.value < trie->frames.size() ? trie->frames[node.value] : 0;
       if (frame == 0) continue;  // an empty stack
       const auto [index, is_new] = by_frame.try_emplace(frame, static_cast<uint32_t>(labels.labels_.size()));
       if (is_new) {
-        ASSIGN_OR_RETURN(Labels found, maker.LabelsOf(part->trie.frame_rows[frame]));
+        // The first frame of a file may read and decode its symbols.
+        if (sources.is_cancelled()) return absl::CancelledError("the reducer stops");
+        ASSIGN_OR_RETURN(Labels found, maker.LabelsOf(trie->frame_rows[frame]));
         labels.labels_.push_back(std::move(found));
       }
-      labels.by_leaf_.emplace(std::pair(day, nodes[i]), index->second);
+      labels.by_leaf_.emplace(std::pair(day, node), index->second);
     }
   }
   return labels;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "reducer/profile_metrics/metric_spec.h"
+#include "reducer/query/demangle_cache.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/frame_symbolizer.h"
 
@@ -21,12 +23,18 @@ class FrameLabels {
   struct Wanted {
     bool language = false, function = false, library = false;
   };
+  // Where names come from. The objects must outlive the call.
+  struct Sources {
+    const SymbolLookup& symbols;
+    DemangleCache& names;
+    const std::function<bool()>& is_cancelled;
+  };
   using Leaves = std::map<store::Day, std::vector<store::NodeNo>>;
 
   // Reads the innermost frames of the stacks in `leaves`. If a day's stacks were already deleted, because they were too
-  // old, their frames are unknown.
+  // old, their frames are unknown. Cancelled: `is_cancelled` returned true, which is asked before each frame.
   static absl::StatusOr<FrameLabels> Read(store::StoreReader& reader, const Leaves& leaves, Wanted wanted,
-                                          SymbolLookup symbols);
+                                          const Sources& sources);
 
   struct Labels {
     std::string

@@ -2,42 +2,66 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <utility>
+
+#include "base/saturate.h"
 
 namespace tributary {
 
 uint64_t MetricSeries::Add(const Sums& sums) {
-  const std::lock_guard lock(mutex_);
+  // Scrapes wait for the lock, so the sort comes first.
   std::vector<const Sums::value_type*> largest_first;
+  largest_first.reserve(sums.size());
   for (const Sums::value_type& sum : sums) largest_first.push_back(&sum);
   std::ranges::sort(largest_first, std::greater<>(), [](const Sums::value_type* sum) { return sum->second.value; });
+  const std::lock_guard lock(mutex_);
   uint64_t others = 0;
   for (const Sums::value_type* sum : largest_first) {
     const auto& [labels, weight] = *sum;
+    // Programs choose their labels, so a program may have those of the series that counts the rest.
+    const bool is_other = !labels.empty() && std::ranges::count(labels, kOther) == std::ssize(labels);
     auto found = series_.find(labels);
     if (found == series_.end()) {
-      if (series_.size() == series_max_) {
-        others += AddOther(labels, weight);
+      if (is_other || series_.size() == series_max_) {
+        others += AddOther(labels, weight, /*is_candidate=*/!is_other);
         continue;
       }
       found = series_.try_emplace(labels).first;
     }
-    found->second.value += weight.value;
-    found->second.recent += weight.value;
+    AddSaturating(weight.value, &found->second.value);
+    AddSaturating(weight.value, &found->second.recent);
   }
   return others;
 }
 
-uint64_t MetricSeries::AddOther(const LabelValues& labels, const Weight& weight) {
+uint64_t MetricSeries::AddOther(const LabelValues& labels, const Weight& weight, bool is_candidate) {
   other_labels_.assign(labels.size(), kOther);
-  other_.value += weight.value;
-  const auto found = candidates_.find(labels);
-  if (found != candidates_.end()) {
-    found->second += weight.value;
-  } else if (candidates_.size() < series_max_ * kWatchedPerSeries) {
-    candidates_.emplace(labels, weight.value);
+  AddSaturating(weight.value, &other_.value);
+  if (is_candidate) {
+    AddSaturating(weight.value, &candidates_[labels]);
+    if (candidates_.size() == 2 * series_max_ * kWatchedPerSeries) KeepLargestCandidates();
   }
   return weight.count;
+}
+
+// Keeps the larger half. So many small combinations do not hide a large one that comes after them.
+void MetricSeries::KeepLargestCandidates() {
+  std::vector<uint64_t> growths;
+  growths.reserve(candidates_.size());
+  for (const auto& [labels, growth] : candidates_) growths.push_back(growth);
+  const size_t kept = growths.size() / 2;
+  const auto border = growths.begin() + static_cast<ptrdiff_t>(kept);
+  std::ranges::nth_element(growths, border, std::greater<>());
+  const uint64_t smallest = *border;  // all before the border are at least as large
+  size_t ties = kept - static_cast<size_t>(
+                           std::count_if(growths.begin(), border, [&](uint64_t growth) { return growth > smallest; }));
+  absl::erase_if(candidates_, [&](const auto& candidate) {
+    if (candidate.second != smallest) return candidate.second < smallest;
+    if (ties == 0) return true;
+    --ties;
+    return false;
+  });
 }
 
 size_t MetricSeries::Elect() {

@@ -11,17 +11,21 @@
 namespace tributary {
 
 // The series of one metric: a counter for each combination of label values. At most `series_max` combinations have a
-// series. The series whose labels are all "(other)" counts everything else, so the sum over all series is always right.
+// series. The series whose labels are all "(other)" counts everything else, so each sample counts in exactly one
+// series.
 //
 // The largest combinations should have the series. So the object also watches the combinations without one, and
 // Elect, which runs once a minute, lets a combination take the place of a series that it has outgrown. The removed
-// series ends. If its combination gets a series again, this series begins at 0, as a counter after a restart.
+// series ends, and the value that it had is in no series any more: the sum over all series falls. If its combination
+// gets a series again, this series begins at 0, as a counter after a restart. A value never wraps: it stops at 2^64
+// - 1.
 //
 // A series takes about 100 bytes and its texts, and so does each combination that is watched. Thread-safe.
 class MetricSeries {
  public:
   static constexpr const char* kOther = "(other)";
-  // So many combinations without a series are watched, for each series. The largest ones of each scan come first.
+  // For each series, between this number and twice this number of combinations without a series are watched. If there
+  // are more, the smallest ones are forgotten.
   static constexpr size_t kWatchedPerSeries = 4;
 
   using LabelValues = std::vector<std::string>;
@@ -52,7 +56,8 @@ class MetricSeries {
     uint64_t recent = 0;  // growth, halved by each Elect
   };
 
-  uint64_t AddOther(const LabelValues& labels, const Weight& weight);
+  uint64_t AddOther(const LabelValues& labels, const Weight& weight, bool is_candidate);
+  void KeepLargestCandidates();
 
   const size_t series_max_;
   mutable std::mutex mutex_;

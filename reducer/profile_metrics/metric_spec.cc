@@ -257,4 +257,20 @@ std::vector<std::string> FindUnknownAttributes(const std::vector<MetricSpec>& sp
   return sentences;
 }
 
+std::vector<std::string> FindUnknownTypes(const std::vector<MetricSpec>& specs, const std::set<SampleTypeInfo>& types) {
+  std::vector<std::string> sentences;
+  for (const MetricSpec& spec : specs) {
+    const SampleTypeInfo& type = spec.type;
+    const bool is_built_in = std::ranges::find(kSampleTypes, type.name, &SampleTypeRow::name) != kSampleTypes.end();
+    if (is_built_in || types.contains(type)) continue;
+    const std::string name = EscapeForDisplay(type.name + ":" + type.unit);
+    sentences.push_back(
+        types.contains({type.name, type.unit, Aggregation::kLast})
+            ? fmt::format("the type {} of the metric {} is a gauge, and gauges make no metrics", name, spec.name)
+            : fmt::format("no program has sent samples of the type {} of the metric {} yet: check its spelling", name,
+                          spec.name));
+  }
+  return sentences;
+}
+
 }  // namespace tributary

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,5 +62,9 @@ absl::StatusOr<std::vector<MetricSpec>> ParseMetricSpecs(const std::vector<std::
 // Returns a sentence for each attribute that the metrics use and that `names` does not have. It may be misspelt, or no
 // process has had it yet.
 std::vector<std::string> FindUnknownAttributes(const std::vector<MetricSpec>& specs, const AttributeNames& names);
+
+// Returns a sentence for each metric whose type is not in `types` and not built in. It may be misspelt, or no program
+// has sent it yet, or it is a gauge.
+std::vector<std::string> FindUnknownTypes(const std::vector<MetricSpec>& specs, const std::set<SampleTypeInfo>& types);
 
 }  // namespace tributary

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "reducer/metadata/attribute_names.h"
 
 namespace tributary {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::vector<std::string> LabelsOf(const MetricSpec& spec) {
@@ -57,34 +60,34 @@ TEST(MetricSpec, PointsAtTheMistake) {
       {"", "'' has no name"},
       {"by=service", "has no name; write name=NAME"},
       {"nam=x", "unknown key 'nam' at byte 0; the keys are name, selector, by and type"},
-      {"name=x,bye=service", "unknown key 'bye' at byte 7"},
-      {"name=x,service", "expected KEY=VALUE at byte 7, found 'service'"},
+      {"name=x_total,bye=service", "unknown key 'bye' at byte 13"},
+      {"name=x_total,service", "expected KEY=VALUE at byte 13, found 'service'"},
       {"name=x_total,", ""},
       {"name=x,", "the name x must end with _total"},
-      {"name=x,,by=service", "expected KEY=VALUE at byte 7, found ''"},
-      {"name=x,name=y", "the key name occurs again at byte 7"},
+      {"name=x_total,,by=service", "expected KEY=VALUE at byte 13, found ''"},
+      {"name=x_total,name=y", "the key name occurs again at byte 13"},
       {"name=cpu-seconds", "'cpu-seconds' at byte 5 is not the name of a metric: use letters, digits and '_'"},
       {"name=9x", "is not the name of a metric"},
       {"name=", "'' at byte 5 is not the name of a metric"},
       {"name=tributary_x", "begins with tributary_, as the reducer's own metrics do"},
       {"name=process_x", "begins with process_"},
       {"name=" + std::string(129, 'x'), "the name at byte 5 is longer than 128 bytes"},
-      {"name=x,selector=a", "the selector that begins at byte 16: selector: expected '{' at byte 0"},
-      {"name=x,selector={a=b},by=service", "the selector that begins at byte 16: selector: expected a value"},
-      {R"(name=x,selector={a="b")", "expected ',' or '}'"},
-      {R"(name=x,selector={a=~"("})", "regular expression at byte"},
-      {R"(name=x,selector={}y)", "expected ',' at byte 18, found 'y'"},
-      {R"(name=x,selector={thread.name="a"})", "the label 'thread_name' at its byte 1 belongs to threads"},
-      {"name=x,by=", "'' at byte 10 is not a label for by=; allowed are service, executable, language"},
-      {"name=x,by=a b", "'a b' at byte 10 is not a label"},
-      {"name=x,by=1a", "is not a label"},
-      {"name=x,by=thread.id", "the label thread.id at byte 10 belongs to threads"},
-      {"name=x,by=service,function,service", "by= has the label service again at byte 27"},
-      {"name=x,by=a.b,a_b", "by= has the label a_b again at byte 14"},
-      {"name=x,by=a,b,c,d,e,f,g,h,i", "by= has more than 8 labels: 'i' at byte 26 is one too many"},
-      {"name=x,type=ram", "'ram' at byte 12 is not a type of samples: write cpu, off_cpu, or NAME:UNIT"},
-      {"name=x,type=:bytes", "is not a type of samples"},
-      {"name=x,type=a:b:c", "is not a type of samples"},
+      {"name=x_total,selector=a", "the selector that begins at byte 22: selector: expected '{' at byte 0"},
+      {"name=x_total,selector={a=b},by=service", "the selector that begins at byte 22: selector: expected a value"},
+      {R"(name=x_total,selector={a="b")", "expected ',' or '}'"},
+      {R"(name=x_total,selector={a=~"("})", "regular expression at byte"},
+      {R"(name=x_total,selector={}y)", "expected ',' at byte 24, found 'y'"},
+      {R"(name=x_total,selector={thread.name="a"})", "the label 'thread_name' at its byte 1 belongs to threads"},
+      {"name=x_total,by=", "'' at byte 16 is not a label for by=; allowed are service, executable, language"},
+      {"name=x_total,by=a b", "'a b' at byte 16 is not a label"},
+      {"name=x_total,by=1a", "is not a label"},
+      {"name=x_total,by=thread.id", "the label thread.id at byte 16 belongs to threads"},
+      {"name=x_total,by=service,function,service", "by= has the label service again at byte 33"},
+      {"name=x_total,by=a.b,a_b", "by= has the label a_b again at byte 20"},
+      {"name=x_total,by=a,b,c,d,e,f,g,h,i", "by= has more than 8 labels: 'i' at byte 32 is one too many"},
+      {"name=x_total,type=ram", "'ram' at byte 18 is not a type of samples: write cpu, off_cpu, or NAME:UNIT"},
+      {"name=x_total,type=:bytes", "is not a type of samples"},
+      {"name=x_total,type=a:b:c", "is not a type of samples"},
       {"name=" + std::string(10'001, 'x'), "the text is longer than 10000 bytes"},
   };
   for (const auto& [text, message] : kCases) {
@@ -95,11 +98,16 @@ TEST(MetricSpec, PointsAtTheMistake) {
 }
 
 TEST(MetricSpec, AnswersEveryBeginningOfAText) {
-  const std::string text = R"(name=x,selector={a="\"b",c!~"d\\"},by=service,function,type=heap:bytes)";
+  const std::string text = R"(name=x_total,selector={a="\"b",c!~"d\\\\"},by=service,function,type=heap:bytes)";
+  size_t valid = 0;
   for (size_t size = 0; size <= text.size(); ++size) {
     const auto spec = MetricSpec::Parse(text.substr(0, size));
     EXPECT_NE(spec.ok(), spec.status().message().size() > 0) << size;
+    valid += spec.ok() ? 1 : 0;
   }
+  // All beginnings that end behind the name, selector=, the selector, a letter of a label, or a letter of the unit.
+  EXPECT_EQ(valid, 31u);
+  EXPECT_TRUE(MetricSpec::Parse(text).ok());
 }
 
 TEST(MetricSpec, RefusesEqualNamesAndTooManyMetrics) {
@@ -123,6 +131,16 @@ TEST(MetricSpec, FindsAttributesThatNoProcessHas) {
   EXPECT_EQ(sentences[0],
             "no process has the attribute team_nam of the metric a_total yet: check its spelling, the nearest one "
             "is team.name");
+}
+
+TEST(MetricSpec, FindsTypesThatNoProgramSends) {
+  const auto specs = ParseMetricSpecs({"name=a_total", "name=b_total,type=heap:bytes", "name=c_total,type=hepa:bytes",
+                                       "name=d_total,type=live:bytes", "name=e_total,type=off_cpu"});
+  const std::set<SampleTypeInfo> types = {{"heap", "bytes"}, {"live", "bytes", Aggregation::kLast}};
+  EXPECT_THAT(FindUnknownTypes(*specs, types),
+              ElementsAre("no program has sent samples of the type hepa:bytes of the metric c_total yet: check its "
+                          "spelling",
+                          "the type live:bytes of the metric d_total is a gauge, and gauges make no metrics"));
 }
 
 }  // namespace

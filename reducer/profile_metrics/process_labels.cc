@@ -15,20 +15,28 @@ std::string MetricLabelValue(std::string_view text) {
   return std::string(CutUtf8(valid, kMetricLabelBytesMax));
 }
 
-absl::StatusOr<ProcessLabels> ProcessLabels::Read(store::StoreReader& reader, store::TimeRange range,
-                                                  const store::ProcessSet& wanted, const ResourceJoiner* joiner) {
+absl::StatusOr<ProcessLabels> ProcessLabels::Read(store::StoreReader& reader,
+                                                  const std::vector<CommittedSums::Run>& runs,
+                                                  const ResourceJoiner* joiner) {
   ProcessLabels labels;
-  ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(range, &wanted));
-  for (store::ProcessRow& row : rows) labels.rows_.emplace(row.no, std::move(row));
-  if (joiner != nullptr) labels.resources_.emplace(*joiner, range);
+  for (const CommittedSums::Run& wanted : runs) {
+    Run& run = labels.runs_.emplace_back();
+    run.to = wanted.range.to;
+    ASSIGN_OR_RETURN(std::vector<store::ProcessRow> rows, reader.Processes(wanted.range, &wanted.processes));
+    for (store::ProcessRow& row : rows) run.rows.emplace(row.no, std::move(row));
+    if (joiner != nullptr) run.resources.emplace(*joiner, wanted.range);
+  }
   return labels;
 }
 
 std::optional<MetricSeries::LabelValues> ProcessLabels::Of(const MetricSpec& spec, store::ProcessNo process,
                                                            UnixNs time) {
-  const auto found = rows_.find(process);
-  const store::ProcessRow* row = found == rows_.end() ? nullptr : &found->second;
-  const auto value = [&](std::string_view label) { return row == nullptr ? "" : ValueOf(label, *row, time); };
+  const auto run = std::ranges::upper_bound(runs_, time, {}, &Run::to);
+  const store::ProcessRow* row = nullptr;
+  if (run != runs_.end()) {
+    if (const auto found = run->rows.find(process); found != run->rows.end()) row = &found->second;
+  }
+  const auto value = [&](std::string_view label) { return row == nullptr ? "" : ValueOf(*run, label, *row, time); };
   const bool selected = std::ranges::all_of(
       spec.selector.matchers(), [&](const Selector::Matcher& matcher) { return matcher.Holds(value(matcher.label)); });
   if (!selected) return std::nullopt;
@@ -40,11 +48,11 @@ std::optional<MetricSeries::LabelValues> ProcessLabels::Of(const MetricSpec& spe
 }
 
 // A host's metadata may have another name and id than the session of its node.
-std::string ProcessLabels::ValueOf(std::string_view label, const store::ProcessRow& row, UnixNs time) {
+std::string ProcessLabels::ValueOf(Run& run, std::string_view label, const store::ProcessRow& row, UnixNs time) {
   const std::optional<Label> known = FindLabel(label);
-  if (known && !(resources_ && IsHostLabel(*known))) return LabelValue(*known, row);
-  if (!resources_) return "";
-  const std::shared_ptr<const ResourceStates> states = resources_->Of(row);
+  if (known && !(run.resources && IsHostLabel(*known))) return LabelValue(*known, row);
+  if (!run.resources) return "";
+  const std::shared_ptr<const ResourceStates> states = run.resources->Of(row);
   const Attributes& attributes = ResourceAt(*states, time)->attributes;
   const auto found = std::ranges::find_if(
       attributes, [&](const Attribute& attribute) { return IsNormalizedAs(attribute.key, label); });

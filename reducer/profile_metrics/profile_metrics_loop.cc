@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "base/saturate.h"
 #include "base/status.h"
 #include "reducer/profile_metrics/process_labels.h"
 #include "reducer/query/selection.h"
@@ -47,7 +49,7 @@ MetricSeries::Sums SumsOf(const MetricSpec& spec, const CommittedSums& committed
       if (spec.by[i].is_of_frame()) (*values)[i] = frames->Of(sum.day, sum.stack).Of(spec.by[i].of);
     }
     MetricSeries::Weight& weight = out[*values];
-    weight.value += sum.value;
+    AddSaturating(sum.value, &weight.value);
     weight.count += sum.count;
   }
   return out;
@@ -59,7 +61,10 @@ ProfileMetricsLoop::ProfileMetricsLoop(Options options, store::Store& store, Sym
                                        Metrics& metrics)
     : options_(std::move(options)),
       store_(store),
-      symbols_(std::move(symbols)),
+      is_cancelled_([this] { return cancelled_.load(); }),
+      // A table can take seconds to read and to decode.
+      symbols_(
+          [this, symbols = std::move(symbols)](const ExecutableId& id) { return cancelled_ ? nullptr : symbols(id); }),
       clock_(clock),
       elect_at_{clock.Monotonic().value + kElectNs},
       failures_(metrics.AddCounter("tributary_profile_metrics_failures_total",
@@ -67,7 +72,13 @@ ProfileMetricsLoop::ProfileMetricsLoop(Options options, store::Store& store, Sym
                                    "read again.")),
       expired_(metrics.AddCounter("tributary_profile_metrics_expired_samples_total",
                                   "Samples that the metrics of --metric do not contain, because they expired before "
-                                  "they were read, or were already too old when they arrived.")) {
+                                  "they were read, or were already too old when they arrived.")),
+      early_(metrics.AddCounter("tributary_profile_metrics_early_samples_total",
+                                "Samples that the metrics of --metric counted before --metadata-wait had passed, "
+                                "because too many different stacks of their shard were waiting.")),
+      caught_up_(metrics.AddGauge("tributary_profile_metrics_caught_up_timestamp_seconds",
+                                  "Unix time at which the metrics of --metric had last read all samples of the "
+                                  "store, in seconds; 0: not yet.")) {
   const size_t share = options_.total_series_max / std::max<size_t>(options_.specs.size(), 1);
   for (const MetricSpec& spec : options_.specs) {
     AddMetric(spec, std::max<size_t>(std::min(options_.series_max, share), 1), metrics);
@@ -109,7 +120,7 @@ void ProfileMetricsLoop::AddFeeds() {
 
 int64_t ProfileMetricsLoop::RunOnce() {
   AddFeeds();
-  bool more = false;
+  bool more = false, failed = false;
   for (Feed& feed : feeds_) {
     const absl::StatusOr<bool> full = Advance(feed);
     if (cancelled_) return kPollNs;
@@ -117,6 +128,7 @@ int64_t ProfileMetricsLoop::RunOnce() {
       more |= *full;
       continue;
     }
+    failed = true;
     failures_.Add();
     uint64_t held = 0;
     if (failure_log_.Allow(clock_.Monotonic(), &held)) {
@@ -124,6 +136,7 @@ int64_t ProfileMetricsLoop::RunOnce() {
                  full.status().ToString(), held);
     }
   }
+  if (!more && !failed) caught_up_.Set(clock_.Unix().value / kNsPerSecond);
   if (clock_.Monotonic() >= elect_at_) Elect();
   return more ? 0 : kPollNs;
 }
@@ -139,7 +152,7 @@ absl::StatusOr<bool> ProfileMetricsLoop::Advance(Feed& feed) {
 
 absl::StatusOr<std::unique_ptr<store::StoreReader>> ProfileMetricsLoop::Open(const Feed& feed) {
   ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(feed.shard));
-  reader->CancelIf([this] { return cancelled_.load(); });
+  reader->CancelIf(is_cancelled_);
   return reader;
 }
 
@@ -171,6 +184,7 @@ absl::Status ProfileMetricsLoop::CountDue(Feed& feed) {
     const bool is_held = clock_.Monotonic().value - oldest.read_at.value < options_.hold_ns;
     if (is_held && feed.waiting_sums <= kHeldSumsMax) break;
     RETURN_IF_ERROR(Count(feed, oldest.committed));
+    if (is_held) early_.Add(oldest.committed.samples);
     feed.waiting_sums -= oldest.committed.sums.size();
     feed.waiting.pop_front();
   }
@@ -180,13 +194,15 @@ absl::Status ProfileMetricsLoop::CountDue(Feed& feed) {
 // All reads come first, so that an error counts nothing, and the next attempt counts each sample once.
 absl::Status ProfileMetricsLoop::Count(const Feed& feed, const CommittedSums& committed) {
   ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, Open(feed));
-  ASSIGN_OR_RETURN(ProcessLabels processes,
-                   ProcessLabels::Read(*reader, committed.Range(), committed.Processes(), options_.joiner));
+  ASSIGN_OR_RETURN(ProcessLabels processes, ProcessLabels::Read(*reader, committed.Runs(), options_.joiner));
   std::optional<FrameLabels> frames;
   if (wanted_.language || wanted_.function || wanted_.library) {
-    ASSIGN_OR_RETURN(frames, FrameLabels::Read(*reader, committed.Leaves(), wanted_, symbols_));
+    ASSIGN_OR_RETURN(frames,
+                     FrameLabels::Read(*reader, committed.Leaves(), wanted_, {symbols_, names_, is_cancelled_}));
   }
   for (const Metric& metric : metrics_) {
+    // The first metrics may have counted the samples already. But after Cancel, nothing is tried again.
+    if (cancelled_) return absl::CancelledError("the reducer stops");
     const MetricSeries::Sums sums = SumsOf(metric.spec, committed, processes, frames ? &*frames : nullptr);
     for (const auto& [labels, weight] : sums) metric.samples.Add(weight.count);
     metric.others.Add(metric.series->Add(sums));
@@ -197,6 +213,22 @@ absl::Status ProfileMetricsLoop::Count(const Feed& feed, const CommittedSums& co
 void ProfileMetricsLoop::Elect() {
   elect_at_ = MonotonicNs{clock_.Monotonic().value + kElectNs};
   for (const Metric& metric : metrics_) metric.replaced.Add(metric.series->Elect());
+  if (!std::exchange(has_warned_, true)) WarnOfUnknownNames();
+}
+
+// Runs once, a minute after the start: the attributes of processes are only known once their samples have been counted.
+void ProfileMetricsLoop::WarnOfUnknownNames() {
+  std::vector<std::string> sentences;
+  if (options_.joiner != nullptr) sentences = FindUnknownAttributes(options_.specs, options_.joiner->names());
+  std::set<SampleTypeInfo> known_types;
+  for (const Feed& feed : feeds_) {
+    const auto reader = Open(feed);
+    const auto types = reader.ok() ? (*reader)->SampleTypes() : reader.status();
+    if (!types.ok()) continue;
+    for (const auto& [no, type] : *types) known_types.insert(type);
+  }
+  for (std::string& sentence : FindUnknownTypes(options_.specs, known_types)) sentences.push_back(std::move(sentence));
+  for (const std::string& sentence : sentences) LogWarning("--metric: {}", sentence);
 }
 
 }  // namespace tributary

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "reducer/profile_metrics/committed_sums.h"
 #include "reducer/profile_metrics/metric_series.h"
 #include "reducer/profile_metrics/metric_spec.h"
+#include "reducer/query/demangle_cache.h"
 #include "reducer/store/store.h"
 #include "reducer/symbolizer/frame_symbolizer.h"
 
@@ -25,7 +27,8 @@ namespace tributary {
 // would miss samples that arrive after their minute was counted, and a fleet always has a node that was away.
 //
 // Sums wait for `hold_ns` before their labels are looked up, because the metadata and symbols of new processes arrive
-// after their first samples. If more than kHeldSumsMax sums of a shard wait, the oldest do not wait any longer.
+// after their first samples. If more than kHeldSumsMax sums of a shard wait, the oldest do not wait any longer: then
+// one node with very many different stacks also shortens the wait for the other nodes of its shard.
 //
 // The counters are in memory only: after a restart, they begin at 0. Prometheus expects this of counters.
 //
@@ -33,8 +36,8 @@ namespace tributary {
 // outlive it. Its metrics stay readable as long as the Metrics object exists.
 class ProfileMetricsLoop {
  public:
-  static constexpr size_t kScanRowsMax = 50'000;   // about so many samples are read at a time
-  static constexpr size_t kHeldSumsMax = 100'000;  // of one shard; 5.6 MB
+  static constexpr size_t kScanRowsMax = 50'000;   // a scan ends after the chunk that reaches this number of samples
+  static constexpr size_t kHeldSumsMax = 100'000;  // of one shard; 7.2 MB with one more scan
   static constexpr int64_t kPollNs = kNsPerSecond, kElectNs = kNsPerMinute;
 
   struct Options {
@@ -77,19 +80,24 @@ class ProfileMetricsLoop {
   absl::Status CountDue(Feed& feed);
   absl::Status Count(const Feed& feed, const CommittedSums& committed);
   void Elect();
+  void WarnOfUnknownNames();
 
   const Options options_;
   store::Store& store_;
-  const SymbolLookup symbols_;
+  std::atomic<bool> cancelled_{false};
+  const std::function<bool()> is_cancelled_;
+  const SymbolLookup symbols_;  // finds nothing once cancelled
+  DemangleCache names_;
   const Clock& clock_;
   std::vector<Metric> metrics_;
   CommittedSums::Types types_;
   FrameLabels::Wanted wanted_;
   std::vector<Feed> feeds_;
   MonotonicNs elect_at_;
-  std::atomic<bool> cancelled_{false};
   LogLimit failure_log_{30 * kNsPerSecond};
-  Counter &failures_, &expired_;
+  bool has_warned_ = false;
+  Counter &failures_, &expired_, &early_;
+  Gauge& caught_up_;
 };
 
 }  // namespace tributary

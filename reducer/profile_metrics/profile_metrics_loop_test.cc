@@ -1,94 +1,16 @@
-#include "reducer/profile_metrics/profile_metrics_loop.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "reducer/metadata/metadata_store.h"
-#include "reducer/store/fake_store_testing.h"
-#include "symbols/symbol_builder.h"
+#include "reducer/profile_metrics/profile_metrics_loop_testing.h"
 
 namespace tributary {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr UnixNs kStart{1'700'000'040 * kNsPerSecond};  // a full minute
-constexpr uint64_t kPeriod = 20'000'000;
-
-class ProfileMetricsLoopTest : public ::testing::Test {
- protected:
-  ProfileMetricsLoopTest() {
-    symbols_[id_] = BuildSymbolTable(
-        id_, SymbolSource::kSymtab,
-        {{.address = 0x1000, .size = 0x100, .name = "main"}, {.address = 0x1100, .size = 0x100, .name = "_Z4workv"}});
-    for (size_t i = 0; i < 2; ++i) {
-      store::FakeShard& shard = store_.shards[i];
-      executable_ = shard.AddExecutable(id_, "/usr/lib/libwork.so.1");
-      const store::NodeNo main = AddNode(i, store::NodeNo{0}, {.kind = FrameKind::kNative, .executable = executable_});
-      leaf_ = AddNode(i, main, {.kind = FrameKind::kNative, .executable = executable_, .address = 0x1104});
-      kernel_ = AddNode(i, leaf_, {.kind = FrameKind::kKernel, .address = 0x10});
-    }
-  }
-
-  store::NodeNo AddNode(size_t shard, store::NodeNo parent, store::FrameRow row) {
-    return store_.shards[shard].AddNode(store::FakeShard::DayOf(kStart), parent, row);
-  }
-
-  void Begin(const std::vector<std::string>& texts, ProfileMetricsLoop::Options options = {.hold_ns = 0}) {
-    options.specs = ParseMetricSpecs(texts).value();
-    loop_ = std::make_unique<ProfileMetricsLoop>(
-        std::move(options), store_,
-        [this](const ExecutableId& id) {
-          ++lookups_;
-          auto it = symbols_.find(id);
-          return it == symbols_.end() ? nullptr : it->second;
-        },
-        clock_, metrics_);
-  }
-
-  store::ProcessNo AddProcess(const std::string& name, size_t shard = 0) {
-    std::vector<store::ProcessRow>& processes = store_.shards[shard].processes;
-    const store::ProcessNo no{static_cast<uint32_t>(processes.size() + 1)};
-    processes.push_back({.no = no,
-                         .node_id = "node-1",
-                         .host_name = "host-1",
-                         .pid = Pid{1000},
-                         .comm = name,
-                         .executable_path = "/usr/bin/" + name,
-                         .attributes = "service.name=" + name + "-service"});
-    return no;
-  }
-  void AddSamples(store::ProcessNo process, int count, store::NodeNo node, size_t shard = 0, int64_t after_ns = 0) {
-    for (int i = 0; i < count; ++i) {
-      store_.shards[shard].samples.push_back({.time = UnixNs{kStart.value + after_ns + i},
-                                              .process = process,
-                                              .thread = store::ThreadNo{1},
-                                              .node = node,
-                                              .value = kPeriod});
-    }
-  }
-
-  std::string Text() const { return metrics_.PrometheusText(); }
-  uint64_t Counted(const std::string& what, const std::string& metric) {
-    return metrics_.AddCounter("tributary_profile_metrics_" + what, "", {{"metric", metric}}).value();
-  }
-
-  store::FakeStore store_{2};
-  std::map<ExecutableId, std::shared_ptr<const SymbolTable>> symbols_;
-  FakeClock clock_{MonotonicNs{kNsPerSecond}, kStart};
-  Metrics metrics_;
-  const ExecutableId id_ = *ExecutableId::Make(ExecutableIdKind::kGnuBuildId, "\x01\x02\x03");
-  store::ExecutableNo executable_;
-  store::NodeNo leaf_, kernel_;
-  int lookups_ = 0;
-  std::unique_ptr<ProfileMetricsLoop> loop_;
-};
 
 TEST_F(ProfileMetricsLoopTest, CountsSamplesOnceInSeconds) {
   Begin({"name=cpu_seconds_total,by=executable"});
@@ -116,30 +38,6 @@ TEST_F(ProfileMetricsLoopTest, CountsOnlySamplesThatAreCommittedLater) {
   AddSamples(process, 100, leaf_);
   loop_->RunOnce();
   EXPECT_THAT(Text(), HasSubstr("\ncpu_total 2\n"));
-}
-
-TEST_F(ProfileMetricsLoopTest, FindsTheInnermostFrame) {
-  Begin({"name=cpu_total,by=language,function,library"});
-  const store::ProcessNo process = AddProcess("a");
-  AddSamples(process, 50, leaf_);
-  AddSamples(process, 100, kernel_);
-  AddSamples(process, 150, store::NodeNo{0});
-  const store::NodeNo unnamed =
-      AddNode(0, store::NodeNo{0}, {.kind = FrameKind::kNative, .executable = executable_, .address = 0x9999});
-  AddSamples(process, 200, unnamed);
-  loop_->RunOnce();
-  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"native\",function=\"work()\",library=\"libwork.so.1\"} 1\n"));
-  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"kernel\",function=\"[unknown]\",library=\"[kernel]\"} 2\n"));
-  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"unknown\",function=\"[unknown]\",library=\"[unknown]\"} 3\n"));
-  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"native\",function=\"[unknown]\",library=\"libwork.so.1\"} 4\n"));
-}
-
-TEST_F(ProfileMetricsLoopTest, LooksUpNoSymbolsThatNoMetricNeeds) {
-  Begin({"name=cpu_total,by=executable,library"});
-  AddSamples(AddProcess("a"), 50, leaf_);
-  loop_->RunOnce();
-  EXPECT_THAT(Text(), HasSubstr("library=\"libwork.so.1\"} 1\n"));
-  EXPECT_EQ(lookups_, 0);
 }
 
 TEST_F(ProfileMetricsLoopTest, SelectsProcesses) {
@@ -172,6 +70,34 @@ TEST_F(ProfileMetricsLoopTest, ReadsAttributesOfTheService) {
   EXPECT_THAT(Text(), Not(HasSubstr("b-service")));
 }
 
+TEST_F(ProfileMetricsLoopTest, ReadsNoProcessesOfTimesWithoutSamples) {
+  Begin({"name=cpu_seconds_total,by=executable"});
+  const store::ProcessNo process = AddProcess("a");
+  const int64_t day_ago = -23 * 60 * kNsPerMinute;
+  AddSamples(process, 50, leaf_);
+  AddSamples(process, 50, leaf_, 0, 8 * kNsPerMinute);   // of the next slot
+  AddSamples(process, 50, leaf_, 0, 15 * kNsPerMinute);  // of the same slot
+  AddSamples(process, 50, leaf_, 0, day_ago);            // a node that was away
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("cpu_seconds_total{executable=\"a\"} 4\n"));
+  ASSERT_EQ(store_.process_ranges.size(), 2u);
+  EXPECT_EQ(store_.process_ranges[0].from, UnixNs{kStart.value + day_ago});
+  EXPECT_EQ(store_.process_ranges[0].to, UnixNs{kStart.value + day_ago + kNsPerMinute});
+  EXPECT_EQ(store_.process_ranges[1].from, kStart);
+  EXPECT_EQ(store_.process_ranges[1].to, UnixNs{kStart.value + 16 * kNsPerMinute});
+}
+
+TEST_F(ProfileMetricsLoopTest, LargeValuesDoNotWrap) {
+  Begin({"name=cpu_seconds_total"});
+  for (int i = 0; i < 2; ++i) {
+    // Two processes, each with two samples of the largest values.
+    AddSamples(AddProcess("a"), 2, leaf_);
+    for (size_t j = 1; j <= 2; ++j) store_.shards[0].samples.rbegin()[j - 1].value = 1ull << 63;
+  }
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("\ncpu_seconds_total 18446744073.70"));
+}
+
 TEST_F(ProfileMetricsLoopTest, HoldsSamplesUntilTheirNamesMayHaveArrived) {
   Begin({"name=cpu_total,by=function"}, {.hold_ns = 10 * kNsPerSecond});
   const auto table = symbols_[id_];
@@ -201,6 +127,21 @@ TEST_F(ProfileMetricsLoopTest, ReadsOnWhileSamplesAreHeld) {
   EXPECT_EQ(Counted("samples_total", "cpu_total"), ProfileMetricsLoop::kScanRowsMax + 50);
 }
 
+TEST_F(ProfileMetricsLoopTest, ShowsWhenItHadReadEverything) {
+  const std::string name = "\ntributary_profile_metrics_caught_up_timestamp_seconds ";
+  Begin({"name=cpu_total"});
+  EXPECT_THAT(Text(), HasSubstr(name + "0\n"));
+  AddSamples(AddProcess("a"), static_cast<int>(ProfileMetricsLoop::kScanRowsMax) + 50, leaf_);
+  EXPECT_EQ(loop_->RunOnce(), 0);
+  EXPECT_THAT(Text(), HasSubstr(name + "0\n"));
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr(name + "1700000040\n"));
+  clock_.Advance(5 * kNsPerSecond);
+  store_.shards[1].error = absl::InternalError("damaged");
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr(name + "1700000040\n")) << "a shard was not read";
+}
+
 TEST_F(ProfileMetricsLoopTest, HoldsALimitedNumberOfSums) {
   Begin({"name=cpu_total"}, {.hold_ns = 10 * kNsPerSecond});
   const auto processes = static_cast<uint32_t>(ProfileMetricsLoop::kHeldSumsMax + 100);
@@ -208,6 +149,7 @@ TEST_F(ProfileMetricsLoopTest, HoldsALimitedNumberOfSums) {
   while (loop_->RunOnce() == 0) {
   }
   EXPECT_EQ(Counted("samples_total", "cpu_total"), ProfileMetricsLoop::kScanRowsMax) << "the oldest are counted early";
+  EXPECT_THAT(Text(), HasSubstr("\ntributary_profile_metrics_early_samples_total 50000\n"));
   clock_.Advance(10 * kNsPerSecond);
   loop_->RunOnce();
   EXPECT_EQ(Counted("samples_total", "cpu_total"), processes);
@@ -265,6 +207,33 @@ TEST_F(ProfileMetricsLoopTest, LimitsSeriesAndCountsTheRest) {
   loop_->RunOnce();
   EXPECT_THAT(Text(), HasSubstr("\nnarrow_total{executable=\"" + other + "\"} 0\n"));
   EXPECT_EQ(Counted("replaced_series_total", "narrow_total"), 1u);
+}
+
+TEST_F(ProfileMetricsLoopTest, WarnsOnceOfUnknownNamesAfterAMinute) {
+  const K8sNameRules rules;
+  AttributeNames names;
+  const MetadataStore metadata(MetadataStore::Options{}, rules, names, clock_, metrics_);
+  const ResourceJoiner joiner(metadata, rules, names, {}, metrics_);
+  store_.shards[0].processes.clear();
+  const store::ProcessNo process = AddProcess("a");
+  store_.shards[0].processes[0].attributes = "team.name=blue";
+  testing::internal::CaptureStderr();
+  Begin({"name=a_total,by=team.name", "name=b_total,by=team.nam", "name=c_total,type=hepa:bytes"},
+        {.joiner = &joiner, .hold_ns = 0});
+  AddSamples(process, 1, leaf_);
+  loop_->RunOnce();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  clock_.Advance(ProfileMetricsLoop::kElectNs);
+  loop_->RunOnce();
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("no process has the attribute team_nam of the metric b_total yet"));
+  EXPECT_THAT(log, HasSubstr("the type hepa:bytes of the metric c_total"));
+  EXPECT_THAT(log, Not(HasSubstr("a_total")));
+  testing::internal::CaptureStderr();
+  clock_.Advance(ProfileMetricsLoop::kElectNs);
+  loop_->RunOnce();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(ProfileMetricsLoopTest, MakesLabelsThatPrometheusAccepts) {

@@ -10,14 +10,12 @@
 namespace tributary {
 namespace {
 
-constexpr std::string_view kUnknown = "[unknown]";
-constexpr std::string_view kKernel = "[kernel]";
 constexpr size_t kAhead = 8;  // how many frames ahead the chain of a frame is prefetched
 
 }  // namespace
 
 std::string_view FrameNamer::Executable::BaseName(FrameKind kind) const {
-  if (base_name.empty() && RowOf(kind).naming == FrameNaming::kKernel) return kKernel;
+  if (base_name.empty() && RowOf(kind).naming == FrameNaming::kKernel) return kKernelName;
   return base_name;
 }
 
@@ -108,9 +106,10 @@ FunctionNo FrameNamer::WithoutSymbols(const Executable& file, const store::Frame
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), base_name);
   }
   const FrameNaming naming = RowOf(kind).naming;
-  if (naming == FrameNaming::kUnknown || naming == FrameNaming::kOwn) return trie_.InternFunction(kind, kUnknown, "");
+  if (naming == FrameNaming::kUnknown || naming == FrameNaming::kOwn)
+    return trie_.InternFunction(kind, kUnknownName, "");
   if (base_name.empty()) {
-    if (!file.id.known()) return trie_.InternFunction(FrameKind::kUnknown, kUnknown, "");
+    if (!file.id.known()) return trie_.InternFunction(FrameKind::kUnknown, kUnknownName, "");
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), "");
   }
   return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", base_name, frame.address), base_name);

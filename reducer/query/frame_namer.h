@@ -18,6 +18,9 @@
 
 namespace tributary {
 
+inline constexpr std::string_view kUnknownName = "[unknown]";  // of a function or file
+inline constexpr std::string_view kKernelName = "[kernel]";    // of the file of kernel code
+
 // Finds the function names for the frames of one query.
 //
 // If the sender of a frame sent a name with it, that name is used. Otherwise, with FrameNames::kFunction, the name is
