@@ -101,7 +101,7 @@ absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& 
   const std::string_view scheme = *tls ? "otlp+https://" : "otlp+http://";
   ASSIGN_OR_RETURN(ExportUrl url, ParseEndpoint(variable, fmt::format("{}{}{}", scheme, authority, path)));
   if (path.size() <= 1) {
-    url.path = "/";
+    url.path.assign(1, '/');  // GCC 12 warns of a plain assignment here
     url.cursor_name = CursorName(fmt::format("{}{}/", scheme, url.target), signal, "");
   }
   return url;
