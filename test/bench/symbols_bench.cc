@@ -205,7 +205,7 @@ class ReadyReader : public store::FakeReader {
     row.no = store::ProcessNo{1};
     return std::vector<store::ProcessRow>{row};
   }
-  absl::StatusOr<std::shared_ptr<const store::Trie>> LoadTrie(store::Day) override { return trie_; }
+  absl::StatusOr<store::TrieView> LoadTrie(store::Day) override { return store::TrieView(trie_); }
   absl::Status ScanSums(store::TimeRange, const store::ScanFilter&, const store::SumVisitor& visit) override {
     return visit(sums_);
   }

@@ -123,10 +123,10 @@ void Part(benchmark::State& state) {
 }
 void Whole(benchmark::State& state) {
   ReadNew(state, [](StoreReader& reader, const std::vector<NodeNo>& leaves) {
-    const std::shared_ptr<const Trie> trie = reader.LoadTrie(DayOf(kNow)).value();
+    const TrieView trie = reader.LoadTrie(DayOf(kNow)).value();
     uint64_t sum = 0;
     for (NodeNo node : leaves) {
-      for (; node.value != 0; node = trie->parents[node.value]) sum += trie->frames[node.value];
+      for (; node.value != 0; node = trie.parents[node.value]) sum += trie.frames[node.value];
     }
     benchmark::DoNotOptimize(sum);
   });
