@@ -18,13 +18,13 @@ using Sum = CommittedSums::Sum;
 
 auto KeyOf(const Sum& sum) { return std::tuple(sum.type, sum.process, sum.minute, sum.day, sum.stack); }
 
-UnixNs MinuteOf(UnixNs time) { return UnixNs{time.value - time.value % kNsPerMinute}; }
+UnixNs StartOfMinute(UnixNs time) { return UnixNs{time.value - time.value % kNsPerMinute}; }
 
 using ByKey = absl::flat_hash_map<decltype(KeyOf(Sum())), Sum>;
 
 void AddChunk(const store::SampleColumns& columns, const CommittedSums::Types::value_type& type, ByKey* by_key) {
   for (size_t i = 0; i < columns.times.size(); ++i) {
-    Sum sum{.type = &type.first, .process = columns.processes[i], .minute = MinuteOf(columns.times[i])};
+    Sum sum{.type = &type.first, .process = columns.processes[i], .minute = StartOfMinute(columns.times[i])};
     if (type.second) {
       sum.day = columns.day;
       sum.stack = columns.nodes[i];
