@@ -82,7 +82,7 @@ OtlpProfilesSender Sender(const TransportOptions& options) {
 TEST(GrpcTransport, DeliversARequest) {
   Receiver receiver;
   OtlpProfilesSender sender = Sender({.target = receiver.target(), .version = "1.2.3"});
-  SendResult result = sender.Send(Request(), kTimeoutNs);
+  SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(receiver.received.SerializeAsString(), Request().SerializeAsString());
   EXPECT_TRUE(receiver.metadata["user-agent"].starts_with("OTel-OTLP-Exporter-cpp/1.2.3 "))
@@ -99,11 +99,11 @@ TEST(GrpcTransport, TrustsTheAuthoritiesFromTheEnvironment) {
     return options;
   }()));
   OtlpProfilesSender stranger = Sender({.target = receiver.target(), .tls = true});
-  EXPECT_FALSE(stranger.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_FALSE(stranger.Send(Request(), {}, kTimeoutNs).status.ok());
   const TestFiles files;
   setenv("SSL_CERT_FILE", files.Write("ca.pem", authority.pem()).c_str(), 1);
   OtlpProfilesSender sender = Sender({.target = receiver.target(), .tls = true});
-  const SendResult result = sender.Send(Request(), kTimeoutNs);
+  const SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   unsetenv("SSL_CERT_FILE");
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
@@ -119,11 +119,11 @@ TEST(GrpcTransport, PresentsItsCertificateToAReceiverOfAnAuthorityOfItsOwn) {
   const TestFiles files;
   TlsFiles paths{.ca = files.Write("ca.pem", authority.pem())};
   OtlpProfilesSender stranger = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
-  EXPECT_FALSE(stranger.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_FALSE(stranger.Send(Request(), {}, kTimeoutNs).status.ok());
   paths.cert = files.Write("client.pem", client.cert);
   paths.key = files.Write("client.key", client.key);
   OtlpProfilesSender sender = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
-  const SendResult result = sender.Send(Request(), kTimeoutNs);
+  const SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
 
@@ -139,7 +139,7 @@ TEST(GrpcTransport, SendsHeaders) {
   Receiver receiver;
   OtlpProfilesSender sender =
       Sender({.target = receiver.target(), .headers = {{"authorization", "Bearer t"}}, .gzip = false});
-  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
   EXPECT_EQ(receiver.metadata["authorization"], "Bearer t");
 }
 
@@ -148,7 +148,7 @@ TEST(GrpcTransport, ReportsPartialSuccess) {
   receiver.answer.mutable_partial_success()->set_rejected_profiles(3);
   receiver.answer.mutable_partial_success()->set_error_message("too old");
   OtlpProfilesSender sender = Sender({.target = receiver.target()});
-  SendResult result = sender.Send(Request(), kTimeoutNs);
+  SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(result.status.ok());
   EXPECT_EQ(result.rejected_items, 3);
   EXPECT_EQ(result.message, "too old");
@@ -158,15 +158,15 @@ TEST(GrpcTransport, ReportsRetryableFailuresAndTheirDelay) {
   Receiver receiver;
   OtlpProfilesSender sender = Sender({.target = receiver.target()});
   receiver.status = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no");
-  SendResult refused = sender.Send(Request(), kTimeoutNs);
+  SendResult refused = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_EQ(refused.status, absl::InvalidArgumentError("no"));
   EXPECT_FALSE(refused.may_retry);
 
   receiver.status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "later");
-  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).may_retry);
+  EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).may_retry);
 
   receiver.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too large");
-  EXPECT_FALSE(sender.Send(Request(), kTimeoutNs).may_retry);
+  EXPECT_FALSE(sender.Send(Request(), {}, kTimeoutNs).may_retry);
 
   rpc::RetryInfo info;
   info.mutable_retry_delay()->set_seconds(2);
@@ -174,7 +174,7 @@ TEST(GrpcTransport, ReportsRetryableFailuresAndTheirDelay) {
   details.add_details()->set_type_url("type.googleapis.com/google.rpc.RetryInfo");
   details.mutable_details(0)->set_value(info.SerializeAsString());
   receiver.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "busy", details.SerializeAsString());
-  SendResult throttled = sender.Send(Request(), kTimeoutNs);
+  SendResult throttled = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(throttled.may_retry);
   EXPECT_EQ(throttled.retry_after_ns, 2 * kNsPerSecond);
 }
@@ -186,7 +186,7 @@ TEST(GrpcTransport, MissingReceiverMayBeRetried) {
     target = gone.target();
   }
   OtlpProfilesSender sender = Sender({.target = target});
-  SendResult result = sender.Send(Request(), kTimeoutNs);
+  SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
   EXPECT_TRUE(result.may_retry);
 }
@@ -195,7 +195,7 @@ TEST(GrpcTransport, GivesUpAtItsDeadline) {
   Receiver receiver;
   receiver.hang = true;
   OtlpProfilesSender sender = Sender({.target = receiver.target()});
-  SendResult result = sender.Send(Request(), 50 * kNsPerMs);
+  SendResult result = sender.Send(Request(), {}, 50 * kNsPerMs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(result.may_retry);
 }
@@ -208,9 +208,9 @@ TEST(GrpcTransport, CancelEndsTheCurrentCallAndLaterOnes) {
     receiver.AwaitCall();
     sender.Cancel();
   });
-  EXPECT_EQ(sender.Send(Request(), 600 * kNsPerSecond).status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(sender.Send(Request(), {}, 600 * kNsPerSecond).status.code(), absl::StatusCode::kCancelled);
   stopper.join();
-  SendResult later = sender.Send(Request(), kTimeoutNs);
+  SendResult later = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_EQ(later.status.code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(later.may_retry);
 }

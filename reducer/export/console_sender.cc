@@ -33,12 +33,14 @@ absl::Status WriteSome(int fd, std::string_view* rest) {
 }  // namespace
 
 // A text that was cut short belongs to the request that is now retried.
-otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) {
+otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& /*identity*/,
+                                     int64_t timeout_ns) {
   if (rest_.empty()) rest_ = otlp::FormatProfiles(request, layout_);
   return Print(timeout_ns);
 }
 
-otlp::SendResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events, int64_t timeout_ns) {
+otlp::SendResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events,
+                                           const otlp::RequestIdentity& /*identity*/, int64_t timeout_ns) {
   if (rest_.empty()) rest_ = FormatEvents(events);
   return Print(timeout_ns);
 }

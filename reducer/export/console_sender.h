@@ -15,8 +15,10 @@ class ConsoleSender : public otlp::ProfilesSender, public EventSender {
  public:
   ConsoleSender(int fd, otlp::TextLayout layout) : fd_(fd), layout_(layout) {}
 
-  otlp::SendResult Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) override;
-  otlp::SendResult SendEvents(std::span<const store::EventRecord> events, int64_t timeout_ns) override;
+  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
+                        int64_t timeout_ns) override;
+  otlp::SendResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
+                              int64_t timeout_ns) override;
   void Cancel() override { cancelled_ = true; }
 
  private:

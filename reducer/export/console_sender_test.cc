@@ -45,7 +45,7 @@ class ConsoleSenderTest : public ::testing::Test {
 
 TEST_F(ConsoleSenderTest, PrintsARequestInItsLayout) {
   ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
-  EXPECT_TRUE(sender.Send(Request(3), kNsPerSecond).status.ok());
+  EXPECT_TRUE(sender.Send(Request(3), {}, kNsPerSecond).status.ok());
   EXPECT_EQ(ReadAvailable(),
             "--------------- New Resource Profile --------------\n  container.id: xxx (Str)\n"
             "-------------- End Resource Profile ---------------\n");
@@ -54,7 +54,7 @@ TEST_F(ConsoleSenderTest, PrintsARequestInItsLayout) {
 TEST_F(ConsoleSenderTest, PrintsProcessEvents) {
   ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
   const std::vector<store::EventRecord> events(2);
-  EXPECT_TRUE(sender.SendEvents(events, kNsPerSecond).status.ok());
+  EXPECT_TRUE(sender.SendEvents(events, {}, kNsPerSecond).status.ok());
   EXPECT_EQ(ReadAvailable(), FormatEvents(events));
 }
 
@@ -64,7 +64,7 @@ TEST_F(ConsoleSenderTest, ContinuesWhereAStalledReaderStopped) {
   std::string text;
   int stalls = 0;
   for (;;) {
-    otlp::SendResult result = sender.Send(request, kNsPerMs);
+    otlp::SendResult result = sender.Send(request, {}, kNsPerMs);
     text += ReadAvailable();
     if (result.status.ok()) break;
     EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded);
@@ -78,7 +78,7 @@ TEST_F(ConsoleSenderTest, ContinuesWhereAStalledReaderStopped) {
 TEST_F(ConsoleSenderTest, ACancelEndsTheWaitForAReader) {
   ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
   std::thread stopper([&] { sender.Cancel(); });
-  otlp::SendResult result = sender.Send(Request(100'000), 60 * kNsPerSecond);
+  otlp::SendResult result = sender.Send(Request(100'000), {}, 60 * kNsPerSecond);
   stopper.join();
   EXPECT_EQ(result.status.code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(result.may_retry);
@@ -88,7 +88,7 @@ TEST_F(ConsoleSenderTest, AGoneReaderIsARetryableError) {
   signal(SIGPIPE, SIG_IGN);
   reader_.Reset();
   ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
-  otlp::SendResult result = sender.Send(Request(3), kNsPerSecond);
+  otlp::SendResult result = sender.Send(Request(3), {}, kNsPerSecond);
   EXPECT_FALSE(result.status.ok());
   EXPECT_TRUE(result.may_retry);
 }

@@ -77,17 +77,18 @@ std::optional<bool> TakeScheme(std::string_view* endpoint) {
 }
 
 // The specification lets a gRPC endpoint leave out its scheme: then INSECURE decides.
-absl::StatusOr<ExportUrl> GrpcUrl(const Variable& variable, const otlp::Signal& signal,
+// `query`: the parameters with their question mark, or "".
+absl::StatusOr<ExportUrl> GrpcUrl(const Variable& variable, const otlp::Signal& signal, std::string_view query,
                                   const ExportVariables& variables) {
   std::string_view endpoint = variable.value;
   std::optional<bool> tls = TakeScheme(&endpoint);
   if (!tls) tls = Keyword(variables, signal, "INSECURE", {"true", "false"}) != "true";
-  return ParseEndpoint(variable, fmt::format("{}{}", *tls ? "otlps://" : "otlp://", endpoint));
+  return ParseEndpoint(variable, fmt::format("{}{}{}", *tls ? "otlps://" : "otlp://", endpoint, query));
 }
 
 // The endpoint for all signals is a base, to which the signal's path is added. The endpoint for one signal is used as
 // it is; without a path, its path is "/".
-absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& signal) {
+absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& signal, std::string_view query) {
   std::string_view endpoint = variable.value;
   const std::optional<bool> tls = TakeScheme(&endpoint);
   if (!tls) return Invalid(variable, "be an http:// or https:// URL");
@@ -99,10 +100,12 @@ absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& 
     path += signal.http_path;
   }
   const std::string_view scheme = *tls ? "otlp+https://" : "otlp+http://";
-  ASSIGN_OR_RETURN(ExportUrl url, ParseEndpoint(variable, fmt::format("{}{}{}", scheme, authority, path)));
+  ASSIGN_OR_RETURN(ExportUrl url, ParseEndpoint(variable, fmt::format("{}{}{}{}", scheme, authority, path, query)));
   if (path.size() <= 1) {
     url.path.assign(1, '/');  // GCC 12 warns of a plain assignment here
-    url.cursor_name = CursorName(fmt::format("{}{}/", scheme, url.target), signal, "");
+    const auto name = url.parameters.find("name");
+    url.cursor_name =
+        CursorName(fmt::format("{}{}/", scheme, url.target), signal, name == url.parameters.end() ? "" : name->second);
   }
   return url;
 }
@@ -161,8 +164,15 @@ absl::StatusOr<int64_t> TimeoutNs(const ExportUrl& url, const ExportVariables& v
 }  // namespace
 
 absl::StatusOr<ExportUrl> ResolveExportUrl(std::string_view text, const ExportVariables& variables) {
-  if (text != "otlp") return ParseExportUrl(text);
-  const otlp::Signal& signal = otlp::kProfilesSignal;
+  const size_t question = std::min(text.find('?'), text.size());
+  if (text.substr(0, question) != "otlp") return ParseExportUrl(text);
+  const std::string_view query = text.substr(question);
+  otlp::Signal signal = otlp::kProfilesSignal;
+  if (!query.empty()) {
+    // Finds wrong parameters before the endpoint is parsed, whose errors name a variable.
+    ASSIGN_OR_RETURN(const ExportUrl parsed, ParseExportUrl(fmt::format("otlp+https://localhost{}", query)));
+    signal = parsed.signal;
+  }
   const bool is_grpc = Protocol(variables, signal) == "grpc";
   Variable endpoint = Find(variables, signal, "ENDPOINT");
   if (endpoint.value.empty()) {
@@ -172,7 +182,7 @@ absl::StatusOr<ExportUrl> ResolveExportUrl(std::string_view text, const ExportVa
   if (endpoint.value.find('@') != endpoint.value.npos) {
     return Invalid(endpoint, "have no user name or password: use OTEL_EXPORTER_OTLP_HEADERS");
   }
-  return is_grpc ? GrpcUrl(endpoint, signal, variables) : HttpUrl(endpoint, signal);
+  return is_grpc ? GrpcUrl(endpoint, signal, query, variables) : HttpUrl(endpoint, signal, query);
 }
 
 absl::StatusOr<std::vector<ExportUrl>> ResolveExportUrls(const std::vector<std::string>& texts,

@@ -20,7 +20,8 @@ namespace tributary {
 // keywords does not matter. Values may be secret. So neither errors nor warnings contain them.
 using ExportVariables = std::map<std::string, std::string>;
 
-// Parses a value of --export like ParseExportUrl. If it is "otlp", makes the URL of the variables. InvalidArgument also
+// Parses a value of --export like ParseExportUrl. If it is "otlp" or "otlp?PARAMETERS", makes the URL of the variables,
+// which may have forms for the signal of the parameters. InvalidArgument also
 // for an endpoint that makes no URL; the message names the variable.
 absl::StatusOr<ExportUrl> ResolveExportUrl(std::string_view text, const ExportVariables& variables);
 

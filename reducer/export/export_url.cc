@@ -31,7 +31,7 @@ constexpr std::array<Scheme, 4> kSchemes = {{{"otlp://", "4317", ExportUrl::Kind
 constexpr size_t kNameBytesMax = 64;
 constexpr std::string_view kForms =
     "otlp://HOST[:PORT] (gRPC), otlp+http://HOST[:PORT][/PATH], otlps:// and otlp+https:// for TLS, each with "
-    "[?PARAMETER=VALUE&…]; otlp, which takes the URL from the variables OTEL_EXPORTER_OTLP_*; and "
+    "[?PARAMETER=VALUE&…]; otlp[?PARAMETER=VALUE&…], which takes the URL from the variables OTEL_EXPORTER_OTLP_*; and "
     "console[?layout=lazybackend|collector]";
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
@@ -78,15 +78,18 @@ absl::Status ParsePlace(std::string_view place, std::string_view default_port, E
   absl::StatusOr<HostPort> parsed = ParseHostPort(fmt::format("{}:{}", host, port));
   if (!parsed.ok() || parsed->port == 0) return Invalid("the port must be 1 to 65535");
   out->target = fmt::format("{}:{}", host, parsed->port);
-  const bool has_path = out->path.size() > 1;
-  if (out->kind == ExportUrl::Kind::kOtlpHttp) {
-    if (!IsPath(out->path)) return Invalid("the path must be shorter, and percent-encoded");
-    if (!has_path) out->path = out->signal.http_path;
-  } else {
-    if (has_path) return Invalid("a URL for gRPC has no path");
-    out->path.clear();
-  }
+  if (out->path.size() <= 1) out->path.clear();
+  if (out->kind == ExportUrl::Kind::kOtlpGrpc && !out->path.empty()) return Invalid("a URL for gRPC has no path");
+  if (!IsPath(out->path)) return Invalid("the path must be shorter, and percent-encoded");
   return absl::OkStatus();
+}
+
+// Returns nullptr if there is no such signal.
+const otlp::Signal* FindSignal(std::string_view name) {
+  for (const otlp::Signal* signal : {&otlp::kProfilesSignal, &otlp::kLogsSignal}) {
+    if (signal->name == name) return signal;
+  }
+  return nullptr;
 }
 
 // The cursor of process events has the exporter's name and ".events" (EventExport).
@@ -103,7 +106,9 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     if (key == "layout") return value == "lazybackend" || value == "collector" ? "" : "unknown layout";
     return "a parameter is unknown; the parameters of console are layout and name";
   }
-  if (key == "signal") return value == "profiles" ? "" : "signal must be profiles";
+  if (key == "signal") return FindSignal(value) != nullptr ? "" : "signal must be profiles or logs";
+  if (key == "samples") return value == "aggregated" || value == "single" ? "" : "samples must be aggregated or single";
+  if (key == "interval") return ParseExportInterval(value).ok() ? "" : "interval must be 1s to 10m";
   if (key == "compression") return value == "gzip" || value == "none" ? "" : "compression must be gzip or none";
   if (key == "timeout") {
     const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
@@ -118,8 +123,8 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     if (!url.tls) return "tls_ca, tls_cert and tls_key need otlps:// or otlp+https://";
     return value.empty() ? "tls_ca, tls_cert and tls_key must name files" : "";
   }
-  return "a parameter is unknown; the parameters are signal, name, encoding, compression, timeout, headers_file, "
-         "tls_ca, tls_cert and tls_key";
+  return "a parameter is unknown; the parameters are signal, samples, interval, name, encoding, compression, timeout, "
+         "headers_file, tls_ca, tls_cert and tls_key";
 }
 
 absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
@@ -129,9 +134,9 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
     const size_t equals = item.find('=');
     if (equals == item.npos) return Invalid("the question mark must be followed by PARAMETER=VALUE");
     std::string key = PercentDecoded(item.substr(0, equals)), value = PercentDecoded(item.substr(equals + 1));
-    if (key == "signal" && (value == "logs" || value == "metrics")) {
+    if (key == "signal" && value == "metrics") {
       return Error(absl::StatusCode::kUnimplemented,
-                   fmt::format("signal={} is not supported, only signal=profiles", value));
+                   fmt::format("signal={} is not supported, only signal=profiles and signal=logs", value));
     }
     if (const std::string_view wrong = CheckParameter(*out, key, value); !wrong.empty()) return Invalid(wrong);
     if (!out->parameters.emplace(std::move(key), std::move(value)).second) {
@@ -146,15 +151,16 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
   return absl::OkStatus();
 }
 
-// Parses the URL up to the question mark. Returns the receiver for the name of the cursor.
-absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out) {
-  if (text == "console") return "console";
+// Parses the URL up to the question mark. The path stays empty if the URL has none. Returns the start of the name of
+// the cursor: the scheme, or the whole receiver if it has no scheme.
+absl::StatusOr<std::string_view> ParseReceiver(std::string_view text, ExportUrl* out) {
+  if (text == "console") return text;
   for (const Scheme& scheme : kSchemes) {
     if (!text.starts_with(scheme.prefix)) continue;
     out->kind = scheme.kind;
     out->tls = scheme.tls;
     RETURN_IF_ERROR(ParsePlace(text.substr(scheme.prefix.size()), scheme.port, out));
-    return fmt::format("{}{}{}", scheme.prefix, out->target, out->path);
+    return scheme.prefix;
   }
   return Invalid("unknown scheme");
 }
@@ -173,6 +179,12 @@ std::string ShownExportUrl(std::string_view url) {
   return EscapeForDisplay(shown);
 }
 
+absl::StatusOr<int64_t> ParseExportInterval(std::string_view text) {
+  const absl::StatusOr<int64_t> ns = ParseDurationNs(text);
+  if (ns.ok() && *ns >= kNsPerSecond && *ns <= 10 * kNsPerMinute) return ns;
+  return Invalid("must be a duration of 1s to 10m");
+}
+
 std::string CursorName(std::string_view receiver, const otlp::Signal& signal, std::string_view name) {
   // Cursors of earlier releases have only the receiver.
   std::string out(receiver);
@@ -184,14 +196,17 @@ std::string CursorName(std::string_view receiver, const otlp::Signal& signal, st
 absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
   ExportUrl out;
   const size_t question = url.find('?');
-  ASSIGN_OR_RETURN(const std::string receiver, ParseReceiver(url.substr(0, question), &out));
+  ASSIGN_OR_RETURN(const std::string_view receiver, ParseReceiver(url.substr(0, question), &out));
   if (question != url.npos) RETURN_IF_ERROR(ParseParameters(url.substr(question + 1), &out));
   const auto& parameters = out.parameters;
+  if (const auto it = parameters.find("signal"); it != parameters.end()) out.signal = *FindSignal(it->second);
   if (const auto it = parameters.find("layout"); it != parameters.end() && it->second == "collector") {
     out.layout = otlp::TextLayout::kCollector;
   }
+  if (out.kind == ExportUrl::Kind::kOtlpHttp && out.path.empty()) out.path = out.signal.http_path;
   const auto name = parameters.find("name");
-  out.cursor_name = CursorName(receiver, out.signal, name == parameters.end() ? "" : name->second);
+  out.cursor_name = CursorName(fmt::format("{}{}{}", receiver, out.target, out.path), out.signal,
+                               name == parameters.end() ? "" : name->second);
   return out;
 }
 

@@ -29,11 +29,14 @@ struct ExportUrl {
 };
 
 // InvalidArgument: `url` has none of the forms in reducer/export/exporter.h; the message lists them. Unimplemented:
-// `url` has signal=logs or signal=metrics.
+// `url` has signal=metrics.
 absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url);
 
 // The same, but the message says only what is wrong, for a URL that the user did not write in this form.
 absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url);
+
+// Parses the time between two passes of an exporter: 1s to 10m. InvalidArgument: another text.
+absl::StatusOr<int64_t> ParseExportInterval(std::string_view text);
 
 // Returns `receiver`, the signal unless it is that of profiles, and `name` unless it is empty.
 std::string CursorName(std::string_view receiver, const otlp::Signal& signal, std::string_view name);

@@ -71,16 +71,35 @@ TEST(ExportUrl, TakesParameters) {
 TEST(ExportUrl, TheCursorIsNamedAfterReceiverSignalAndName) {
   EXPECT_EQ(ParseExportUrl("otlp://c?signal=profiles&compression=none")->cursor_name, "otlp://c:4317");
   EXPECT_EQ(ParseExportUrl("otlp+http://c/p?headers_file=/a&name=b")->cursor_name, "otlp+http://c:4318/p?name=b");
-  const otlp::Signal logs{.name = "logs", .grpc_method = "", .http_path = "", .variable_infix = ""};
-  EXPECT_EQ(CursorName("otlp://c:1", logs, ""), "otlp://c:1?signal=logs");
-  EXPECT_EQ(CursorName("otlp://c:1", logs, "b"), "otlp://c:1?signal=logs&name=b");
+  EXPECT_EQ(ParseExportUrl("otlp://c:1?signal=logs&samples=single&interval=5s")->cursor_name, "otlp://c:1?signal=logs");
+  EXPECT_EQ(ParseExportUrl("otlp://c:1?name=b&signal=logs")->cursor_name, "otlp://c:1?signal=logs&name=b");
 }
 
 TEST(ExportUrl, RefusesWrongParameters) {
-  for (const char* query :
-       {"", "a", "a=b", "encoding=xml", "encoding=json&encoding=json", "compression=zstd", "timeout=0s", "timeout=11m",
-        "timeout=5", "tls_ca=", "name=", "name=a/b", "name=a%26b", "name=a.events", "layout=collector", "tls_cert=/c",
-        "tls_key=/k", "signal=profiles&", "&signal=profiles"}) {
+  for (const char* query : {"",
+                            "a",
+                            "a=b",
+                            "encoding=xml",
+                            "encoding=json&encoding=json",
+                            "compression=zstd",
+                            "timeout=0s",
+                            "timeout=11m",
+                            "timeout=5",
+                            "samples=",
+                            "samples=all",
+                            "interval=999ms",
+                            "interval=11m",
+                            "signal=",
+                            "tls_ca=",
+                            "name=",
+                            "name=a/b",
+                            "name=a%26b",
+                            "name=a.events",
+                            "layout=collector",
+                            "tls_cert=/c",
+                            "tls_key=/k",
+                            "signal=profiles&",
+                            "&signal=profiles"}) {
     EXPECT_FALSE(ParseExportUrl(std::string("otlp+https://c?") + query).ok()) << query;
   }
   EXPECT_FALSE(ParseExportUrl("otlp://c?encoding=json").ok());
@@ -158,9 +177,17 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
 
 TEST(ExportUrl, RefusesAZeroByteInAnAddress) { EXPECT_FALSE(ParseExportUrl(std::string("otlp://[::1\0]", 13)).ok()); }
 
-TEST(ExportUrl, ReportsThatLogsAndMetricsAreNotExported) {
+TEST(ExportUrl, ReportsThatMetricsAreNotExported) {
   EXPECT_EQ(ParseExportUrl("otlp+http://x?signal=metrics").status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(ParseExportUrl("otlp://x?signal=logs").status().code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST(ExportUrl, TheSignalDecidesThePath) {
+  const ExportUrl url = ParseExportUrl("otlp+http://c?signal=logs&samples=single&interval=1m").value();
+  EXPECT_EQ(url.signal.name, "logs");
+  EXPECT_EQ(url.path, "/v1/logs");
+  EXPECT_EQ(url.cursor_name, "otlp+http://c:4318/v1/logs?signal=logs");
+  EXPECT_EQ(ParseExportUrl("otlp+http://c/p?signal=logs")->path, "/p");
+  EXPECT_EQ(ParseExportUrl("otlp://c?signal=logs")->signal.grpc_method, otlp::kLogsSignal.grpc_method);
 }
 
 TEST(ExportUrl, EscapesTheUrlInErrors) {

@@ -1,5 +1,6 @@
 #include "reducer/export/exporter.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "reducer/export/console_sender.h"
 #include "reducer/export/export_loop.h"
 #include "reducer/export/export_settings.h"
+#include "reducer/export/log_sender.h"
 #if TRIBUTARY_HAS_GRPC
 #include "otlp/grpc_transport.h"
 #endif
@@ -94,9 +96,20 @@ absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& 
 #endif
 }
 
+std::string_view Parameter(const ExportUrl& url, std::string_view key) {
+  const auto it = url.parameters.find(key);
+  return it != url.parameters.end() ? std::string_view(it->second) : std::string_view();
+}
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
 // Makes the sender, and sets the options that depend on the kind of the receiver.
 absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url, const ExportVariables& variables,
-                                                                 const Clock& clock, ExportLoop::Options* options) {
+                                                                 const ExportCommon& common, const Clock& clock,
+                                                                 ExportLoop::Options* options) {
   if (url.kind == ExportUrl::Kind::kConsole) {
     options->metric_label = "console";
     auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
@@ -112,6 +125,19 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
     options->builder.bytes_hard /= kJsonFactor;
   }
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
+  const std::string_view samples = Parameter(url, "samples");
+  if (url.signal.name == otlp::kLogsSignal.name) {
+    const bool single = samples == "single";
+    using SizeOf = otlp::ProfilesBuilder::SizeOf;
+    options->metric_label = "otlp_logs";
+    options->builder.size_of = single ? SizeOf::kSampleLogs : SizeOf::kStackLogs;
+    auto sender = std::make_unique<LogSender>(std::move(transport),
+                                              single ? otlp::LogRecords::kSamples : otlp::LogRecords::kStacks,
+                                              common.joiner, options->builder.bytes_soft);
+    options->events = sender.get();
+    return sender;
+  }
+  options->builder.aggregated = samples == "aggregated";
   return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
 }
 
@@ -119,14 +145,20 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
 
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
                                                        store::Store& store, SymbolStore& symbols,
-                                                       const ExportMetadata& metadata, const Clock& clock,
+                                                       const ExportCommon& common, const Clock& clock,
                                                        Metrics& metrics) {
   ExportLoop::Options options;
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, variables, clock, &options));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, variables, common, clock, &options));
   options.cursor_name = url.cursor_name;
   options.builder.scope_version = std::string(kVersion);
-  options.joiner = metadata.joiner;
-  options.metadata_wait_ns = metadata.wait_ns;
+  options.sender = HostName();
+  options.joiner = common.joiner;
+  options.metadata_wait_ns = common.metadata_wait_ns;
+  const std::string_view interval = Parameter(url, "interval");
+  options.interval_ns = common.interval_ns;
+  if (!interval.empty()) {
+    ASSIGN_OR_RETURN(options.interval_ns, ParseExportInterval(interval));
+  }
   auto loop =
       std::make_unique<ExportLoop>(std::move(options), store, symbols.lookup(), std::move(sender), clock, metrics);
   return std::make_unique<ExportThread>(std::move(loop), clock);

@@ -143,7 +143,7 @@ RequestMaker::RequestMaker(const ShardScan& scan, SymbolLookup symbols, const Re
   if (joiner != nullptr) resources_.emplace(*joiner, scan.range());
 }
 
-RequestMaker::Made RequestMaker::Next() {
+RequestMaker::Made RequestMaker::Next(const std::optional<store::Cursor>& end) {
   if (chunk_ == scan_.chunks_.size()) return {};
   builder_ = std::make_unique<otlp::ProfilesBuilder>(options_);
   resource_cache_.clear();
@@ -151,15 +151,23 @@ RequestMaker::Made RequestMaker::Next() {
   own_cache_.clear();
   stack_cache_.clear();
   location_cache_.clear();
-  while (chunk_ < scan_.chunks_.size() && !builder_->full()) {
+  Made made;
+  made.begin = scan_.CursorAt(chunk_, row_);
+  const auto is_full = [&] {
+    if (!end) return builder_->full();
+    store::Cursor at = scan_.chunks_[chunk_].begin;
+    at.rows += row_;
+    return builder_->bytes() >= options_.bytes_hard || !at.IsBefore(*end);
+  };
+  while (chunk_ < scan_.chunks_.size() && !is_full()) {
     const ShardScan::Chunk& chunk = scan_.chunks_[chunk_];
     AddRow(chunk, row_);
+    ++made.rows;
     if (++row_ == chunk.columns.times.size()) {
       row_ = 0;
       ++chunk_;
     }
   }
-  Made made;
   made.samples = builder_->sample_count();
   made.dropped_strings = builder_->dropped_strings();
   made.request = builder_->Finish();

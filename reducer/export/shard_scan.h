@@ -84,10 +84,13 @@ class RequestMaker {
     otlp::ProfilesRequestPtr request;
     uint64_t samples = 0;
     uint64_t dropped_strings = 0;
-    store::Cursor next;  // behind the samples of the request
+    uint64_t rows = 0;
+    store::Cursor begin;  // of the first sample of the request
+    store::Cursor next;   // behind the samples of the request
   };
-  // Returns the next request. `request` is nullptr if no samples are left.
-  Made Next();
+  // Returns the next request. `request` is nullptr if no samples are left. With `end`, the request contains all samples
+  // before this position, even if it becomes larger than the options' bytes_soft, but not than bytes_hard.
+  Made Next(const std::optional<store::Cursor>& end = std::nullopt);
 
  private:
   void AddRow(const ShardScan::Chunk& chunk, size_t row);

@@ -29,7 +29,7 @@ def await_names(reducer, start):
 def check_received(way, otel, stored, stored_ns, truth):
     """Checks that a Collector received all stored samples, with their names."""
     requests = otel.requests()
-    totals = otelcol.Totals(requests)
+    totals = otelcol.Totals(otelcol.samples(requests))
     print(f"  {way}: stored {stored} samples, {stored_ns} ns; the Collector wrote {totals.count} samples, {totals.ns} ns")
     lib.check(totals.count == stored, f"{way}: {totals.count} samples arrived, {stored} are stored")
     lib.check(totals.ns == stored_ns, f"{way}: {totals.ns} ns arrived, {stored_ns} are stored")
@@ -40,7 +40,7 @@ def check_received(way, otel, stored, stored_ns, truth):
     lib.check(count > 1000, f"{way}: {count} samples of the truth program arrived")
     lib.check(abs(leaves / count - 0.6) <= lib.four_sigma(0.6, count), f"{way}: {leaves} of {count} samples in hash_blocks")
 
-    validated = subprocess.run([VALIDATE, otel.proto_path], capture_output=True, text=True, check=False)
+    validated = subprocess.run([VALIDATE, "profiles", otel.proto_path], capture_output=True, text=True, check=False)
     print(f"  {way}: validator: {validated.stdout.strip()}")
     lib.check(validated.returncode == 0, f"{way}: the validator has findings")
 

@@ -4,7 +4,9 @@
 #include <random>
 #include <tuple>
 
+#include "otlp/profile_logs.h"
 #include "otlp/profiles_builder.h"
+#include "schemas/otlp/logs_service.pb.h"
 #include "schemas/otlp/profiles_service.pb.h"
 #include "test/otlp/validator.h"
 
@@ -28,6 +30,25 @@ Totals Read(const ProfilesRequest& request) {
         uint64_t n = cpu && times == 0 ? values : times;
         count += n;
         ns += cpu ? n * static_cast<uint64_t>(profile.period()) : values;
+      }
+    }
+  }
+  return totals;
+}
+
+struct LogTotals {
+  uint64_t count = 0, value = 0;
+};
+
+// As Read, for the records of a logs request.
+LogTotals ReadLogs(const LogsRequest& request) {
+  LogTotals totals;
+  for (const auto& resource : request.resource_logs()) {
+    for (const auto& record : resource.scope_logs(0).log_records()) {
+      for (const auto& attribute : record.attributes()) {
+        const auto value = static_cast<uint64_t>(attribute.value().int_value());
+        if (attribute.key() == "tributary.sample.count") totals.count += value;
+        if (attribute.key() == "tributary.sample.value") totals.value += value;
       }
     }
   }
@@ -111,6 +132,34 @@ TEST(ProfilesProperty, EveryRequestIsValidAndAddsUp) {
     ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
     EXPECT_EQ(Read(*request), expected) << "seed " << seed;
     EXPECT_LE(request->ByteSizeLong(), bound) << "seed " << seed;
+  }
+}
+
+// Logs repeat each stack. The builder must count this, so that no request becomes too large.
+TEST(ProfilesProperty, EveryLogsRequestAddsUpAndKeepsItsBound) {
+  using SizeOf = ProfilesBuilder::SizeOf;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const bool single = seed % 2 == 0;
+    World world(seed);
+    ProfilesBuilder builder({.size_of = single ? SizeOf::kSampleLogs : SizeOf::kStackLogs, .scope_version = "0"});
+    uint64_t values = 0;
+    for (uint64_t n = 1 + world.Draw(200); n > 0; --n) {
+      const ProfilesBuilder::SampleInfo sample = world.Sample(builder);
+      values += sample.value;
+      builder.AddSample(sample);
+    }
+    const size_t bound = builder.bytes();
+    const ProfilesRequestPtr profiles = builder.Finish();
+    const RequestIdentity identity{.sender = "r", .session = {1}, .first = 1'000'000'000'000};
+    RequestIdentity next = identity;
+    next.first = SetProfileIds(identity, profiles.get());
+    const LogsText logs = MakeLogs(*profiles, identity, single ? LogRecords::kSamples : LogRecords::kStacks);
+    const std::vector<Finding> findings = ValidateLogsBytes(logs.request->SerializeAsString());
+    ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
+    const LogTotals totals = ReadLogs(*logs.request);
+    EXPECT_EQ(totals.value, values) << "seed " << seed;
+    EXPECT_EQ(identity.first + totals.count, next.first) << "seed " << seed;
+    EXPECT_LE(logs.request->ByteSizeLong(), bound) << "seed " << seed;
   }
 }
 

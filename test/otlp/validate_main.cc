@@ -1,5 +1,6 @@
-// otlp_validate FILE: checks every request of a file. Each request follows its length (4 bytes, big endian), as in the
-// output of the Collector's file exporter. Prints findings by rule and the number of requests. Exit code 0: no finding.
+// otlp_validate SIGNAL FILE: checks every request of a file. SIGNAL is profiles or logs. Each request follows its
+// length (4 bytes, big endian), as in the output of the Collector's file exporter. Prints findings by rule and the
+// number of requests. Exit code 0: no finding.
 
 #include <cstdio>
 #include <fstream>
@@ -12,7 +13,7 @@
 namespace tributary::otlp {
 namespace {
 
-int Main(const char* path) {
+int Main(std::string_view signal, const char* path) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   std::string_view rest = bytes;
@@ -26,7 +27,8 @@ int Main(const char* path) {
       fprintf(stderr, "%s ends inside a request\n", path);
       return 1;
     }
-    for (Finding& finding : ValidateProfilesBytes(rest.substr(0, size))) {
+    const std::string_view request = rest.substr(0, size);
+    for (Finding& finding : signal == "logs" ? ValidateLogsBytes(request) : ValidateProfilesBytes(request)) {
       auto [it, added] = by_rule.try_emplace(finding.rule, 0, finding);
       ++it->second.first;
     }
@@ -45,9 +47,10 @@ int Main(const char* path) {
 }  // namespace tributary::otlp
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: otlp_validate FILE\n");
+  const std::string_view signal = argc == 3 ? argv[1] : "";
+  if (signal != "profiles" && signal != "logs") {
+    fprintf(stderr, "usage: otlp_validate profiles|logs FILE\n");
     return 2;
   }
-  return tributary::otlp::Main(argv[1]);
+  return tributary::otlp::Main(signal, argv[2]);
 }
