@@ -32,7 +32,7 @@ constexpr size_t kNameBytesMax = 64;
 constexpr std::string_view kForms =
     "otlp://HOST[:PORT] (gRPC), otlp+http://HOST[:PORT][/PATH], otlps:// and otlp+https:// for TLS, each with "
     "[?PARAMETER=VALUE&…]; otlp, which takes the URL from the variables OTEL_EXPORTER_OTLP_*; and "
-    "console[?layout=lazybackend|collector]";
+    "console[?PARAMETER=VALUE&…]";
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
 
@@ -100,8 +100,8 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
   if (key == "name")
     return IsName(value) ? "" : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events at its end";
   if (url.kind == ExportUrl::Kind::kConsole) {
-    if (key == "layout") return value == "lazybackend" || value == "collector" ? "" : "unknown layout";
-    return "a parameter is unknown; the parameters of console are layout and name";
+    otlp::TextOptions ignored;
+    return otlp::SetTextOption(key, value, &ignored);
   }
   if (key == "signal") return value == "profiles" ? "" : "signal must be profiles";
   if (key == "compression") return value == "gzip" || value == "none" ? "" : "compression must be gzip or none";
@@ -187,8 +187,8 @@ absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
   ASSIGN_OR_RETURN(const std::string receiver, ParseReceiver(url.substr(0, question), &out));
   if (question != url.npos) RETURN_IF_ERROR(ParseParameters(url.substr(question + 1), &out));
   const auto& parameters = out.parameters;
-  if (const auto it = parameters.find("layout"); it != parameters.end() && it->second == "collector") {
-    out.layout = otlp::TextLayout::kCollector;
+  for (const auto& [key, value] : parameters) {
+    if (out.kind == ExportUrl::Kind::kConsole) otlp::SetTextOption(key, value, &out.text);
   }
   const auto name = parameters.find("name");
   out.cursor_name = CursorName(receiver, out.signal, name == parameters.end() ? "" : name->second);
