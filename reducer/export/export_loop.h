@@ -44,7 +44,7 @@ class ExportLoop {
 
   struct Options {
     std::string cursor_name;
-    std::string metric_label;  // "otlp", "console"
+    std::string metric_label;  // "otlp", "console", "file"
     otlp::ProfilesBuilder::Options builder;
     size_t scan_rows_max = kScanRowsMax;
     const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only the store's data

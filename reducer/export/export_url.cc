@@ -28,11 +28,12 @@ constexpr std::array<Scheme, 4> kSchemes = {{{"otlp://", "4317", ExportUrl::Kind
                                              {"otlp+http://", "4318", ExportUrl::Kind::kOtlpHttp, false},
                                              {"otlp+https://", "4318", ExportUrl::Kind::kOtlpHttp, true}}};
 
+constexpr std::string_view kFileScheme = "file://";
 constexpr size_t kNameBytesMax = 64;
 constexpr std::string_view kForms =
     "otlp://HOST[:PORT] (gRPC), otlp+http://HOST[:PORT][/PATH], otlps:// and otlp+https:// for TLS, each with "
-    "[?PARAMETER=VALUE&…]; otlp, which takes the URL from the variables OTEL_EXPORTER_OTLP_*; and "
-    "console[?PARAMETER=VALUE&…]";
+    "[?PARAMETER=VALUE&…]; otlp, which takes the URL from the variables OTEL_EXPORTER_OTLP_*; "
+    "console and file:///DIR, each with [?PARAMETER=VALUE&…]";
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
 
@@ -103,6 +104,10 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     otlp::TextOptions ignored;
     return otlp::SetTextOption(key, value, &ignored);
   }
+  if (url.kind == ExportUrl::Kind::kFile) {
+    FileOptions ignored;
+    return SetFileOption(key, value, &ignored);
+  }
   if (key == "signal") return value == "profiles" ? "" : "signal must be profiles";
   if (key == "compression") return value == "gzip" || value == "none" ? "" : "compression must be gzip or none";
   if (key == "timeout") {
@@ -149,6 +154,11 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
 // Parses the URL up to the question mark. Returns the receiver for the name of the cursor.
 absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out) {
   if (text == "console") return "console";
+  if (text.starts_with(kFileScheme)) {
+    out->kind = ExportUrl::Kind::kFile;
+    ASSIGN_OR_RETURN(out->file.directory, ParseFileDirectory(text.substr(kFileScheme.size())));
+    return fmt::format("{}{}", kFileScheme, out->file.directory);
+  }
   for (const Scheme& scheme : kSchemes) {
     if (!text.starts_with(scheme.prefix)) continue;
     out->kind = scheme.kind;
@@ -189,6 +199,7 @@ absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
   const auto& parameters = out.parameters;
   for (const auto& [key, value] : parameters) {
     if (out.kind == ExportUrl::Kind::kConsole) otlp::SetTextOption(key, value, &out.text);
+    if (out.kind == ExportUrl::Kind::kFile) SetFileOption(key, value, &out.file);
   }
   const auto name = parameters.find("name");
   out.cursor_name = CursorName(receiver, out.signal, name == parameters.end() ? "" : name->second);
