@@ -28,11 +28,12 @@ constexpr std::array<Scheme, 4> kSchemes = {{{"otlp://", "4317", ExportUrl::Kind
                                              {"otlp+http://", "4318", ExportUrl::Kind::kOtlpHttp, false},
                                              {"otlp+https://", "4318", ExportUrl::Kind::kOtlpHttp, true}}};
 
+constexpr std::string_view kFileScheme = "file://";
 constexpr size_t kNameBytesMax = 64;
 constexpr std::string_view kForms =
     "otlp://HOST[:PORT] (gRPC), otlp+http://HOST[:PORT][/PATH], otlps:// and otlp+https:// for TLS, each with "
-    "[?PARAMETER=VALUE&…]; otlp[?PARAMETER=VALUE&…], which takes the URL from the variables OTEL_EXPORTER_OTLP_*; and "
-    "console[?layout=lazybackend|collector]";
+    "[?PARAMETER=VALUE&…]; otlp[?PARAMETER=VALUE&…], which takes the URL from the variables OTEL_EXPORTER_OTLP_*; "
+    "console and file:///DIR, each with [?PARAMETER=VALUE&…]";
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
 
@@ -103,8 +104,12 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
   if (key == "name")
     return IsName(value) ? "" : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events at its end";
   if (url.kind == ExportUrl::Kind::kConsole) {
-    if (key == "layout") return value == "lazybackend" || value == "collector" ? "" : "unknown layout";
-    return "a parameter is unknown; the parameters of console are layout and name";
+    otlp::TextOptions ignored;
+    return otlp::SetTextOption(key, value, &ignored);
+  }
+  if (url.kind == ExportUrl::Kind::kFile) {
+    FileOptions ignored;
+    return SetFileOption(key, value, &ignored);
   }
   if (key == "signal") return FindSignal(value) != nullptr ? "" : "signal must be profiles or logs";
   if (key == "samples") return value == "aggregated" || value == "single" ? "" : "samples must be aggregated or single";
@@ -152,15 +157,20 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
 }
 
 // Parses the URL up to the question mark. The path stays empty if the URL has none. Returns the start of the name of
-// the cursor: the scheme, or the whole receiver if it has no scheme.
-absl::StatusOr<std::string_view> ParseReceiver(std::string_view text, ExportUrl* out) {
-  if (text == "console") return text;
+// the cursor: the scheme, or the whole receiver if it is not on the network.
+absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out) {
+  if (text == "console") return "console";
+  if (text.starts_with(kFileScheme)) {
+    out->kind = ExportUrl::Kind::kFile;
+    ASSIGN_OR_RETURN(out->file.directory, ParseFileDirectory(text.substr(kFileScheme.size())));
+    return fmt::format("{}{}", kFileScheme, out->file.directory);
+  }
   for (const Scheme& scheme : kSchemes) {
     if (!text.starts_with(scheme.prefix)) continue;
     out->kind = scheme.kind;
     out->tls = scheme.tls;
     RETURN_IF_ERROR(ParsePlace(text.substr(scheme.prefix.size()), scheme.port, out));
-    return scheme.prefix;
+    return std::string(scheme.prefix);
   }
   return Invalid("unknown scheme");
 }
@@ -196,12 +206,13 @@ std::string CursorName(std::string_view receiver, const otlp::Signal& signal, st
 absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
   ExportUrl out;
   const size_t question = url.find('?');
-  ASSIGN_OR_RETURN(const std::string_view receiver, ParseReceiver(url.substr(0, question), &out));
+  ASSIGN_OR_RETURN(const std::string receiver, ParseReceiver(url.substr(0, question), &out));
   if (question != url.npos) RETURN_IF_ERROR(ParseParameters(url.substr(question + 1), &out));
   const auto& parameters = out.parameters;
   if (const auto it = parameters.find("signal"); it != parameters.end()) out.signal = *FindSignal(it->second);
-  if (const auto it = parameters.find("layout"); it != parameters.end() && it->second == "collector") {
-    out.layout = otlp::TextLayout::kCollector;
+  for (const auto& [key, value] : parameters) {
+    if (out.kind == ExportUrl::Kind::kConsole) otlp::SetTextOption(key, value, &out.text);
+    if (out.kind == ExportUrl::Kind::kFile) SetFileOption(key, value, &out.file);
   }
   if (out.kind == ExportUrl::Kind::kOtlpHttp && out.path.empty()) out.path = out.signal.http_path;
   const auto name = parameters.find("name");
