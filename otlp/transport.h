@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,6 +43,11 @@ inline constexpr Signal kProfilesSignal{
     .grpc_method = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
     .http_path = "/v1development/profiles",
     .variable_infix = "PROFILES_"};
+inline constexpr Signal kMetricsSignal{.name = "metrics",
+                                       .grpc_method = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+                                       .http_path = "/v1/metrics",
+                                       .variable_infix = "METRICS_"};
+inline constexpr std::array kSignals = {kProfilesSignal, kMetricsSignal};
 
 enum class Encoding { kProtobuf, kJson };
 
