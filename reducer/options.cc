@@ -9,6 +9,7 @@
 #include "base/health_check.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "reducer/export/export_settings.h"
 #include "reducer/http_options.h"
 #include "reducer/manual.h"
 #include "reducer/metric_options.h"
@@ -50,7 +51,7 @@ void AddTrie(Options& table, ReducerOptions& out) {
 std::map<std::string, std::string> VariablesOfExports(const Options::Environment& environment) {
   std::map<std::string, std::string> out;
   for (const auto& [name, value] : environment) {
-    if (name.starts_with("OTEL_EXPORTER_OTLP_")) out.emplace(name, value);
+    if (name.starts_with("OTEL_EXPORTER_OTLP_") || name == kMetricIntervalVariable) out.emplace(name, value);
   }
   return out;
 }
@@ -83,7 +84,8 @@ void AddStore(Options& table, const Options::Environment& environment, ReducerOp
   table.Add({.name = "export",
              .help = "receiver to which all stored samples are sent: otlp://HOST:4317 over gRPC; otlp+http://HOST:4318 "
                      "over HTTP; otlps:// and otlp+https:// for TLS; otlp to take the URL from OTEL_EXPORTER_OTLP_*; "
-                     "console for standard output; may be repeated (docs/export.md)",
+                     "with ?signal=metrics, the reducer's metrics and those of --metric instead of samples; console "
+                     "for standard output; may be repeated (docs/export.md)",
              .value_name = "URL"},
             &out.exports);
   out.export_variables = VariablesOfExports(environment);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "reducer/export/export_counters.h"
 
 namespace tributary {
 
@@ -20,13 +21,8 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
                                   "Samples in requests that the receiver of the export accepted, including samples of "
                                   "rejected profiles.",
                                   {{"exporter", options_.metric_label}})),
-      requests_(metrics.AddCounter("tributary_export_requests_total",
-                                   "Requests that the receiver of the export accepted.",
-                                   {{"exporter", options_.metric_label}})),
-      failures_(metrics.AddCounter("tributary_export_failures_total",
-                                   "Requests to the receiver of the export that failed and are sent again; if the "
-                                   "number grows, check the receiver.",
-                                   {{"exporter", options_.metric_label}})),
+      requests_(AcceptedRequests(metrics, options_.metric_label)),
+      failures_(FailedRequests(metrics, options_.metric_label)),
       refused_samples_(metrics.AddCounter("tributary_export_refused_samples_total",
                                           "Samples in requests that the receiver of the export refused, and that are "
                                           "not sent again; the receiver's log says why.",

@@ -78,13 +78,11 @@ absl::Status ParsePlace(std::string_view place, std::string_view default_port, E
   absl::StatusOr<HostPort> parsed = ParseHostPort(fmt::format("{}:{}", host, port));
   if (!parsed.ok() || parsed->port == 0) return Invalid("the port must be 1 to 65535");
   out->target = fmt::format("{}:{}", host, parsed->port);
-  const bool has_path = out->path.size() > 1;
+  if (out->path.size() <= 1) out->path.clear();
   if (out->kind == ExportUrl::Kind::kOtlpHttp) {
     if (!IsPath(out->path)) return Invalid("the path must be shorter, and percent-encoded");
-    if (!has_path) out->path = out->signal.http_path;
-  } else {
-    if (has_path) return Invalid("a URL for gRPC has no path");
-    out->path.clear();
+  } else if (!out->path.empty()) {
+    return Invalid("a URL for gRPC has no path");
   }
   return absl::OkStatus();
 }
@@ -95,6 +93,11 @@ bool IsName(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return IsUrlUnreserved(c) && c != '~'; });
 }
 
+const otlp::Signal* FindSignal(std::string_view name) {
+  const auto found = std::ranges::find(otlp::kSignals, name, &otlp::Signal::name);
+  return found == otlp::kSignals.end() ? nullptr : &*found;
+}
+
 // Returns "" if the value is allowed, and otherwise what is wrong.
 std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std::string_view value) {
   if (key == "name")
@@ -103,11 +106,15 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     if (key == "layout") return value == "lazybackend" || value == "collector" ? "" : "unknown layout";
     return "a parameter is unknown; the parameters of console are layout and name";
   }
-  if (key == "signal") return value == "profiles" ? "" : "signal must be profiles";
+  if (key == "signal") return FindSignal(value) != nullptr ? "" : "signal must be profiles or metrics";
   if (key == "compression") return value == "gzip" || value == "none" ? "" : "compression must be gzip or none";
   if (key == "timeout") {
     const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
     return ns.ok() && *ns >= kNsPerMs && *ns <= 10 * kNsPerMinute ? "" : "timeout must be 1ms to 10m";
+  }
+  if (key == "interval") {
+    const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
+    return ns.ok() && *ns >= kExportIntervalMinNs && *ns <= kExportIntervalMaxNs ? "" : "interval must be 1s to 1h";
   }
   if (key == "headers_file") return "";
   if (key == "encoding") {
@@ -118,8 +125,8 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     if (!url.tls) return "tls_ca, tls_cert and tls_key need otlps:// or otlp+https://";
     return value.empty() ? "tls_ca, tls_cert and tls_key must name files" : "";
   }
-  return "a parameter is unknown; the parameters are signal, name, encoding, compression, timeout, headers_file, "
-         "tls_ca, tls_cert and tls_key";
+  return "a parameter is unknown; the parameters are signal, name, encoding, compression, timeout, interval, "
+         "headers_file, tls_ca, tls_cert and tls_key";
 }
 
 absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
@@ -129,11 +136,12 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
     const size_t equals = item.find('=');
     if (equals == item.npos) return Invalid("the question mark must be followed by PARAMETER=VALUE");
     std::string key = PercentDecoded(item.substr(0, equals)), value = PercentDecoded(item.substr(equals + 1));
-    if (key == "signal" && (value == "logs" || value == "metrics")) {
+    if (key == "signal" && value == "logs") {
       return Error(absl::StatusCode::kUnimplemented,
-                   fmt::format("signal={} is not supported, only signal=profiles", value));
+                   "signal=logs is not supported, only signal=profiles and signal=metrics");
     }
     if (const std::string_view wrong = CheckParameter(*out, key, value); !wrong.empty()) return Invalid(wrong);
+    if (key == "signal") out->signal = *FindSignal(value);
     if (!out->parameters.emplace(std::move(key), std::move(value)).second) {
       return Invalid("a parameter is given twice");
     }
@@ -143,10 +151,13 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
   if (out->parameters.contains("tls_cert") != out->parameters.contains("tls_key")) {
     return Invalid("tls_cert and tls_key need each other");
   }
+  if (out->parameters.contains("interval") && out->signal.name != otlp::kMetricsSignal.name) {
+    return Invalid("interval needs signal=metrics");
+  }
   return absl::OkStatus();
 }
 
-// Parses the URL up to the question mark. Returns the receiver for the name of the cursor.
+// Parses the URL up to the question mark. Returns the receiver for the name of the cursor, without the path.
 absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out) {
   if (text == "console") return "console";
   for (const Scheme& scheme : kSchemes) {
@@ -154,7 +165,7 @@ absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out)
     out->kind = scheme.kind;
     out->tls = scheme.tls;
     RETURN_IF_ERROR(ParsePlace(text.substr(scheme.prefix.size()), scheme.port, out));
-    return fmt::format("{}{}{}", scheme.prefix, out->target, out->path);
+    return fmt::format("{}{}", scheme.prefix, out->target);
   }
   return Invalid("unknown scheme");
 }
@@ -186,12 +197,13 @@ absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
   const size_t question = url.find('?');
   ASSIGN_OR_RETURN(const std::string receiver, ParseReceiver(url.substr(0, question), &out));
   if (question != url.npos) RETURN_IF_ERROR(ParseParameters(url.substr(question + 1), &out));
+  if (out.kind == ExportUrl::Kind::kOtlpHttp && out.path.empty()) out.path = out.signal.http_path;
   const auto& parameters = out.parameters;
   if (const auto it = parameters.find("layout"); it != parameters.end() && it->second == "collector") {
     out.layout = otlp::TextLayout::kCollector;
   }
   const auto name = parameters.find("name");
-  out.cursor_name = CursorName(receiver, out.signal, name == parameters.end() ? "" : name->second);
+  out.cursor_name = CursorName(receiver + out.path, out.signal, name == parameters.end() ? "" : name->second);
   return out;
 }
 

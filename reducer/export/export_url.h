@@ -6,10 +6,14 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "base/types.h"
 #include "otlp/profiles_text.h"
 #include "otlp/transport.h"
 
 namespace tributary {
+
+// Limits of the parameter `interval`.
+inline constexpr int64_t kExportIntervalMinNs = kNsPerSecond, kExportIntervalMaxNs = 3600 * kNsPerSecond;
 
 // A parsed value of --export.
 struct ExportUrl {
@@ -29,7 +33,7 @@ struct ExportUrl {
 };
 
 // InvalidArgument: `url` has none of the forms in reducer/export/exporter.h; the message lists them. Unimplemented:
-// `url` has signal=logs or signal=metrics.
+// `url` has signal=logs.
 absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url);
 
 // The same, but the message says only what is wrong, for a URL that the user did not write in this form.

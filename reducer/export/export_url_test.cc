@@ -158,8 +158,29 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
 
 TEST(ExportUrl, RefusesAZeroByteInAnAddress) { EXPECT_FALSE(ParseExportUrl(std::string("otlp://[::1\0]", 13)).ok()); }
 
-TEST(ExportUrl, ReportsThatLogsAndMetricsAreNotExported) {
-  EXPECT_EQ(ParseExportUrl("otlp+http://x?signal=metrics").status().code(), absl::StatusCode::kUnimplemented);
+TEST(ExportUrl, TheSignalDecidesThePath) {
+  const absl::StatusOr<ExportUrl> url = ParseExportUrl("otlp+http://c?interval=90s&signal=metrics&name=a");
+  ASSERT_TRUE(url.ok()) << url.status();
+  EXPECT_EQ(url->signal.name, "metrics");
+  EXPECT_EQ(url->path, "/v1/metrics");
+  EXPECT_EQ(url->cursor_name, "otlp+http://c:4318/v1/metrics?signal=metrics&name=a");
+  EXPECT_EQ(ParseExportUrl("otlp+http://c/own?signal=metrics")->path, "/own");
+  EXPECT_EQ(ParseExportUrl("otlp://c?signal=metrics")->signal.grpc_method,
+            "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export");
+}
+
+TEST(ExportUrl, OnlyMetricsHaveAnInterval) {
+  for (const char* query : {"interval=10s", "interval=10s&signal=profiles", "signal=metrics&interval=999ms",
+                            "signal=metrics&interval=61m", "signal=metrics&interval=", "signal=metrics&interval=5"}) {
+    const absl::Status status = ParseExportUrl(std::string("otlp://c?") + query).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << query;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("interval")) << query;
+  }
+  EXPECT_TRUE(ParseExportUrl("otlp://c?signal=metrics&interval=1s").ok());
+  EXPECT_TRUE(ParseExportUrl("otlp://c?signal=metrics&interval=1h").ok());
+}
+
+TEST(ExportUrl, ReportsThatLogsAreNotExported) {
   EXPECT_EQ(ParseExportUrl("otlp://x?signal=logs").status().code(), absl::StatusCode::kUnimplemented);
 }
 
