@@ -1,4 +1,4 @@
-"""Runs a real OpenTelemetry Collector that writes the profiles it receives to files, and reads those files.
+"""Runs a real OpenTelemetry Collector that writes the profiles and metrics it receives to files, and reads those files.
 
     with Collector(folder) as collector:
         …send to collector.address (gRPC) or collector.http_address…
@@ -39,6 +39,13 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
+def _json_lines(path):
+    """Returns the lines of a file. Leaves out a last line that is still incomplete."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1] if line.strip()]
+
+
 class Collector:
     """One Collector process. Its files and its log are in `folder`, which it creates.
 
@@ -51,6 +58,8 @@ class Collector:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.json_path = self.folder / "profiles.jsonl"
         self.proto_path = self.folder / "profiles.binpb"
+        self.metrics_json_path = self.folder / "metrics.jsonl"
+        self.metrics_proto_path = self.folder / "metrics.binpb"
         self.log_path = self.folder / "otelcol.log"
         self.start_timeout_s = start_timeout_s
         self.process = None
@@ -101,11 +110,12 @@ class Collector:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def requests(self):
-        """Returns every received request as the Collector's JSON. Leaves out a last line that is still incomplete."""
-        if not self.json_path.exists():
-            return []
-        lines = self.json_path.read_bytes().split(b"\n")
-        return [json.loads(line) for line in lines[:-1] if line.strip()]
+        """Returns every received request of profiles as the Collector's JSON."""
+        return _json_lines(self.json_path)
+
+    def metrics_requests(self):
+        """Returns every received request of metrics as the Collector's JSON."""
+        return _json_lines(self.metrics_json_path)
 
     def __enter__(self):
         return self.start()
@@ -224,3 +234,26 @@ class Totals:
             entry = self.by_process[sample.type, sample.attributes.get("process.pid")]
             entry[0] += sample.count
             entry[1] += sample.ns
+
+
+class Point:
+    """One data point of a metric, with its metric's JSON and its resource's attributes."""
+
+    def __init__(self, resource, metric, point):
+        self.resource, self.metric, self.name = resource, metric, metric["name"]
+        self.is_sum = "sum" in metric
+        self.attributes = attributes(point.get("attributes"), [])
+        self.time = int(point["timeUnixNano"])
+        self.start = int(point.get("startTimeUnixNano", 0))
+        self.value = float(point["asInt"] if "asInt" in point else point["asDouble"])
+
+
+def points(requests):
+    """Yields every data point of every request of metrics."""
+    for request in requests:
+        for resource_metrics in request.get("resourceMetrics", []):
+            resource = attributes(resource_metrics["resource"].get("attributes"), [])
+            for scope in resource_metrics.get("scopeMetrics", []):
+                for metric in scope.get("metrics", []):
+                    for point in (metric.get("sum") or metric["gauge"])["dataPoints"]:
+                        yield Point(resource, metric, point)
