@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,6 +48,11 @@ inline constexpr Signal kLogsSignal{.name = "logs",
                                     .grpc_method = "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
                                     .http_path = "/v1/logs",
                                     .variable_infix = "LOGS_"};
+inline constexpr Signal kMetricsSignal{.name = "metrics",
+                                       .grpc_method = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+                                       .http_path = "/v1/metrics",
+                                       .variable_infix = "METRICS_"};
+inline constexpr std::array kSignals = {kProfilesSignal, kLogsSignal, kMetricsSignal};
 
 enum class Encoding { kProtobuf, kJson };
 

@@ -51,7 +51,7 @@ void AddTrie(Options& table, ReducerOptions& out) {
 std::map<std::string, std::string> VariablesOfExports(const Options::Environment& environment) {
   std::map<std::string, std::string> out;
   for (const auto& [name, value] : environment) {
-    if (name.starts_with("OTEL_EXPORTER_OTLP_")) out.emplace(name, value);
+    if (name.starts_with("OTEL_EXPORTER_OTLP_") || name == kMetricIntervalVariable) out.emplace(name, value);
   }
   return out;
 }
@@ -86,18 +86,17 @@ void AddStore(Options& table, const Options::Environment& environment, ReducerOp
        .help =
            "receiver to which all stored samples are sent: otlp://HOST:4317 over gRPC; otlp+http://HOST:4318 "
            "over HTTP; otlps:// and otlp+https:// for TLS; otlp to take the URL from OTEL_EXPORTER_OTLP_*; each with "
-           "?signal=logs for OTLP logs; "
+           "?signal=logs for OTLP logs, or with ?signal=metrics for the reducer's metrics and those of --metric; "
            "console for standard output; file:///DIR for files of folded stacks or OTLP; may be repeated "
            "(docs/export.md)",
        .value_name = "URL"},
       &out.exports);
-  table.Add(
-      {.name = "export-interval",
-       .help = "time between two passes of an exporter over new samples, 1s to 10m; a longer time makes fewer and "
-               "larger requests, which contain each stack less often",
-       .value_name = "DURATION",
-       .check = [](std::string_view text) { return ParseExportInterval(text).status(); }},
-      &texts.export_interval, "1s");
+  table.Add({.name = "export-interval",
+             .help = "time between two passes of an exporter over new samples, 1s to 1h; a longer time makes fewer and "
+                     "larger requests, which contain each stack less often",
+             .value_name = "DURATION",
+             .check = [](std::string_view text) { return ParseExportInterval(text).status(); }},
+            &texts.export_interval, "1s");
   out.export_variables = VariablesOfExports(environment);
 }
 

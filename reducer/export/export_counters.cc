@@ -13,14 +13,22 @@ Counter& Add(Metrics& metrics, const std::string& label, std::string_view name, 
 
 }  // namespace
 
+Counter& AcceptedRequests(Metrics& metrics, const std::string& label) {
+  return Add(metrics, label, "requests", "Requests that the receiver of the export accepted.");
+}
+
+Counter& FailedRequests(Metrics& metrics, const std::string& label) {
+  return Add(metrics, label, "failures",
+             "Requests to the receiver of the export that failed and are sent again; if the number grows, check the "
+             "receiver.");
+}
+
 ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
     : samples(Add(metrics, label, "samples",
                   "Samples in requests that the receiver of the export accepted, including samples of rejected "
                   "profiles or log records.")),
-      requests(Add(metrics, label, "requests", "Requests that the receiver of the export accepted.")),
-      failures(Add(metrics, label, "failures",
-                   "Requests to the receiver of the export that failed and are sent again; if the number grows, check "
-                   "the receiver.")),
+      requests(AcceptedRequests(metrics, label)),
+      failures(FailedRequests(metrics, label)),
       refused_samples(Add(metrics, label, "refused_samples",
                           "Samples in requests that the receiver of the export refused, and that are not sent again; "
                           "the receiver's log says why.")),

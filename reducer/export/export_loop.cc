@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "reducer/export/export_counters.h"
 
 namespace tributary {
 

@@ -20,6 +20,7 @@ namespace tributary {
 namespace {
 
 constexpr int64_t kTimeoutMsMax = 600'000;
+constexpr int64_t kDefaultIntervalNs = 60 * kNsPerSecond;  // OpenTelemetry's default
 constexpr size_t kHeadersFileBytesMax = 512u << 10;  // room for kHeadersMax headers of kHeaderBytesMax, and comments
 
 struct Variable {
@@ -59,10 +60,11 @@ absl::Status Invalid(const Variable& variable, std::string_view must) {
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} must {}", variable.name, must));
 }
 
-absl::StatusOr<ExportUrl> ParseEndpoint(const Variable& variable, std::string_view url) {
+// Parses a URL that was made from the variable, and then with the `query` that the user wrote.
+absl::StatusOr<ExportUrl> ParseEndpoint(const Variable& variable, std::string_view url, std::string_view query) {
   absl::StatusOr<ExportUrl> out = ParseExportUrlPlainly(url);
   if (!out.ok()) return WithContext(out.status(), variable.name);
-  return out;
+  return query.empty() ? out : ParseExportUrlPlainly(fmt::format("{}{}", url, query));
 }
 
 // Removes "http://" or "https://" from the start of `*endpoint`. Returns whether it was https, or nullopt if the
@@ -77,13 +79,12 @@ std::optional<bool> TakeScheme(std::string_view* endpoint) {
 }
 
 // The specification lets a gRPC endpoint leave out its scheme: then INSECURE decides.
-// `query`: the parameters with their question mark, or "".
-absl::StatusOr<ExportUrl> GrpcUrl(const Variable& variable, const otlp::Signal& signal, std::string_view query,
-                                  const ExportVariables& variables) {
+absl::StatusOr<ExportUrl> GrpcUrl(const Variable& variable, const otlp::Signal& signal,
+                                  const ExportVariables& variables, std::string_view query) {
   std::string_view endpoint = variable.value;
   std::optional<bool> tls = TakeScheme(&endpoint);
   if (!tls) tls = Keyword(variables, signal, "INSECURE", {"true", "false"}) != "true";
-  return ParseEndpoint(variable, fmt::format("{}{}{}", *tls ? "otlps://" : "otlp://", endpoint, query));
+  return ParseEndpoint(variable, fmt::format("{}{}", *tls ? "otlps://" : "otlp://", endpoint), query);
 }
 
 // The endpoint for all signals is a base, to which the signal's path is added. The endpoint for one signal is used as
@@ -100,7 +101,7 @@ absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& 
     path += signal.http_path;
   }
   const std::string_view scheme = *tls ? "otlp+https://" : "otlp+http://";
-  ASSIGN_OR_RETURN(ExportUrl url, ParseEndpoint(variable, fmt::format("{}{}{}{}", scheme, authority, path, query)));
+  ASSIGN_OR_RETURN(ExportUrl url, ParseEndpoint(variable, fmt::format("{}{}{}", scheme, authority, path), query));
   if (path.size() <= 1) {
     url.path.assign(1, '/');  // GCC 12 warns of a plain assignment here
     const auto name = url.parameters.find("name");
@@ -161,18 +162,28 @@ absl::StatusOr<int64_t> TimeoutNs(const ExportUrl& url, const ExportVariables& v
   return (*ms == 0 ? kTimeoutMsMax : std::min(*ms, kTimeoutMsMax)) * kNsPerMs;  // 0: no limit
 }
 
+absl::StatusOr<int64_t> IntervalNs(const ExportUrl& url, const ExportVariables& variables) {
+  if (const auto it = url.parameters.find("interval"); it != url.parameters.end()) return ParseDurationNs(it->second);
+  const auto it = variables.find(std::string(kMetricIntervalVariable));
+  if (it == variables.end() || it->second.empty()) return kDefaultIntervalNs;
+  const std::optional<int64_t> ms = ParseNumber<int64_t>(it->second);
+  if (!ms || *ms <= 0) {
+    WarnOfIgnored({it->first, it->second}, "a number of milliseconds above 0");
+    return kDefaultIntervalNs;
+  }
+  return std::clamp(*ms, kExportIntervalMinNs / kNsPerMs, kExportIntervalMaxNs / kNsPerMs) * kNsPerMs;
+}
+
 }  // namespace
 
 absl::StatusOr<ExportUrl> ResolveExportUrl(std::string_view text, const ExportVariables& variables) {
   const size_t question = std::min(text.find('?'), text.size());
-  if (text.substr(0, question) != "otlp") return ParseExportUrl(text);
   const std::string_view query = text.substr(question);
-  otlp::Signal signal = otlp::kProfilesSignal;
-  if (!query.empty()) {
-    // Finds wrong parameters before the endpoint is parsed, whose errors name a variable.
-    ASSIGN_OR_RETURN(const ExportUrl parsed, ParseExportUrl(fmt::format("otlp+https://localhost{}", query)));
-    signal = parsed.signal;
-  }
+  if (text.substr(0, question) != "otlp") return ParseExportUrl(text);
+  // The signal decides which variables count. A URL with this scheme may have all parameters.
+  const absl::StatusOr<ExportUrl> any = ParseExportUrlPlainly(fmt::format("otlp+https://host{}", query));
+  if (!any.ok()) return WithContext(any.status(), fmt::format("export to {}", ShownExportUrl(text)));
+  const otlp::Signal& signal = any->signal;
   const bool is_grpc = Protocol(variables, signal) == "grpc";
   Variable endpoint = Find(variables, signal, "ENDPOINT");
   if (endpoint.value.empty()) {
@@ -182,7 +193,7 @@ absl::StatusOr<ExportUrl> ResolveExportUrl(std::string_view text, const ExportVa
   if (endpoint.value.find('@') != endpoint.value.npos) {
     return Invalid(endpoint, "have no user name or password: use OTEL_EXPORTER_OTLP_HEADERS");
   }
-  return is_grpc ? GrpcUrl(endpoint, signal, query, variables) : HttpUrl(endpoint, signal, query);
+  return is_grpc ? GrpcUrl(endpoint, signal, variables, query) : HttpUrl(endpoint, signal, query);
 }
 
 absl::StatusOr<std::vector<ExportUrl>> ResolveExportUrls(const std::vector<std::string>& texts,
@@ -213,6 +224,9 @@ absl::StatusOr<OtlpSettings> ResolveOtlpSettings(const ExportUrl& url, const Exp
   out.transport.gzip = IsGzip(url, variables);
   ASSIGN_OR_RETURN(out.timeout_ns, TimeoutNs(url, variables));
   out.encoding = EncodingOf(url, variables);
+  if (url.signal.name == otlp::kMetricsSignal.name) {
+    ASSIGN_OR_RETURN(out.interval_ns, IntervalNs(url, variables));
+  }
   return out;
 }
 

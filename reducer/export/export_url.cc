@@ -80,23 +80,23 @@ absl::Status ParsePlace(std::string_view place, std::string_view default_port, E
   if (!parsed.ok() || parsed->port == 0) return Invalid("the port must be 1 to 65535");
   out->target = fmt::format("{}:{}", host, parsed->port);
   if (out->path.size() <= 1) out->path.clear();
-  if (out->kind == ExportUrl::Kind::kOtlpGrpc && !out->path.empty()) return Invalid("a URL for gRPC has no path");
-  if (!IsPath(out->path)) return Invalid("the path must be shorter, and percent-encoded");
-  return absl::OkStatus();
-}
-
-// Returns nullptr if there is no such signal.
-const otlp::Signal* FindSignal(std::string_view name) {
-  for (const otlp::Signal* signal : {&otlp::kProfilesSignal, &otlp::kLogsSignal}) {
-    if (signal->name == name) return signal;
+  if (out->kind == ExportUrl::Kind::kOtlpHttp) {
+    if (!IsPath(out->path)) return Invalid("the path must be shorter, and percent-encoded");
+  } else if (!out->path.empty()) {
+    return Invalid("a URL for gRPC has no path");
   }
-  return nullptr;
+  return absl::OkStatus();
 }
 
 // The cursor of process events has the exporter's name and ".events" (EventExport).
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytesMax && !name.ends_with(".events") &&
          std::all_of(name.begin(), name.end(), [](char c) { return IsUrlUnreserved(c) && c != '~'; });
+}
+
+const otlp::Signal* FindSignal(std::string_view name) {
+  const auto found = std::ranges::find(otlp::kSignals, name, &otlp::Signal::name);
+  return found == otlp::kSignals.end() ? nullptr : &*found;
 }
 
 // Returns "" if the value is allowed, and otherwise what is wrong.
@@ -111,14 +111,14 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     FileOptions ignored;
     return SetFileOption(key, value, &ignored);
   }
-  if (key == "signal") return FindSignal(value) != nullptr ? "" : "signal must be profiles or logs";
+  if (key == "signal") return FindSignal(value) != nullptr ? "" : "signal must be profiles, logs or metrics";
   if (key == "samples") return value == "aggregated" || value == "single" ? "" : "samples must be aggregated or single";
-  if (key == "interval") return ParseExportInterval(value).ok() ? "" : "interval must be 1s to 10m";
   if (key == "compression") return value == "gzip" || value == "none" ? "" : "compression must be gzip or none";
   if (key == "timeout") {
     const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
     return ns.ok() && *ns >= kNsPerMs && *ns <= 10 * kNsPerMinute ? "" : "timeout must be 1ms to 10m";
   }
+  if (key == "interval") return ParseExportInterval(value).ok() ? "" : "interval must be 1s to 1h";
   if (key == "headers_file") return "";
   if (key == "encoding") {
     if (url.kind != ExportUrl::Kind::kOtlpHttp) return "gRPC has no parameter encoding: use otlp+http://";
@@ -139,11 +139,8 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
     const size_t equals = item.find('=');
     if (equals == item.npos) return Invalid("the question mark must be followed by PARAMETER=VALUE");
     std::string key = PercentDecoded(item.substr(0, equals)), value = PercentDecoded(item.substr(equals + 1));
-    if (key == "signal" && value == "metrics") {
-      return Error(absl::StatusCode::kUnimplemented,
-                   fmt::format("signal={} is not supported, only signal=profiles and signal=logs", value));
-    }
     if (const std::string_view wrong = CheckParameter(*out, key, value); !wrong.empty()) return Invalid(wrong);
+    if (key == "signal") out->signal = *FindSignal(value);
     if (!out->parameters.emplace(std::move(key), std::move(value)).second) {
       return Invalid("a parameter is given twice");
     }
@@ -153,11 +150,13 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
   if (out->parameters.contains("tls_cert") != out->parameters.contains("tls_key")) {
     return Invalid("tls_cert and tls_key need each other");
   }
+  if (out->parameters.contains("samples") && out->signal.name == otlp::kMetricsSignal.name) {
+    return Invalid("metrics have no parameter samples");
+  }
   return absl::OkStatus();
 }
 
-// Parses the URL up to the question mark. The path stays empty if the URL has none. Returns the start of the name of
-// the cursor: the scheme, or the whole receiver if it is not on the network.
+// Parses the URL up to the question mark. Returns the receiver for the name of the cursor, without the path.
 absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out) {
   if (text == "console") return "console";
   if (text.starts_with(kFileScheme)) {
@@ -170,7 +169,7 @@ absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out)
     out->kind = scheme.kind;
     out->tls = scheme.tls;
     RETURN_IF_ERROR(ParsePlace(text.substr(scheme.prefix.size()), scheme.port, out));
-    return std::string(scheme.prefix);
+    return fmt::format("{}{}", scheme.prefix, out->target);
   }
   return Invalid("unknown scheme");
 }
@@ -191,8 +190,8 @@ std::string ShownExportUrl(std::string_view url) {
 
 absl::StatusOr<int64_t> ParseExportInterval(std::string_view text) {
   const absl::StatusOr<int64_t> ns = ParseDurationNs(text);
-  if (ns.ok() && *ns >= kNsPerSecond && *ns <= 10 * kNsPerMinute) return ns;
-  return Invalid("must be a duration of 1s to 10m");
+  if (ns.ok() && *ns >= kExportIntervalMinNs && *ns <= kExportIntervalMaxNs) return ns;
+  return Invalid("must be a duration of 1s to 1h");
 }
 
 std::string CursorName(std::string_view receiver, const otlp::Signal& signal, std::string_view name) {
@@ -208,16 +207,14 @@ absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
   const size_t question = url.find('?');
   ASSIGN_OR_RETURN(const std::string receiver, ParseReceiver(url.substr(0, question), &out));
   if (question != url.npos) RETURN_IF_ERROR(ParseParameters(url.substr(question + 1), &out));
+  if (out.kind == ExportUrl::Kind::kOtlpHttp && out.path.empty()) out.path = out.signal.http_path;
   const auto& parameters = out.parameters;
-  if (const auto it = parameters.find("signal"); it != parameters.end()) out.signal = *FindSignal(it->second);
   for (const auto& [key, value] : parameters) {
     if (out.kind == ExportUrl::Kind::kConsole) otlp::SetTextOption(key, value, &out.text);
     if (out.kind == ExportUrl::Kind::kFile) SetFileOption(key, value, &out.file);
   }
-  if (out.kind == ExportUrl::Kind::kOtlpHttp && out.path.empty()) out.path = out.signal.http_path;
   const auto name = parameters.find("name");
-  out.cursor_name = CursorName(fmt::format("{}{}{}", receiver, out.target, out.path), out.signal,
-                               name == parameters.end() ? "" : name->second);
+  out.cursor_name = CursorName(receiver + out.path, out.signal, name == parameters.end() ? "" : name->second);
   return out;
 }
 

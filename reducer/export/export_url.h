@@ -6,11 +6,15 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "base/types.h"
 #include "otlp/text_options.h"
 #include "otlp/transport.h"
 #include "reducer/export/file_options.h"
 
 namespace tributary {
+
+// Limits of the parameter `interval`.
+inline constexpr int64_t kExportIntervalMinNs = kNsPerSecond, kExportIntervalMaxNs = 3600 * kNsPerSecond;
 
 // A parsed value of --export.
 struct ExportUrl {
@@ -30,14 +34,13 @@ struct ExportUrl {
   std::string cursor_name;
 };
 
-// InvalidArgument: `url` has none of the forms in reducer/export/exporter.h; the message lists them. Unimplemented:
-// `url` has signal=metrics.
+// InvalidArgument: `url` has none of the forms in reducer/export/exporter.h; the message lists them.
 absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url);
 
 // The same, but the message says only what is wrong, for a URL that the user did not write in this form.
 absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url);
 
-// Parses the time between two passes of an exporter: 1s to 10m. InvalidArgument: another text.
+// Parses the time between two passes of an exporter, 1s to 1h. InvalidArgument: another text.
 absl::StatusOr<int64_t> ParseExportInterval(std::string_view text);
 
 // Returns `receiver`, the signal unless it is that of profiles, and `name` unless it is empty.

@@ -89,7 +89,7 @@ TEST(ExportUrl, RefusesWrongParameters) {
                             "samples=",
                             "samples=all",
                             "interval=999ms",
-                            "interval=11m",
+                            "interval=61m",
                             "signal=",
                             "tls_ca=",
                             "name=",
@@ -208,10 +208,6 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
 
 TEST(ExportUrl, RefusesAZeroByteInAnAddress) { EXPECT_FALSE(ParseExportUrl(std::string("otlp://[::1\0]", 13)).ok()); }
 
-TEST(ExportUrl, ReportsThatMetricsAreNotExported) {
-  EXPECT_EQ(ParseExportUrl("otlp+http://x?signal=metrics").status().code(), absl::StatusCode::kUnimplemented);
-}
-
 TEST(ExportUrl, TheSignalDecidesThePath) {
   const ExportUrl url = ParseExportUrl("otlp+http://c?signal=logs&samples=single&interval=1m").value();
   EXPECT_EQ(url.signal.name, "logs");
@@ -219,6 +215,9 @@ TEST(ExportUrl, TheSignalDecidesThePath) {
   EXPECT_EQ(url.cursor_name, "otlp+http://c:4318/v1/logs?signal=logs");
   EXPECT_EQ(ParseExportUrl("otlp+http://c/p?signal=logs")->path, "/p");
   EXPECT_EQ(ParseExportUrl("otlp://c?signal=logs")->signal.grpc_method, otlp::kLogsSignal.grpc_method);
+  const ExportUrl metrics = ParseExportUrl("otlp+http://c?interval=90s&signal=metrics&name=a").value();
+  EXPECT_EQ(metrics.path, "/v1/metrics");
+  EXPECT_EQ(metrics.cursor_name, "otlp+http://c:4318/v1/metrics?signal=metrics&name=a");
 }
 
 TEST(ExportUrl, EscapesTheUrlInErrors) {

@@ -19,6 +19,8 @@
 #include "reducer/export/export_settings.h"
 #include "reducer/export/file_sender.h"
 #include "reducer/export/log_sender.h"
+#include "reducer/export/metrics_export.h"
+#include "reducer/export/metrics_resource.h"
 #if TRIBUTARY_HAS_GRPC
 #include "otlp/grpc_transport.h"
 #endif
@@ -32,10 +34,11 @@ constexpr int64_t kFlushNs = 3'500'000'000;
 // bytes of protobuf.
 constexpr size_t kJsonFactor = 4;
 
-// Runs an ExportLoop on its own thread.
+// Runs an ExportLoop or a MetricsExport on its own thread.
+template <typename Loop>
 class ExportThread : public Exporter {
  public:
-  ExportThread(std::unique_ptr<ExportLoop> loop, const Clock& clock)
+  ExportThread(std::unique_ptr<Loop> loop, const Clock& clock)
       : loop_(std::move(loop)), clock_(clock), thread_([this] { Run(); }) {}
 
   ~ExportThread() override {
@@ -75,7 +78,7 @@ class ExportThread : public Exporter {
     changed_.notify_all();
   }
 
-  const std::unique_ptr<ExportLoop> loop_;
+  const std::unique_ptr<Loop> loop_;
   const Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -152,12 +155,29 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
   return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
 }
 
+absl::StatusOr<std::unique_ptr<Exporter>> MakeMetricsExporter(const ExportUrl& url, const ExportVariables& variables,
+                                                              const Clock& clock, Metrics& metrics) {
+  ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
+  settings.transport.version = std::string(kVersion);
+  MetricsExport::Options options;
+  options.name = url.cursor_name;
+  options.request.resource = ReducerResource(metrics.start());
+  options.request.scope_version = std::string(kVersion);
+  if (settings.encoding == otlp::Encoding::kJson) options.request.bytes_max /= otlp::kMetricsJsonFactor;
+  options.interval_ns = settings.interval_ns;
+  options.send_timeout_ns = settings.timeout_ns;
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
+  auto loop = std::make_unique<MetricsExport>(std::move(options), metrics, std::move(transport), clock);
+  return std::make_unique<ExportThread<MetricsExport>>(std::move(loop), clock);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
                                                        store::Store& store, SymbolStore& symbols,
                                                        const ExportCommon& common, const Clock& clock,
                                                        Metrics& metrics) {
+  if (url.signal.name == otlp::kMetricsSignal.name) return MakeMetricsExporter(url, variables, clock, metrics);
   ExportLoop::Options options;
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender,
                    MakeSender(url, variables, common, clock, metrics, &options));
@@ -173,7 +193,7 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, con
   }
   auto loop =
       std::make_unique<ExportLoop>(std::move(options), store, symbols.lookup(), std::move(sender), clock, metrics);
-  return std::make_unique<ExportThread>(std::move(loop), clock);
+  return std::make_unique<ExportThread<ExportLoop>>(std::move(loop), clock);
 }
 
 }  // namespace tributary

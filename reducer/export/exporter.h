@@ -13,14 +13,14 @@ namespace tributary {
 
 class ResourceJoiner;
 
-// Sends committed samples from the store to one receiver, and process events if the receiver takes them. It works on
-// its own thread, from construction until destruction. A cursor per shard marks how far the samples were sent. The
-// store keeps the cursors. A cursor moves after each request that was sent. So after a restart, at most the samples of
-// one request are sent again, with the same numbers, and no sample is skipped, unless the store has deleted it
-// meanwhile. Such samples are counted. Samples that the receiver refuses for good count as sent. The destructor makes a
-// last pass over the samples that were committed before the destructor began. It begins no request that the receiver
-// could not answer in time, and returns within 5 s, even if samples are unsent. The reducer sends these samples after
-// its next start.
+// Sends data to one receiver: committed samples from the store, and process events if the receiver takes them; or the
+// values of all metrics, without a cursor (MetricsExport). It works on its own thread, from construction until
+// destruction. A cursor per shard marks how far the samples were sent. The store keeps the cursors. A cursor moves
+// after each request that was sent. So after a restart, at most the samples of one request are sent again, with the
+// same numbers, and no sample is skipped, unless the store has deleted it meanwhile. Such samples are counted. Samples
+// that the receiver refuses for good count as sent. The destructor makes a last pass over the samples that were
+// committed before the destructor began. It begins no request that the receiver could not answer in time, and returns
+// within 5 s, even if samples are unsent. The reducer sends these samples after its next start.
 class Exporter {
  public:
   virtual ~Exporter() = default;
@@ -42,6 +42,7 @@ struct ExportCommon {
 //   otlp+https://host:port/path  the same over TLS
 //   otlp                         the URL that OTEL_EXPORTER_OTLP_* name (export_settings.h)
 //                                each of these with ?signal=logs: OTLP logs, also of process events
+//   …?signal=metrics             not samples, but OTLP metrics with the values of `metrics` (MetricsExport)
 //   console                      text on stdout: samples as the OpenTelemetry Collector's profiles exporters
 //                                print them, and a line for each process event; ?layout=lazybackend (default: with
 //                                times and lines) or ?layout=collector (with value types)

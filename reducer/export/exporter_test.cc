@@ -20,6 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Le;
@@ -144,6 +145,20 @@ TEST_F(ExporterTest, SendsOverHttpInBothEncodings) {
   EXPECT_EQ(store_.Cursor("otlp+http://" + Target(protobuf) + "/a", 0), 1);
   EXPECT_EQ(store_.Cursor("otlp+http://" + Target(json) + "/v1development/profiles", 0), 1);
 }
+
+// The last values are sent at the end. No sample is sent, and no cursor moves.
+TEST_F(ExporterTest, SendsMetricsInBothEncodings) {
+  const TestHttpServer protobuf({.body = ""}), json({.body = ""});
+  Run("otlp+http://" + Target(protobuf) + "?signal=metrics");
+  Run("otlp+http://" + Target(json) + "?signal=metrics&encoding=json&compression=none");
+  EXPECT_THAT(protobuf.Heads(), Each(StartsWith("POST /v1/metrics HTTP/1.1\r\n")));
+  EXPECT_THAT(protobuf.Heads(), SizeIs(Ge(1u)));
+  EXPECT_THAT(json.Bodies().back(), HasSubstr("{\"name\":\"tributary_export_data_points_total\","));
+  EXPECT_THAT(json.Bodies().back(), HasSubstr("{\"key\":\"service.name\",\"value\":{\"stringValue\":\"tributary-"));
+  EXPECT_EQ(metrics_.AddCounter("tributary_export_samples_total", "", {{"exporter", "otlp"}}).value(), 0u);
+}
+
+TEST_F(ExporterTest, EndsWithoutAReceiverOfMetrics) { Run("otlp+http://127.0.0.1:1?signal=metrics"); }
 
 // JSON is larger than protobuf, here because it writes two bytes for each quotation mark of a name. Without smaller
 // requests, many receivers would refuse the samples.

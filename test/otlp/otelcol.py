@@ -1,4 +1,4 @@
-"""Runs a real OpenTelemetry Collector that writes the profiles and logs it receives to files, and reads those files.
+"""Runs a real OpenTelemetry Collector that writes the profiles, logs and metrics it receives to files, and reads them.
 
     with Collector(folder) as collector:
         …send to collector.address (gRPC) or collector.http_address…
@@ -60,6 +60,8 @@ class Collector:
         self.proto_path = self.folder / "profiles.binpb"
         self.logs_json_path = self.folder / "logs.jsonl"
         self.logs_proto_path = self.folder / "logs.binpb"
+        self.metrics_json_path = self.folder / "metrics.jsonl"
+        self.metrics_proto_path = self.folder / "metrics.binpb"
         self.log_path = self.folder / "otelcol.log"
         self.start_timeout_s = start_timeout_s
         self.process = None
@@ -116,6 +118,10 @@ class Collector:
     def log_requests(self):
         """Returns every received request of logs as the Collector's JSON."""
         return _json_lines(self.logs_json_path)
+
+    def metrics_requests(self):
+        """Returns every received request of metrics as the Collector's JSON."""
+        return _json_lines(self.metrics_json_path)
 
     def __enter__(self):
         return self.start()
@@ -266,3 +272,26 @@ class Totals:
             entry = self.by_process[sample.type, sample.attributes.get("process.pid")]
             entry[0] += sample.count
             entry[1] += sample.ns
+
+
+class Point:
+    """One data point of a metric, with its metric's JSON and its resource's attributes."""
+
+    def __init__(self, resource, metric, point):
+        self.resource, self.metric, self.name = resource, metric, metric["name"]
+        self.is_sum = "sum" in metric
+        self.attributes = attributes(point.get("attributes"), [])
+        self.time = int(point["timeUnixNano"])
+        self.start = int(point.get("startTimeUnixNano", 0))
+        self.value = float(point["asInt"] if "asInt" in point else point["asDouble"])
+
+
+def points(requests):
+    """Yields every data point of every request of metrics."""
+    for request in requests:
+        for resource_metrics in request.get("resourceMetrics", []):
+            resource = attributes(resource_metrics["resource"].get("attributes"), [])
+            for scope in resource_metrics.get("scopeMetrics", []):
+                for metric in scope.get("metrics", []):
+                    for point in (metric.get("sum") or metric["gauge"])["dataPoints"]:
+                        yield Point(resource, metric, point)
