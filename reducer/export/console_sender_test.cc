@@ -53,7 +53,7 @@ TEST_F(ConsoleSenderTest, PrintsARequestInItsLayout) {
 
 TEST_F(ConsoleSenderTest, UsesTheSwitches) {
   ConsoleSender sender(writer_.get(), {.export_resource_attributes = false});
-  EXPECT_TRUE(sender.Send(Request(3), kNsPerSecond).status.ok());
+  EXPECT_TRUE(sender.Send(Request(3), {}, kNsPerSecond).status.ok());
   EXPECT_EQ(ReadAvailable(),
             "--------------- New Resource Profile --------------\n"
             "-------------- End Resource Profile ---------------\n\n");
