@@ -40,8 +40,8 @@ int64_t ExportLoop::RunOnce() {
     if (progress == Progress::kUnsaved) return kPollNs;
   }
   bool more = false, waits = false;
-  for (Feed& feed : feeds_) {
-    Progress progress = Advance(feed, false);
+  for (size_t i = 0, first = FirstFeed(); i < feeds_.size(); ++i) {
+    Progress progress = Advance(feeds_[(first + i) % feeds_.size()], false);
     // There is one receiver: if it does not take data of one shard now, it does not take data of another.
     if (progress == Progress::kUnsent) return WaitForRetry();
     if (progress == Progress::kUnsaved) return kPollNs;
@@ -56,6 +56,14 @@ int64_t ExportLoop::RunOnce() {
   }
   if (more) return 0;
   return waits ? std::min(kPollNs, options_.interval_ns) : options_.interval_ns;
+}
+
+// Returns the feed whose request was not accepted, or else the first feed. The receiver may have got a part of this
+// request, so no other request may be sent before it.
+size_t ExportLoop::FirstFeed() const {
+  const auto has_request = [](const Feed& feed) { return feed.made.request != nullptr; };
+  const auto feed = std::find_if(feeds_.begin(), feeds_.end(), has_request);
+  return feed == feeds_.end() ? 0 : static_cast<size_t>(feed - feeds_.begin());
 }
 
 // Saves the positions that could not be saved before.
@@ -85,9 +93,9 @@ bool ExportLoop::Flush(MonotonicNs deadline) {
   const auto ends = [](Progress progress) { return progress == Progress::kUnsent || progress == Progress::kUnsaved; };
   if (events_ && events_->interrupted() && ends(AdvanceEvents(true))) return false;
   bool all = true;
-  for (Feed& feed : feeds_) {
+  for (size_t i = 0, first = FirstFeed(); i < feeds_.size(); ++i) {
     Progress progress = Progress::kMore;
-    while (progress == Progress::kMore) progress = Advance(feed, true);
+    while (progress == Progress::kMore) progress = Advance(feeds_[(first + i) % feeds_.size()], true);
     if (ends(progress)) return false;
     all &= progress == Progress::kIdle;
   }

@@ -105,6 +105,7 @@ class ExportLoop {
   // that is sent again after a kill.
   enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent, kUnsaved };
 
+  size_t FirstFeed() const;
   Progress AdvanceEvents(bool flush);
   Progress Advance(Feed& feed, bool flush);
   Progress SendScan(Feed& feed);
