@@ -35,7 +35,7 @@ absl::Status WriteSome(int fd, std::string_view* rest) {
 // A text that was cut short belongs to the request that is now retried.
 otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& /*identity*/,
                                      int64_t timeout_ns) {
-  if (rest_.empty()) rest_ = otlp::FormatProfiles(request, layout_);
+  if (rest_.empty()) rest_ = otlp::FormatProfiles(request, options_);
   return Print(timeout_ns);
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <atomic>
+#include <string>
+#include <utility>
 
 #include "otlp/profiles_text.h"
 #include "otlp/sender.h"
@@ -13,7 +15,7 @@ namespace tributary {
 // error after `timeout_ns`. All errors have may_retry = true.
 class ConsoleSender : public otlp::ProfilesSender, public EventSender {
  public:
-  ConsoleSender(int fd, otlp::TextLayout layout) : fd_(fd), layout_(layout) {}
+  ConsoleSender(int fd, otlp::TextOptions options) : fd_(fd), options_(std::move(options)) {}
 
   otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
                         int64_t timeout_ns) override;
@@ -25,7 +27,7 @@ class ConsoleSender : public otlp::ProfilesSender, public EventSender {
   otlp::SendResult Print(int64_t timeout_ns);
 
   const int fd_;
-  const otlp::TextLayout layout_;
+  const otlp::TextOptions options_;
   std::atomic<bool> cancelled_{false};
   std::string rest_;  // the unprinted rest of a request that was cut short; only this rest is printed when that request
                       // is sent again

@@ -32,7 +32,7 @@ constexpr size_t kNameBytesMax = 64;
 constexpr std::string_view kForms =
     "otlp://HOST[:PORT] (gRPC), otlp+http://HOST[:PORT][/PATH], otlps:// and otlp+https:// for TLS, each with "
     "[?PARAMETER=VALUE&…]; otlp[?PARAMETER=VALUE&…], which takes the URL from the variables OTEL_EXPORTER_OTLP_*; and "
-    "console[?layout=lazybackend|collector]";
+    "console[?PARAMETER=VALUE&…]";
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
 
@@ -103,8 +103,8 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
   if (key == "name")
     return IsName(value) ? "" : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events at its end";
   if (url.kind == ExportUrl::Kind::kConsole) {
-    if (key == "layout") return value == "lazybackend" || value == "collector" ? "" : "unknown layout";
-    return "a parameter is unknown; the parameters of console are layout and name";
+    otlp::TextOptions ignored;
+    return otlp::SetTextOption(key, value, &ignored);
   }
   if (key == "signal") return FindSignal(value) != nullptr ? "" : "signal must be profiles or logs";
   if (key == "samples") return value == "aggregated" || value == "single" ? "" : "samples must be aggregated or single";
@@ -200,8 +200,8 @@ absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
   if (question != url.npos) RETURN_IF_ERROR(ParseParameters(url.substr(question + 1), &out));
   const auto& parameters = out.parameters;
   if (const auto it = parameters.find("signal"); it != parameters.end()) out.signal = *FindSignal(it->second);
-  if (const auto it = parameters.find("layout"); it != parameters.end() && it->second == "collector") {
-    out.layout = otlp::TextLayout::kCollector;
+  for (const auto& [key, value] : parameters) {
+    if (out.kind == ExportUrl::Kind::kConsole) otlp::SetTextOption(key, value, &out.text);
   }
   if (out.kind == ExportUrl::Kind::kOtlpHttp && out.path.empty()) out.path = out.signal.http_path;
   const auto name = parameters.find("name");

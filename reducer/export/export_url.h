@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "otlp/profiles_text.h"
+#include "otlp/text_options.h"
 #include "otlp/transport.h"
 
 namespace tributary {
@@ -22,9 +22,9 @@ struct ExportUrl {
   // The parameters behind the question mark, decoded. Their names and values are checked, but not whether their files
   // exist.
   std::map<std::string, std::string, std::less<>> parameters;
-  otlp::TextLayout layout = otlp::TextLayout::kLazyBackend;
+  otlp::TextOptions text;  // for kConsole
   // The name under which cursors are stored. It contains only the receiver, the signal and the parameter `name`. So if
-  // the user changes only the layout or another parameter, the export continues from the same cursors.
+  // the user changes only another parameter, the export continues from the same cursors.
   std::string cursor_name;
 };
 

@@ -6,6 +6,7 @@
 namespace tributary {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
@@ -124,11 +125,25 @@ TEST(ExportUrl, RefusesCredentialsAndDoesNotShowThem) {
 }
 
 TEST(ExportUrl, AcceptsTheConsoleInBothLayouts) {
-  EXPECT_EQ(ParseExportUrl("console")->layout, otlp::TextLayout::kLazyBackend);
-  EXPECT_EQ(ParseExportUrl("console?layout=lazybackend")->layout, otlp::TextLayout::kLazyBackend);
-  EXPECT_EQ(ParseExportUrl("console?layout=collector")->layout, otlp::TextLayout::kCollector);
+  EXPECT_EQ(ParseExportUrl("console")->text.layout, otlp::TextLayout::kLazyBackend);
+  EXPECT_EQ(ParseExportUrl("console?layout=lazybackend")->text.layout, otlp::TextLayout::kLazyBackend);
+  EXPECT_EQ(ParseExportUrl("console?layout=collector")->text.layout, otlp::TextLayout::kCollector);
   EXPECT_EQ(ParseExportUrl("console?layout=collector")->cursor_name, "console");
   EXPECT_EQ(ParseExportUrl("console?layout=collector&name=second")->cursor_name, "console?name=second");
+}
+
+TEST(ExportUrl, TakesTheSwitchesOfTheConsole) {
+  const absl::StatusOr<ExportUrl> url =
+      ParseExportUrl("console?layout=collector&export_stack_frames=false&export_stack_frame_types=go%2Ckernel&name=b");
+  ASSERT_TRUE(url.ok()) << url.status();
+  EXPECT_EQ(url->text.layout, otlp::TextLayout::kCollector);
+  EXPECT_FALSE(url->text.export_stack_frames);
+  EXPECT_THAT(url->text.export_stack_frame_types, ElementsAre("go", "kernel"));
+  EXPECT_EQ(url->cursor_name, "console?name=b");
+  EXPECT_THAT(std::string(ParseExportUrl("console?export_stack_frames=1").status().message()),
+              HasSubstr("must be true or false"));
+  EXPECT_FALSE(ParseExportUrl("console?export_stack_frames=true&export_stack_frames=true").ok());
+  EXPECT_FALSE(ParseExportUrl("otlp://c?export_stack_frames=true").ok());
 }
 
 TEST(ExportUrl, ErrorsListTheAllowedUrls) {

@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
                                                                  ExportLoop::Options* options) {
   if (url.kind == ExportUrl::Kind::kConsole) {
     options->metric_label = "console";
-    auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
+    auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.text);
     options->events = sender.get();
     return sender;
   }

@@ -86,7 +86,7 @@ TEST_F(ExporterTest, SendsTheRestWhenItEnds) {
     Run("console?layout=collector");
     text = captured.text();
   }
-  EXPECT_NE(text.find("\nInstrumentation: native, Function: 0x10\n"), text.npos) << text;
+  EXPECT_NE(text.find("\nInstrumentation: native: Function: 0x0010, File: /usr/bin/work\n"), text.npos) << text;
   EXPECT_EQ(store_.Cursor("console", 0), 1);
 }
 
