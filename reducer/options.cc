@@ -87,7 +87,8 @@ void AddStore(Options& table, const Options::Environment& environment, ReducerOp
            "receiver to which all stored samples are sent: otlp://HOST:4317 over gRPC; otlp+http://HOST:4318 "
            "over HTTP; otlps:// and otlp+https:// for TLS; otlp to take the URL from OTEL_EXPORTER_OTLP_*; each with "
            "?signal=logs for OTLP logs; "
-           "console for standard output; may be repeated (docs/export.md)",
+           "console for standard output; file:///DIR for files of folded stacks or OTLP; may be repeated "
+           "(docs/export.md)",
        .value_name = "URL"},
       &out.exports);
   table.Add(

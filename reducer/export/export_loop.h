@@ -49,7 +49,7 @@ class ExportLoop {
 
   struct Options {
     std::string cursor_name;
-    std::string metric_label;  // "otlp", "otlp_logs", "console"
+    std::string metric_label;  // "otlp", "otlp_logs", "console", "file"
     std::string sender;        // of RequestIdentity
     otlp::ProfilesBuilder::Options builder;
     size_t scan_rows_max = kScanRowsMax;

@@ -28,11 +28,12 @@ constexpr std::array<Scheme, 4> kSchemes = {{{"otlp://", "4317", ExportUrl::Kind
                                              {"otlp+http://", "4318", ExportUrl::Kind::kOtlpHttp, false},
                                              {"otlp+https://", "4318", ExportUrl::Kind::kOtlpHttp, true}}};
 
+constexpr std::string_view kFileScheme = "file://";
 constexpr size_t kNameBytesMax = 64;
 constexpr std::string_view kForms =
     "otlp://HOST[:PORT] (gRPC), otlp+http://HOST[:PORT][/PATH], otlps:// and otlp+https:// for TLS, each with "
-    "[?PARAMETER=VALUE&…]; otlp[?PARAMETER=VALUE&…], which takes the URL from the variables OTEL_EXPORTER_OTLP_*; and "
-    "console[?PARAMETER=VALUE&…]";
+    "[?PARAMETER=VALUE&…]; otlp[?PARAMETER=VALUE&…], which takes the URL from the variables OTEL_EXPORTER_OTLP_*; "
+    "console and file:///DIR, each with [?PARAMETER=VALUE&…]";
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
 
@@ -106,6 +107,10 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     otlp::TextOptions ignored;
     return otlp::SetTextOption(key, value, &ignored);
   }
+  if (url.kind == ExportUrl::Kind::kFile) {
+    FileOptions ignored;
+    return SetFileOption(key, value, &ignored);
+  }
   if (key == "signal") return FindSignal(value) != nullptr ? "" : "signal must be profiles or logs";
   if (key == "samples") return value == "aggregated" || value == "single" ? "" : "samples must be aggregated or single";
   if (key == "interval") return ParseExportInterval(value).ok() ? "" : "interval must be 1s to 10m";
@@ -155,6 +160,12 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
 // the cursor: the scheme, or the whole receiver if it has no scheme.
 absl::StatusOr<std::string_view> ParseReceiver(std::string_view text, ExportUrl* out) {
   if (text == "console") return text;
+  if (text.starts_with(kFileScheme)) {
+    out->kind = ExportUrl::Kind::kFile;
+    ASSIGN_OR_RETURN(out->path, ParseFileDirectory(text.substr(kFileScheme.size())));
+    out->file.directory = out->path;
+    return kFileScheme;
+  }
   for (const Scheme& scheme : kSchemes) {
     if (!text.starts_with(scheme.prefix)) continue;
     out->kind = scheme.kind;
@@ -202,6 +213,7 @@ absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
   if (const auto it = parameters.find("signal"); it != parameters.end()) out.signal = *FindSignal(it->second);
   for (const auto& [key, value] : parameters) {
     if (out.kind == ExportUrl::Kind::kConsole) otlp::SetTextOption(key, value, &out.text);
+    if (out.kind == ExportUrl::Kind::kFile) SetFileOption(key, value, &out.file);
   }
   if (out.kind == ExportUrl::Kind::kOtlpHttp && out.path.empty()) out.path = out.signal.http_path;
   const auto name = parameters.find("name");

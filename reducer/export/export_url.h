@@ -8,21 +8,23 @@
 #include "absl/status/statusor.h"
 #include "otlp/text_options.h"
 #include "otlp/transport.h"
+#include "reducer/export/file_options.h"
 
 namespace tributary {
 
 // A parsed value of --export.
 struct ExportUrl {
-  enum class Kind { kOtlpGrpc, kOtlpHttp, kConsole };
+  enum class Kind { kOtlpGrpc, kOtlpHttp, kConsole, kFile };
   Kind kind = Kind::kConsole;
   std::string target;                           // for OTLP: "host:port"
-  std::string path;                             // for kOtlpHttp; never empty
+  std::string path;                             // for kOtlpHttp: never empty; for kFile: the directory
   otlp::Signal signal = otlp::kProfilesSignal;  // for OTLP: what is sent
   bool tls = false;
   // The parameters behind the question mark, decoded. Their names and values are checked, but not whether their files
   // exist.
   std::map<std::string, std::string, std::less<>> parameters;
   otlp::TextOptions text;  // for kConsole
+  FileOptions file;        // for kFile
   // The name under which cursors are stored. It contains only the receiver, the signal and the parameter `name`. So if
   // the user changes only another parameter, the export continues from the same cursors.
   std::string cursor_name;

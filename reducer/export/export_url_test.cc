@@ -146,6 +146,22 @@ TEST(ExportUrl, TakesTheSwitchesOfTheConsole) {
   EXPECT_FALSE(ParseExportUrl("otlp://c?export_stack_frames=true").ok());
 }
 
+TEST(ExportUrl, AcceptsADirectory) {
+  const absl::StatusOr<ExportUrl> url = ParseExportUrl("file:///var//x/?by=container&format=otlp_json&keep=3&name=b");
+  ASSERT_TRUE(url.ok()) << url.status();
+  EXPECT_EQ(url->kind, ExportUrl::Kind::kFile);
+  EXPECT_EQ(url->file.directory, "/var/x");
+  EXPECT_EQ(url->file.attribute, "container.id");
+  EXPECT_EQ(url->file.format, FileOptions::Format::kOtlpJson);
+  EXPECT_EQ(url->file.keep, 3);
+  EXPECT_EQ(url->cursor_name, "file:///var/x?name=b");
+  EXPECT_EQ(ParseExportUrl("file:///var/x?by=service")->cursor_name, "file:///var/x");
+  for (const char* bad : {"file://", "file://x", "file:///x?by=pod", "file:///x?layout=collector", "file:/x",
+                          "file:///x?keep=1&keep=1", "file:///x?signal=profiles"}) {
+    EXPECT_EQ(ParseExportUrl(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+}
+
 TEST(ExportUrl, ErrorsListTheAllowedUrls) {
   for (const char* url : {"",
                           "stdout",

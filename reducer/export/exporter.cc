@@ -17,6 +17,7 @@
 #include "reducer/export/console_sender.h"
 #include "reducer/export/export_loop.h"
 #include "reducer/export/export_settings.h"
+#include "reducer/export/file_sender.h"
 #include "reducer/export/log_sender.h"
 #if TRIBUTARY_HAS_GRPC
 #include "otlp/grpc_transport.h"
@@ -52,11 +53,13 @@ class ExportThread : public Exporter {
 
  private:
   void Run() {
-    // If the console's reader is gone, write must return an error and not end the process.
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+    // If the console's reader is gone, or a file reaches the limit on file sizes, write must return an error and not
+    // end the process.
+    sigset_t of_write;
+    sigemptyset(&of_write);
+    sigaddset(&of_write, SIGPIPE);
+    sigaddset(&of_write, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &of_write, nullptr);
 
     std::unique_lock lock(mutex_);
     while (!stopping_) {
@@ -106,24 +109,32 @@ std::string HostName() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
+// For requests in JSON.
+void UseSmallRequests(otlp::ProfilesBuilder::Options* builder) {
+  builder->bytes_soft /= kJsonFactor;
+  builder->bytes_hard /= kJsonFactor;
+}
+
 // Makes the sender, and sets the options that depend on the kind of the receiver.
 absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url, const ExportVariables& variables,
                                                                  const ExportCommon& common, const Clock& clock,
-                                                                 ExportLoop::Options* options) {
+                                                                 Metrics& metrics, ExportLoop::Options* options) {
   if (url.kind == ExportUrl::Kind::kConsole) {
     options->metric_label = "console";
     auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.text);
     options->events = sender.get();
     return sender;
   }
+  if (url.kind == ExportUrl::Kind::kFile) {
+    options->metric_label = "file";
+    if (url.file.format == FileOptions::Format::kOtlpJson) UseSmallRequests(&options->builder);
+    return FileSender::Open(url.file, clock, metrics);
+  }
   options->metric_label = "otlp";
   ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
   settings.transport.version = std::string(kVersion);
   options->send_timeout_ns = settings.timeout_ns;
-  if (settings.encoding == otlp::Encoding::kJson) {
-    options->builder.bytes_soft /= kJsonFactor;
-    options->builder.bytes_hard /= kJsonFactor;
-  }
+  if (settings.encoding == otlp::Encoding::kJson) UseSmallRequests(&options->builder);
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
   const std::string_view samples = Parameter(url, "samples");
   if (url.signal.name == otlp::kLogsSignal.name) {
@@ -148,7 +159,8 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, con
                                                        const ExportCommon& common, const Clock& clock,
                                                        Metrics& metrics) {
   ExportLoop::Options options;
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, variables, common, clock, &options));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender,
+                   MakeSender(url, variables, common, clock, metrics, &options));
   options.cursor_name = url.cursor_name;
   options.builder.scope_version = std::string(kVersion);
   options.sender = HostName();

@@ -45,11 +45,14 @@ struct ExportCommon {
 //   console                      text on stdout: samples as the OpenTelemetry Collector's profiles exporters
 //                                print them, and a line for each process event; ?layout=lazybackend (default: with
 //                                times and lines) or ?layout=collector (with value types)
+//   file:///directory            files with folded stacks, or with OTLP in JSON, of each service or container; no
+//   events
 // docs/export.md describes the parameters that a URL may have behind a question mark.
 //
 // InvalidArgument: a header is invalid. Unimplemented: this build has no gRPC. Returns the errors of ReadTlsFiles and
-// ReadSecretFile for the files that the URL and the variables name. `store`, `symbols`, `clock` and `metrics` must
-// outlive the exporter. Any thread may call MakeExporter. Two exporters must not have the same cursor name.
+// ReadSecretFile for the files that the URL and the variables name, and of FileSender::Open. `store`, `symbols`,
+// `clock` and `metrics` must outlive the exporter. Any thread may call MakeExporter. Two exporters must not have the
+// same cursor name.
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
                                                        store::Store& store, SymbolStore& symbols,
                                                        const ExportCommon& common, const Clock& clock,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -88,6 +89,30 @@ TEST_F(ExporterTest, SendsTheRestWhenItEnds) {
   }
   EXPECT_NE(text.find("\nInstrumentation: native: Function: 0x0010, File: /usr/bin/work\n"), text.npos) << text;
   EXPECT_EQ(store_.Cursor("console", 0), 1);
+}
+
+TEST_F(ExporterTest, WritesFiles) {
+  const TestDirectory directory;
+  const std::string url = "file://" + directory.path() + "/stacks";
+  Run(url);
+  std::string text;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path() + "/stacks")) {
+    if (entry.path().extension() != ".folded") continue;
+    EXPECT_THAT(entry.path().filename().string(), StartsWith("unknown.cpu.nanoseconds."));
+    std::ifstream file(entry.path());
+    text.append(std::istreambuf_iterator<char>(file), {});
+  }
+  EXPECT_EQ(text, "work+0x10 1000000\n");
+  EXPECT_EQ(store_.Cursor(url, 0), 1);
+}
+
+// Each of them would remove the other one's files.
+TEST_F(ExporterTest, TwoExportersCannotWriteIntoOneDirectory) {
+  const TestDirectory directory;
+  const absl::StatusOr<std::unique_ptr<Exporter>> first = Make("file://" + directory.path());
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(Make("file://" + directory.path() + "?name=b&format=otlp_json").status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 // No receiver listens. The exporter still ends soon, and the next run has everything left to send.
