@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "base/utf8.h"
+#include "profile/program_name.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/metadata/service_identity.h"
 
@@ -41,13 +42,8 @@ bool IsSdkDefault(std::string_view key, std::string_view value) {
          (value.size() == kUnknown.size() || value[kUnknown.size()] == ':');
 }
 
-// Kernel threads have no file. Most kinds have one thread per CPU, or keep making new ones: "ksoftirqd/3",
-// "kworker/u9:0".
-constexpr Pid kKthreadd{2};
 std::string_view ExecutableName(const store::ProcessRow& process) {
-  if (const std::string_view name = BaseName(process.executable_path); !name.empty()) return name;
-  const std::string_view comm = process.comm;
-  return process.parent == kKthreadd ? comm.substr(0, comm.find('/')) : comm;
+  return ProgramName(process.executable_path, process.comm, process.parent);
 }
 
 // The memory of a text outside of its object.
