@@ -13,7 +13,7 @@
 #include "otlp/profiles_builder.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/store/store.h"
-#include "reducer/symbolizer/frame_symbolizer.h"
+#include "symbols/frame_symbolizer.h"
 
 namespace tributary {
 
