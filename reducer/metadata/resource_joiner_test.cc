@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "profile/service_identity.h"
 #include "reducer/metadata/labels.h"
-#include "reducer/metadata/service_identity.h"
 
 namespace tributary {
 namespace {
