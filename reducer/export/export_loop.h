@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/arrival_wait.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -14,7 +15,6 @@
 #include "otlp/request_identity.h"
 #include "otlp/sender.h"
 #include "profile/executable_id.h"
-#include "reducer/export/arrival_wait.h"
 #include "reducer/export/event_export.h"
 #include "reducer/export/export_counters.h"
 #include "reducer/export/export_session.h"

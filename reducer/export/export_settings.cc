@@ -3,58 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <utility>
 
 #include "base/ascii_case.h"
-#include "base/log.h"
 #include "base/number.h"
 #include "base/parse.h"
-#include "base/secret_file.h"
 #include "base/status.h"
 #include "base/types.h"
-#include "otlp/sender.h"
 
 namespace tributary {
 namespace {
 
-constexpr int64_t kTimeoutMsMax = 600'000;
+using otlp::FindVariable;
+using otlp::Keyword;
+using otlp::Protocol;
+using otlp::Variable;
+
 constexpr int64_t kDefaultIntervalNs = 60 * kNsPerSecond;  // OpenTelemetry's default
-constexpr size_t kHeadersFileBytesMax = 512u << 10;  // room for kHeadersMax headers of kHeaderBytesMax, and comments
-
-struct Variable {
-  std::string name;
-  std::string_view value;  // "": neither form is set
-  bool is_per_signal = false;
-};
-
-Variable Find(const ExportVariables& variables, const otlp::Signal& signal, std::string_view suffix) {
-  for (const bool is_per_signal : {true, false}) {
-    std::string name = fmt::format("OTEL_EXPORTER_OTLP_{}{}", is_per_signal ? signal.variable_infix : "", suffix);
-    const auto it = variables.find(name);
-    if (it != variables.end() && !it->second.empty()) return {std::move(name), it->second, is_per_signal};
-  }
-  return {};
-}
-
-void WarnOfIgnored(const Variable& variable, std::string_view must) {
-  LogWarning("a variable is ignored, because its value is invalid variable={} allowed=\"{}\"", variable.name, must);
-}
-
-// Returns the variable's value in lower case, or "" if it is none of `allowed`.
-std::string Keyword(const ExportVariables& variables, const otlp::Signal& signal, std::string_view suffix,
-                    std::initializer_list<std::string_view> allowed) {
-  const Variable variable = Find(variables, signal, suffix);
-  std::string value = LowerCase(variable.value);
-  if (value.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return value;
-  WarnOfIgnored(variable, fmt::format("{}", fmt::join(allowed, ", ")));
-  return "";
-}
-
-std::string Protocol(const ExportVariables& variables, const otlp::Signal& signal) {
-  return Keyword(variables, signal, "PROTOCOL", {"grpc", "http/protobuf", "http/json"});
-}
 
 absl::Status Invalid(const Variable& variable, std::string_view must) {
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} must {}", variable.name, must));
@@ -111,64 +77,13 @@ absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& 
   return url;
 }
 
-absl::StatusOr<otlp::Headers> ReadHeaders(const ExportUrl& url, const ExportVariables& variables) {
-  if (const auto file = url.parameters.find("headers_file"); file != url.parameters.end()) {
-    if (file->second.empty()) return otlp::Headers{};
-    ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(file->second, kHeadersFileBytesMax));
-    absl::StatusOr<otlp::Headers> parsed = otlp::ParseHeaderFile(text);
-    if (!parsed.ok()) return WithContext(parsed.status(), file->second);
-    return parsed;
-  }
-  const Variable variable = Find(variables, url.signal, "HEADERS");
-  absl::StatusOr<otlp::Headers> parsed = otlp::ParseHeaderList(variable.value);
-  if (!parsed.ok()) return WithContext(parsed.status(), variable.name);
-  return parsed;
-}
-
-void FillTls(const ExportUrl& url, const ExportVariables& variables, otlp::TlsFiles* files) {
-  const auto variable = [&](std::string_view suffix) { return std::string(Find(variables, url.signal, suffix).value); };
-  const auto ca = url.parameters.find("tls_ca");
-  files->ca = ca != url.parameters.end() ? ca->second : variable("CERTIFICATE");
-  // The certificate and its key come from the same place.
-  const bool in_url = url.parameters.contains("tls_cert");
-  files->cert = in_url ? url.parameters.find("tls_cert")->second : variable("CLIENT_CERTIFICATE");
-  files->key = in_url ? url.parameters.find("tls_key")->second : variable("CLIENT_KEY");
-}
-
-bool IsGzip(const ExportUrl& url, const ExportVariables& variables) {
-  const auto it = url.parameters.find("compression");
-  const std::string value =
-      it != url.parameters.end() ? it->second : Keyword(variables, url.signal, "COMPRESSION", {"gzip", "none"});
-  return value != "none";
-}
-
-otlp::Encoding EncodingOf(const ExportUrl& url, const ExportVariables& variables) {
-  if (url.kind != ExportUrl::Kind::kOtlpHttp) return otlp::Encoding::kProtobuf;
-  const auto it = url.parameters.find("encoding");
-  const bool is_json =
-      it != url.parameters.end() ? it->second == "json" : Protocol(variables, url.signal) == "http/json";
-  return is_json ? otlp::Encoding::kJson : otlp::Encoding::kProtobuf;
-}
-
-absl::StatusOr<int64_t> TimeoutNs(const ExportUrl& url, const ExportVariables& variables) {
-  if (const auto it = url.parameters.find("timeout"); it != url.parameters.end()) return ParseDurationNs(it->second);
-  const Variable variable = Find(variables, url.signal, "TIMEOUT");
-  if (variable.value.empty()) return otlp::kSendTimeoutNs;
-  const std::optional<int64_t> ms = ParseNumber<int64_t>(variable.value);
-  if (!ms || *ms < 0) {
-    WarnOfIgnored(variable, "a number of milliseconds");
-    return otlp::kSendTimeoutNs;
-  }
-  return (*ms == 0 ? kTimeoutMsMax : std::min(*ms, kTimeoutMsMax)) * kNsPerMs;  // 0: no limit
-}
-
 absl::StatusOr<int64_t> IntervalNs(const ExportUrl& url, const ExportVariables& variables) {
   if (const auto it = url.parameters.find("interval"); it != url.parameters.end()) return ParseDurationNs(it->second);
   const auto it = variables.find(std::string(kMetricIntervalVariable));
   if (it == variables.end() || it->second.empty()) return kDefaultIntervalNs;
   const std::optional<int64_t> ms = ParseNumber<int64_t>(it->second);
   if (!ms || *ms <= 0) {
-    WarnOfIgnored({it->first, it->second}, "a number of milliseconds above 0");
+    otlp::WarnOfIgnored({it->first, it->second}, "a number of milliseconds above 0");
     return kDefaultIntervalNs;
   }
   return std::clamp(*ms, kExportIntervalMinNs / kNsPerMs, kExportIntervalMaxNs / kNsPerMs) * kNsPerMs;
@@ -185,7 +100,7 @@ absl::StatusOr<ExportUrl> ResolveExportUrl(std::string_view text, const ExportVa
   if (!any.ok()) return WithContext(any.status(), fmt::format("export to {}", ShownExportUrl(text)));
   const otlp::Signal& signal = any->signal;
   const bool is_grpc = Protocol(variables, signal) == "grpc";
-  Variable endpoint = Find(variables, signal, "ENDPOINT");
+  Variable endpoint = FindVariable(variables, signal, "ENDPOINT");
   if (endpoint.value.empty()) {
     endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT", is_grpc ? "http://localhost:4317" : "http://localhost:4318"};
   }
@@ -217,13 +132,13 @@ absl::StatusOr<std::vector<ExportUrl>> ResolveExportUrls(const std::vector<std::
 
 absl::StatusOr<OtlpSettings> ResolveOtlpSettings(const ExportUrl& url, const ExportVariables& variables) {
   OtlpSettings out;
-  out.transport.target = url.target;
-  out.transport.tls = url.tls;
-  if (url.tls) FillTls(url, variables, &out.transport.tls_files);
-  ASSIGN_OR_RETURN(out.transport.headers, ReadHeaders(url, variables));
-  out.transport.gzip = IsGzip(url, variables);
-  ASSIGN_OR_RETURN(out.timeout_ns, TimeoutNs(url, variables));
-  out.encoding = EncodingOf(url, variables);
+  ASSIGN_OR_RETURN(static_cast<otlp::Settings&>(out),
+                   otlp::ResolveSettings({.target = url.target,
+                                          .tls = url.tls,
+                                          .is_http = url.kind == ExportUrl::Kind::kOtlpHttp,
+                                          .signal = url.signal,
+                                          .parameters = url.parameters},
+                                         variables));
   if (url.signal.name == otlp::kMetricsSignal.name) {
     ASSIGN_OR_RETURN(out.interval_ns, IntervalNs(url, variables));
   }

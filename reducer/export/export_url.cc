@@ -1,22 +1,21 @@
 #include "reducer/export/export_url.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/percent.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "otlp/place.h"
 
 namespace tributary {
 namespace {
-
-constexpr size_t kPathBytesMax = 2048;
 
 struct Scheme {
   std::string_view prefix, port;
@@ -37,54 +36,12 @@ constexpr std::string_view kForms =
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
 
-// An IPv6 address, optionally with its interface.
-bool IsAddress6(std::string_view text) {
-  const size_t percent = std::min(text.find('%'), text.size());
-  const std::string_view zone = text.substr(percent);
-  const std::string address(text.substr(0, percent));
-  in6_addr ignored{};
-  return address.find('\0') == address.npos && inet_pton(AF_INET6, address.c_str(), &ignored) == 1 &&
-         zone.size() != 1 && std::all_of(zone.begin() + !zone.empty(), zone.end(), IsUrlUnreserved);
-}
-
-// Accepts a name, an IPv4 address, or an IPv6 address in brackets.
-bool IsHost(std::string_view host) {
-  auto name = [](char c) { return IsUrlUnreserved(c) && c != '~'; };
-  if (host.size() > 253 || host.empty()) return false;
-  if (host.front() != '[') return std::all_of(host.begin(), host.end(), name);
-  return host.size() > 2 && host.back() == ']' && IsAddress6(host.substr(1, host.size() - 2));
-}
-
-bool IsPath(std::string_view path) {
-  return path.size() <= kPathBytesMax &&
-         std::all_of(path.begin(), path.end(), [](char c) { return c > ' ' && c < '\x7f' && c != '#' && c != '\\'; });
-}
-
-absl::Status ParsePlace(std::string_view place, std::string_view default_port, ExportUrl* out) {
-  if (place.find('@') != place.npos) {
-    return Invalid(
-        "a user name or password must not be in the URL: write the header Authorization into a file, and "
-        "name the file with headers_file=FILE");
-  }
-  const size_t slash = std::min(place.find('/'), place.size());
-  out->path = place.substr(slash);
-  place = place.substr(0, slash);
-  std::string_view host = place, port = default_port;
-  size_t colon = place.rfind(':');
-  if (colon != place.npos && place.find(']', colon) == place.npos) {
-    host = place.substr(0, colon);
-    port = place.substr(colon + 1);
-  }
-  if (!IsHost(host)) return Invalid("the host name is malformed");
-  absl::StatusOr<HostPort> parsed = ParseHostPort(fmt::format("{}:{}", host, port));
-  if (!parsed.ok() || parsed->port == 0) return Invalid("the port must be 1 to 65535");
-  out->target = fmt::format("{}:{}", host, parsed->port);
+absl::Status ParseReceiverPlace(std::string_view text, std::string_view default_port, ExportUrl* out) {
+  ASSIGN_OR_RETURN(otlp::Place place, otlp::ParsePlace(text, default_port));
+  out->target = std::move(place.target);
+  out->path = std::move(place.path);
   if (out->path.size() <= 1) out->path.clear();
-  if (out->kind == ExportUrl::Kind::kOtlpHttp) {
-    if (!IsPath(out->path)) return Invalid("the path must be shorter, and percent-encoded");
-  } else if (!out->path.empty()) {
-    return Invalid("a URL for gRPC has no path");
-  }
+  if (out->kind != ExportUrl::Kind::kOtlpHttp && !out->path.empty()) return Invalid("a URL for gRPC has no path");
   return absl::OkStatus();
 }
 
@@ -168,7 +125,7 @@ absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out)
     if (!text.starts_with(scheme.prefix)) continue;
     out->kind = scheme.kind;
     out->tls = scheme.tls;
-    RETURN_IF_ERROR(ParsePlace(text.substr(scheme.prefix.size()), scheme.port, out));
+    RETURN_IF_ERROR(ParseReceiverPlace(text.substr(scheme.prefix.size()), scheme.port, out));
     return fmt::format("{}{}", scheme.prefix, out->target);
   }
   return Invalid("unknown scheme");
