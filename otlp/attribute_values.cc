@@ -41,6 +41,22 @@ std::string ToText(std::string_view text) {
   return std::string(CutUtf8(ToUtf8(text), ProfilesBuilder::kStringBytesMax));
 }
 
+// The conventions' `build_id.go` is Go's own string of some 80 characters. The model keeps only a digest of this
+// string. The digest is sent under another name, so that no receiver takes it for the string.
+std::string_view BuildIdAttribute(ExecutableIdKind kind) {
+  switch (kind) {
+    case ExecutableIdKind::kGnuBuildId:
+      return "process.executable.build_id.gnu";
+    case ExecutableIdKind::kGoBuildId:
+      return "process.executable.build_id.go_sha256";
+    case ExecutableIdKind::kContentHash:
+      return "process.executable.build_id.htlhash";
+    case ExecutableIdKind::kNone:
+      break;
+  }
+  return "";
+}
+
 void AddText(KeyValues* out, std::string_view key, std::string_view value) {
   if (!value.empty()) Add(out, key)->set_string_value(ToText(value));
 }

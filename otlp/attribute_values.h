@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "profile/attributes.h"
+#include "profile/executable_id.h"
 #include "schemas/otlp/common.pb.h"
 #include "schemas/otlp/resource.pb.h"
 
@@ -13,6 +15,9 @@ using KeyValues = google::protobuf::RepeatedPtrField<::opentelemetry::proto::com
 
 // Returns `text` as valid UTF-8 of at most ProfilesBuilder::kStringBytesMax bytes.
 std::string ToText(std::string_view text);
+
+// Returns the key of the attribute for a build id of this kind, or "".
+std::string_view BuildIdAttribute(ExecutableIdKind kind);
 
 // Add one attribute to `out`, which must not contain `key` yet. AddText converts the value with ToText, and adds
 // nothing if it is empty.

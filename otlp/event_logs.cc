@@ -41,6 +41,7 @@ void AddEvent(const EventInfo& event, KeyValues* out) {
   } else {
     AddInt(out, "process.pid", event.pid.value);
     AddInt(out, "process.parent_pid", event.parent.value);
+    AddInt(out, "tributary.process.start_time_ns", event.start_time_ns);
   }
   AddText(out, "process.command", event.name);
   AddText(out, "process.executable.path", event.executable_path);
@@ -72,7 +73,7 @@ void EventLogs::Add(const Attributes& resource, const EventInfo& event) {
   proto::LogRecord* record = scope->second->add_log_records();
   const auto time = static_cast<uint64_t>(std::max<int64_t>(event.time.value, 0));
   record->set_time_unix_nano(time);
-  record->set_observed_time_unix_nano(time);
+  record->set_observed_time_unix_nano(std::max<uint64_t>(time, 1));  // 0 would mean that it is not set
   const bool is_bad = event.end.core_dumped || event.end.oom_killed;
   record->set_severity_number(is_bad ? proto::SEVERITY_NUMBER_WARN : proto::SEVERITY_NUMBER_INFO);
   record->set_severity_text(is_bad ? "WARN" : "INFO");

@@ -23,6 +23,7 @@ struct EventInfo {
   UnixNs time;
   ProcessEventKind kind = ProcessEventKind::kStart;
   Pid pid, parent;
+  int64_t start_time_ns = 0;  // as in ProcessKey
   uint32_t uid = 0;
   std::string_view name, executable_path;
   uint32_t events = 1, processes = 1;

@@ -18,6 +18,7 @@ TEST(EventLogs, HasARecordForEachEvent) {
                  .kind = ProcessEventKind::kExit,
                  .pid = Pid{42},
                  .parent = Pid{1},
+                 .start_time_ns = 77,
                  .uid = 1000,
                  .name = "a\xff",
                  .executable_path = "/bin/a",
@@ -56,9 +57,9 @@ TEST(EventLogs, HasARecordForEachEvent) {
             R"({"timeUnixNano":"1000","severityNumber":13,"severityText":"WARN","body":{"stringValue":"process exit: )"
             "a\xef\xbf\xbd\"}," +
                 start + number("tributary.sequence", "5") + number("process.pid", "42") +
-                number("process.parent_pid", "1") + "," + text("process.command", "a\xef\xbf\xbd") + "," +
-                text("process.executable.path", "/bin/a") + number("process.user.id", "1000") + "," +
-                text("tributary.process.signal", "SIGSEGV") +
+                number("process.parent_pid", "1") + number("tributary.process.start_time_ns", "77") + "," +
+                text("process.command", "a\xef\xbf\xbd") + "," + text("process.executable.path", "/bin/a") +
+                number("process.user.id", "1000") + "," + text("tributary.process.signal", "SIGSEGV") +
                 R"(,{"key":"tributary.process.core_dumped","value":{"boolValue":true}})" +
                 number("tributary.process.run_ns", "3") + number("tributary.process.user_ns", "2") +
                 number("tributary.process.system_ns", "9223372036854775807") +
@@ -70,6 +71,7 @@ TEST(EventLogs, HasARecordForEachEvent) {
   EXPECT_NE(ToJson(records[1]).find(R"("tributary.sequence","value":{"intValue":"7"})"), std::string::npos);
   EXPECT_NE(ToJson(records[1]).find(R"("process.exit.code","value":{"intValue":"3"})"), std::string::npos);
   EXPECT_EQ(request->resource_logs(1).scope_logs(0).log_records(0).time_unix_nano(), 0u);
+  EXPECT_EQ(request->resource_logs(1).scope_logs(0).log_records(0).observed_time_unix_nano(), 1u);
 }
 
 // Names come from programs, so two of them may be equal as UTF-8.

@@ -36,6 +36,7 @@ void LogSize::AddStack() {
     bytes += locations_[Index(index)];
     frames += std::max<size_t>(static_cast<size_t>(tables_.location_table(index).lines_size()), 1);
   }
+  frames = std::min<size_t>(frames, kRecordFramesMax);
   stacks_.push_back(std::min(bytes, kRecordStackBytesMax + frames * kLogFrameBytes));
 }
 

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "base/saturate.h"
+#include "base/utf8.h"
 #include "otlp/attribute_values.h"
 #include "schemas/otlp/logs_service.pb.h"
 #include "schemas/otlp/profiles_service.pb.h"
@@ -20,6 +21,7 @@ using ::opentelemetry::proto::common::v1::ArrayValue;
 using ::opentelemetry::proto::logs::v1::LogRecord;
 
 constexpr std::string_view kStackKey = "tributary.stack";
+constexpr size_t kBodyBytesMax = 256;
 
 // Samples that become one record.
 struct Group {
@@ -59,15 +61,20 @@ class Converter {
  private:
   template <typename AddRecord>
   void AddProfile(const proto::Profile& profile, const AddRecord& add_record) {
-    const bool is_count = IsCount(profiles_, profile);
+    const bool is_count = IsCount(profile);
     for (const proto::Sample& sample : profile.samples()) {
-      const int times = sample.timestamps_unix_nano_size();
-      const bool each = records_ == LogRecords::kSamples && times > 1;
-      for (int i = 0; i < (each ? times : 1); ++i) {
-        const Group group =
-            each ? GroupOf(profile, sample, i, i + 1, is_count) : GroupOf(profile, sample, 0, times, is_count);
-        AddRecordOf(profile, sample, group, is_count, add_record());
-      }
+      const auto& times = sample.timestamps_unix_nano();
+      int from = 0;
+      do {
+        int to = times.size();
+        if (records_ == LogRecords::kSamples && from < to) {
+          to = from + 1;
+          // Samples of one row have the same time.
+          while (to < times.size() && times[to] == times[from]) ++to;
+        }
+        AddRecordOf(profile, sample, GroupOf(profile, sample, from, to, is_count), is_count, add_record());
+        from = to;
+      } while (from < times.size());
     }
   }
 
@@ -96,7 +103,7 @@ class Converter {
   void AddRecordOf(const proto::Profile& profile, const proto::Sample& sample, const Group& group, bool is_count,
                    LogRecord* out) {
     out->set_time_unix_nano(group.from_ns);
-    out->set_observed_time_unix_nano(group.to_ns);
+    out->set_observed_time_unix_nano(std::max<uint64_t>(group.to_ns, 1));  // 0 would mean that it is not set
     out->set_severity_number(::opentelemetry::proto::logs::v1::SEVERITY_NUMBER_INFO);
     out->set_severity_text("INFO");
     out->set_event_name("tributary.samples");
@@ -107,9 +114,8 @@ class Converter {
     next_ += group.count;
     // In OTLP profiles, CPU samples are counts with a period. In the store, they are times.
     const auto& type = is_count ? profile.period_type() : profile.sample_type();
-    const bool has_type = type.type_strindex() != 0;
-    AddText(attributes, "tributary.sample.type", has_type ? String(type.type_strindex()) : "cpu");
-    AddText(attributes, "tributary.sample.unit", has_type ? String(type.unit_strindex()) : "nanoseconds");
+    AddText(attributes, "tributary.sample.type", String(type.type_strindex()));
+    AddText(attributes, "tributary.sample.unit", String(type.unit_strindex()));
     AddInt(attributes, "tributary.sample.count", static_cast<int64_t>(group.count));
     AddInt(attributes, "tributary.sample.value", group.value);
     if (is_count) AddInt(attributes, "tributary.sample.period", profile.period());
@@ -119,17 +125,12 @@ class Converter {
     AddStack(sample, out);
   }
 
-  // A sample's own attributes come from the profiled program. They cannot replace the attributes that this class sets.
+  // ProfilesBuilder leaves out a program's own attributes with keys of this project. So no key occurs twice.
   void AddOwnAttributes(const proto::Sample& sample, KeyValues* out) {
-    const int own = out->size();
     for (const int index : sample.attribute_indices()) {
       const auto& attribute = tables_.attribute_table(index);
-      const std::string& key = String(attribute.key_strindex());
-      const bool is_taken = key == kStackKey || std::any_of(out->begin(), out->begin() + own,
-                                                            [&key](const auto& other) { return other.key() == key; });
-      if (is_taken) continue;
       auto* added = out->Add();
-      added->set_key(key);
+      added->set_key(String(attribute.key_strindex()));
       *added->mutable_value() = attribute.value();
     }
   }
@@ -145,52 +146,65 @@ class Converter {
     auto* added = out->add_attributes();
     added->set_key(std::string(kStackKey));
     ArrayValue* frames = added->mutable_value()->mutable_array_value();
-    size_t bytes = 0;
+    Budget budget;
     std::string leaf;
     for (const int index : tables_.stack_table(sample.stack_index()).location_indices()) {
       const proto::Location& location = tables_.location_table(index);
       const int lines = location.lines_size();
       for (int i = 0; i < std::max(lines, 1); ++i) {
+        if (frames->values_size() == kRecordFramesMax) {
+          ++dropped_strings_;
+          continue;
+        }
         const std::string_view name = AddFrame(location, i < lines ? &location.lines(i) : nullptr, i + 1 < lines,
-                                               &bytes, frames->add_values()->mutable_kvlist_value()->mutable_values());
+                                               &budget, frames->add_values()->mutable_kvlist_value()->mutable_values());
         if (leaf.empty()) leaf = name.empty() ? fmt::format("{:#x}", location.address()) : name;
       }
     }
-    out->mutable_body()->set_string_value(leaf.empty() ? "no stack" : leaf);
+    out->mutable_body()->set_string_value(leaf.empty() ? "no stack" : std::string(CutUtf8(leaf, kBodyBytesMax)));
   }
 
-  // Returns the name of the function, or "". `bytes`: of the texts of the stack's frames so far.
-  std::string_view AddFrame(const proto::Location& location, const proto::Line* line, bool is_inlined, size_t* bytes,
+  // What the texts of a stack may take. After the first text that does not fit, frames have only type and address.
+  struct Budget {
+    size_t left = kRecordStackBytesMax;
+    bool is_used_up = false;
+  };
+
+  bool AddFrameText(std::string_view key, const std::string& text, Budget* budget, KeyValues* out) {
+    if (text.empty()) return false;
+    budget->is_used_up |= text.size() > budget->left;
+    if (budget->is_used_up) {
+      ++dropped_strings_;
+      return false;
+    }
+    budget->left -= text.size();
+    AddText(out, key, text);
+    return true;
+  }
+
+  // Returns the name of the function, or "".
+  std::string_view AddFrame(const proto::Location& location, const proto::Line* line, bool is_inlined, Budget* budget,
                             KeyValues* out) {
-    const auto add = [&](std::string_view key, const std::string& text) {
-      if (text.empty()) return false;
-      if (*bytes + text.size() > kRecordStackBytesMax) {
-        ++dropped_strings_;
-        return false;
-      }
-      *bytes += text.size();
-      AddText(out, key, text);
-      return true;
-    };
     std::string_view name;
     if (line != nullptr) {
       const proto::Function& function = tables_.function_table(line->function_index());
       const std::string& text = String(function.name_strindex());
-      if (add("function", text)) name = text;
-      add("file", String(function.filename_strindex()));
+      if (AddFrameText("function", text, budget, out)) name = text;
+      AddFrameText("file", String(function.filename_strindex()), budget, out);
       if (line->line() != 0) AddInt(out, "line", line->line());
     }
     for (const int index : location.attribute_indices()) {
       const auto& attribute = tables_.attribute_table(index);
-      if (String(attribute.key_strindex()) == "profile.frame.type") add("type", attribute.value().string_value());
+      if (String(attribute.key_strindex()) == "profile.frame.type")
+        AddText(out, "type", attribute.value().string_value());
     }
     if (is_inlined) AddBool(out, "inlined", true);
     AddInt(out, "address", static_cast<int64_t>(location.address()));
     if (location.mapping_index() == 0) return name;
     const proto::Mapping& mapping = tables_.mapping_table(location.mapping_index());
-    add("mapping", String(mapping.filename_strindex()));
+    AddFrameText("mapping", String(mapping.filename_strindex()), budget, out);
     for (const int index : mapping.attribute_indices()) {
-      add("build_id", tables_.attribute_table(index).value().string_value());
+      AddFrameText("build_id", tables_.attribute_table(index).value().string_value(), budget, out);
     }
     return name;
   }

@@ -21,20 +21,22 @@ using LogsRequestPtr = std::unique_ptr<LogsRequest, DeleteLogsRequest>;
 // What one log record stands for.
 enum class LogRecords {
   kStacks,   // all samples of one stack, thread and type in the request
-  kSamples,  // one sample. Equal samples of a row with a large count stay together
+  kSamples,  // one sample. Samples of one thread and stack with the same time stay together, as do those without a time
 };
 
 struct LogsText {
   LogsRequestPtr request;
-  uint64_t dropped_strings = 0;  // names that were left out, because a record was full
+  uint64_t dropped_strings = 0;  // texts and frames that were left out, because a record was full
 };
 
-// The stack of one record takes at most about this many bytes. Then later frames have no names and no files.
-inline constexpr size_t kRecordStackBytesMax = 256u << 10;
+// The frames of a record, inlined functions included. Of a deeper stack, the innermost frames are kept.
+inline constexpr int kRecordFramesMax = 1024;
+// The texts of one record's stack take at most this many bytes. Further frames have only their type and their address.
+inline constexpr size_t kRecordStackBytesMax = 192u << 10;
 // Upper bounds of the bytes of a frame in a log record, without its texts, and of a record without its stack and its
 // attributes.
 inline constexpr size_t kLogFrameBytes = 160;
-inline constexpr size_t kLogRecordBytes = 640;
+inline constexpr size_t kLogRecordBytes = 1024;
 
 // Turns a request of profiles into a request of logs. docs/export.md describes the records. Each record has the
 // identity's sender and session, and the number of its first sample. Numbers follow the order of the profiles request:

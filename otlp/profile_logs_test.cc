@@ -121,6 +121,7 @@ TEST_F(ProfileLogsTest, ARecordMayStandForOneSample) {
   off_cpu.type = builder_.AddType({"off_cpu", "nanoseconds"});
   builder_.AddSample(off_cpu);
   off_cpu.value = 8;
+  off_cpu.time.value += 1;
   builder_.AddSample(off_cpu);
   const std::vector<LogRecord> records = Convert(LogRecords::kSamples);
   ASSERT_THAT(records, SizeIs(5));
@@ -134,6 +135,37 @@ TEST_F(ProfileLogsTest, ARecordMayStandForOneSample) {
   EXPECT_THAT(sequences, ElementsAre(100, 101, 102, 103, 104));
   EXPECT_THAT(values, ElementsAre(1000, 1000, 1000, 7, 8));
   EXPECT_EQ(Text(records[4], "tributary.sample.type"), "off_cpu");
+}
+
+// A row with a count has as many equal time stamps in profiles. As logs, it would take many times its size.
+TEST_F(ProfileLogsTest, SamplesOfOneRowStayTogether) {
+  ProfilesBuilder::SampleInfo sample = Sample(0, 6000);
+  sample.count = 6;
+  builder_.AddSample(sample);
+  builder_.AddSample(Sample(10));
+  const std::vector<LogRecord> records = Convert(LogRecords::kSamples);
+  ASSERT_THAT(records, SizeIs(2));
+  EXPECT_EQ(Int(records[0], "tributary.sample.count"), 6);
+  EXPECT_EQ(Int(records[0], "tributary.sample.value"), 6000);
+  EXPECT_EQ(Int(records[1], "tributary.sequence"), 106);
+}
+
+// A sender may choose such a name. CPU samples are sent as samples/count, too.
+TEST_F(ProfileLogsTest, ATypeWithTheNameOfCpuProfilesKeepsItsValues) {
+  ProfilesBuilder::SampleInfo sample = Sample(0, 70);
+  sample.type = builder_.AddType({"samples", "count"});
+  builder_.AddSample(sample);
+  const std::vector<LogRecord> records = Convert(LogRecords::kStacks);
+  EXPECT_EQ(Text(records.at(0), "tributary.sample.type"), "samples");
+  EXPECT_EQ(Int(records.at(0), "tributary.sample.value"), 70);
+  EXPECT_EQ(Int(records.at(0), "tributary.sample.count"), 1);
+}
+
+TEST_F(ProfileLogsTest, ACpuSampleWithoutAValueStaysOne) {
+  builder_.AddSample(Sample(0, 0));
+  const std::vector<LogRecord> records = Convert(LogRecords::kStacks);
+  EXPECT_EQ(Text(records.at(0), "tributary.sample.type"), "cpu");
+  EXPECT_EQ(Int(records.at(0), "tributary.sample.value"), 0);
 }
 
 // A row with a large count has no time stamps in profiles, and stays one record.
@@ -194,6 +226,45 @@ TEST_F(ProfileLogsTest, TheNamesOfAHugeStackAreCut) {
   EXPECT_GT(logs.dropped_strings, 80u);
   EXPECT_LT(logs.request->ByteSizeLong(), kRecordStackBytesMax + 100 * kLogFrameBytes + 2000);
   EXPECT_LE(logs.request->ByteSizeLong(), bound);
+  const auto& record = logs.request->resource_logs(0).scope_logs(0).log_records(0);
+  EXPECT_LE(record.body().string_value().size(), 256u);
+  const auto& frames = AttributesOf(record).at("tributary.stack").array_value().values();
+  EXPECT_EQ(frames.size(), 100) << "frames without names stay";
+  EXPECT_EQ(frames[99].kvlist_value().values(0).key(), "type");
+}
+
+// A location may have thousands of inlined functions, and the debug information is the tenant's.
+TEST_F(ProfileLogsTest, ARecordHasAtMostAThousandFrames) {
+  ProfilesBuilder::SampleInfo sample = Sample(0);
+  std::vector<ProfilesBuilder::Line> lines(500, {builder_.AddFunction("inlined", "")});
+  std::vector<LocationIndex> stack;
+  for (uint64_t i = 0; i < 10; ++i) stack.push_back(builder_.AddLocation(FrameKind::kNative, {}, i, lines));
+  sample.stack = builder_.AddStack(stack);
+  builder_.AddSample(sample);
+  const size_t bound = builder_.bytes();
+  const ProfilesRequestPtr profiles = builder_.Finish();
+  const LogsText logs = MakeLogs(*profiles, identity_, LogRecords::kStacks);
+  EXPECT_EQ(logs.dropped_strings, 5000u - kRecordFramesMax);
+  EXPECT_LE(logs.request->ByteSizeLong(), bound);
+  const auto& record = logs.request->resource_logs(0).scope_logs(0).log_records(0);
+  EXPECT_EQ(AttributesOf(record).at("tributary.stack").array_value().values_size(), kRecordFramesMax);
+}
+
+// The name of the leaf is in the body, too.
+TEST_F(ProfileLogsTest, TheBoundHoldsForManyThreadsWithOneLongName) {
+  const LocationIndex leaf = builder_.AddLocation(
+      FrameKind::kNative, {}, 1, {{builder_.AddFunction(std::string(ProfilesBuilder::kStringBytesMax, 'n'), "")}});
+  const StackIndex stack = builder_.AddStack(std::vector<LocationIndex>{leaf});
+  for (int32_t tid = 0; tid < 100; ++tid) {
+    ProfilesBuilder::SampleInfo sample = Sample(0);
+    sample.stack = stack;
+    sample.attributes = builder_.AddThread(
+        {.thread_name = "t", .executable_name = "", .executable_path = "", .pid = {}, .tid = Tid{tid}});
+    builder_.AddSample(sample);
+  }
+  const size_t bound = builder_.bytes();
+  const ProfilesRequestPtr profiles = builder_.Finish();
+  EXPECT_LE(MakeLogs(*profiles, identity_, LogRecords::kStacks).request->ByteSizeLong(), bound);
 }
 
 }  // namespace

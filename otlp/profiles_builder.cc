@@ -46,21 +46,7 @@ int64_t ClampToInt64(uint64_t value) {
   return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
 }
 
-// The conventions' `build_id.go` is Go's own string of some 80 characters. The model keeps only a digest of this
-// string. The digest is sent under another name, so that no receiver takes it for the string.
-std::string_view BuildIdAttribute(ExecutableIdKind kind) {
-  switch (kind) {
-    case ExecutableIdKind::kGnuBuildId:
-      return "process.executable.build_id.gnu";
-    case ExecutableIdKind::kGoBuildId:
-      return "process.executable.build_id.go_sha256";
-    case ExecutableIdKind::kContentHash:
-      return "process.executable.build_id.htlhash";
-    case ExecutableIdKind::kNone:
-      break;
-  }
-  return "";
-}
+constexpr std::string_view kOwnPrefix = "tributary.";  // of attribute keys of this project
 
 }  // namespace
 
@@ -187,6 +173,7 @@ AttributesIndex ProfilesBuilder::AddEnding(AttributesIndex thread, Ending ending
 AttributesIndex ProfilesBuilder::AddOwn(AttributesIndex others, const Attributes& own) {
   std::vector<int32_t> set = attribute_sets_[others.value];
   for (const Attribute& attribute : own) {
+    if (attribute.key.starts_with(kOwnPrefix)) continue;
     const std::string key = ToText(attribute.key);
     const auto known = strings_.find(key);
     const bool has_key = known != strings_.end() && std::any_of(set.begin(), set.end(), [&](int32_t index) {
@@ -337,7 +324,7 @@ ProfilesBuilder::OpenProfile& ProfilesBuilder::FindProfile(ResourceIndex resourc
     const SampleTypeInfo& type = types_[static_cast<size_t>(key.type.value)];
     open.profile.mutable_sample_type()->set_type_strindex(cpu ? String("samples") : String(type.name));
     open.profile.mutable_sample_type()->set_unit_strindex(cpu ? String("count") : String(type.unit));
-    if (key.period > 0) {
+    if (cpu) {
       open.profile.mutable_period_type()->set_type_strindex(String("cpu"));
       open.profile.mutable_period_type()->set_unit_strindex(String("nanoseconds"));
       open.profile.set_period(key.period);
@@ -363,8 +350,7 @@ void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, in
     bytes_ += kSampleBytes + kIndexBytes * set.size();
   }
   if (log_size_ != nullptr && (added || options_.size_of == SizeOf::kSampleLogs)) {
-    const size_t records = options_.size_of == SizeOf::kSampleLogs && key.shape == Shape::kTimestamps ? times : 1;
-    bytes_ += records * log_size_->RecordBytes(sample.stack.value, sample.attributes.value);
+    bytes_ += log_size_->RecordBytes(sample.stack.value, sample.attributes.value);
   }
   auto* kept = open.profile.mutable_samples(it->second);
   switch (key.shape) {

@@ -102,7 +102,7 @@ class ProfilesBuilder {
   // user part, returns `thread` unchanged.
   AttributesIndex AddEnding(AttributesIndex thread, Ending ending);
   // Returns the attributes `others` plus a sample's own attributes, such as labels of pprof. Leaves out own attributes
-  // with a key that `others` has, or that do not fit into the request.
+  // with a key that `others` has, with a key of this project, or that do not fit into the request.
   AttributesIndex AddOwn(AttributesIndex others, const Attributes& own);
   // Returns "not set" if one of the ids is invalid (profile/attributes.h).
   LinkIndex AddLink(std::string_view trace_id, std::string_view span_id);

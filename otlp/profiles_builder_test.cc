@@ -41,6 +41,37 @@ class ProfilesBuilderTest : public ::testing::Test {
   ProfilesBuilder builder_{{.scope_version = "1.2.3"}};
 };
 
+// The sum of a request, for receivers that do not need the time of each sample.
+TEST(ProfilesBuilderAggregated, HasValuesWithoutTimeStamps) {
+  ProfilesBuilder builder({.aggregated = true});
+  ProfilesBuilder::SampleInfo sample;
+  sample.resource = builder.AddResource({{"host.name", "h"}});
+  sample.stack = builder.AddStack(
+      std::vector<LocationIndex>{builder.AddLocation(FrameKind::kNative, {}, 1, {{builder.AddFunction("f", "")}})});
+  sample.value = 1000;
+  for (const int64_t time : {10, 20, 30}) {
+    sample.time = UnixNs{time};
+    builder.AddSample(sample);
+  }
+  sample.type = builder.AddType({"off_cpu", "nanoseconds"});
+  for (const uint64_t value : {uint64_t{5}, uint64_t{7}, UINT64_MAX}) {
+    sample.value = value;
+    builder.AddSample(sample);
+  }
+  const ProfilesRequestPtr request = builder.Finish();
+  const auto& profiles = request->resource_profiles(0).scope_profiles(0).profiles();
+  ASSERT_EQ(profiles.size(), 2);
+  for (const proto::Profile& profile : profiles) {
+    ASSERT_EQ(profile.samples_size(), 1);
+    EXPECT_EQ(profile.samples(0).timestamps_unix_nano_size(), 0);
+    ASSERT_EQ(profile.samples(0).values_size(), 1);
+    EXPECT_EQ(profile.time_unix_nano() + profile.duration_nano(), 31u);
+  }
+  EXPECT_EQ(profiles[0].samples(0).values(0), 3);
+  EXPECT_EQ(profiles[0].period(), 1000);
+  EXPECT_EQ(profiles[1].samples(0).values(0), INT64_MAX) << "a sum does not wrap";
+}
+
 TEST_F(ProfilesBuilderTest, ReportsTheEndingOfAnIncompleteStack) {
   auto add = [&](Ending ending) {
     ProfilesBuilder::SampleInfo sample = Sample(1000, 7);

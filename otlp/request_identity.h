@@ -26,13 +26,19 @@ struct RequestIdentity {
 };
 
 // Returns the number of samples that an entry of a profile stands for. `is_count`: the values of the profile's type are
-// counts.
+// counts of CPU samples.
 uint64_t SampleCount(const ::opentelemetry::proto::profiles::v1development::Sample& sample, bool is_count);
-bool IsCount(const ProfilesRequest& request, const ::opentelemetry::proto::profiles::v1development::Profile& profile);
+// Only ProfilesBuilder's profiles of CPU samples have a type of the period. A sender may call any other type
+// "samples/count", too.
+bool IsCount(const ::opentelemetry::proto::profiles::v1development::Profile& profile);
 
 // Returns the id of the profile whose first sample has this number: the first 16 bytes of the SHA-256 of the sender's
 // name, a zero byte, the session, and the number as 8 bytes, the highest byte first.
 std::string ProfileId(const RequestIdentity& identity, uint64_t number);
+
+// Returns a digest of the times, values and counts of all entries, in the order of the request. If two requests have
+// the same digest, a number means the same sample in both. Names and attributes do not count.
+uint64_t ContentOf(const ProfilesRequest& request);
 
 // Sets the field profile_id of all profiles in the request. Their samples have numbers in the order of the request.
 // Returns the number that follows the last sample.

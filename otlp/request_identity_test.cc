@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <vector>
+
 #include "base/hex.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
@@ -22,29 +25,47 @@ TEST(RequestIdentity, TheProfileIdIsADigest) {
 }
 
 // Counts of CPU samples with and without time stamps, and rows of another type.
+TEST(RequestIdentity, TheContentIsTheOrderOfTheSamples) {
+  const auto request = [](std::vector<int> counts, uint64_t time) {
+    ProfilesRequest out;
+    auto* profile = out.add_resource_profiles()->add_scope_profiles()->add_profiles();
+    for (const int count : counts) {
+      auto* sample = profile->add_samples();
+      for (int i = 0; i < count; ++i) sample->add_timestamps_unix_nano(time);
+    }
+    return ContentOf(out);
+  };
+  EXPECT_EQ(request({1, 2}, 5), request({1, 2}, 5));
+  EXPECT_NE(request({1, 2}, 5), request({2, 1}, 5));
+  EXPECT_NE(request({1, 2}, 5), request({1, 2}, 6));
+  EXPECT_NE(request({3}, 5), request({1, 2}, 5));
+}
+
 TEST(RequestIdentity, NumbersTheSamplesOfARequest) {
   ProfilesRequest request;
   for (const char* text : {"", "samples", "count", "off_cpu", "nanoseconds"}) {
     request.mutable_dictionary()->add_string_table(text);
   }
   auto* scope = request.add_resource_profiles()->add_scope_profiles();
-  const auto add = [scope](int type, int unit) {
+  const auto add = [scope](int type, int unit, bool is_cpu) {
     auto* profile = scope->add_profiles();
+    if (is_cpu) profile->mutable_period_type()->set_type_strindex(3);
     profile->mutable_sample_type()->set_type_strindex(type);
     profile->mutable_sample_type()->set_unit_strindex(unit);
     return profile;
   };
-  auto* single = add(1, 2)->add_samples();
+  auto* single = add(1, 2, true)->add_samples();
   for (int i = 0; i < 3; ++i) single->add_timestamps_unix_nano(5);
-  add(1, 2)->add_samples()->add_values(40);
-  auto* off_cpu = add(3, 4)->add_samples();
+  add(1, 2, true)->add_samples()->add_values(40);
+  auto* off_cpu = add(3, 4, false)->add_samples();
   off_cpu->add_timestamps_unix_nano(5);
   off_cpu->add_timestamps_unix_nano(6);
   off_cpu->add_values(1000);
   off_cpu->add_values(2000);
-  add(3, 4)->add_samples()->add_values(1'000'000);
-  EXPECT_EQ(SetProfileIds(kIdentity, &request), 7u + 3 + 40 + 2 + 1);
-  ASSERT_EQ(scope->profiles_size(), 4);
+  add(3, 4, false)->add_samples()->add_values(1'000'000);
+  add(1, 2, false)->add_samples()->add_values(1'000'000);  // a type that a sender calls samples/count
+  EXPECT_EQ(SetProfileIds(kIdentity, &request), 7u + 3 + 40 + 2 + 1 + 1);
+  ASSERT_EQ(scope->profiles_size(), 5);
   EXPECT_EQ(scope->profiles(0).profile_id(), ProfileId(kIdentity, 7));
   EXPECT_EQ(scope->profiles(1).profile_id(), ProfileId(kIdentity, 10));
   EXPECT_EQ(scope->profiles(2).profile_id(), ProfileId(kIdentity, 50));

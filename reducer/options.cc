@@ -92,8 +92,8 @@ void AddStore(Options& table, const Options::Environment& environment, ReducerOp
        .value_name = "URL"},
       &out.exports);
   table.Add({.name = "export-interval",
-             .help = "time between two passes of an exporter over new samples, 1s to 1h; a longer time makes fewer and "
-                     "larger requests, which contain each stack less often",
+             .help = "time between two looks of an exporter for new samples, 1s to 5m; a longer time makes fewer and "
+                     "larger requests",
              .value_name = "DURATION",
              .check = [](std::string_view text) { return ParseExportInterval(text).status(); }},
             &texts.export_interval, "1s");

@@ -9,9 +9,9 @@ otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, const
   return output_.Print([&] { return otlp::FormatProfiles(request, options_); }, timeout_ns);
 }
 
-otlp::SendResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events,
-                                           const otlp::RequestIdentity& /*identity*/, int64_t timeout_ns) {
-  return output_.Print([&] { return FormatEvents(events); }, timeout_ns);
+EventResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events,
+                                      const otlp::RequestIdentity& /*identity*/, int64_t timeout_ns) {
+  return {output_.Print([&] { return FormatEvents(events); }, timeout_ns), 0};
 }
 
 }  // namespace tributary

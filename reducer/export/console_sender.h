@@ -16,8 +16,8 @@ class ConsoleSender : public otlp::ProfilesSender, public EventSender {
 
   otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
                         int64_t timeout_ns) override;
-  otlp::SendResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
-                              int64_t timeout_ns) override;
+  EventResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
+                         int64_t timeout_ns) override;
   void Cancel() override { output_.Cancel(); }
 
  private:

@@ -1,10 +1,32 @@
 #include "reducer/export/event_export.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
 #include <utility>
 
+#include "base/sha256.h"
 #include "base/status.h"
 
 namespace tributary {
+namespace {
+
+// Returns a digest of what identifies the events.
+uint64_t ContentOf(std::span<const store::EventRecord> events) {
+  std::string text;
+  for (const store::EventRecord& event : events) {
+    text += fmt::format("{},{},{},{},{};", event.node_id, event.pid.value, event.start_time_ns, event.time.value,
+                        static_cast<int>(event.kind));
+  }
+  const Sha256Digest digest = Sha256(text);
+  uint64_t content = 0;
+  for (size_t i = 0; i < sizeof(content); ++i) content = content << 8 | digest[i];
+  return content;
+}
+
+}  // namespace
 
 EventExport::EventExport(const std::string& exporter, std::string sender, store::Store& store, EventSender& receiver,
                          const Counters& counters)
@@ -14,7 +36,9 @@ EventExport::EventExport(const std::string& exporter, std::string sender, store:
       receiver_(receiver),
       counters_(counters) {}
 
-absl::Status EventExport::Load(Feed& feed, uint32_t shard) {
+absl::Status EventExport::Load(uint32_t shard) {
+  if (feeds_.size() <= shard) feeds_.resize(size_t{shard} + 1);
+  Feed& feed = feeds_[shard];
   if (feed.has_position) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::optional<store::ExportPosition> saved, store_.positions().LoadPosition(position_name_, shard));
   if (saved) {
@@ -26,8 +50,14 @@ absl::Status EventExport::Load(Feed& feed, uint32_t shard) {
   return absl::OkStatus();
 }
 
+std::optional<uint32_t> EventExport::interrupted() const {
+  if (interrupted_) return interrupted_;
+  const auto feed = std::find_if(feeds_.begin(), feeds_.end(), [](const Feed& f) { return f.last.has_value(); });
+  if (feed == feeds_.end()) return std::nullopt;
+  return static_cast<uint32_t>(feed - feeds_.begin());
+}
+
 absl::Status EventExport::Read(Feed& feed, uint32_t shard) {
-  RETURN_IF_ERROR(Load(feed, shard));
   ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
   std::vector<store::EventRecord> events;
   const auto add = [&events](const store::ProcessEventRow& event) {
@@ -44,22 +74,25 @@ absl::Status EventExport::Read(Feed& feed, uint32_t shard) {
   }
   feed.next = {.chunk = next, .samples = std::nullopt};
   feed.events = std::move(events);
-  if (!feed.events.empty()) Identify(feed);
+  Identify(feed);
   return absl::OkStatus();
 }
 
-// Gives the events that were read a new identity, or that of the last run's request. More events may have been
-// committed since the last run, so only the events of its request are kept. If fewer events are left, some have
-// expired, and the rest get new numbers.
+// Gives the events that were read an identity. If the last run may have sent the first of them in a request, they are
+// sent in the same request again. If the first events are others, because some have expired or their chunks were
+// joined, all of them get new numbers.
 void EventExport::Identify(Feed& feed) {
   const std::optional<store::ExportRequest> last = std::exchange(feed.last, std::nullopt);
-  feed.in_doubt = last.has_value();
-  if (last && last->rows > 0 && feed.events.size() >= last->rows && last->end.chunk <= feed.next.chunk) {
-    feed.events.erase(feed.events.begin() + static_cast<ptrdiff_t>(last->rows), feed.events.end());
-    feed.next = last->end;
-    feed.identity = {sender_, last->session, last->first};
+  feed.in_doubt = last.has_value() && !feed.events.empty();
+  if (last && last->count > 0 && feed.events.size() >= last->count &&
+      ContentOf(std::span(feed.events).first(last->count)) == last->content) {
+    feed.is_cut = feed.events.size() > last->count;
+    feed.events.erase(feed.events.begin() + static_cast<ptrdiff_t>(last->count), feed.events.end());
+    if (feed.is_cut) feed.next = last->end;
+    feed.identity = {last->sender, last->session, last->first};
     return;
   }
+  feed.is_cut = false;
   feed.identity = {sender_, feed.session, feed.next_number};
   feed.next_number += feed.events.size();
 }
@@ -86,10 +119,17 @@ absl::Status EventExport::SaveAll() {
 }
 
 EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
-  if (feeds_.size() <= shard) feeds_.resize(size_t{shard} + 1);
+  if (absl::Status status = Load(shard); !status.ok()) {
+    return {.progress = Progress::kUnreadable,
+            .sent_request = false,
+            .refused = 0,
+            .status = std::move(status),
+            .result = {}};
+  }
   Feed& feed = feeds_[shard];
   const auto unsaved = [](absl::Status status) {
-    return Step{.progress = Progress::kUnsaved, .sent_request = false, .status = std::move(status), .result = {}};
+    return Step{
+        .progress = Progress::kUnsaved, .sent_request = false, .refused = 0, .status = std::move(status), .result = {}};
   };
   if (feed.events.empty()) {
     // If the cursor of the last request could not be saved, reading would return the same events again.
@@ -97,14 +137,22 @@ EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
       if (absl::Status status = SaveCursor(feed, shard); !status.ok()) return unsaved(std::move(status));
     }
     if (absl::Status status = Read(feed, shard); !status.ok()) {
-      return {.progress = Progress::kUnreadable, .sent_request = false, .status = std::move(status), .result = {}};
+      return {.progress = Progress::kUnreadable,
+              .sent_request = false,
+              .refused = 0,
+              .status = std::move(status),
+              .result = {}};
     }
     if (feed.events.empty() && feed.next == feed.saved.cursor) return {};
   }
-  Step step{.progress = feed.events.size() >= kEventsMax ? Progress::kMore : Progress::kIdle};
+  Step step{.progress = feed.events.size() >= kEventsMax || feed.is_cut ? Progress::kMore : Progress::kIdle};
   if (!feed.events.empty()) {
-    const store::ExportRequest request{
-        .end = feed.next, .session = feed.identity.session, .first = feed.identity.first, .rows = feed.events.size()};
+    const store::ExportRequest request{.end = feed.next,
+                                       .sender = feed.identity.sender,
+                                       .session = feed.identity.session,
+                                       .first = feed.identity.first,
+                                       .count = feed.events.size(),
+                                       .content = ContentOf(feed.events)};
     if (absl::Status status = Save(feed, shard, {.cursor = feed.saved.cursor, .request = request}); !status.ok()) {
       return unsaved(std::move(status));
     }
@@ -118,7 +166,9 @@ EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
       return step;
     }
     step.sent_request = true;
-    (step.result.status.ok() ? counters_.sent : counters_.refused).Add(feed.events.size());
+    step.refused = step.result.status.ok() ? step.result.refused_events : feed.events.size();
+    counters_.sent.Add(feed.events.size() - std::min<uint64_t>(step.refused, feed.events.size()));
+    counters_.refused.Add(step.refused);
     feed.events.clear();
   }
   if (absl::Status status = SaveCursor(feed, shard); !status.ok()) {

@@ -20,7 +20,7 @@ namespace tributary {
 // not known, is sent again with the same events and numbers.
 class EventExport {
  public:
-  // One request has about this many events, and at most one stored chunk more.
+  // One batch has about this many events, and at most one stored chunk more. A sender may divide it into requests.
   static constexpr size_t kEventsMax = 10'000;
 
   struct Counters {
@@ -40,16 +40,19 @@ class EventExport {
   struct Step {
     Progress progress = Progress::kIdle;
     bool sent_request = false;  // the receiver has accepted or refused a request
+    uint64_t refused = 0;       // events of this request that the receiver refused for good
     absl::Status status;
-    otlp::SendResult result;
+    EventResult result;
   };
-  // Sends at most one request with events of the shard.
+  // Loads the position in the shard, if it is not loaded yet.
+  absl::Status Load(uint32_t shard);
+  // Sends at most one batch of events of the shard.
   Step Advance(uint32_t shard, int64_t timeout_ns);
   // Saves the positions that could not be saved before.
   absl::Status SaveAll();
-  // If the last request could not be sent, returns its shard. Then the next request to the receiver must be the same
-  // one, because the receiver may have got a part of it.
-  std::optional<uint32_t> interrupted() const { return interrupted_; }
+  // If a request of this run or the last one has no answer, returns its shard. Then the next request to the receiver
+  // must be the same one, because the receiver may have got a part of it.
+  std::optional<uint32_t> interrupted() const;
 
  private:
   struct Feed {
@@ -59,11 +62,11 @@ class EventExport {
     std::vector<store::EventRecord> events;  // that are being sent
     otlp::RequestIdentity identity;          // of `events`
     bool in_doubt = false;                   // the receiver may have `events` already
+    bool is_cut = false;                     // more events were read than belong to the last run's request
     store::ExportSession session = NewExportSession();
     uint64_t next_number = 0;                  // of the next event in `session`
     std::optional<store::ExportRequest> last;  // the last run's request whose answer is not known
   };
-  absl::Status Load(Feed& feed, uint32_t shard);
   absl::Status Read(Feed& feed, uint32_t shard);
   void Identify(Feed& feed);
   absl::Status SaveCursor(Feed& feed, uint32_t shard);

@@ -25,11 +25,11 @@ class FakeSender : public otlp::ProfilesSender, public EventSender {
  public:
   otlp::SendResult Send(const otlp::ProfilesRequest&, const otlp::RequestIdentity&, int64_t) override { return {}; }
   void Cancel() override {}
-  otlp::SendResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
-                              int64_t) override {
+  EventResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
+                         int64_t) override {
     identities.push_back(identity);
     if (on_send) on_send();
-    otlp::SendResult result;
+    EventResult result;
     if (!script.empty()) {
       result = script.front();
       script.pop_front();
@@ -40,7 +40,7 @@ class FakeSender : public otlp::ProfilesSender, public EventSender {
     return result;
   }
 
-  std::deque<otlp::SendResult> script;
+  std::deque<EventResult> script;
   std::function<void()> on_send;
   std::vector<int32_t> taken, failed;
   std::vector<otlp::RequestIdentity> identities;  // of all attempts
@@ -62,8 +62,11 @@ class EventExportTest : public ::testing::Test {
     store_.shards[shard].events.push_back({.kind = ProcessEventKind::kExec, .time = UnixNs{1}, .pid = Pid{pid}});
   }
   int64_t Cursor(uint32_t shard = 0) { return store_.Cursor("test.events", shard); }
-  static otlp::SendResult Fails(bool may_retry) {
-    return {{.status = Error(absl::StatusCode::kUnavailable, "x"), .may_retry = may_retry}};
+  static EventResult Fails(bool may_retry) {
+    EventResult result;
+    result.status = Error(absl::StatusCode::kUnavailable, "x");
+    result.may_retry = may_retry;
+    return result;
   }
 
   store::FakeStore store_{2};
@@ -193,14 +196,38 @@ TEST_F(EventExportTest, RepeatsTheRequestInDoubtWithTheSameEventsAndNumbers) {
   EXPECT_EQ(lost.first, 1u);
   Add(4);
   Restart(true);
-  loop_->RunOnce();
-  loop_->RunOnce();
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
   EXPECT_THAT(sender_->taken, ElementsAre(2, 3, 4));
   ASSERT_EQ(sender_->identities.size(), 2u);
   EXPECT_EQ(sender_->identities[0], lost);
   EXPECT_NE(sender_->identities[1].session, lost.session) << "a run has a session of its own";
   EXPECT_EQ(sender_->identities[1].first, 0u);
   EXPECT_EQ(metrics_.AddCounter("tributary_export_repeated_events_total", "", {{"exporter", "console"}}).value(), 2u);
+}
+
+// The first event of the request has expired, and a new one arrived. A number must not mean another event.
+TEST_F(EventExportTest, OtherEventsGetNewNumbers) {
+  Add(1);
+  Add(2);
+  sender_->script = {Fails(true)};
+  loop_->RunOnce();
+  const otlp::RequestIdentity lost = sender_->identities.back();
+  store_.shards[0].events[0].pid = Pid{7};  // the store has chunks of one event, and does not remove them here
+  Restart(true);
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_THAT(sender_->taken, ElementsAre(7, 2));
+  EXPECT_NE(sender_->identities.at(0).session, lost.session);
+  EXPECT_EQ(Cursor(), 2);
+}
+
+TEST_F(EventExportTest, CountsEventsThatThePartsOfABatchRefuse) {
+  for (int32_t pid = 1; pid <= 5; ++pid) Add(pid);
+  EventResult partly;
+  partly.refused_events = 2;
+  sender_->script = {partly};
+  loop_->RunOnce();
+  EXPECT_EQ(metrics_.AddCounter("tributary_export_events_total", "", {{"exporter", "console"}}).value(), 3u);
+  EXPECT_EQ(metrics_.AddCounter("tributary_export_refused_events_total", "", {{"exporter", "console"}}).value(), 2u);
 }
 
 TEST(EventsText, HasOneLineForEachEvent) {

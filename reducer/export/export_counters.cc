@@ -1,54 +1,53 @@
 #include "reducer/export/export_counters.h"
 
-#include <fmt/format.h>
-
 #include <string_view>
 
 namespace tributary {
 namespace {
 
 Counter& Add(Metrics& metrics, const std::string& label, std::string_view name, std::string_view help) {
-  return metrics.AddCounter(fmt::format("tributary_export_{}_total", name), help, {{"exporter", label}});
+  return metrics.AddCounter(name, help, {{"exporter", label}});
 }
 
 }  // namespace
 
 Counter& AcceptedRequests(Metrics& metrics, const std::string& label) {
-  return Add(metrics, label, "requests", "Requests that the receiver of the export accepted.");
+  return Add(metrics, label, "tributary_export_requests_total", "Requests that the receiver of the export accepted.");
 }
 
 Counter& FailedRequests(Metrics& metrics, const std::string& label) {
-  return Add(metrics, label, "failures",
+  return Add(metrics, label, "tributary_export_failures_total",
              "Requests to the receiver of the export that failed and are sent again; if the number grows, check the "
              "receiver.");
 }
 
 ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
-    : samples(Add(metrics, label, "samples",
+    : samples(Add(metrics, label, "tributary_export_samples_total",
                   "Samples in requests that the receiver of the export accepted, including samples of rejected "
                   "profiles or log records.")),
       requests(AcceptedRequests(metrics, label)),
       failures(FailedRequests(metrics, label)),
-      refused_samples(Add(metrics, label, "refused_samples",
+      refused_samples(Add(metrics, label, "tributary_export_refused_samples_total",
                           "Samples in requests that the receiver of the export refused, and that are not sent again; "
                           "the receiver's log says why.")),
-      repeated_samples(Add(metrics, label, "repeated_samples",
+      repeated_samples(Add(metrics, label, "tributary_export_repeated_samples_total",
                            "Samples that were sent again although the receiver of the export may have them: its answer "
                            "was lost, or the reducer was killed.")),
-      rejected_items(Add(metrics, label, "rejected_items",
+      rejected_items(Add(metrics, label, "tributary_export_rejected_items_total",
                          "Profiles or log records that the receiver of the export rejected, although it accepted the "
                          "rest of the request.")),
-      dropped_strings(Add(metrics, label, "dropped_strings",
+      dropped_strings(Add(metrics, label, "tributary_export_dropped_strings_total",
                           "Names that were replaced by an empty name, because the request of the export was full.")),
-      expired_chunks(Add(metrics, label, "expired_chunks",
+      expired_chunks(Add(metrics, label, "tributary_export_expired_chunks_total",
                          "Stored chunks of samples that expired before the exporter read them.")),
-      expired_samples(Add(metrics, label, "expired_samples",
+      expired_samples(Add(metrics, label, "tributary_export_expired_samples_total",
                           "Samples that expired before the exporter read them: the receiver never gets them.")),
-      events(Add(metrics, label, "events", "Process events in requests that the receiver of the export accepted.")),
-      refused_events(Add(metrics, label, "refused_events",
+      events(Add(metrics, label, "tributary_export_events_total",
+                 "Process events in requests that the receiver of the export accepted.")),
+      refused_events(Add(metrics, label, "tributary_export_refused_events_total",
                          "Process events in requests that the receiver of the export refused, and that are not sent "
                          "again.")),
-      repeated_events(Add(metrics, label, "repeated_events",
+      repeated_events(Add(metrics, label, "tributary_export_repeated_events_total",
                           "Process events that were sent again although the receiver of the export may have them.")) {}
 
 }  // namespace tributary

@@ -2,7 +2,9 @@
 
 #include <set>
 
+#include "otlp/profile_logs.h"
 #include "reducer/export/export_loop_testing.h"
+#include "schemas/otlp/logs_service.pb.h"
 
 namespace tributary {
 namespace {
@@ -77,7 +79,7 @@ TEST_F(ExportIdentityTest, RepeatsTheLastRequestWithTheSameSamplesAndIds) {
   const store::ExportPosition saved = store_.positions().LoadPosition("test", 0).value().value();
   ASSERT_TRUE(saved.request);
   EXPECT_EQ(saved.request->first, lost.first);
-  const uint64_t rows = saved.request->rows;
+  const uint64_t rows = saved.request->count;
   ASSERT_GT(rows, 0u);
 
   AddSamples(500);
@@ -129,6 +131,67 @@ TEST_F(ExportIdentityTest, WhatIsLeftOfAnExpiredRequestGetsNewNumbers) {
   EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 2u);
 }
 
+// Metadata that arrives after a kill may put the samples into another order. Then a number would mean another sample.
+TEST_F(ExportIdentityTest, ARequestWithAnotherOrderGetsNewNumbers) {
+  AddProcess(0, "c2");
+  AddSamples(2);
+  AddSamples(3);
+  store_.shards[0].samples.back().process = store::ProcessNo{2};
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  const otlp::RequestIdentity lost = sender_->identities.back();
+  for (store::ProcessRow& process : store_.shards[0].processes) process.container_id = "c1";  // now one resource
+  for (auto& sample : store_.shards[0].samples) sample.process = store::ProcessNo{1};
+  Restart(SmallRequests());
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_EQ(SamplesTaken(), 5u);
+  EXPECT_NE(sender_->identities.at(0).session, lost.session);
+  EXPECT_EQ(Repeated(), 5u);
+}
+
+// Shard 1 has a request in doubt. If shard 0 sent its new samples first, two requests could be in doubt.
+TEST_F(ExportIdentityTest, BeginsWithTheShardWhoseRequestIsInDoubt) {
+  symbols_.clear();
+  AddSamples(2, 1);
+  sender_->script = {Fails(absl::StatusCode::kDeadlineExceeded, true)};
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  const otlp::RequestIdentity lost = sender_->identities.back();
+  AddSamples(3, 0);
+  Restart(SmallRequests());
+  loop_->RunOnce();
+  ASSERT_FALSE(sender_->identities.empty()) << "the request does not wait for names";
+  EXPECT_EQ(sender_->identities[0], lost);
+}
+
+TEST_F(ExportIdentityTest, TheSenderStaysTheSameIfTheHostIsRenamed) {
+  AddSamples(2);
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  loop_->RunOnce();
+  ExportLoop::Options options = SmallRequests();
+  options.sender = "reducer-2";
+  Restart(options);
+  loop_->RunOnce();
+  EXPECT_EQ(sender_->identities.at(0).sender, "reducer-1");
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(sender_->identities.at(1).sender, "reducer-2");
+}
+
+TEST_F(ExportIdentityTest, WaitsForTheIntervalUnlessMoreWaits) {
+  ExportLoop::Options options = SmallRequests();
+  options.interval_ns = kNsPerMinute;
+  options.scan_rows_max = 10;
+  Restart(options);
+  AddSamples(15);
+  EXPECT_EQ(loop_->RunOnce(), 0) << "a full scan";
+  EXPECT_EQ(loop_->RunOnce(), kNsPerMinute);
+  symbols_.clear();
+  AddSamples(1);
+  EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs) << "a sample waits for names";
+  store_.shards[0].error = Error(absl::StatusCode::kUnavailable, "locked");
+  EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+}
+
 // A name that arrives after a kill may be large. The repeated request must still fit.
 TEST_F(ExportIdentityTest, DividesARequestThatBecameTooLarge) {
   ExportLoop::Options options = SmallRequests();
@@ -137,8 +200,8 @@ TEST_F(ExportIdentityTest, DividesARequestThatBecameTooLarge) {
   Restart(options);
   AddSamples(100);
   sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
-  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}) || sender_->taken.empty());
-  const uint64_t rows = store_.positions().LoadPosition("test", 0).value()->request.value().rows;
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  const uint64_t rows = store_.positions().LoadPosition("test", 0).value()->request.value().count;
   ASSERT_GT(rows, 1u);
   symbols_[id_] = BuildSymbolTable(id_, SymbolSource::kSymtab,
                                    {{.address = 0x1000, .size = 0x200, .name = std::string(10'000, 'n')}});
@@ -147,7 +210,10 @@ TEST_F(ExportIdentityTest, DividesARequestThatBecameTooLarge) {
   EXPECT_EQ(SamplesTaken(), 100u);
   EXPECT_GT(sender_->taken.size(), 2u);
   EXPECT_GE(Repeated(), rows);
-  EXPECT_LT(Repeated(), 100u);
+  for (size_t i = 0; i < sender_->taken.size(); ++i) {
+    const otlp::LogsText logs = otlp::MakeLogs(sender_->taken[i], sender_->identities[i], otlp::LogRecords::kSamples);
+    EXPECT_LE(logs.request->ByteSizeLong(), options.builder.bytes_hard + 12'000) << "one row more";
+  }
 }
 
 }  // namespace

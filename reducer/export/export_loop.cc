@@ -27,6 +27,11 @@ void ExportLoop::AddFeeds() {
   for (auto shard = static_cast<uint32_t>(feeds_.size()); shard < store_.shard_count(); ++shard) {
     feeds_.emplace_back().shard = shard;
   }
+  for (Feed& feed : feeds_) {
+    absl::Status status = LoadPosition(feed);
+    if (status.ok() && events_) status = events_->Load(feed.shard);
+    if (!status.ok()) LogFailure("read its position", status);
+  }
 }
 
 int64_t ExportLoop::RunOnce() {
@@ -54,15 +59,16 @@ int64_t ExportLoop::RunOnce() {
     if (progress == Progress::kUnsent) return WaitForRetry();
     if (progress == Progress::kUnsaved) return kPollNs;
     more |= progress == Progress::kMore;
+    waits |= progress == Progress::kUnreadable;
   }
   if (more) return 0;
   return waits ? std::min(kPollNs, options_.interval_ns) : options_.interval_ns;
 }
 
-// Returns the feed whose request was not accepted, or else the first feed. The receiver may have got a part of this
-// request, so no other request may be sent before it.
+// Returns the feed whose request was not accepted in this run or the last one, or else the first feed. The receiver may
+// have got a part of this request, so no other request may be sent before it.
 size_t ExportLoop::FirstFeed() const {
-  const auto has_request = [](const Feed& feed) { return feed.made.request != nullptr; };
+  const auto has_request = [](const Feed& feed) { return feed.made.request != nullptr || feed.last; };
   const auto feed = std::find_if(feeds_.begin(), feeds_.end(), has_request);
   return feed == feeds_.end() ? 0 : static_cast<size_t>(feed - feeds_.begin());
 }
@@ -125,7 +131,10 @@ ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush) {
       if (!cancelled_) Delay(step.result);
       return Progress::kUnsent;
     }
-    if (step.sent_request) backoff_ns_.Reset();
+    if (step.sent_request) {
+      backoff_ns_.Reset();
+      CountAnswer(step.result, step.refused, "process events");
+    }
     if (step.progress == EventExport::Progress::kUnsaved) {
       LogFailure("save its position in the store", step.status);
       return Progress::kUnsaved;
@@ -152,7 +161,8 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush) {
   }
   bool full = feed.scan->row_count() >= options_.scan_rows_max || feed.scan->is_cut();
   if (feed.maker == nullptr) {
-    if (!flush && !full) {
+    // A request of the last run is repeated at once: until then, no other request may be in doubt.
+    if (!flush && !full && !feed.last) {
       // Call both functions, so that both waits start at once.
       const bool awaits_names = AwaitsNames(feed);
       if (AwaitsMetadata(feed) || awaits_names) return Progress::kWaiting;
@@ -188,9 +198,11 @@ void ExportLoop::MakeNext(Feed& feed) {
   feed.made = feed.maker->Next(last ? std::optional(last->end) : std::nullopt);
   if (feed.made.request == nullptr) return;
   feed.in_doubt = feed.doubt_to && feed.made.begin.IsBefore(*feed.doubt_to);
-  const bool is_same = last && feed.made.next == last->end && feed.made.rows == last->rows;
-  feed.identity = is_same ? otlp::RequestIdentity{options_.sender, last->session, last->first}
+  const uint64_t content = otlp::ContentOf(*feed.made.request);
+  const bool is_same = last && feed.made.rows == last->count && content == last->content;
+  feed.identity = is_same ? otlp::RequestIdentity{last->sender, last->session, last->first}
                           : otlp::RequestIdentity{options_.sender, feed.session, feed.next_number};
+  feed.content = content;
   const uint64_t next = otlp::SetProfileIds(feed.identity, feed.made.request.get());
   if (!is_same) feed.next_number = next;
 }
@@ -198,9 +210,11 @@ void ExportLoop::MakeNext(Feed& feed) {
 bool ExportLoop::SaveRequest(Feed& feed) {
   return Save(feed, {.cursor = feed.made.begin,
                      .request = store::ExportRequest{.end = feed.made.next,
+                                                     .sender = feed.identity.sender,
                                                      .session = feed.identity.session,
                                                      .first = feed.identity.first,
-                                                     .rows = feed.made.rows}});
+                                                     .count = feed.made.rows,
+                                                     .content = feed.content}});
 }
 
 // Returns false if a position must be saved before the next request, and cannot be saved.
@@ -269,7 +283,10 @@ void ExportLoop::StartAt(Feed& feed, const store::Cursor& begin) {
 void ExportLoop::CountExpired(Feed& feed, const store::CommittedScan& scan) {
   const bool starts_over =
       std::pair(scan.next.chunk, scan.next.rows) < std::pair(feed.read_to.chunk, feed.read_to.rows);
-  if (starts_over) feed.seen_to = scan.newest;
+  if (starts_over) {
+    feed.seen_to = scan.newest;
+    feed.doubt_to.reset();
+  }
   const bool counts = !feed.is_new && !starts_over && feed.read_to.chunk >= feed.seen_to;
   feed.read_to = scan.next;
   if (scan.newest > 0) feed.is_new = false;
@@ -325,25 +342,28 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
   }
   backoff_ns_.Reset();
   counters_.dropped_strings.Add(feed.made.dropped_strings + result.dropped_strings);
-  uint64_t held = 0;
-  if (!result.status.ok()) {
-    counters_.refused_samples.Add(feed.made.samples);
-    if (rejection_log_.Allow(clock_.Monotonic(), &held)) {
-      LogError("export refused, samples are not sent again exporter={} samples={} error=\"{}\" suppressed={}",
-               options_.cursor_name, feed.made.samples, result.status.ToString(), held);
-    }
-    return true;
-  }
-  counters_.samples.Add(feed.made.samples);
-  counters_.requests.Add();
+  (result.status.ok() ? counters_.samples : counters_.refused_samples).Add(feed.made.samples);
+  CountAnswer(result, result.status.ok() ? 0 : feed.made.samples, "samples");
+  return true;
+}
+
+// Counts an accepted request, and reports what the receiver refused or rejected. `refused`: samples or process events
+// of the request that are not sent again.
+void ExportLoop::CountAnswer(const otlp::SendResult& result, uint64_t refused, std::string_view noun) {
+  if (result.status.ok()) counters_.requests.Add();
   counters_.rejected_items.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
-  if ((result.rejected_items > 0 || !result.message.empty()) && rejection_log_.Allow(clock_.Monotonic(), &held)) {
+  uint64_t held = 0;
+  if (refused > 0) {
+    if (!rejection_log_.Allow(clock_.Monotonic(), &held)) return;
+    LogError("export refused, {} are not sent again exporter={} refused={} error=\"{}\" suppressed={}", noun,
+             options_.cursor_name, refused, result.status.ok() ? result.message : result.status.ToString(), held);
+  } else if (result.rejected_items > 0 || !result.message.empty()) {
+    if (!rejection_log_.Allow(clock_.Monotonic(), &held)) return;
     LogWarning(
         "the receiver of the export rejected items or sent a warning exporter={} rejected_items={} "
         "message=\"{}\" suppressed={}",
         options_.cursor_name, result.rejected_items, result.message, held);
   }
-  return true;
 }
 
 // Sets the time of the next attempt.

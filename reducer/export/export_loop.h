@@ -93,6 +93,7 @@ class ExportLoop {
     std::unique_ptr<RequestMaker> maker;
     RequestMaker::Made made;         // the request that is being sent
     otlp::RequestIdentity identity;  // of `made`
+    uint64_t content = 0;            // otlp::ContentOf(*made.request)
     bool in_doubt = false;           // the receiver may have `made` already
     store::ExportSession session = NewExportSession();
     uint64_t next_number = 0;                  // of the next sample in `session`
@@ -122,6 +123,7 @@ class ExportLoop {
   bool AwaitsMetadata(const Feed& feed);
   int64_t SendTimeout() const;
   bool Send(Feed& feed, int64_t timeout_ns);
+  void CountAnswer(const otlp::SendResult& result, uint64_t refused, std::string_view noun);
   void Delay(const otlp::SendResult& failure);
   bool SaveCursor(Feed& feed);
   bool SaveAll();

@@ -85,7 +85,7 @@ TEST(ExportSettings, TheUrlOfTheVariablesMayHaveParameters) {
 
 TEST(ExportSettings, WrongParametersAreNotBlamedOnTheVariables) {
   const ExportVariables grpc = {{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}, {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1"}};
-  for (const char* text : {"otlp?", "otlp?signal=traces", "otlp?interval=5s", "otlp?encoding=json", "otlp?tls_ca=/ca",
+  for (const char* text : {"otlp?", "otlp?signal=traces", "otlp?interval=5", "otlp?encoding=json", "otlp?tls_ca=/ca",
                            "otlp?token=secret", "otlp?timeout=0s"}) {
     const absl::Status status = ResolveExportUrl(text, grpc).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;

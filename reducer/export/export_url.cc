@@ -75,7 +75,10 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
     return ns.ok() && *ns >= kNsPerMs && *ns <= 10 * kNsPerMinute ? "" : "timeout must be 1ms to 10m";
   }
-  if (key == "interval") return ParseExportInterval(value).ok() ? "" : "interval must be 1s to 1h";
+  if (key == "interval") {
+    const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
+    return ns.ok() && *ns >= kExportIntervalMinNs && *ns <= kExportIntervalMaxNs ? "" : "interval must be 1s to 1h";
+  }
   if (key == "headers_file") return "";
   if (key == "encoding") {
     if (url.kind != ExportUrl::Kind::kOtlpHttp) return "gRPC has no parameter encoding: use otlp+http://";
@@ -106,6 +109,11 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
   }
   if (out->parameters.contains("tls_cert") != out->parameters.contains("tls_key")) {
     return Invalid("tls_cert and tls_key need each other");
+  }
+  const auto interval = out->parameters.find("interval");
+  if (interval != out->parameters.end() && out->signal.name != otlp::kMetricsSignal.name &&
+      !ParseExportInterval(interval->second).ok()) {
+    return Invalid("interval must be 1s to 5m, except for metrics");
   }
   if (out->parameters.contains("samples") && out->signal.name == otlp::kMetricsSignal.name) {
     return Invalid("metrics have no parameter samples");
@@ -147,8 +155,8 @@ std::string ShownExportUrl(std::string_view url) {
 
 absl::StatusOr<int64_t> ParseExportInterval(std::string_view text) {
   const absl::StatusOr<int64_t> ns = ParseDurationNs(text);
-  if (ns.ok() && *ns >= kExportIntervalMinNs && *ns <= kExportIntervalMaxNs) return ns;
-  return Invalid("must be a duration of 1s to 1h");
+  if (ns.ok() && *ns >= kNsPerSecond && *ns <= 5 * kNsPerMinute) return ns;
+  return Invalid("must be a duration of 1s to 5m");
 }
 
 std::string CursorName(std::string_view receiver, const otlp::Signal& signal, std::string_view name) {

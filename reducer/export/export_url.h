@@ -13,7 +13,7 @@
 
 namespace tributary {
 
-// Limits of the parameter `interval`.
+// Limits of the parameter `interval` for metrics.
 inline constexpr int64_t kExportIntervalMinNs = kNsPerSecond, kExportIntervalMaxNs = 3600 * kNsPerSecond;
 
 // A parsed value of --export.
@@ -40,7 +40,8 @@ absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url);
 // The same, but the message says only what is wrong, for a URL that the user did not write in this form.
 absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url);
 
-// Parses the time between two passes of an exporter, 1s to 1h. InvalidArgument: another text.
+// Parses the time between two looks for new samples, 1s to 5m. So samples are sent before they expire
+// (--retention-raw). InvalidArgument: another text.
 absl::StatusOr<int64_t> ParseExportInterval(std::string_view text);
 
 // Returns `receiver`, the signal unless it is that of profiles, and `name` unless it is empty.

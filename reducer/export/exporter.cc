@@ -147,7 +147,7 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
     options->builder.size_of = single ? SizeOf::kSampleLogs : SizeOf::kStackLogs;
     auto sender = std::make_unique<LogSender>(std::move(transport),
                                               single ? otlp::LogRecords::kSamples : otlp::LogRecords::kStacks,
-                                              common.joiner, options->builder.bytes_soft);
+                                              common.joiner, clock, options->builder.bytes_soft);
     options->events = sender.get();
     return sender;
   }

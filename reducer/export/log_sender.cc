@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
-#include "base/clock.h"
 #include "base/version.h"
 #include "otlp/event_logs.h"
 
@@ -50,6 +50,7 @@ otlp::EventInfo InfoOf(const store::EventRecord& event) {
           .kind = event.kind,
           .pid = event.pid,
           .parent = event.parent,
+          .start_time_ns = event.start_time_ns,
           .uid = event.uid,
           .name = event.name,
           .executable_path = event.executable_path,
@@ -60,31 +61,45 @@ otlp::EventInfo InfoOf(const store::EventRecord& event) {
 
 }  // namespace
 
-otlp::SendResult LogSender::SendEvents(std::span<const store::EventRecord> events,
-                                       const otlp::RequestIdentity& identity, int64_t timeout_ns) {
-  const int64_t deadline = Clock::Real().Monotonic().value + timeout_ns;
-  if (unfinished_ != identity) accepted_ = 0;
+EventResult LogSender::SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
+                                  int64_t timeout_ns) {
+  const int64_t deadline = clock_.Monotonic().value + timeout_ns;
+  if (unfinished_ != identity) {
+    answered_ = 0;
+    answers_ = {};
+  }
   unfinished_ = identity;
   Resources resources(joiner_, RangeOf(events));
-  otlp::SendResult total;
-  while (accepted_ < events.size()) {
+  const size_t begin = answered_;
+  while (answered_ < events.size()) {
+    const int64_t left_ns = deadline - clock_.Monotonic().value;
+    if (answered_ > begin && left_ns < kAnswerNs) {
+      EventResult later;
+      later.status = absl::DeadlineExceededError("the receiver is too slow for all process events of a batch");
+      later.may_retry = true;
+      return later;
+    }
     otlp::RequestIdentity of_part = identity;
-    of_part.first += accepted_;
+    of_part.first += answered_;
     otlp::EventLogs logs(of_part, kVersion);
-    size_t end = accepted_;
+    size_t end = answered_;
     do {
       logs.Add(resources.Of(events[end]), InfoOf(events[end]));
     } while (++end < events.size() && logs.bytes() < event_bytes_max_);
-    const int64_t left_ns = std::max<int64_t>(deadline - Clock::Real().Monotonic().value, 1);
     otlp::SendResult result = logs_.SendLogs(*logs.Finish(), left_ns);
-    if (!result.status.ok() && result.may_retry) return result;
-    accepted_ = end;
-    total.rejected_items += result.rejected_items;
-    if (!result.message.empty()) total.message = std::move(result.message);
-    if (!result.status.ok()) total.status = std::move(result.status);
+    if (!result.status.ok() && result.may_retry) {
+      EventResult unanswered;
+      static_cast<otlp::SendResult&>(unanswered) = std::move(result);
+      return unanswered;
+    }
+    if (!result.status.ok()) answers_.refused_events += end - answered_;
+    answered_ = end;
+    answers_.rejected_items += result.rejected_items;
+    if (!result.message.empty()) answers_.message = std::move(result.message);
+    if (!result.status.ok()) answers_.message = result.status.ToString();
   }
   unfinished_ = {};
-  return total;
+  return std::exchange(answers_, {});
 }
 
 }  // namespace tributary

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -28,6 +29,7 @@ class FakeTransport : public otlp::Transport {
       script.pop_front();
     }
     calls.emplace_back();
+    if (on_call) on_call();
     if (!result.status.ok()) return result;
     auto& answer = static_cast<opentelemetry::proto::collector::logs::v1::ExportLogsServiceResponse&>(*response);
     answer.mutable_partial_success()->set_rejected_log_records(1);
@@ -45,6 +47,7 @@ class FakeTransport : public otlp::Transport {
   }
   void Cancel() override { cancelled = true; }
 
+  std::function<void()> on_call;
   std::deque<otlp::CallResult> script;
   std::vector<std::vector<int64_t>> calls;
   std::map<std::string, std::vector<std::string>> resources;  // by key
@@ -57,7 +60,7 @@ class LogSenderTest : public ::testing::Test {
     auto transport = std::make_unique<FakeTransport>();
     transport_ = transport.get();
     // Two events fit into a request.
-    sender_ = std::make_unique<LogSender>(std::move(transport), otlp::LogRecords::kStacks, nullptr, 600);
+    sender_ = std::make_unique<LogSender>(std::move(transport), otlp::LogRecords::kStacks, nullptr, clock_, 700);
     for (int32_t pid = 1; pid <= 5; ++pid) {
       store::EventRecord& event = events_.emplace_back();
       event.pid = Pid{pid};
@@ -66,11 +69,12 @@ class LogSenderTest : public ::testing::Test {
       event.name = "work";
     }
   }
-  otlp::SendResult Send() { return sender_->SendEvents(events_, identity_, kNsPerSecond); }
+  EventResult Send() { return sender_->SendEvents(events_, identity_, kNsPerSecond); }
   static otlp::CallResult Fails(bool may_retry) {
     return {.status = Error(absl::StatusCode::kUnavailable, "x"), .may_retry = may_retry, .retry_after_ns = {}};
   }
 
+  FakeClock clock_;
   FakeTransport* transport_ = nullptr;
   std::unique_ptr<LogSender> sender_;
   std::vector<store::EventRecord> events_;
@@ -78,7 +82,7 @@ class LogSenderTest : public ::testing::Test {
 };
 
 TEST_F(LogSenderTest, DividesEventsIntoRequests) {
-  const otlp::SendResult result = Send();
+  const EventResult result = Send();
   EXPECT_TRUE(result.status.ok());
   EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11), ElementsAre(12, 13), ElementsAre(14)));
   EXPECT_EQ(result.rejected_items, 3);
@@ -98,10 +102,29 @@ TEST_F(LogSenderTest, ARetrySendsOnlyWhatWasNotAccepted) {
 
 TEST_F(LogSenderTest, ARefusedRequestDoesNotHoldUpTheOthers) {
   transport_->script = {{}, Fails(false)};
-  const otlp::SendResult result = Send();
-  EXPECT_FALSE(result.status.ok());
-  EXPECT_FALSE(result.may_retry);
+  const EventResult result = Send();
+  EXPECT_TRUE(result.status.ok());
+  EXPECT_EQ(result.refused_events, 2u);
   EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11), IsEmpty(), ElementsAre(14)));
+}
+
+// The first request is refused, and the second one has no answer.
+TEST_F(LogSenderTest, ARetryKeepsTheAnswersOfEarlierRequests) {
+  transport_->script = {Fails(false), Fails(true)};
+  EXPECT_TRUE(Send().may_retry);
+  const EventResult result = Send();
+  EXPECT_TRUE(result.status.ok());
+  EXPECT_EQ(result.refused_events, 2u);
+  EXPECT_EQ(result.rejected_items, 2);
+}
+
+TEST_F(LogSenderTest, BeginsNoRequestThatItsTimeIsTooShortFor) {
+  transport_->on_call = [this] { clock_.Advance(kNsPerSecond / 2); };
+  EventResult result = Send();
+  EXPECT_TRUE(result.may_retry);
+  EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11)));
+  while (!result.status.ok()) result = Send();
+  EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11), ElementsAre(12, 13), ElementsAre(14)));
 }
 
 TEST_F(LogSenderTest, CancelEndsTheCall) {

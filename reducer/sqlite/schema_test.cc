@@ -230,9 +230,10 @@ TEST_F(SchemaTest, ExportersContinueInFilesOfSchemaNine) {
     Database old = OpenDirectoryForWriting(directory_.path() + "/store.db").value();
     ASSERT_TRUE(old.Execute("ALTER TABLE cursor DROP COLUMN next_rows; ALTER TABLE cursor DROP COLUMN samples; "
                             "ALTER TABLE cursor DROP COLUMN request_session; ALTER TABLE cursor DROP COLUMN "
-                            "request_chunk; ALTER TABLE cursor DROP COLUMN request_rows; ALTER TABLE cursor DROP "
-                            "COLUMN request_samples; ALTER TABLE cursor DROP COLUMN request_first; ALTER TABLE cursor "
-                            "DROP COLUMN request_count; "
+                            "request_sender; ALTER TABLE cursor DROP COLUMN request_end_chunk; ALTER TABLE cursor DROP "
+                            "COLUMN request_end_rows; ALTER TABLE cursor DROP COLUMN request_end_samples; ALTER TABLE "
+                            "cursor DROP COLUMN request_first; ALTER TABLE cursor DROP COLUMN request_count; ALTER "
+                            "TABLE cursor DROP COLUMN request_content; "
                             "INSERT INTO cursor VALUES ('otlp', 0, 1); PRAGMA user_version = 1;")
                     .ok());
   }

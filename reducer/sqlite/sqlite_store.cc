@@ -188,8 +188,9 @@ absl::Status SqliteStore::MoveSessions() {
 absl::StatusOr<std::optional<ExportPosition>> SqliteStore::LoadPosition(std::string_view exporter, uint32_t shard) {
   std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(Statement statement,
-                   directory_->Prepare("SELECT chunk, next_rows, samples, request_chunk, request_rows, "
-                                       "request_samples, request_session, request_first, request_count FROM cursor "
+                   directory_->Prepare("SELECT chunk, next_rows, samples, request_end_chunk, request_end_rows, "
+                                       "request_end_samples, request_session, request_sender, request_first, "
+                                       "request_count, request_content FROM cursor "
                                        "WHERE exporter = CAST(? AS TEXT) AND shard = ?"));
   ASSIGN_OR_RETURN(bool row, statement.Bind(exporter, shard).Step());
   if (!row) return std::nullopt;
@@ -202,7 +203,12 @@ absl::StatusOr<std::optional<ExportPosition>> SqliteStore::LoadPosition(std::str
   ExportPosition position{.cursor = cursor(0), .request = std::nullopt};
   const std::string_view session = statement.Bytes(6);
   if (session.size() == ExportSession().size()) {
-    position.request = ExportRequest{.end = cursor(3), .session = {}, .first = number(7), .rows = number(8)};
+    position.request = ExportRequest{.end = cursor(3),
+                                     .sender = std::string(statement.Bytes(7)),
+                                     .session = {},
+                                     .first = number(8),
+                                     .count = number(9),
+                                     .content = number(10)};
     std::copy(session.begin(), session.end(), position.request->session.begin());
   }
   return position;
@@ -216,18 +222,19 @@ absl::Status SqliteStore::SavePosition(std::string_view exporter, uint32_t shard
   const MonotonicNs now = clock_.Monotonic();
   const bool sync = !synced_at_ || now.value - synced_at_->value >= kSyncPositionsNs;
   RETURN_IF_ERROR(directory_->Execute(sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"));
-  ASSIGN_OR_RETURN(
-      Statement statement,
-      directory_->Prepare("INSERT OR REPLACE INTO cursor (exporter, shard, chunk, next_rows, samples, request_chunk, "
-                          "request_rows, request_samples, request_session, request_first, request_count) VALUES "
-                          "(CAST(?1 AS TEXT), ?2, ?3, ?4, CASE WHEN ?6 THEN ?5 END, ?7, ?8, CASE WHEN ?10 THEN ?9 END, "
-                          "CASE WHEN ?11 THEN ?12 END, ?13, ?14)"));
+  ASSIGN_OR_RETURN(Statement statement,
+                   directory_->Prepare(
+                       "INSERT OR REPLACE INTO cursor (exporter, shard, chunk, next_rows, samples, request_end_chunk, "
+                       "request_end_rows, request_end_samples, request_session, request_sender, request_first, "
+                       "request_count, request_content) VALUES (CAST(?1 AS TEXT), ?2, ?3, ?4, "
+                       "CASE WHEN ?6 THEN ?5 END, ?7, ?8, CASE WHEN ?10 THEN ?9 END, CASE WHEN ?11 THEN ?12 END, "
+                       "CAST(?13 AS TEXT), ?14, ?15, ?16)"));
   const Cursor& cursor = position.cursor;
   const ExportRequest request = position.request.value_or(ExportRequest{});
   const std::string session(request.session.begin(), request.session.end());
   statement.Bind(exporter, shard, cursor.chunk, cursor.rows, cursor.samples.value_or(0), cursor.samples.has_value(),
                  request.end.chunk, request.end.rows, request.end.samples.value_or(0), request.end.samples.has_value(),
-                 position.request.has_value(), session, request.first, request.rows);
+                 position.request.has_value(), session, request.sender, request.first, request.count, request.content);
   RETURN_IF_ERROR(statement.Run());
   if (sync) synced_at_ = now;
   return absl::OkStatus();

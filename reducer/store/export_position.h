@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -30,9 +31,11 @@ using ExportSession = std::array<uint8_t, 16>;
 // reducer is killed, the next run sends a request with the same rows and the same numbers.
 struct ExportRequest {
   Cursor end;
+  std::string sender;  // otlp/request_identity.h
   ExportSession session{};
-  uint64_t first = 0;  // number of the first sample or event of the request in the session
-  uint64_t rows = 0;   // rows of samples, or process events, in the request
+  uint64_t first = 0;    // number of the first sample or event of the request in the session
+  uint64_t count = 0;    // rows of samples, or process events, in the request
+  uint64_t content = 0;  // digest of the request's numbers: a request with another digest must get new numbers
 
   friend bool operator==(const ExportRequest&, const ExportRequest&) = default;
 };

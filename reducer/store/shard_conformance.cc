@@ -43,9 +43,11 @@ TEST_P(ShardConformance, PositionsAreKeptByExporterAndShard) {
   PositionStore& positions = store_->positions();
   const ExportPosition within{.cursor = {.chunk = 10, .rows = 3, .samples = 1'000},
                               .request = ExportRequest{.end = {.chunk = 11, .rows = 2, .samples = std::nullopt},
+                                                       .sender = "reducer-1",
                                                        .session = {1, 0, 255},
                                                        .first = uint64_t{1} << 63,
-                                                       .rows = 12}};
+                                                       .count = 12,
+                                                       .content = UINT64_MAX}};
   ASSERT_TRUE(positions.SavePosition("otlp", 0, {.cursor = {.chunk = 7}}).ok());
   ASSERT_TRUE(positions.SavePosition("otlp", 1, {.cursor = {.chunk = 8, .samples = std::nullopt}}).ok());
   ASSERT_TRUE(positions.SavePosition("console", 0, within).ok());

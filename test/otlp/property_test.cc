@@ -151,10 +151,11 @@ TEST(ProfilesProperty, EveryLogsRequestAddsUpAndKeepsItsBound) {
     const bool single = seed % 2 == 0;
     World world(seed);
     ProfilesBuilder builder({.size_of = single ? SizeOf::kSampleLogs : SizeOf::kStackLogs, .scope_version = "0"});
-    uint64_t values = 0;
+    uint64_t values = 0, counts = 0;
     for (uint64_t n = 1 + world.Draw(200); n > 0; --n) {
       const ProfilesBuilder::SampleInfo sample = world.Sample(builder);
       values += sample.value;
+      counts += sample.count;
       builder.AddSample(sample);
     }
     const size_t bound = builder.bytes();
@@ -167,6 +168,7 @@ TEST(ProfilesProperty, EveryLogsRequestAddsUpAndKeepsItsBound) {
     ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
     const LogTotals totals = ReadLogs(*logs.request);
     EXPECT_EQ(totals.value, values) << "seed " << seed;
+    EXPECT_EQ(totals.count, counts) << "seed " << seed;
     EXPECT_EQ(identity.first + totals.count, next.first) << "seed " << seed;
     EXPECT_LE(logs.request->ByteSizeLong(), bound) << "seed " << seed;
   }
