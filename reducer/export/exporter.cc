@@ -11,14 +11,12 @@
 
 #include "base/status.h"
 #include "base/version.h"
+#include "otlp/grpc_transport.h"
 #include "otlp/http_transport.h"
 #include "otlp/otlp_profiles_sender.h"
 #include "reducer/export/console_sender.h"
 #include "reducer/export/export_loop.h"
 #include "reducer/export/export_settings.h"
-#if TRIBUTARY_HAS_GRPC
-#include "otlp/grpc_transport.h"
-#endif
 
 namespace tributary {
 namespace {
@@ -85,13 +83,7 @@ absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& 
     return otlp::HttpTransport::Make({.common = settings.transport, .path = url.path, .encoding = settings.encoding},
                                      clock);
   }
-#if TRIBUTARY_HAS_GRPC
   return otlp::GrpcTransport::Make(settings.transport, url.signal);
-#else
-  return absl::UnimplementedError(
-      "this reducer was built without gRPC: build it with the CMake option TRIBUTARY_GRPC=ON, or export with "
-      "otlp+http://");
-#endif
 }
 
 // Makes the sender, and sets the options that depend on the kind of the receiver.

@@ -42,8 +42,8 @@ struct ExportMetadata {
 //                                times and lines) or ?layout=collector (with value types)
 // docs/export.md describes the parameters that a URL may have behind a question mark.
 //
-// InvalidArgument: a header is invalid. Unimplemented: this build has no gRPC. Returns the errors of ReadTlsFiles and
-// ReadSecretFile for the files that the URL and the variables name. `store`, `symbols`, `clock` and `metrics` must
+// InvalidArgument: a header is invalid. Returns the errors of ReadTlsFiles and ReadSecretFile for the files that the URL
+// and the variables name. `store`, `symbols`, `clock` and `metrics` must
 // outlive the exporter. Any thread may call MakeExporter. Two exporters must not have the same cursor name.
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
                                                        store::Store& store, SymbolStore& symbols,
