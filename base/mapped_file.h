@@ -13,6 +13,8 @@ namespace tributary {
 class MappedFile {
  public:
   static absl::StatusOr<MappedFile> Open(const std::string& path);
+  // Maps an open file. `name` is for errors. The caller may close the descriptor afterwards.
+  static absl::StatusOr<MappedFile> Map(int fd, const std::string& name);
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
   MappedFile& operator=(MappedFile&& other) noexcept;

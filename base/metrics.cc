@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "base/types.h"
 
@@ -35,9 +36,12 @@ std::string SeriesName(std::string_view family, const Metrics::Labels& labels) {
 }
 
 // Returns the number in the text format, which has its own words for NaN and infinities.
-std::string NumberText(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+template <typename Number>
+std::string NumberText(Number value) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  }
   return fmt::format("{}", value);
 }
 
@@ -95,30 +99,42 @@ void Metrics::AddTable(std::string_view name, std::string_view help, bool is_cou
   FindOrAdd(name, help, is_counter).read_rows = std::move(read);
 }
 
-std::string Metrics::PrometheusText() const {
+Metrics::Point Metrics::Read(const Series& series) {
+  Point point{series.labels, 0.0, std::nullopt};
+  if (series.is_duration) {
+    point.value = static_cast<double>(series.counter->value()) / kNsPerSecond;
+  } else if (series.counter != nullptr) {
+    point.value = series.counter->value();
+  } else if (series.gauge != nullptr) {
+    point.value = series.gauge->value();
+  } else {
+    point.value = series.read();
+  }
+  return point;
+}
+
+void Metrics::Visit(const std::function<void(const FamilyView&)>& visit) const {
   std::lock_guard lock(mutex_);
-  std::string out;
   for (const Family& family : families_) {
     const std::vector<Row> rows = family.read_rows ? family.read_rows() : std::vector<Row>();
-    if (family.series.empty() && rows.empty()) continue;  // readers expect at least one series
+    FamilyView view{family.name, family.help, family.is_counter, {}};
+    view.points.reserve(family.series.size() + rows.size());
+    for (const Series& series : family.series) view.points.push_back(Read(series));
+    for (const Row& row : rows) view.points.push_back(Point{row.labels, row.value, row.start});
+    if (!view.points.empty()) visit(view);  // readers expect at least one series
+  }
+}
+
+std::string Metrics::PrometheusText() const {
+  std::string out;
+  Visit([&out](const FamilyView& family) {
     out += fmt::format("# HELP {} {}\n# TYPE {} {}\n", family.name, family.help, family.name,
                        family.is_counter ? "counter" : "gauge");
-    for (const Series& series : family.series) {
-      out += SeriesName(family.name, series.labels);
-      if (series.is_duration) {
-        out += fmt::format(" {}\n", static_cast<double>(series.counter->value()) / kNsPerSecond);
-      } else if (series.counter) {
-        out += fmt::format(" {}\n", series.counter->value());
-      } else if (series.gauge) {
-        out += fmt::format(" {}\n", series.gauge->value());
-      } else {
-        out += fmt::format(" {}\n", NumberText(series.read()));
-      }
+    for (const Point& point : family.points) {
+      out += fmt::format("{} {}\n", SeriesName(family.name, point.labels),
+                         std::visit([](auto value) { return NumberText(value); }, point.value));
     }
-    for (const Row& row : rows) {
-      out += fmt::format("{} {}\n", SeriesName(family.name, row.labels), NumberText(row.value));
-    }
-  }
+  });
   return out;
 }
 

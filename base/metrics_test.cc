@@ -48,5 +48,35 @@ TEST(Metrics, ShowsDurationsInSeconds) {
             "tributary_x_seconds_total 1.5\n");
 }
 
+TEST(Metrics, VisitsEachSeriesWithTheTypeOfItsValue) {
+  FakeClock clock;
+  Metrics metrics(clock);
+  EXPECT_EQ(metrics.start(), clock.Unix());
+  metrics.AddCounter("tributary_x_total", "X.", {{"k", "v"}}).Add(2);
+  metrics.AddDurationCounter("tributary_x_seconds_total", "X.").Add(1'500'000'000);
+  metrics.AddGauge("tributary_y", "Y.").Set(-1);
+  metrics.AddCallback("tributary_z", "Z.", false, {}, [] { return 2.0; });
+  const UnixNs later{clock.Unix().value + 1};
+  metrics.AddTable("tributary_t_total", "T.", true, [&] { return std::vector<Metrics::Row>{{{}, 1}, {{}, 2, later}}; });
+  metrics.AddTable("tributary_empty_total", "T.", true, [] { return std::vector<Metrics::Row>(); });
+  std::vector<std::string> names;
+  std::vector<std::variant<uint64_t, int64_t, double>> values;
+  std::vector<bool> counters;
+  std::vector<std::optional<UnixNs>> starts;
+  metrics.Visit([&](const Metrics::FamilyView& family) {
+    names.emplace_back(family.name);
+    counters.push_back(family.is_counter);
+    for (const Metrics::Point& point : family.points) {
+      values.push_back(point.value);
+      starts.push_back(point.start);
+    }
+  });
+  EXPECT_EQ(names, (std::vector<std::string>{"tributary_x_total", "tributary_x_seconds_total", "tributary_y",
+                                             "tributary_z", "tributary_t_total"}));
+  EXPECT_EQ(counters, (std::vector<bool>{true, true, false, false, true}));
+  EXPECT_EQ(values, (decltype(values){uint64_t{2}, 1.5, int64_t{-1}, 2.0, 1.0, 2.0}));
+  EXPECT_EQ(starts, (decltype(starts){{}, {}, {}, {}, {}, later}));
+}
+
 }  // namespace
 }  // namespace tributary

@@ -22,14 +22,14 @@ find_path(SIMDJSON_INCLUDE simdjson.h REQUIRED)
 find_library(SIMDJSON_LIBRARY simdjson REQUIRED)
 pkg_check_modules(CLI11 IMPORTED_TARGET CLI11)
 
+find_package(Protobuf REQUIRED)
+if(TRIBUTARY_GRPC AND TRIBUTARY_TESTS)
+  find_package(gRPC REQUIRED)
+  # gRPC::grpc_cpp_plugin is a program for the target architecture. A cross build cannot run it.
+  find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+endif()
 if(TRIBUTARY_REDUCER)
-  find_package(Protobuf REQUIRED)
   pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
-  if(TRIBUTARY_GRPC AND TRIBUTARY_TESTS)
-    find_package(gRPC REQUIRED)
-    # gRPC::grpc_cpp_plugin is a program for the target architecture. A cross build cannot run it.
-    find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
-  endif()
 endif()
 
 if(TRIBUTARY_TESTS)

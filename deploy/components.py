@@ -59,6 +59,7 @@ COMPONENTS = {component.name: component for component in (
         summary="continuous profiler: samples every process of a machine",
         description="Samples all processes of a machine with eBPF, whatever their language, and sends the stacks to a Tributary reducer."
                     " Needs Linux 5.10 or later with BTF.",
+        linked_in=("llvm-19-dev",),
         has_bpf=True,
         image_user=0,
         data=COLLECTOR_DATA,

@@ -13,6 +13,7 @@
 #include "base/process_metrics.h"
 #include "base/resident.h"
 #include "base/status.h"
+#include "kernel-collector/direct/direct_outlet.h"
 #include "kernel-collector/privileges.h"
 #include "kernel-collector/probes/bpf_code.h"
 #include "kernel-collector/probes/cgroup_v1.h"
@@ -22,6 +23,7 @@
 #include "kernel-collector/processes/proc_files.h"
 #include "kernel-collector/unwind/sandboxed_compiler.h"
 #include "kernel-collector/uplink/session_info.h"
+#include "kernel-collector/uplink/uplink.h"
 
 namespace tributary {
 namespace {
@@ -39,6 +41,8 @@ constexpr int64_t kStopHoldNs = 500 * kNsPerMs;
 // Limits of the metadata of the node's containers, including containers gone within the last hour.
 constexpr size_t kMetadataEntitiesMax = 2 * DockerMetadata::kContainersMax;
 constexpr size_t kMetadataBytesMax = 8u << 20;
+// Limits the CPU time for symbol tables that are made for this node alone.
+constexpr int64_t kLocalTableBytesPerSecond = 16 << 20;  // compressed
 
 // Programs can be listed only until CAP_SYS_ADMIN is given up, which happens before the first request for the list. So
 // the list from the start is kept for that request. Later programs are known by their events. Only programs that are
@@ -70,14 +74,12 @@ absl::Status Collector::Run() {
   TrimHeap();          // BTF and the text of /proc are no longer needed
   ReleaseCodePages();  // nor is the code that loaded programs and read them
   metadata_->Start();
-  uplink_->delivery().Start();
+  outlet_->Start();
   RETURN_IF_ERROR(probes_->StartSampling());
   sampling_ = true;
   StartTimers();
-  LogInfo("sampling rate_hz={} processes={} intake={}:{}{} build_ids={}", options_.sample_rate_hz,
-          core_->processes().size(), options_.reducers.front().host, options_.reducers.front().port,
-          options_.reducers.size() > 1 ? fmt::format(" and {} more", options_.reducers.size() - 1) : "",
-          probes_->has_build_ids() ? "event" : "file");
+  LogInfo("sampling rate_hz={} processes={} intake={} build_ids={}", options_.sample_rate_hz, core_->processes().size(),
+          outlet_->ToString(), probes_->has_build_ids() ? "event" : "file");
   if (metrics_server_ != nullptr) LogInfo("metrics url={}", metrics_server_->url());
   service_.ReloadOnHangup({.metric = "tributary_collector_reloads_total",
                            .in_force = options_.values,
@@ -148,30 +150,46 @@ absl::Status Collector::Build() {
                                                                    .sys_root = options_.sys_root,
                                                                    .node_id_given = !options_.node_id.empty()},
                                              *service_worker_, loop_, clock, *feed_, metrics_);
-  RETURN_IF_ERROR(OpenUplink(session));
+  RETURN_IF_ERROR(OpenOutlet(session));
   core_ = std::make_unique<CollectorCore>(*probes_, OpenRecording(session), *worker_, clock, metrics_,
                                           std::move(core_options));
+  SymbolServer::Options symbol_options{.proc_root = options_.proc_root,
+                                       .debug_information = options_.upload_debug_info};
+  if (!options_.sends_to_reducers()) {
+    // The tables stay on this node.
+    symbol_options.answers_max = UINT32_MAX;
+    symbol_options.bytes_per_second = kLocalTableBytesPerSecond;
+  }
   symbols_ = std::make_unique<SymbolServer>(
-      SymbolServer::Options{.proc_root = options_.proc_root, .debug_information = options_.upload_debug_info},
+      std::move(symbol_options),
       SymbolServer::Parts{.executables = core_->code_files(),
                           .maker = std::make_shared<SymbolMaker>(SymbolMaker::SpawnSelf, metrics_),
                           .executor = *symbol_worker_},
       clock, metrics_,
       SymbolServer::Callbacks{
-          .send = [this](const ExecutableId& id, PackedTable t) { uplink_->delivery().SendSymbols(id, std::move(t)); },
-          .send_none = [this](const ExecutableId& id,
-                              std::string why) { uplink_->delivery().SendNoSymbols(id, std::move(why)); },
+          .send = [this](const ExecutableId& id, PackedTable t) { outlet_->SendSymbols(id, std::move(t)); },
+          .send_none = [this](const ExecutableId& id, std::string why) { outlet_->SendNoSymbols(id, std::move(why)); },
           .only_function = [this](const ExecutableId& id) { return core_->kernel_code().NameOf(id); },
-          .send_digest =
-              [this](const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) {
-                uplink_->delivery().SendDigest(id, digest);
-              }});
+          .send_digest = [this](const ExecutableId& id,
+                                const absl::StatusOr<SymbolDigest>& digest) { outlet_->SendDigest(id, digest); }});
   core_->kernel_code().SetChanged([this] { symbols_->SetKernel(core_->kernel_code().layout()); });
   ReadVdso();
   return absl::OkStatus();
 }
 
-absl::Status Collector::OpenUplink(const SessionInfo& session) {
+absl::Status Collector::OpenOutlet(const SessionInfo& session) {
+  auto need_symbols = [this](const ExecutableId& id) { symbols_->Request(id); };
+  if (!options_.sends_to_reducers()) {
+    DirectOptions direct{.receiver = options_.receiver,
+                         .variables = options_.otlp_variables,
+                         .queue_bytes_max = static_cast<size_t>(options_.intake_memory_bytes),
+                         .names = options_.names,
+                         .table_bytes_max = static_cast<uint64_t>(options_.names_memory_bytes),
+                         .session = session};
+    ASSIGN_OR_RETURN(outlet_, DirectOutlet::Open(loop_, std::move(direct), probes_->pinned_session(), *feed_,
+                                                 Clock::Real(), metrics_, need_symbols));
+    return absl::OkStatus();
+  }
   UplinkOptions options;
   options.delivery.reducers = options_.reducers;
   options.delivery.client.session = session;
@@ -181,21 +199,20 @@ absl::Status Collector::OpenUplink(const SessionInfo& session) {
   options.credentials = options_.credentials;
   options.spool_dir = options_.spool_dir;
   options.spool_bytes_max = static_cast<uint64_t>(options_.spool_bytes_max);
-  ASSIGN_OR_RETURN(uplink_, Uplink::Open(
-                                loop_, std::move(options), probes_->pinned_session(), Clock::Real(), metrics_,
-                                [this](const ExecutableId& id) { symbols_->Request(id); },
-                                [this](const ExecutableId& id) { symbols_->RequestDigest(id); }));
+  ASSIGN_OR_RETURN(
+      outlet_, Uplink::Open(loop_, std::move(options), probes_->pinned_session(), Clock::Real(), metrics_, need_symbols,
+                            [this](const ExecutableId& id) { symbols_->RequestDigest(id); }));
   return absl::OkStatus();
 }
 
 BatchSink& Collector::OpenRecording(const SessionInfo& session) {
-  if (options_.record_intake_output_path.empty()) return uplink_->delivery();
+  if (options_.record_intake_output_path.empty()) return outlet_->sink();
   auto recording = intake::RecordingSink::Open({.path = options_.record_intake_output_path, .metadata = feed_.get()},
-                                               session, uplink_->delivery(), Clock::Real(), metrics_);
+                                               session, outlet_->sink(), Clock::Real(), metrics_);
   if (!recording.ok()) {
     LogWarning("cannot create the recording cause=\"{}\": samples are sent, but not recorded",
                Message(recording.status()));
-    return uplink_->delivery();
+    return outlet_->sink();
   }
   LogInfo("recording path={}", options_.record_intake_output_path);
   recording_ = *std::move(recording);
@@ -225,8 +242,7 @@ void Collector::StartTimers() {
   poll_timer_ = std::make_unique<Timer>(loop_, [this] { Poll(); });
   batch_timer_ = std::make_unique<Timer>(loop_, [this] { core_->FlushBatch(); });
   hotplug_timer_ = std::make_unique<Timer>(loop_, [this] { probes_->FollowHotplug(); });
-  summary_timer_ =
-      std::make_unique<Timer>(loop_, [this] { LogTotals("totals", uplink_->delivery().waiting_samples()); });
+  summary_timer_ = std::make_unique<Timer>(loop_, [this] { LogTotals("totals", outlet_->totals().waiting_samples); });
   wakeup_ = std::make_unique<ReadWatcher>(loop_, probes_->wakeup_fd(), [this] { OnWakeup(); });
   wakeup_timer_ = std::make_unique<Timer>(loop_, [this] { wakeup_->Start(); });
   wakeup_->Start();
@@ -248,7 +264,7 @@ absl::StatusOr<Reloader::Reloaded> Collector::Reload() {
   CollectorOptions fresh;
   RETURN_IF_ERROR(parse_(&fresh).status());
   LogWarnings(fresh);
-  RETURN_IF_ERROR(uplink_->credentials().Change(fresh.credentials));
+  RETURN_IF_ERROR(outlet_->ChangeCredentials(fresh.credentials));
   Reloader::Reloaded reloaded{.values = std::move(fresh.values), .log_level = fresh.log.options.level};
   const uint32_t rate_hz = static_cast<uint32_t>(fresh.sample_rate_hz),
                  max_hz = SampleRingRateMaxHz(ring_bytes_, CpuCount());
@@ -261,7 +277,7 @@ absl::StatusOr<Reloader::Reloaded> Collector::Reload() {
   } else if (rate_hz != rate_hz_) {
     rate_hz_ = rate_hz;
     budget_->SetConfiguredPeriod(kNsPerSecond / rate_hz);
-    uplink_->delivery().SetSampleRate(rate_hz);
+    outlet_->SetSampleRate(rate_hz);
     service_.SetStatus(fmt::format("sampling at {} Hz", rate_hz));
   }
   return reloaded;
@@ -309,7 +325,7 @@ void Collector::Stop() {
 void Collector::FinishStop() {
   poll_timer_->Stop();
   core_->FinalBatch();
-  uplink_->Flush(options_.shutdown_timeout_ns / kNsPerMs, [this](uint64_t unacked) {
+  outlet_->Flush(options_.shutdown_timeout_ns / kNsPerMs, [this](uint64_t unacked) {
     LogTotals("stopped", unacked);
     loop_.Stop();
   });
@@ -317,7 +333,8 @@ void Collector::FinishStop() {
 
 void Collector::LogTotals(std::string_view event, uint64_t unacked_samples) {
   Accounting totals = core_->ReadAccounting();
-  totals += uplink_->lost();
+  const Outlet::Totals of_outlet = outlet_->totals();
+  totals += of_outlet.lost;
   std::string lost;
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
     if (totals.lost[i].total() == 0) continue;
@@ -327,9 +344,10 @@ void Collector::LogTotals(std::string_view event, uint64_t unacked_samples) {
   LogInfo(
       "{} captured={} sent={} unacked={} held={} lost={}{} batches={} bytes_sent={} processes={} executables={} "
       "events={} events_sent={} events_lost={}",
-      event, totals.captured.total(), core_->batcher().samples_sent(), unacked_samples, core_->held(), all_lost.total(),
-      lost, core_->batcher().batches(), uplink_->delivery().bytes_sent(), core_->processes().size(),
-      core_->code_files().size(), totals.captured.events(), core_->batcher().events_sent(), all_lost.events());
+      event, totals.captured.total(), of_outlet.sent_samples.value_or(core_->batcher().samples_sent()), unacked_samples,
+      core_->held(), all_lost.total(), lost, core_->batcher().batches(), of_outlet.bytes_sent,
+      core_->processes().size(), core_->code_files().size(), totals.captured.events(), core_->batcher().events_sent(),
+      all_lost.events());
 }
 
 std::string Collector::NotReady() const {

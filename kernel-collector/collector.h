@@ -15,13 +15,13 @@
 #include "kernel-collector/options.h"
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/uplink/outlet.h"
 #include "kernel-collector/uplink/symbol_server.h"
-#include "kernel-collector/uplink/uplink.h"
 
 namespace tributary {
 
-// Connects the probes, the core, the symbol server and the connection to the reducers, and runs them on one event loop.
-// All code runs on the thread that calls Run, except the workers' jobs. On SIGUSR1, logs all metrics.
+// Connects the probes, the core, the symbol server and the outlet of batches, and runs them on one event loop. All code
+// runs on the thread that calls Run, except the workers' jobs, and the sender of OTLP. On SIGUSR1, logs all metrics.
 class Collector {
  public:
   // The caller must construct the Collector before it starts other threads (see Service). `parse` parses the options
@@ -31,13 +31,13 @@ class Collector {
   ~Collector();
 
   // Runs until SIGTERM or SIGINT. Then stops sampling, and waits at most --shutdown-timeout for the reducers to store
-  // the captured samples. On SIGHUP, reads the options again. Returns an error if sampling could not begin; the message
-  // is one sentence. It is not an error if no reducer can be reached.
+  // the captured samples, or for the receiver of OTLP to accept them. On SIGHUP, reads the options again. Returns an
+  // error if sampling could not begin; the message is one sentence. It is not an error if no reducer can be reached.
   absl::Status Run();
 
  private:
   absl::Status Build();
-  absl::Status OpenUplink(const SessionInfo& session);
+  absl::Status OpenOutlet(const SessionInfo& session);
   void StartTimers();
   absl::Status SetPeriod(int64_t period_ns);
   absl::StatusOr<Reloader::Reloaded> Reload();
@@ -48,8 +48,8 @@ class Collector {
   void LogTotals(std::string_view event, uint64_t unacked_samples);
   void ReadVdso();
   std::string NotReady() const;
-  // Returns the sink for the core's batches: the uplink. If a recording is configured and can be created, returns the
-  // recording, which passes the batches to the uplink.
+  // Returns the sink for the core's batches: the outlet's sink. If a recording is configured and can be created,
+  // returns the recording, which passes the batches to the outlet.
   BatchSink& OpenRecording(const SessionInfo& session);
 
   const CollectorOptions options_;
@@ -67,8 +67,8 @@ class Collector {
   std::unique_ptr<Probes> probes_;
   std::unique_ptr<CpuBudget> budget_;
   std::unique_ptr<intake::MetadataFeed> feed_;
-  std::unique_ptr<Uplink> uplink_;
-  std::unique_ptr<intake::RecordingSink> recording_;  // between core and uplink, if configured
+  std::unique_ptr<Outlet> outlet_;                    // sends batches to reducers, or as OTLP
+  std::unique_ptr<intake::RecordingSink> recording_;  // between core and outlet, if configured
   std::unique_ptr<NodeMetadata> metadata_;
   std::unique_ptr<CollectorCore> core_;
   std::unique_ptr<SymbolServer> symbols_;

@@ -15,8 +15,13 @@ docs::Manual CollectorManual() {
            "it, kernel-collector lowers its sample rate, and raises the rate again later. Each sample counts as the "
            "time between two samples at the current rate. So CPU times stay correct when the rate changes.",
            "While no reducer answers, samples wait in memory and, with --spool-dir, on disk. Every lost sample is "
-           "counted, with a reason: once all samples are delivered, captured = stored + lost."},
-      .environment = {{"SOURCE_DATE_EPOCH",
+           "counted, with a reason: once all samples are delivered, captured = stored + lost.",
+           "With --intake-encoder otlp_profiles, kernel-collector needs no reducer: it names the functions itself, and "
+           "sends OTLP profiles to the URL in --intake-host. With --intake-encoder console, it prints the stacks."},
+      .environment = {{"OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_COMPRESSION, OTEL_EXPORTER_OTLP_TIMEOUT",
+                       "Headers, compression and timeout of requests, with --intake-encoder otlp_profiles. The other "
+                       "OTEL_EXPORTER_OTLP_* variables are read, too, except for the endpoint."},
+                      {"SOURCE_DATE_EPOCH",
                        "Date of the man page (--print-docs man). The value is a number of seconds since 1970."}},
       .files = {{"/etc/tributary/kernel-collector.yaml",
                  "The configuration file of packages, for --config. Its keys are option names with _ for each dash. "
@@ -42,6 +47,8 @@ docs::Manual CollectorManual() {
                    {"Use two reducers, and store up to 1 GiB of samples on disk while neither of them answers:",
                     "kernel-collector --intake-host a.example,b.example \\\n"
                     "    --spool-dir /var/lib/tributary/spool --spool-bytes-max 1GiB"},
+                   {"Send OTLP profiles to an OpenTelemetry Collector, without a reducer:",
+                    "kernel-collector --intake-encoder otlp_profiles --intake-host http://collector.example:4318"},
                    {"Print the value of each option, and its source (flag, environment variable, file or default):",
                     "kernel-collector --config /etc/tributary/kernel-collector.yaml --print-config"}},
       .see_also = {"reducer(8)", "k8s-collector(8)", "tributary(1)", "bpf(2)", "perf_event_open(2)"},

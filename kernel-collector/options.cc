@@ -46,12 +46,17 @@ absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_n
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a duration of {}", range));
 }
 
-// Explains the encoders of opentelemetry-network's kernel-collector, and of its successors.
+// Explains the encoder of opentelemetry-network's kernel-collector that is not supported.
 absl::Status CheckEncoder(std::string_view value) {
-  if (value != "otlp_log" && value != "otlp_profiles" && value != "console") return absl::OkStatus();
+  if (value != "otlp_log") return absl::OkStatus();
   return Error(absl::StatusCode::kInvalidArgument,
-               "must be binary, because the reducer sends OTLP and prints stacks; start a reducer with --export "
-               "(docs/export.md), and set --intake-host to its host");
+               "must be binary, otlp_profiles or console; OTLP logs are not supported (docs/alone.md)");
+}
+
+// The encoder decides which of the two forms is the right one.
+absl::Status CheckHost(std::string_view value) {
+  return value.find("://") != value.npos ? ParseDirectReceiver(value, 0).status()
+                                         : intake::ParseReducers(value, 1).status();
 }
 
 // Parses "0.05%" or "off", which is infinity.
@@ -76,10 +81,13 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
        .help =
            "largest amount of memory for samples that no reducer has acknowledged, 64KiB to 1GiB; when this memory is "
            "full, the oldest samples are written to the spool; without a spool, or if the spool cannot be written, "
-           "they are lost",
+           "they are lost; if empty, 8MiB, and 32MiB without a reducer",
        .value_name = "SIZE",
-       .check = [](std::string_view v) { return CheckBytes(v, 64 << 10, int64_t{1} << 30, "64KiB to 1GiB"); }},
-      memory, "8MiB");
+       .check =
+           [](std::string_view v) {
+             return v.empty() ? absl::OkStatus() : CheckBytes(v, 64 << 10, int64_t{1} << 30, "64KiB to 1GiB");
+           }},
+      memory, "");
   table.Add({.name = "spool-dir",
              .help = "directory of the spool, which stores samples on disk until a reducer acknowledges them; samples "
                      "are written to the spool when no reducer has answered for 5 s, when --intake-memory-max is full, "
@@ -97,6 +105,41 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
              .value_name = "DURATION",
              .check = [](std::string_view v) { return CheckDuration(v, kNsPerSecond, 7 * kNsPerDay, "1s to 7d"); }},
             in_doubt, "5m");
+}
+
+// Fills the options of a node that sends to no reducer.
+absl::Status TakeReceiver(std::string_view host, uint16_t port, const Options::Environment& environment,
+                          CollectorOptions& options) {
+  for (const auto& [name, value] : environment) {
+    if (name.starts_with("OTEL_EXPORTER_OTLP_")) options.otlp_variables.emplace(name, value);
+  }
+  if (!options.spool_dir.empty()) {
+    options.warnings.push_back(
+        "--spool-dir: is not used without a reducer; samples wait in memory (--intake-memory-max)");
+  }
+  if (options.intake_encoder == "console") {
+    options.receiver.is_console = true;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(host, port);
+  if (!receiver.ok()) return WithContext(receiver.status(), "--intake-host");
+  options.receiver = *std::move(receiver);
+  const IntakeCredentialOptions& credentials = options.credentials;
+  if (!credentials.token_file.empty() || !credentials.tls_server_name.empty()) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "--intake-token-file and --tls-server-name are for reducers; a receiver of OTLP gets the headers of "
+                 "OTEL_EXPORTER_OTLP_HEADERS");
+  }
+  if (credentials.tls && !options.receiver.otlp.tls) {
+    return Error(absl::StatusCode::kInvalidArgument, "--tls needs an --intake-host that begins with https://");
+  }
+  auto& parameters = options.receiver.otlp.parameters;
+  if (!credentials.tls_ca.empty()) parameters["tls_ca"] = credentials.tls_ca;
+  if (!credentials.tls_cert.empty()) {
+    parameters["tls_cert"] = credentials.tls_cert;
+    parameters["tls_key"] = credentials.tls_key;
+  }
+  return absl::OkStatus();
 }
 
 // Returns the path below --host-dir only if `inside` exists there too. The folder may be empty, or hold only other
@@ -119,27 +162,42 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
   std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
-  std::string metrics_listen;
+  std::string metrics_listen, names_memory;
   int64_t port = 0;
   Options table("kernel-collector", "Samples the stacks of every process of this machine and sends them to a reducer.");
   table.SetManual(CollectorManual);
   table.Add(
       {.name = "intake-host",
        .help = "host of the reducer, or HOST:PORT; to use several reducers, separate them with commas: each node sends "
-               "to one of them, chosen by the node id, and to another one while the chosen reducer does not answer",
+               "to one of them, chosen by the node id, and to another one while the chosen reducer does not answer; "
+               "with the encoder otlp_profiles, the URL of a receiver of OTLP: http://HOST[:PORT][/PATH] or https://…",
        .value_name = "HOST",
-       .check = [](std::string_view v) { return intake::ParseReducers(v, 1).status(); }},
+       .check = CheckHost},
       &hosts, "127.0.0.1");
   table.Add({.name = "intake-port",
-             .help = "port of each reducer that --intake-host names without a port",
+             .help = "port of each reducer that --intake-host names without a port; of a URL without a port, only if "
+                     "the option is given (else 4318)",
              .value_name = "PORT"},
             &port, 8000, 1, 65'535);
-  table.Add({.name = "intake-encoder",
-             .help = "format in which samples are sent; the only format is binary",
-             .value_name = "NAME",
-             .check = CheckEncoder,
-             .values = {"binary"}},
-            &options->intake_encoder, "binary");
+  table.Add(
+      {.name = "intake-encoder",
+       .help = "format in which samples are sent; binary: to reducers; otlp_profiles: as OTLP profiles, without a "
+               "reducer; console: as text on standard output, without a reducer",
+       .value_name = "NAME",
+       .check = CheckEncoder,
+       .values = {"binary", "otlp_profiles", "console"}},
+      &options->intake_encoder, "binary");
+  table.Add({.name = "names",
+             .help = "without a reducer: look up the names of functions on this node; if false, frames have only "
+                     "addresses, and the collector needs less CPU time and memory"},
+            &options->names, true);
+  table.Add(
+      {.name = "names-memory-max",
+       .help = "without a reducer: largest amount of memory for the symbol tables with which functions are named, "
+               "1MiB to 4GiB; when it is full, the tables that were not used for the longest time are dropped",
+       .value_name = "SIZE",
+       .check = [](std::string_view v) { return CheckBytes(v, 1 << 20, int64_t{1} << 32, "1MiB to 4GiB"); }},
+      &names_memory, "64MiB");
   intake::AddCredentials(table, options->credentials);
   table.Add({.name = "sample-rate",
              .help = "number of samples per second on each busy CPU",
@@ -236,12 +294,22 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   options->values = table.values();
   ASSIGN_OR_RETURN(options->metrics_listen, TakeMetricsListen(table, metrics_listen));
   if (options->health_check) return outcome;
-  ASSIGN_OR_RETURN(options->reducers, intake::ParseReducers(hosts, static_cast<uint16_t>(port)));
+  if (options->sends_to_reducers()) {
+    absl::StatusOr<std::vector<HostPort>> reducers = intake::ParseReducers(hosts, static_cast<uint16_t>(port));
+    if (!reducers.ok()) return WithContext(reducers.status(), "--intake-host");
+    options->reducers = *std::move(reducers);
+  }
+  if (memory.empty()) memory = options->sends_to_reducers() ? "8MiB" : "32MiB";
   ASSIGN_OR_RETURN(options->intake_memory_bytes, ParseBytes(memory));
+  ASSIGN_OR_RETURN(options->names_memory_bytes, ParseBytes(names_memory));
   ASSIGN_OR_RETURN(options->spool_bytes_max, ParseBytes(spool));
   ASSIGN_OR_RETURN(options->in_doubt_timeout_ns, ParseDurationNs(in_doubt));
   ASSIGN_OR_RETURN(options->resource_env, ParseVariableNames(resource_env));
   RETURN_IF_ERROR(intake::TakeCredentials(options->credentials));
+  if (!options->sends_to_reducers()) {
+    RETURN_IF_ERROR(TakeReceiver(hosts, table.IsGiven("intake-port") ? static_cast<uint16_t>(port) : uint16_t{0},
+                                 environment, *options));
+  }
   RETURN_IF_ERROR(metadata.Take());
   FindHostFolders(*options);
   ASSIGN_OR_RETURN(options->cpu_budget, ParseCpuBudget(cpu_budget));

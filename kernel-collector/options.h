@@ -10,14 +10,19 @@
 #include "base/options.h"
 #include "base/parse.h"
 #include "intake/credentials/credentials.h"
+#include "kernel-collector/direct/receiver.h"
 #include "kernel-collector/metadata/metadata_options.h"
 
 namespace tributary {
 
 // The options of kernel-collector. options.cc defines their names, defaults and help texts.
 struct CollectorOptions {
-  std::vector<HostPort> reducers;  // 1 to 8
-  std::string intake_encoder;
+  std::string intake_encoder;      // binary, otlp_profiles, console
+  std::vector<HostPort> reducers;  // 1 to 8; none unless sends_to_reducers()
+  DirectReceiver receiver;         // unless sends_to_reducers()
+  otlp::Variables otlp_variables;  // the environment's OTEL_EXPORTER_OTLP_*
+  bool names = true;               // unless sends_to_reducers(): name functions on this node
+  int64_t names_memory_bytes = 0;
   IntakeCredentialOptions credentials;
   int64_t sample_rate_hz = 0;
   int64_t event_budget = 0;  // process events per second; 0: none
@@ -42,6 +47,8 @@ struct CollectorOptions {
   std::vector<std::string> warnings;  // about options whose feature does not exist here
   MetricsListen metrics_listen;
   bool health_check = false;  // checks a running collector instead of running one
+
+  bool sends_to_reducers() const { return intake_encoder == "binary"; }
 };
 
 absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* const* argv,

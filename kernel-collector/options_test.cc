@@ -57,11 +57,43 @@ TEST(CollectorOptions, EnvironmentAndFlags) {
 }
 
 TEST(CollectorOptions, ExplainsEncodersOfOtherCollectors) {
-  for (const char* encoder : {"otlp_log", "otlp_profiles", "console"}) {
-    const auto options = Parse({}, {{"EBPF_NET_INTAKE_ENCODER", encoder}});
-    EXPECT_NE(options.status().message().find("start a reducer with --export"), std::string::npos) << options.status();
-  }
+  const auto options = Parse({}, {{"EBPF_NET_INTAKE_ENCODER", "otlp_log"}});
+  EXPECT_NE(options.status().message().find("OTLP logs are not supported"), std::string::npos) << options.status();
   EXPECT_NE(Parse({"--intake-encoder=x"}).status().message().find("must be binary"), std::string::npos);
+}
+
+TEST(CollectorOptions, SendsOtlpWithoutAReducer) {
+  auto options = Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://collector", "--names=false"},
+                       {{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}, {"OTEL_SERVICE_NAME", "x"}, {"HOME", "/"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_FALSE(options->sends_to_reducers());
+  EXPECT_EQ(options->receiver.ToString(), "http://collector:4318/v1development/profiles");
+  EXPECT_EQ(options->otlp_variables, (otlp::Variables{{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}}));
+  EXPECT_FALSE(options->names);
+  EXPECT_EQ(options->intake_memory_bytes, 32 << 20);
+  EXPECT_EQ(options->names_memory_bytes, 64 << 20);
+  options = Parse(
+      {"--intake-encoder=otlp_profiles", "--intake-memory-max=1MiB"},
+      {{"EBPF_NET_INTAKE_HOST", "https://collector"}, {"EBPF_NET_INTAKE_PORT", "8000"}, {"EBPF_NET_TLS_CA", "/ca"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->receiver.ToString(), "https://collector:8000/v1development/profiles");
+  EXPECT_EQ(options->receiver.otlp.parameters.at("tls_ca"), "/ca");
+  EXPECT_EQ(options->intake_memory_bytes, 1 << 20);
+  EXPECT_EQ(Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://a", "--spool-dir=/s"})->warnings.size(), 1u);
+}
+
+TEST(CollectorOptions, PrintsWithoutAReducer) {
+  auto options = Parse({"--intake-encoder=console"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->receiver.ToString(), "console");
+  EXPECT_TRUE(options->names);
+}
+
+TEST(CollectorOptions, RefusesHostsThatDoNotFitTheEncoder) {
+  EXPECT_FALSE(Parse({"--intake-host=http://collector"}).ok());
+  EXPECT_FALSE(Parse({"--intake-encoder=otlp_profiles", "--intake-host=collector"}).ok());
+  EXPECT_FALSE(Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://a", "--tls"}).ok());
+  EXPECT_FALSE(Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://a", "--intake-token-file=/t"}).ok());
 }
 
 TEST(CollectorOptions, TakesFlagsOfTheProfiler) {

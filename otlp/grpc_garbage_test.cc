@@ -47,13 +47,13 @@ OtlpProfilesSender Sender(const TransportOptions& options) {
 }
 
 SendResult SendTo(const h2::TestServer& server, int64_t timeout_ns = kTimeoutNs) {
-  return Sender({.target = server.target()}).Send(Request(), timeout_ns);
+  return Sender({.target = server.target()}).Send(Request(), {}, timeout_ns);
 }
 
 TEST(GrpcGarbage, MarksMessagesThatAreCompressed) {
   const h2::TestServer server([](uint32_t stream, int) { return Answer{.bytes = Success(stream)}; });
   EXPECT_TRUE(SendTo(server).status.ok());
-  EXPECT_TRUE(Sender({.target = server.target(), .gzip = false}).Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_TRUE(Sender({.target = server.target(), .gzip = false}).Send(Request(), {}, kTimeoutNs).status.ok());
   const std::vector<std::string> bodies = server.Bodies();
   ASSERT_THAT(bodies, SizeIs(2));
   const std::optional<GrpcFrame> gzip = ParseGrpcFrame(bodies[0]), plain = ParseGrpcFrame(bodies[1]);
@@ -71,8 +71,8 @@ TEST(GrpcGarbage, ReadsAnswersWithoutABody) {
     return Answer{.bytes = h2::Headers(stream, fields, true)};
   });
   OtlpProfilesSender sender = Sender({.target = server.target()});
-  EXPECT_EQ(sender.Send(Request(), kTimeoutNs).status, absl::InvalidArgumentError("not so"));
-  const SendResult missing = sender.Send(Request(), kTimeoutNs);
+  EXPECT_EQ(sender.Send(Request(), {}, kTimeoutNs).status, absl::InvalidArgumentError("not so"));
+  const SendResult missing = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_EQ(missing.status.code(), absl::StatusCode::kUnknown) << missing.status;
   EXPECT_FALSE(missing.may_retry);
 }
@@ -104,7 +104,7 @@ TEST(GrpcGarbage, ReadsARefusalThatComesBeforeTheEndOfTheRequest) {
   request.mutable_dictionary()->add_string_table(std::string(4u << 20, 'x'));
   OtlpProfilesSender sender = Sender({.target = server.target(), .gzip = false});
   for (int i = 0; i < 2; ++i) {
-    const SendResult result = sender.Send(request, kTimeoutNs);
+    const SendResult result = sender.Send(request, {}, kTimeoutNs);
     EXPECT_EQ(result.status.code(), absl::StatusCode::kUnimplemented) << result.status;
     EXPECT_FALSE(result.may_retry);
   }
@@ -184,7 +184,7 @@ TEST(GrpcGarbage, LimitsHeadersAndTrailers) {
 TEST(GrpcGarbage, KeepsTheConnection) {
   const h2::TestServer server([](uint32_t stream, int) { return Answer{.bytes = Success(stream)}; });
   OtlpProfilesSender sender = Sender({.target = server.target()});
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
   EXPECT_EQ(server.connections(), 1);
 }
 
@@ -192,7 +192,7 @@ TEST(GrpcGarbage, ConnectsAgainAfterAGoodbye) {
   const h2::TestServer server(
       [](uint32_t stream, int) { return Answer{.bytes = h2::GoAway(stream, 0) + Success(stream)}; });
   OtlpProfilesSender sender = Sender({.target = server.target()});
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
   EXPECT_EQ(server.connections(), 3);
 }
 
@@ -200,7 +200,7 @@ TEST(GrpcGarbage, ConnectsAgainAfterTheReceiverClosedAnIdleConnection) {
   const h2::TestServer server([](uint32_t stream, int) { return Answer{.bytes = Success(stream), .closes = true}; });
   OtlpProfilesSender sender = Sender({.target = server.target()});
   for (int i = 0; i < 3; ++i) {
-    const SendResult result = sender.Send(Request(), kTimeoutNs);
+    const SendResult result = sender.Send(Request(), {}, kTimeoutNs);
     EXPECT_TRUE(result.status.ok() || result.may_retry) << result.status;
     EXPECT_EQ(server.connections(), i + 1);
   }
@@ -211,12 +211,12 @@ TEST(GrpcGarbage, ConnectsAgainIfTheConnectionIsDead) {
   const h2::TestServer server(
       [](uint32_t stream, int number) { return number == 2 ? Answer{} : Answer{.bytes = Success(stream)}; });
   OtlpProfilesSender sender = Sender({.target = server.target()});
-  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
-  const SendResult lost = sender.Send(Request(), 50 * kNsPerMs);
+  EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
+  const SendResult lost = sender.Send(Request(), {}, 50 * kNsPerMs);
   EXPECT_EQ(lost.status.code(), absl::StatusCode::kDeadlineExceeded) << lost.status;
   EXPECT_TRUE(lost.may_retry);
   EXPECT_EQ(server.connections(), 1);
-  const SendResult again = sender.Send(Request(), kTimeoutNs);
+  const SendResult again = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(again.status.ok()) << again.status;
   EXPECT_EQ(server.connections(), 2);
 }
@@ -232,7 +232,7 @@ TEST(GrpcGarbage, AnAnswerInHttp1MayBeRetried) {
       OtlpProfilesSender sender = Sender({.target = "127.0.0.1:" + std::to_string(server.port()),
                                           .tls = tls,
                                           .tls_files = {.ca = files.Write("ca.pem", authority.pem())}});
-      const SendResult result = sender.Send(Request(), kTimeoutNs);
+      const SendResult result = sender.Send(Request(), {}, kTimeoutNs);
       EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
       EXPECT_TRUE(result.may_retry);
       const char* why = tls ? "no answer: the receiver does not speak HTTP/2" : "no answer: ";
@@ -247,7 +247,7 @@ class GrpcProxy : public ::testing::Test {
   ~GrpcProxy() override { unsetenv("http_proxy"); }
   static SendResult Send(const std::string& proxy) {
     setenv("http_proxy", proxy.c_str(), 1);
-    return Sender({.target = "receiver.invalid:4317"}).Send(Request(), kTimeoutNs);
+    return Sender({.target = "receiver.invalid:4317"}).Send(Request(), {}, kTimeoutNs);
   }
 };
 

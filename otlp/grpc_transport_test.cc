@@ -103,7 +103,7 @@ OtlpProfilesSender Sender(const TransportOptions& options) {
 TEST(GrpcTransport, DeliversARequest) {
   Receiver receiver;
   OtlpProfilesSender sender = Sender({.target = receiver.target(), .version = "1.2.3"});
-  SendResult result = sender.Send(Request(), kTimeoutNs);
+  SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(receiver.received.SerializeAsString(), Request().SerializeAsString());
   EXPECT_EQ(receiver.metadata["user-agent"], "OTel-OTLP-Exporter-cpp/1.2.3");
@@ -113,7 +113,7 @@ TEST(GrpcTransport, SendsItsDeadline) {
   Receiver receiver;
   OtlpProfilesSender sender = Sender({.target = receiver.target()});
   const auto before = std::chrono::system_clock::now();
-  EXPECT_TRUE(sender.Send(Request(), 500 * kNsPerSecond).status.ok());
+  EXPECT_TRUE(sender.Send(Request(), {}, 500 * kNsPerSecond).status.ok());
   EXPECT_GT(receiver.deadline, before + std::chrono::seconds(400));
   EXPECT_LT(receiver.deadline, std::chrono::system_clock::now() + std::chrono::seconds(501));
 }
@@ -134,7 +134,7 @@ TEST(GrpcTransport, DeliversALargeRequestWithAndWithoutGzip) {
   for (const bool gzip : {true, false}) {
     OtlpProfilesSender sender = Sender({.target = receiver.target(), .gzip = gzip});
     for (int i = 0; i < 2; ++i) {
-      const SendResult result = sender.Send(request, kTimeoutNs);
+      const SendResult result = sender.Send(request, {}, kTimeoutNs);
       EXPECT_TRUE(result.status.ok()) << result.status;
       EXPECT_EQ(receiver.received.ByteSizeLong(), request.ByteSizeLong());
     }
@@ -146,10 +146,10 @@ TEST(GrpcTransport, ReportsThatARequestIsTooLarge) {
   Receiver receiver;
   for (const bool gzip : {true, false}) {
     OtlpProfilesSender sender = Sender({.target = receiver.target(), .gzip = gzip});
-    const SendResult result = sender.Send(LargeRequest(12'000'000), kTimeoutNs);
+    const SendResult result = sender.Send(LargeRequest(12'000'000), {}, kTimeoutNs);
     EXPECT_EQ(result.status.code(), absl::StatusCode::kResourceExhausted) << result.status;
     EXPECT_FALSE(result.may_retry);
-    EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+    EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
   }
 }
 
@@ -158,11 +158,11 @@ TEST(GrpcTransport, ReadsACompressedAnswer) {
   receiver.compresses = true;
   receiver.answer.mutable_partial_success()->set_error_message(std::string(1000, 'x'));
   OtlpProfilesSender sender = Sender({.target = receiver.target()});
-  SendResult result = sender.Send(Request(), kTimeoutNs);
+  SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
   EXPECT_EQ(result.message, std::string(1000, 'x'));
   receiver.answer.mutable_partial_success()->set_error_message(std::string(1u << 20, 'x'));
-  result = sender.Send(Request(), kTimeoutNs);
+  result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kInternal) << result.status;
   EXPECT_THAT(Message(result.status), HasSubstr("too long"));
 }
@@ -170,13 +170,13 @@ TEST(GrpcTransport, ReadsACompressedAnswer) {
 TEST(GrpcTransport, DeliversToARestartedReceiver) {
   Receiver receiver;
   OtlpProfilesSender sender = Sender({.target = receiver.target()});
-  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
   receiver.Stop();
-  const SendResult lost = sender.Send(Request(), kTimeoutNs);
+  const SendResult lost = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_EQ(lost.status.code(), absl::StatusCode::kUnavailable) << lost.status;
   EXPECT_TRUE(lost.may_retry);
   receiver.Start();
-  const SendResult result = sender.Send(Request(), kTimeoutNs);
+  const SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
 
@@ -200,9 +200,9 @@ class GrpcTransportTls : public ::testing::Test {
 };
 
 TEST_F(GrpcTransportTls, TrustsTheAuthoritiesFromTheEnvironment) {
-  EXPECT_FALSE(SenderWith({}).Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_FALSE(SenderWith({}).Send(Request(), {}, kTimeoutNs).status.ok());
   setenv("SSL_CERT_FILE", ca_.c_str(), 1);
-  const SendResult result = SenderWith({}).Send(Request(), kTimeoutNs);
+  const SendResult result = SenderWith({}).Send(Request(), {}, kTimeoutNs);
   unsetenv("SSL_CERT_FILE");
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
@@ -210,13 +210,13 @@ TEST_F(GrpcTransportTls, TrustsTheAuthoritiesFromTheEnvironment) {
 TEST_F(GrpcTransportTls, ConnectsAgainIfALoadBalancerForgotTheConnection) {
   TestRelay relay(receiver_.port());
   OtlpProfilesSender sender = Sender({.target = relay.target(), .tls = true, .tls_files = {.ca = ca_}});
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
   EXPECT_EQ(relay.connections(), 1u);
   relay.Forget();
-  const SendResult lost = sender.Send(Request(), 50 * kNsPerMs);
+  const SendResult lost = sender.Send(Request(), {}, 50 * kNsPerMs);
   EXPECT_EQ(lost.status.code(), absl::StatusCode::kDeadlineExceeded) << lost.status;
   EXPECT_TRUE(lost.may_retry);
-  const SendResult again = sender.Send(Request(), kTimeoutNs);
+  const SendResult again = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(again.status.ok()) << again.status;
   EXPECT_EQ(relay.connections(), 2u);
 }
@@ -225,7 +225,7 @@ TEST_F(GrpcTransportTls, ConnectsAgainIfALoadBalancerForgotTheConnection) {
 TEST_F(GrpcTransportTls, DeliversToARestartedReceiver) {
   OtlpProfilesSender sender = SenderWith({.ca = ca_});
   for (int i = 0; i < 3; ++i) {
-    const SendResult result = sender.Send(Request(), kTimeoutNs);
+    const SendResult result = sender.Send(Request(), {}, kTimeoutNs);
     EXPECT_TRUE(result.status.ok()) << result.status;
     receiver_.Stop();
     receiver_.Start();
@@ -234,13 +234,13 @@ TEST_F(GrpcTransportTls, DeliversToARestartedReceiver) {
 
 TEST_F(GrpcTransportTls, ReadsTheFilesAgainForANewConnection) {
   OtlpProfilesSender sender = SenderWith({.ca = ca_});
-  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
   files_.Write("ca.pem", TestAuthority("other").pem());
   receiver_.Stop();
   receiver_.Start();
-  EXPECT_FALSE(sender.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_FALSE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
   files_.Write("ca.pem", authority_.pem());
-  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
 }
 
 TEST(GrpcTransport, PresentsItsCertificateToAReceiverOfAnAuthorityOfItsOwn) {
@@ -254,11 +254,11 @@ TEST(GrpcTransport, PresentsItsCertificateToAReceiverOfAnAuthorityOfItsOwn) {
   const TestFiles files;
   TlsFiles paths{.ca = files.Write("ca.pem", authority.pem())};
   OtlpProfilesSender stranger = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
-  EXPECT_FALSE(stranger.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_FALSE(stranger.Send(Request(), {}, kTimeoutNs).status.ok());
   paths.cert = files.Write("client.pem", client.cert);
   paths.key = files.Write("client.key", client.key);
   OtlpProfilesSender sender = Sender({.target = receiver.target(), .tls = true, .tls_files = paths});
-  const SendResult result = sender.Send(Request(), kTimeoutNs);
+  const SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
 
@@ -274,7 +274,7 @@ TEST(GrpcTransport, SendsHeaders) {
   Receiver receiver;
   OtlpProfilesSender sender =
       Sender({.target = receiver.target(), .headers = {{"authorization", "Bearer t"}}, .gzip = false});
-  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).status.ok());
+  EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
   EXPECT_EQ(receiver.metadata["authorization"], "Bearer t");
 }
 
@@ -283,7 +283,7 @@ TEST(GrpcTransport, ReportsPartialSuccess) {
   receiver.answer.mutable_partial_success()->set_rejected_profiles(3);
   receiver.answer.mutable_partial_success()->set_error_message("too old");
   OtlpProfilesSender sender = Sender({.target = receiver.target()});
-  SendResult result = sender.Send(Request(), kTimeoutNs);
+  SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(result.status.ok());
   EXPECT_EQ(result.rejected_items, 3);
   EXPECT_EQ(result.message, "too old");
@@ -293,15 +293,15 @@ TEST(GrpcTransport, ReportsRetryableFailuresAndTheirDelay) {
   Receiver receiver;
   OtlpProfilesSender sender = Sender({.target = receiver.target()});
   receiver.status = grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no");
-  SendResult refused = sender.Send(Request(), kTimeoutNs);
+  SendResult refused = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_EQ(refused.status, absl::InvalidArgumentError("no"));
   EXPECT_FALSE(refused.may_retry);
 
   receiver.status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "later");
-  EXPECT_TRUE(sender.Send(Request(), kTimeoutNs).may_retry);
+  EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).may_retry);
 
   receiver.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too large");
-  EXPECT_FALSE(sender.Send(Request(), kTimeoutNs).may_retry);
+  EXPECT_FALSE(sender.Send(Request(), {}, kTimeoutNs).may_retry);
 
   rpc::RetryInfo info;
   info.mutable_retry_delay()->set_seconds(2);
@@ -309,7 +309,7 @@ TEST(GrpcTransport, ReportsRetryableFailuresAndTheirDelay) {
   details.add_details()->set_type_url("type.googleapis.com/google.rpc.RetryInfo");
   details.mutable_details(0)->set_value(info.SerializeAsString());
   receiver.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "busy", details.SerializeAsString());
-  SendResult throttled = sender.Send(Request(), kTimeoutNs);
+  SendResult throttled = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_TRUE(throttled.may_retry);
   EXPECT_EQ(throttled.retry_after_ns, 2 * kNsPerSecond);
 }
@@ -321,7 +321,7 @@ TEST(GrpcTransport, MissingReceiverMayBeRetried) {
     target = gone.target();
   }
   OtlpProfilesSender sender = Sender({.target = target});
-  SendResult result = sender.Send(Request(), kTimeoutNs);
+  SendResult result = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
   EXPECT_TRUE(result.may_retry);
 }
@@ -330,7 +330,7 @@ TEST(GrpcTransport, GivesUpAtItsDeadline) {
   Receiver receiver;
   receiver.hang = true;
   OtlpProfilesSender sender = Sender({.target = receiver.target()});
-  SendResult result = sender.Send(Request(), 50 * kNsPerMs);
+  SendResult result = sender.Send(Request(), {}, 50 * kNsPerMs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(result.may_retry);
 }
@@ -343,9 +343,9 @@ TEST(GrpcTransport, CancelEndsTheCurrentCallAndLaterOnes) {
     receiver.AwaitCall();
     sender.Cancel();
   });
-  EXPECT_EQ(sender.Send(Request(), 600 * kNsPerSecond).status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(sender.Send(Request(), {}, 600 * kNsPerSecond).status.code(), absl::StatusCode::kCancelled);
   stopper.join();
-  SendResult later = sender.Send(Request(), kTimeoutNs);
+  SendResult later = sender.Send(Request(), {}, kTimeoutNs);
   EXPECT_EQ(later.status.code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(later.may_retry);
 }

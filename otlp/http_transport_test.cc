@@ -41,7 +41,7 @@ TEST(HttpTransport, PostsJsonWithoutCompressionAndWithHeaders) {
   options.encoding = Encoding::kJson;
   options.common.gzip = false;
   options.common.headers = {{"authorization", "Bearer t"}, {"x-empty", ""}};
-  const SendResult result = Sender(options).Send(Request(), kSendNs);
+  const SendResult result = Sender(options).Send(Request(), {}, kSendNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
   ASSERT_THAT(server.Heads(), SizeIs(1));
   EXPECT_THAT(server.Heads()[0], StartsWith("POST /a/b?c=d HTTP/1.1\r\n"));
@@ -58,7 +58,7 @@ TEST(HttpTransport, SendsALargeRequestWithoutExpect) {
   request.mutable_dictionary()->add_string_table(std::string(4u << 20, 'x'));
   HttpTransport::Options options = OptionsFor(server);
   options.common.gzip = false;
-  EXPECT_TRUE(Sender(options).Send(request, kSendNs).status.ok());
+  EXPECT_TRUE(Sender(options).Send(request, {}, kSendNs).status.ok());
   EXPECT_THAT(server.Heads()[0], Not(HasSubstr("Expect")));
   EXPECT_EQ(server.Bodies()[0], request.SerializeAsString());
 }
@@ -154,14 +154,14 @@ TEST(HttpTransport, SendsThePathAsItIs) {
   const TestHttpServer server({.body = ""});
   HttpTransport::Options options = OptionsFor(server);
   options.path = "/a/../b/./c";
-  EXPECT_TRUE(Sender(options).Send(Request(), kSendNs).status.ok());
+  EXPECT_TRUE(Sender(options).Send(Request(), {}, kSendNs).status.ok());
   EXPECT_THAT(server.Heads(), ElementsAre(StartsWith("POST /a/../b/./c HTTP/1.1\r\n")));
 }
 
 TEST(HttpTransport, KeepsTheConnection) {
   const TestHttpServer server({.body = "", .keeps_alive = true});
   OtlpProfilesSender sender = Sender(OptionsFor(server));
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), kSendNs).status.ok());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), {}, kSendNs).status.ok());
   EXPECT_THAT(server.Heads(), SizeIs(3));
   EXPECT_EQ(server.connections(), 1);
 }
@@ -170,7 +170,7 @@ TEST(HttpTransport, ConnectsAgainAfterTheReceiverClosedAnIdleConnection) {
   const TestHttpServer server({.body = "", .closes_silently = true});
   OtlpProfilesSender sender = Sender(OptionsFor(server));
   for (int i = 0; i < 3; ++i) {
-    const SendResult result = sender.Send(Request(), kSendNs);
+    const SendResult result = sender.Send(Request(), {}, kSendNs);
     EXPECT_TRUE(result.status.ok()) << result.status;
   }
   EXPECT_THAT(server.Heads(), SizeIs(3));
@@ -187,7 +187,7 @@ class HttpTransportProxy : public ::testing::Test {
   SendResult Send(const std::string& proxy, const char* no_proxy = "") {
     setenv("http_proxy", proxy.c_str(), 1);
     setenv("no_proxy", no_proxy, 1);
-    return Sender({.common = {.target = "receiver.invalid:4318"}, .path = "/p"}).Send(Request(), kSendNs);
+    return Sender({.common = {.target = "receiver.invalid:4318"}, .path = "/p"}).Send(Request(), {}, kSendNs);
   }
 };
 
@@ -215,14 +215,14 @@ TEST(HttpTransport, MissingReceiverMayBeRetried) {
     const TestHttpServer gone;
     options = OptionsFor(gone);
   }
-  const SendResult result = Sender(options).Send(Request(), kSendNs);
+  const SendResult result = Sender(options).Send(Request(), {}, kSendNs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
   EXPECT_TRUE(result.may_retry);
 }
 
 TEST(HttpTransport, GivesUpAtItsDeadline) {
   const TestHttpServer server({.hangs = true});
-  const SendResult result = Sender(OptionsFor(server)).Send(Request(), 50 * kNsPerMs);
+  const SendResult result = Sender(OptionsFor(server)).Send(Request(), {}, 50 * kNsPerMs);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded) << result.status;
   EXPECT_TRUE(result.may_retry);
 }
@@ -234,9 +234,9 @@ TEST(HttpTransport, CancelEndsTheCurrentCallAndLaterOnes) {
     server.AwaitRequest();
     sender.Cancel();
   });
-  EXPECT_EQ(sender.Send(Request(), 600 * kNsPerSecond).status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(sender.Send(Request(), {}, 600 * kNsPerSecond).status.code(), absl::StatusCode::kCancelled);
   stopper.join();
-  const SendResult later = sender.Send(Request(), kSendNs);
+  const SendResult later = sender.Send(Request(), {}, kSendNs);
   EXPECT_EQ(later.status.code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(later.may_retry);
   EXPECT_THAT(server.Heads(), SizeIs(1));

@@ -30,6 +30,8 @@ inline OtlpProfilesSender Sender(const HttpTransport::Options& options) {
   return OtlpProfilesSender(*HttpTransport::Make(options, Clock::Real()));
 }
 
-inline SendResult SendTo(const TestHttpServer& server) { return Sender(OptionsFor(server)).Send(Request(), kSendNs); }
+inline SendResult SendTo(const TestHttpServer& server) {
+  return Sender(OptionsFor(server)).Send(Request(), {}, kSendNs);
+}
 
 }  // namespace tributary::otlp

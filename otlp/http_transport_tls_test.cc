@@ -27,7 +27,7 @@ class HttpTransportTls : public ::testing::Test {
     return options;
   }
   SendResult Send(const TestHttpServer& server, const TlsFiles& files) {
-    return Sender(OptionsWith(server, files)).Send(Request(), kSendNs);
+    return Sender(OptionsWith(server, files)).Send(Request(), {}, kSendNs);
   }
 
   const TestAuthority authority_{"test"};
@@ -70,11 +70,11 @@ TEST_F(HttpTransportTls, TrustsTheAuthoritiesOfTheSystem) {
 TEST_F(HttpTransportTls, UsesReplacedAuthorities) {
   const TestHttpServer server(Server());
   OtlpProfilesSender sender = Sender(OptionsWith(server, {.ca = files_.Write("replaced.pem", authority_.pem())}));
-  EXPECT_TRUE(sender.Send(Request(), kSendNs).status.ok());
+  EXPECT_TRUE(sender.Send(Request(), {}, kSendNs).status.ok());
   files_.Write("replaced.pem", TestAuthority("other").pem());
-  EXPECT_FALSE(sender.Send(Request(), kSendNs).status.ok());
+  EXPECT_FALSE(sender.Send(Request(), {}, kSendNs).status.ok());
   files_.Write("replaced.pem", authority_.pem());
-  const SendResult result = sender.Send(Request(), kSendNs);
+  const SendResult result = sender.Send(Request(), {}, kSendNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
 
@@ -88,11 +88,11 @@ TEST_F(HttpTransportTls, UsesAReplacedClientCertificate) {
         .ca = ca_, .cert = files_.Write("client.pem", pair.cert), .key = files_.Write("client.key", pair.key)};
   };
   OtlpProfilesSender sender = Sender(OptionsWith(server, write(authority_)));
-  EXPECT_TRUE(sender.Send(Request(), kSendNs).status.ok());
+  EXPECT_TRUE(sender.Send(Request(), {}, kSendNs).status.ok());
   write(TestAuthority("other"));
-  EXPECT_FALSE(sender.Send(Request(), kSendNs).status.ok());
+  EXPECT_FALSE(sender.Send(Request(), {}, kSendNs).status.ok());
   write(authority_);
-  const SendResult result = sender.Send(Request(), kSendNs);
+  const SendResult result = sender.Send(Request(), {}, kSendNs);
   EXPECT_TRUE(result.status.ok()) << result.status;
 }
 
@@ -108,7 +108,7 @@ TEST_F(HttpTransportTls, NeverAsksForAPassphrase) {
   const Fd saved(dup(STDIN_FILENO));
   const Fd passphrase(open(files_.Write("passphrase", "secret\n").c_str(), O_RDONLY | O_CLOEXEC));
   dup2(passphrase.get(), STDIN_FILENO);
-  const SendResult result = sender.Send(Request(), kSendNs);
+  const SendResult result = sender.Send(Request(), {}, kSendNs);
   dup2(saved.get(), STDIN_FILENO);
   EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
 }

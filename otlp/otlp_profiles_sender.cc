@@ -6,7 +6,8 @@ namespace tributary::otlp {
 
 using ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceResponse;
 
-SendResult OtlpProfilesSender::Send(const ProfilesRequest& request, int64_t timeout_ns) {
+SendResult OtlpProfilesSender::Send(const ProfilesRequest& request, const RequestIdentity& /*identity*/,
+                                    int64_t timeout_ns) {
   ExportProfilesServiceResponse response;
   SendResult result{transport_->Call(request, &response, timeout_ns)};
   if (!result.status.ok()) return result;

@@ -13,7 +13,7 @@ class OtlpProfilesSender : public ProfilesSender {
   explicit OtlpProfilesSender(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
 
   // The result's message has at most kMessageBytesMax bytes.
-  SendResult Send(const ProfilesRequest& request, int64_t timeout_ns) override;
+  SendResult Send(const ProfilesRequest& request, const RequestIdentity& identity, int64_t timeout_ns) override;
   void Cancel() override { transport_->Cancel(); }
 
  private:

@@ -4,10 +4,10 @@
 #include <limits>
 
 #include "base/hex.h"
-#include "base/number.h"
+#include "base/saturate.h"
 #include "base/status.h"
-#include "base/utf8.h"
-#include "profile/attribute_types.h"
+#include "otlp/attribute_values.h"
+#include "otlp/log_size.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
 namespace tributary::otlp {
@@ -62,27 +62,6 @@ std::string_view BuildIdAttribute(ExecutableIdKind kind) {
   return "";
 }
 
-std::string ToText(std::string_view value) {
-  return std::string(CutUtf8(ToUtf8(value), ProfilesBuilder::kStringBytesMax));
-}
-
-void AddAttribute(opentelemetry::proto::resource::v1::Resource& resource, const Attribute& attribute) {
-  if (attribute.value.empty()) return;
-  auto* added = resource.add_attributes();
-  added->set_key(attribute.key);
-  const AttributeType type = AttributeTypeOf(attribute.key);
-  const std::optional<int64_t> number =
-      type == AttributeType::kInt ? ParseNumber<int64_t>(attribute.value) : std::nullopt;
-  if (type == AttributeType::kTexts) {
-    auto* texts = added->mutable_value()->mutable_array_value();
-    for (std::string_view text : SplitTexts(attribute.value)) texts->add_values()->set_string_value(ToText(text));
-  } else if (number) {
-    added->mutable_value()->set_int_value(*number);
-  } else {
-    added->mutable_value()->set_string_value(ToText(attribute.value));
-  }
-}
-
 }  // namespace
 
 void DeleteRequest::operator()(ProfilesRequest* request) const { delete request; }
@@ -113,7 +92,9 @@ ProfilesBuilder::ProfilesBuilder(Options options)
   dictionary_->add_attribute_table();
   dictionary_->add_stack_table();
   strings_.emplace("", 0);
+  if (options_.size_of != SizeOf::kProfiles) log_size_ = std::make_unique<LogSize>(*dictionary_);
   attribute_sets_.emplace_back();
+  if (log_size_ != nullptr) log_size_->AddSet({});
   attribute_set_ids_.emplace(std::vector<int32_t>(), 0);
   const SampleTypeRow& cpu = *FindSampleType(SampleType::kCpu);
   TRIBUTARY_CHECK(AddType({std::string(cpu.name), std::string(cpu.unit)}) == kCpu);
@@ -129,7 +110,7 @@ bool ProfilesBuilder::NoRoomFor(std::string_view text) {
 }
 
 int32_t ProfilesBuilder::String(std::string_view text) {
-  std::string utf8(CutUtf8(ToUtf8(text), kStringBytesMax));
+  std::string utf8 = ToText(text);
   if (auto it = strings_.find(utf8); it != strings_.end()) return it->second;
   if (NoRoomFor(utf8)) return 0;
   bytes_ += kStringBytes + utf8.size();
@@ -141,7 +122,7 @@ int32_t ProfilesBuilder::String(std::string_view text) {
 
 // Returns 0 (no attribute) if the value is empty or does not fit.
 int32_t ProfilesBuilder::StringAttribute(std::string_view key, std::string_view value) {
-  std::string utf8(CutUtf8(ToUtf8(value), kStringBytesMax));
+  std::string utf8 = ToText(value);
   if (utf8.empty()) return 0;
   auto known = string_attributes_.find({key, utf8});
   if (known != string_attributes_.end()) return known->second;
@@ -171,7 +152,7 @@ ResourceIndex ProfilesBuilder::AddResource(const Attributes& attributes) {
   if (added) {
     resources_.push_back(std::make_unique<OpenResource>());
     auto& resource = resources_.back()->resource;
-    for (const Attribute& attribute : attributes) AddAttribute(resource, attribute);
+    SetResource(attributes, &resource);
     bytes_ += kResourceBytes + resource.ByteSizeLong() + options_.scope_name.size() + options_.scope_version.size();
   }
   return ResourceIndex(it->second);
@@ -236,7 +217,10 @@ LinkIndex ProfilesBuilder::AddLink(std::string_view trace_id, std::string_view s
 
 AttributesIndex ProfilesBuilder::AttributeSet(std::vector<int32_t> set) {
   auto [it, added] = attribute_set_ids_.try_emplace(set, static_cast<int32_t>(attribute_sets_.size()));
-  if (added) attribute_sets_.push_back(std::move(set));
+  if (added) {
+    if (log_size_ != nullptr) log_size_->AddSet(set);
+    attribute_sets_.push_back(std::move(set));
+  }
   return AttributesIndex(it->second);
 }
 
@@ -298,6 +282,7 @@ LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping,
       uint64_t limit = address == std::numeric_limits<uint64_t>::max() ? address : address + 1;
       range->set_memory_limit(std::max(range->memory_limit(), limit));
     }
+    if (log_size_ != nullptr) log_size_->AddLocation();
   }
   return LocationIndex(it->second);
 }
@@ -318,6 +303,7 @@ StackIndex ProfilesBuilder::AddStack(std::span<const LocationIndex> leaf_first) 
   if (added) {
     bytes_ += kStackBytes + kIndexBytes * it->first.size();
     dictionary_->add_stack_table()->mutable_location_indices()->Add(it->first.begin(), it->first.end());
+    if (log_size_ != nullptr) log_size_->AddStack();
   }
   return StackIndex(it->second);
 }
@@ -326,11 +312,12 @@ void ProfilesBuilder::AddSample(const SampleInfo& sample) {
   uint32_t count = std::max<uint32_t>(sample.count, 1);
   sample_count_ += count;
   if (sample.type != kCpu) {
-    Append(sample, {sample.type, Shape::kValues, 0}, ClampToInt64(sample.value), 1);
+    const Shape shape = options_.aggregated ? Shape::kAggregate : Shape::kValues;
+    Append(sample, {sample.type, shape, 0}, ClampToInt64(sample.value), 1);
     return;
   }
   auto append = [&](uint64_t period, uint32_t times) {
-    bool aggregate = times > kRepeatsMax;
+    const bool aggregate = options_.aggregated || times > kRepeatsMax;
     Append(sample, {sample.type, aggregate ? Shape::kAggregate : Shape::kTimestamps, ClampToInt64(period)}, times,
            times);
   };
@@ -375,6 +362,10 @@ void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, in
     fresh->mutable_attribute_indices()->Add(set.begin(), set.end());
     bytes_ += kSampleBytes + kIndexBytes * set.size();
   }
+  if (log_size_ != nullptr && (added || options_.size_of == SizeOf::kSampleLogs)) {
+    const size_t records = options_.size_of == SizeOf::kSampleLogs && key.shape == Shape::kTimestamps ? times : 1;
+    bytes_ += records * log_size_->RecordBytes(sample.stack.value, sample.attributes.value);
+  }
   auto* kept = open.profile.mutable_samples(it->second);
   switch (key.shape) {
     case Shape::kTimestamps:
@@ -382,7 +373,7 @@ void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, in
       break;
     case Shape::kAggregate:
       if (kept->values_size() == 0) kept->add_values(0);
-      kept->set_values(0, kept->values(0) + value);
+      kept->set_values(0, SaturatingSum(kept->values(0), value));
       break;
     case Shape::kValues:
       kept->add_timestamps_unix_nano(time);

@@ -28,6 +28,8 @@ class ProfilesDictionary;
 
 namespace tributary::otlp {
 
+class LogSize;
+
 using ProfilesRequest = ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 // Deletes a request. With this deleter, code that owns a request need not include protobuf's headers.
 struct DeleteRequest {
@@ -76,7 +78,12 @@ class ProfilesBuilder {
   static constexpr size_t kStringBytesMax = 16'384;
   static constexpr TypeIndex kCpu{0};
   static constexpr size_t kStackFramesMax = 1024;  // of a deeper stack, the frames nearest to the leaf are kept
+  // What bytes() counts: the request itself, or the logs that MakeLogs makes of it, with a record for each stack or for
+  // each sample.
+  enum class SizeOf { kProfiles, kStackLogs, kSampleLogs };
   struct Options {
+    SizeOf size_of = SizeOf::kProfiles;
+    bool aggregated = false;  // a value for each stack and thread, without time stamps
     size_t bytes_soft = 2'500'000;
     size_t bytes_hard = 3'700'000;
     std::string scope_name = "tributary";
@@ -182,6 +189,7 @@ class ProfilesBuilder {
   };
   absl::flat_hash_map<LocationKey, int32_t> locations_;
   absl::flat_hash_map<std::vector<int32_t>, int32_t> stacks_;
+  std::unique_ptr<LogSize> log_size_;                 // null: bytes() counts the request itself
   absl::flat_hash_map<std::string, int32_t> links_;   // by trace and span
   std::vector<std::vector<int32_t>> attribute_sets_;  // [0]: none
   std::map<std::vector<int32_t>, int32_t> attribute_set_ids_;

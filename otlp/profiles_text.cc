@@ -1,9 +1,13 @@
 #include "otlp/profiles_text.h"
 
+#include <algorithm>
 #include <ctime>
+#include <map>
 #include <string_view>
 
+#include "absl/strings/escaping.h"
 #include "base/hex.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
@@ -12,14 +16,17 @@ namespace {
 
 namespace proto = ::opentelemetry::proto::profiles::v1development;
 using ::opentelemetry::proto::common::v1::AnyValue;
+using ::opentelemetry::proto::common::v1::KeyValue;
 
 constexpr char kNewResource[] = "--------------- New Resource Profile --------------\n";
 constexpr char kNewProfile[] = "------------------- New Profile -------------------\n";
 constexpr char kNewSample[] = "------------------- New Sample --------------------\n";
+constexpr char kSkipped[] = "              SKIPPED (no container.id)\n";
+constexpr char kAfterProfileAttributes[] = "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\n";
 constexpr char kBeforeFrames[] = "---------------------------------------------------\n";
 constexpr char kEndSample[] = "------------------- End Sample --------------------\n";
 constexpr char kEndProfile[] = "------------------- End Profile -------------------\n";
-constexpr char kEndResource[] = "-------------- End Resource Profile ---------------\n";
+constexpr char kEndResource[] = "-------------- End Resource Profile ---------------\n\n";
 
 // "2025-09-23 04:55:35.51787723 +0000 UTC": as many decimals as needed, as Go prints times.
 std::string FormatTime(uint64_t unix_ns, bool local) {
@@ -41,20 +48,26 @@ std::string FormatTime(uint64_t unix_ns, bool local) {
   return out + (local ? fields.tm_zone : "UTC");
 }
 
+bool Prints(const std::vector<std::string>& wanted, std::string_view type) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), type) != wanted.end();
+}
+
 class Formatter {
  public:
-  Formatter(const ProfilesRequest& request, TextLayout layout)
-      : request_(request), dictionary_(request.dictionary()), collector_(layout == TextLayout::kCollector) {}
+  Formatter(const ProfilesRequest& request, const TextOptions& options)
+      : request_(request),
+        dictionary_(request.dictionary()),
+        options_(options),
+        collector_(options.layout == TextLayout::kCollector),
+        files_(options.export_function_file.value_or(!collector_)) {}
 
   std::string Run() && {
     for (const proto::ResourceProfiles& resource : request_.resource_profiles()) {
       out_ += kNewResource;
-      for (const auto& attribute : resource.resource().attributes()) {
-        Attribute(attribute.key_strindex() != 0 ? String(attribute.key_strindex()) : attribute.key(),
-                  attribute.value());
-      }
-      for (const proto::ScopeProfiles& scope : resource.scope_profiles()) {
-        for (const proto::Profile& profile : scope.profiles()) Profile(profile);
+      if (options_.ignore_profiles_without_container_id && !HasContainer(resource)) {
+        out_ += kSkipped;
+      } else {
+        Resource(resource);
       }
       out_ += kEndResource;
     }
@@ -88,23 +101,77 @@ class Formatter {
       case AnyValue::kDoubleValue:
         return {fmt::format("{}", value.double_value()), "Double"};
       case AnyValue::kBytesValue:
-        return {ToHex({reinterpret_cast<const uint8_t*>(value.bytes_value().data()), value.bytes_value().size()}),
-                "Bytes"};
-      case AnyValue::kArrayValue: {
-        std::string items;
-        for (const AnyValue& item : value.array_value().values()) {
-          auto [text, type] = Value(item);
-          items += items.empty() ? "" : ",";
-          items += type == "Str" ? "\"" + text + "\"" : text;
-        }
-        return {"[" + items + "]", "Slice"};
-      }
+        return {absl::Base64Escape(value.bytes_value()), "Bytes"};
+      case AnyValue::kArrayValue:
+        return {Json(value), "Slice"};
       case AnyValue::kKvlistValue:
-        return {fmt::format("{} entries", value.kvlist_value().values_size()), "Map"};
+        return {Json(value), "Map"};
       case AnyValue::VALUE_NOT_SET:
         break;
     }
     return {"", "Empty"};
+  }
+
+  // Returns the JSON of a list or a map. JSON has escapes for control characters, but not for all characters that
+  // EscapeForDisplay escapes.
+  std::string Json(const AnyValue& value) const {
+    JsonWriter json;
+    WriteJson(value, json);
+    return EscapeForDisplay(std::move(json).Take());
+  }
+  void WriteJson(const AnyValue& value, JsonWriter& json) const {
+    switch (value.value_case()) {
+      case AnyValue::kArrayValue:
+        json.BeginArray();
+        for (const AnyValue& item : value.array_value().values()) WriteJson(item, json);
+        return json.EndArray();
+      case AnyValue::kKvlistValue: {
+        std::map<std::string_view, const AnyValue*> sorted;  // as Go sorts maps
+        for (const auto& item : value.kvlist_value().values()) sorted[Key(item)] = &item.value();
+        json.BeginObject();
+        for (const auto& [key, item] : sorted) {
+          json.Key(key);
+          WriteJson(*item, json);
+        }
+        return json.EndObject();
+      }
+      case AnyValue::kBoolValue:
+        return json.Bool(value.bool_value());
+      case AnyValue::kIntValue:
+        return json.Number(int64_t{value.int_value()});
+      case AnyValue::kDoubleValue:
+        return json.Number(value.double_value());
+      case AnyValue::kStringValue:
+        return json.String(value.string_value());
+      case AnyValue::kStringValueStrindex:
+        return json.String(String(value.string_value_strindex()));
+      case AnyValue::kBytesValue:
+        return json.String(absl::Base64Escape(value.bytes_value()));
+      case AnyValue::VALUE_NOT_SET:
+        return json.Null();
+    }
+  }
+
+  std::string_view Key(const KeyValue& attribute) const {
+    return attribute.key_strindex() != 0 ? String(attribute.key_strindex()) : attribute.key();
+  }
+
+  bool HasContainer(const proto::ResourceProfiles& resource) const {
+    const auto& attributes = resource.resource().attributes();
+    return std::any_of(attributes.begin(), attributes.end(), [this](const KeyValue& attribute) {
+      return Key(attribute) == "container.id" && !Value(attribute.value()).first.empty();
+    });
+  }
+
+  void Resource(const proto::ResourceProfiles& resource) {
+    if (options_.export_resource_attributes) {
+      for (const KeyValue& attribute : resource.resource().attributes()) Attribute(Key(attribute), attribute.value());
+    }
+    for (const proto::ScopeProfiles& scope : resource.scope_profiles()) {
+      for (const proto::Profile& profile : scope.profiles()) {
+        if (Prints(options_.export_sample_types, String(profile.sample_type().type_strindex()))) Profile(profile);
+      }
+    }
   }
 
   void Attribute(std::string_view key, const AnyValue& value) {
@@ -134,7 +201,10 @@ class Formatter {
     }
     Print("  Dropped attributes count: {}\n", profile.dropped_attributes_count());
     Print("  SampleType: {}\n", EscapeForDisplay(String(profile.sample_type().type_strindex())));
-    for (int attribute : profile.attribute_indices()) AttributeAt(attribute);
+    if (options_.export_profile_attributes && !profile.attribute_indices().empty()) {
+      for (int attribute : profile.attribute_indices()) AttributeAt(attribute);
+      out_ += kAfterProfileAttributes;
+    }
     for (const proto::Sample& sample : profile.samples()) Sample(sample);
     out_ += kEndProfile;
   }
@@ -145,10 +215,14 @@ class Formatter {
       uint64_t time = sample.timestamps_unix_nano(i);
       Print("  Timestamp[{}]: {} ({})\n", i, time, FormatTime(time, true));
     }
-    for (int attribute : sample.attribute_indices()) AttributeAt(attribute);
-    out_ += kBeforeFrames;
-    for (int location : At(dictionary_.stack_table(), sample.stack_index()).location_indices()) {
-      Location(At(dictionary_.location_table(), location));
+    if (options_.export_sample_attributes) {
+      for (int attribute : sample.attribute_indices()) AttributeAt(attribute);
+      out_ += kBeforeFrames;
+    }
+    if (options_.export_stack_frames) {
+      for (int location : At(dictionary_.stack_table(), sample.stack_index()).location_indices()) {
+        Location(At(dictionary_.location_table(), location));
+      }
     }
     out_ += kEndSample;
   }
@@ -159,33 +233,36 @@ class Formatter {
       const proto::KeyValueAndUnit& attribute = At(dictionary_.attribute_table(), index);
       if (String(attribute.key_strindex()) == "profile.frame.type") frame_type = Value(attribute.value()).first;
     }
+    if (!Prints(options_.export_stack_frame_types, frame_type)) return;
     for (const proto::Line& line : location.lines()) {
       const proto::Function& function = At(dictionary_.function_table(), line.function_index());
-      Frame(frame_type, String(function.name_strindex()), String(function.filename_strindex()), line.line(),
-            line.column());
+      Print("Instrumentation: {}, Function: {}", frame_type, EscapeForDisplay(String(function.name_strindex())));
+      if (files_) {
+        Print(", File: {}, Line: {}, Column: {}", EscapeForDisplay(String(function.filename_strindex())), line.line(),
+              line.column());
+      }
+      out_ += '\n';
     }
-    if (location.lines().empty()) {
-      const proto::Mapping& mapping = At(dictionary_.mapping_table(), location.mapping_index());
-      Frame(frame_type, fmt::format("{:#x}", location.address()), String(mapping.filename_strindex()), 0, 0);
-    }
-  }
-
-  void Frame(std::string_view type, std::string_view function, std::string_view file, int64_t line, int64_t column) {
-    Print("Instrumentation: {}, Function: {}", type, EscapeForDisplay(function));
-    if (!collector_) Print(", File: {}, Line: {}, Column: {}", EscapeForDisplay(file), line, column);
-    out_ += '\n';
+    if (!location.lines().empty()) return;
+    // Both programs write a colon here, four digits at least, and the file in any case.
+    const bool has_file = location.mapping_index() > 0;
+    const proto::Mapping& mapping = At(dictionary_.mapping_table(), location.mapping_index());
+    Print("Instrumentation: {}: Function: 0x{:04x}, File: {}\n", frame_type, location.address(),
+          has_file ? EscapeForDisplay(String(mapping.filename_strindex())) : "<unknown>");
   }
 
   const ProfilesRequest& request_;
   const proto::ProfilesDictionary& dictionary_;
+  const TextOptions& options_;
   const bool collector_;
+  const bool files_;
   std::string out_;
 };
 
 }  // namespace
 
-std::string FormatProfiles(const ProfilesRequest& request, TextLayout layout) {
-  return Formatter(request, layout).Run();
+std::string FormatProfiles(const ProfilesRequest& request, const TextOptions& options) {
+  return Formatter(request, options).Run();
 }
 
 }  // namespace tributary::otlp

@@ -95,7 +95,7 @@ TEST_F(ProfilesText, PrintsTheLazyBackendLayout) {
     sample->add_attribute_indices(attribute);
   }
 
-  EXPECT_EQ(FormatProfiles(request_, TextLayout::kLazyBackend),
+  EXPECT_EQ(FormatProfiles(request_, {.layout = TextLayout::kLazyBackend}),
             R"(--------------- New Resource Profile --------------
   container.id: 6d7d5c336f79fbfae3e76c4a25b2c3805ffa74ab4c6145d4219ec2b92185fb6f
 ------------------- New Profile -------------------
@@ -120,6 +120,7 @@ Instrumentation: go, Function: runtime.futex, File: runtime/sys_linux_amd64.s, L
 ------------------- End Sample --------------------
 ------------------- End Profile -------------------
 -------------- End Resource Profile ---------------
+
 )");
 }
 
@@ -141,7 +142,7 @@ TEST_F(ProfilesText, PrintsTheCollectorLayout) {
   sample->add_attribute_indices(StringAttribute(2, "kube-apiserver"));
   sample->add_attribute_indices(IntAttribute(3, 2751));
 
-  EXPECT_EQ(FormatProfiles(request_, TextLayout::kCollector),
+  EXPECT_EQ(FormatProfiles(request_, {.layout = TextLayout::kCollector}),
             R"(--------------- New Resource Profile --------------
   container.id: cb8ebdde43ea93f184b41d77695ae90411f952e7850c4a37f42408de78b8faa4 (Str)
   container.image.repo_digests: ["registry/x@sha256:e04f"] (Slice)
@@ -157,6 +158,7 @@ Instrumentation: kernel, Function: _raw_spin_unlock_irqrestore
 ------------------- End Sample --------------------
 ------------------- End Profile -------------------
 -------------- End Resource Profile ---------------
+
 )");
 }
 
@@ -165,33 +167,40 @@ TEST_F(ProfilesText, EscapesControlBytesInNames) {
   SetStrings({"", "thread.name"});
   auto* sample = AddProfile("")->add_samples();
   sample->add_attribute_indices(StringAttribute(1, "x\n--- End Sample ---\x1b[2J\r\xc2\x9b"));
-  std::string text = FormatProfiles(request_, TextLayout::kLazyBackend);
+  std::string text = FormatProfiles(request_, {.layout = TextLayout::kLazyBackend});
   EXPECT_NE(text.find(R"(  thread.name: x\x0a--- End Sample ---\x1b[2J\x0d\xc2\x9b)"), text.npos) << text;
   EXPECT_EQ(text.find('\x1b'), text.npos);
 }
 
 TEST_F(ProfilesText, ShowsAddressAndExecutableOfAFrameWithoutName) {
   AddZeroes();
-  SetStrings({"", "profile.frame.type", "/usr/lib/libm.so.6"});
+  SetStrings({"", "profile.frame.type", "libc.so.6"});
   request_.mutable_dictionary()->add_mapping_table()->set_filename_strindex(2);
-  auto* location = request_.mutable_dictionary()->add_location_table();
-  location->set_mapping_index(1);
-  location->set_address(0x1234);
-  location->add_attribute_indices(StringAttribute(1, "native"));
-  request_.mutable_dictionary()->add_stack_table()->add_location_indices(1);
+  const int native = StringAttribute(1, "native");
+  auto* stack = request_.mutable_dictionary()->add_stack_table();
+  for (const auto& [mapping, address] : {std::pair(1, 0xd4377), std::pair(1, 0x7), std::pair(0, 0x1234)}) {
+    auto* location = request_.mutable_dictionary()->add_location_table();
+    location->set_mapping_index(mapping);
+    location->set_address(static_cast<uint64_t>(address));
+    location->add_attribute_indices(native);
+    stack->add_location_indices(request_.dictionary().location_table_size() - 1);
+  }
   AddProfile("")->add_samples()->set_stack_index(1);
-  EXPECT_NE(FormatProfiles(request_, TextLayout::kLazyBackend)
-                .find("\nInstrumentation: native, Function: 0x1234, File: /usr/lib/libm.so.6, Line: 0, Column: 0\n"),
-            std::string::npos);
-  EXPECT_NE(FormatProfiles(request_, TextLayout::kCollector).find("\nInstrumentation: native, Function: 0x1234\n"),
-            std::string::npos);
+  for (const TextLayout layout : {TextLayout::kLazyBackend, TextLayout::kCollector}) {
+    const std::string text = FormatProfiles(request_, {.layout = layout});
+    EXPECT_NE(text.find("\nInstrumentation: native: Function: 0xd4377, File: libc.so.6\n"
+                        "Instrumentation: native: Function: 0x0007, File: libc.so.6\n"
+                        "Instrumentation: native: Function: 0x1234, File: <unknown>\n"),
+              text.npos)
+        << text;
+  }
 }
 
 TEST_F(ProfilesText, ReadsIndicesOutOfRangeAsNotSet) {
   auto* sample = AddProfile("")->add_samples();
   sample->set_stack_index(7);
   sample->add_attribute_indices(-1);
-  EXPECT_NE(FormatProfiles(request_, TextLayout::kCollector).find("  :  (Empty)\n"), std::string::npos);
+  EXPECT_NE(FormatProfiles(request_, {.layout = TextLayout::kCollector}).find("  :  (Empty)\n"), std::string::npos);
 }
 
 }  // namespace

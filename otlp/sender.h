@@ -5,6 +5,7 @@
 
 #include "base/types.h"
 #include "otlp/profiles_builder.h"
+#include "otlp/request_identity.h"
 #include "otlp/transport.h"
 
 namespace tributary::otlp {
@@ -13,16 +14,18 @@ inline constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;  // OpenTelemetry's
 
 // The result of one attempt to send items, such as profiles.
 struct SendResult : CallResult {
-  int64_t rejected_items = 0;  // if OK: items that the receiver refused; do not send them again
-  std::string message;         // if OK: the receiver's message
+  int64_t rejected_items = 0;    // if OK: items that the receiver refused; do not send them again
+  std::string message;           // if OK: the receiver's message
+  uint64_t dropped_strings = 0;  // names that the sender left out, because a message was full
 };
 
 // Sends requests to a receiver. Only one thread at a time may call Send. Any thread may call Cancel.
 class ProfilesSender {
  public:
   virtual ~ProfilesSender() = default;
-  // Makes one attempt. Returns within `timeout_ns`.
-  virtual SendResult Send(const ProfilesRequest& request, int64_t timeout_ns) = 0;
+  // Makes one attempt. Returns within `timeout_ns`. `identity` is that of the request. If the request is sent again, it
+  // has the same identity. The profiles already have their ids.
+  virtual SendResult Send(const ProfilesRequest& request, const RequestIdentity& identity, int64_t timeout_ns) = 0;
   // Makes the current call and all later calls of Send return at once, with the status Cancelled.
   virtual void Cancel() = 0;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@ inline constexpr size_t kMessageBytesMax = 1024;
 struct CallResult {
   absl::Status status;                    // OK: the receiver accepted the request, at least in part
   bool may_retry = false;                 // after an error: the protocol allows sending the same request again
+  bool in_doubt = false;                  // after an error: the receiver may have accepted the request
   std::optional<int64_t> retry_after_ns;  // the receiver asked to retry no sooner than this
 };
 
@@ -42,6 +44,15 @@ inline constexpr Signal kProfilesSignal{
     .grpc_method = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
     .http_path = "/v1development/profiles",
     .variable_infix = "PROFILES_"};
+inline constexpr Signal kLogsSignal{.name = "logs",
+                                    .grpc_method = "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+                                    .http_path = "/v1/logs",
+                                    .variable_infix = "LOGS_"};
+inline constexpr Signal kMetricsSignal{.name = "metrics",
+                                       .grpc_method = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+                                       .http_path = "/v1/metrics",
+                                       .variable_infix = "METRICS_"};
+inline constexpr std::array kSignals = {kProfilesSignal, kLogsSignal, kMetricsSignal};
 
 enum class Encoding { kProtobuf, kJson };
 

@@ -34,8 +34,8 @@ struct Executable {
 
 // Returns the address to look up for a frame. For a return address this is the address minus one, because a call may be
 // the last instruction of a function. kernel-collector uses this function to find mappings and unwind rows. The BPF
-// program computes the same address in bpf/unwind.bpf.h (`pc - is_return`). When names are looked up, only the
-// reducer's FrameSymbolizer calls this function.
+// program computes the same address in bpf/unwind.bpf.h (`pc - is_return`). When names are looked up, only
+// FrameSymbolizer calls this function.
 constexpr uint64_t LookupAddress(uint64_t address, bool is_caller) { return address - (is_caller && address != 0); }
 
 constexpr size_t kFrameNameBytesMax = 512;  // limit of a name that the sender gives to a frame; longer names are cut

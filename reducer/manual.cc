@@ -49,7 +49,9 @@ docs::Manual ReducerManual() {
                     "    --tls-cert server.pem --tls-key server.key --intake-token-file tokens"},
                    {"Send all samples to an OpenTelemetry Collector:", "reducer --export otlp://collector:4317"},
                    {"Send all samples over HTTP and TLS, with the headers of a file:",
-                    "reducer --export 'otlp+https://gateway:4318?headers_file=/etc/tributary/headers'"}},
+                    "reducer --export 'otlp+https://gateway:4318?headers_file=/etc/tributary/headers'"},
+                   {"Write folded stacks to files, one for each service and hour:",
+                    "reducer --export file:///var/lib/tributary/stacks"}},
       .see_also = {"kernel-collector(8)", "k8s-collector(8)", "tributary(1)"},
   };
 }

@@ -9,6 +9,7 @@
 #include "base/health_check.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "reducer/export/export_url.h"
 #include "reducer/http_options.h"
 #include "reducer/manual.h"
 #include "reducer/metric_options.h"
@@ -50,14 +51,14 @@ void AddTrie(Options& table, ReducerOptions& out) {
 std::map<std::string, std::string> VariablesOfExports(const Options::Environment& environment) {
   std::map<std::string, std::string> out;
   for (const auto& [name, value] : environment) {
-    if (name.starts_with("OTEL_EXPORTER_OTLP_")) out.emplace(name, value);
+    if (name.starts_with("OTEL_EXPORTER_OTLP_") || name == kMetricIntervalVariable) out.emplace(name, value);
   }
   return out;
 }
 
 // Options of the store of samples, and of its limits (docs/store.md).
 struct StoreTexts {
-  std::string raw_age, sum_age, event_age, bytes_max, definition_bytes, session_memory;
+  std::string raw_age, sum_age, event_age, bytes_max, definition_bytes, session_memory, export_interval;
   int64_t shards = 1;
 };
 
@@ -80,12 +81,22 @@ void AddStore(Options& table, const Options::Environment& environment, ReducerOp
              .value_name = "N",
              .flag_aliases = {"num-ingest-shards"}},
             &texts.shards, 1, 1, 256);
-  table.Add({.name = "export",
-             .help = "receiver to which all stored samples are sent: otlp://HOST:4317 over gRPC; otlp+http://HOST:4318 "
-                     "over HTTP; otlps:// and otlp+https:// for TLS; otlp to take the URL from OTEL_EXPORTER_OTLP_*; "
-                     "console for standard output; may be repeated (docs/export.md)",
-             .value_name = "URL"},
-            &out.exports);
+  table.Add(
+      {.name = "export",
+       .help =
+           "receiver to which all stored samples are sent: otlp://HOST:4317 over gRPC; otlp+http://HOST:4318 "
+           "over HTTP; otlps:// and otlp+https:// for TLS; otlp to take the URL from OTEL_EXPORTER_OTLP_*; each with "
+           "?signal=logs for OTLP logs, or with ?signal=metrics for the reducer's metrics and those of --metric; "
+           "console for standard output; file:///DIR for files of folded stacks or OTLP; may be repeated "
+           "(docs/export.md)",
+       .value_name = "URL"},
+      &out.exports);
+  table.Add({.name = "export-interval",
+             .help = "time between two passes of an exporter over new samples, 1s to 1h; a longer time makes fewer and "
+                     "larger requests, which contain each stack less often",
+             .value_name = "DURATION",
+             .check = [](std::string_view text) { return ParseExportInterval(text).status(); }},
+            &texts.export_interval, "1s");
   out.export_variables = VariablesOfExports(environment);
 }
 
@@ -130,6 +141,7 @@ void AddStoreLimits(Options& table, ReducerOptions& out, StoreTexts& texts) {
 }
 
 absl::Status TakeStore(const StoreTexts& texts, ReducerOptions& out) {
+  ASSIGN_OR_RETURN(out.export_interval_ns, ParseExportInterval(texts.export_interval));
   if (out.store.empty()) out.store = DefaultStoreUrl(out.data_dir);
   ASSIGN_OR_RETURN(out.raw_age_ns, ParseDurationNs(texts.raw_age));
   ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(texts.sum_age));

@@ -52,6 +52,7 @@ struct ReducerOptions {
   std::vector<std::string> debuginfod_urls;
   std::vector<std::string> source_dirs;
   int64_t metadata_keep_ns = 0, metadata_wait_ns = 0;
+  int64_t export_interval_ns = 0;
   K8sNameRules k8s_names;
   Attributes resource;  // attributes of all samples
   std::string ports_file;

@@ -39,10 +39,12 @@ TEST(ReducerOptions, DefaultsAreLoopback) {
 }
 
 TEST(ReducerOptions, KeepsOnlyTheVariablesOfTheExport) {
-  auto options = Parse({}, {{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}, {"OTEL_SERVICE_NAME", "s"}});
+  auto options = Parse(
+      {}, {{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}, {"OTEL_METRIC_EXPORT_INTERVAL", "5000"}, {"OTEL_SERVICE_NAME", "s"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_TRUE(options->exports.empty());  // the variables start nothing by themselves
-  EXPECT_EQ(options->export_variables, (std::map<std::string, std::string>{{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}}));
+  EXPECT_EQ(options->export_variables, (std::map<std::string, std::string>{{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"},
+                                                                           {"OTEL_METRIC_EXPORT_INTERVAL", "5000"}}));
 }
 
 TEST(ReducerOptions, TakesTheGivenValues) {

@@ -278,7 +278,10 @@ absl::Status Pipeline::OpenExporters() {
   for (size_t i = 0; i < urls.size(); ++i) {
     absl::StatusOr<std::unique_ptr<Exporter>> exporter =
         MakeExporter(urls[i], options_.export_variables, *store_, *symbols_,
-                     {.joiner = joiner_.get(), .wait_ns = options_.metadata_wait_ns}, clock_, metrics_);
+                     {.joiner = joiner_.get(),
+                      .metadata_wait_ns = options_.metadata_wait_ns,
+                      .interval_ns = options_.export_interval_ns},
+                     clock_, metrics_);
     if (!exporter.ok()) {
       return WithContext(exporter.status(), fmt::format("--export {}", ShownExportUrl(options_.exports[i])));
     }

@@ -88,8 +88,13 @@ absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolTable::FromBytes(std::s
 }
 
 absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolTable::Map(const std::string& path) {
+  ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
+  return Map(std::move(file));
+}
+
+absl::StatusOr<std::shared_ptr<const SymbolTable>> SymbolTable::Map(MappedFile file) {
   std::shared_ptr<SymbolTable> table(new SymbolTable);
-  ASSIGN_OR_RETURN(table->mapped_, MappedFile::Open(path));
+  table->mapped_ = std::move(file);
   RETURN_IF_ERROR(table->Open(table->mapped_.bytes()));
   return table;
 }

@@ -46,6 +46,7 @@ class SymbolTable {
   // newer version.
   static absl::StatusOr<std::shared_ptr<const SymbolTable>> FromBytes(std::string bytes);
   static absl::StatusOr<std::shared_ptr<const SymbolTable>> Map(const std::string& path);
+  static absl::StatusOr<std::shared_ptr<const SymbolTable>> Map(MappedFile file);
 
   // Returns the row that covers the address, or kNoRow if nothing is known about the address.
   uint32_t FindRow(uint64_t address) const;

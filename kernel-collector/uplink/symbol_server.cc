@@ -102,7 +102,7 @@ void SymbolServer::SetVdso(const ExecutableId& id, std::string_view bytes) {
 
 void SymbolServer::RequestDigest(const ExecutableId& id) {
   const auto it = answered_.find(id);
-  if (it == answered_.end() || !it->second.made || it->second.times >= kAnswersMax) return Enqueue(id, true);
+  if (it == answered_.end() || !it->second.made || it->second.times >= options_.answers_max) return Enqueue(id, true);
   ++it->second.times;
   digests_.Add();
   callbacks_.send_digest(id, it->second.digest);
@@ -112,7 +112,7 @@ void SymbolServer::Enqueue(const ExecutableId& id, bool digest_only) {
   const auto waits = [&](const Pending& pending) { return pending.id == id && pending.digest_only == digest_only; };
   if (!id.known() || std::any_of(pending_.begin(), pending_.end(), waits)) return;
   auto it = answered_.find(id);
-  const bool over = it == answered_.end() ? answered_.size() >= kAnsweredMax : it->second.times >= kAnswersMax;
+  const bool over = it == answered_.end() ? answered_.size() >= kAnsweredMax : it->second.times >= options_.answers_max;
   if (over || pending_.size() >= kPendingMax) {
     refused_.Add();
     return;
@@ -183,7 +183,7 @@ void SymbolServer::Finish(Reading& reading) {
     answered.digest = reading.packed->digest();
     // A digest has few bytes, but its table takes as much CPU time to make.
     not_before_.value =
-        now.value + static_cast<int64_t>(reading.packed->stored_bytes()) * kNsPerSecond / kBytesPerSecond;
+        now.value + static_cast<int64_t>(reading.packed->stored_bytes()) * kNsPerSecond / options_.bytes_per_second;
   }
   Send(reading);
   Tick();

@@ -22,9 +22,9 @@ namespace tributary {
 // Answers NeedSymbols, a reducer's request for the symbol table of an executable. The table is made from the
 // executable's file. For the kernel and its modules, it is made from kallsyms. Generated code has no file; its table
 // contains only its name. The server sends the table, or the reason why there is none. It makes one table at a time. On
-// average it sends at most kBytesPerSecond, so that the uplink can also carry the samples. A reducer may request an id
-// again, for example because its connection was lost during the upload. The server answers such a request kAgainNs
-// after its last answer or later. It answers an id at most kAnswersMax times. A reducer may also request only the
+// average it sends at most `bytes_per_second`, so that the uplink can also carry the samples. A reducer may request an
+// id again, for example because its connection was lost during the upload. The server answers such a request kAgainNs
+// after its last answer or later. It answers an id at most `answers_max` times. A reducer may also request only the
 // digest of a table, to compare it with the table of another node. Loop thread only. Jobs on `executor` open the files
 // and wait for the symbol maker.
 class SymbolServer {
@@ -47,6 +47,8 @@ class SymbolServer {
   struct Options {
     std::string proc_root;
     bool debug_information = false;  // for sampled executables, if their file has it
+    uint32_t answers_max = kAnswersMax;
+    int64_t bytes_per_second = kBytesPerSecond;
   };
   // The objects that the server uses. The borrowed ones must outlive the server.
   struct Parts {

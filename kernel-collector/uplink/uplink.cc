@@ -1,10 +1,12 @@
 #include "kernel-collector/uplink/uplink.h"
-#include "intake/spool/spool_directory.h"
+
+#include <fmt/format.h>
 
 #include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "intake/spool/spool_directory.h"
 
 namespace tributary {
 namespace {
@@ -34,6 +36,9 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
   if (!options.spool_dir.empty()) {
     RETURN_IF_ERROR(WithContext(uplink->OpenSpool(options, clock, metrics), "--spool-dir"));
   }
+  const HostPort& first = options.delivery.reducers.front();
+  const size_t more = options.delivery.reducers.size() - 1;
+  uplink->receiver_ = fmt::format("{}:{}{}", first.host, first.port, more > 0 ? fmt::format(" and {} more", more) : "");
   options.delivery.earlier = EarlierOf(pins);
   options.delivery.spool = uplink->spool_.get();
   Uplink* borrowed = uplink.get();
@@ -48,6 +53,15 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
                              bool asked) { pins.Set(reducer, {session.session_id, session.attributed}, asked); },
           .earlier_reported = [&pins](const SampleCounts& taken_over) { pins.ForgetPredecessor(taken_over); }});
   return uplink;
+}
+
+BatchSink& Uplink::sink() { return *delivery_; }
+
+Outlet::Totals Uplink::totals() const {
+  return {.lost = lost_,
+          .sent_samples = {},
+          .waiting_samples = delivery_->waiting_samples(),
+          .bytes_sent = delivery_->bytes_sent()};
 }
 
 absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock, Metrics& metrics) {

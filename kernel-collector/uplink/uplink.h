@@ -12,6 +12,7 @@
 #include "intake/credentials/credentials.h"
 #include "intake/spool/spool.h"
 #include "kernel-collector/probes/pinned_session.h"
+#include "kernel-collector/uplink/outlet.h"
 
 namespace tributary {
 
@@ -22,9 +23,9 @@ struct UplinkOptions {
   uint64_t spool_bytes_max = 64u << 20;
 };
 
-// The sending side of the collector: delivery, spool, and the pins (probes/pinned_session.h). If the collector is
-// killed, the next collector reads from the pins how many samples were not delivered. Loop thread only.
-class Uplink {
+// The side of the collector that sends to reducers: delivery, spool, and the pins (probes/pinned_session.h). If the
+// collector is killed, the next collector reads from the pins how many samples were not delivered. Loop thread only.
+class Uplink : public Outlet {
  public:
   // Returns an error if --spool-dir or a file of the credentials cannot be used. Borrowed objects must outlive the
   // uplink.
@@ -33,16 +34,23 @@ class Uplink {
                                                       std::function<void(const ExecutableId&)> need_symbols,
                                                       std::function<void(const ExecutableId&)> need_digest);
 
-  IntakeCredentials& credentials() { return *credentials_; }
-  intake::Delivery& delivery() { return *delivery_; }
-  const intake::Delivery& delivery() const { return *delivery_; }
-
-  // Samples that were lost after they left the collector's core, by reason.
-  const Accounting& lost() const { return lost_; }
+  BatchSink& sink() override;
+  void Start() override { delivery_->Start(); }
+  void SendSymbols(const ExecutableId& id, PackedTable table) override { delivery_->SendSymbols(id, std::move(table)); }
+  void SendNoSymbols(const ExecutableId& id, std::string why) override { delivery_->SendNoSymbols(id, std::move(why)); }
+  void SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) override {
+    delivery_->SendDigest(id, digest);
+  }
+  absl::Status ChangeCredentials(IntakeCredentialOptions options) override {
+    return credentials_->Change(std::move(options));
+  }
+  void SetSampleRate(uint32_t hz) override { delivery_->SetSampleRate(hz); }
+  Totals totals() const override;
+  std::string ToString() const override { return receiver_; }
 
   // Calls Delivery::Flush, and then PinnedSession::Finish. The pins stay if samples or losses were not reported in time
   // (Delivery::settled).
-  void Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done);
+  void Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) override;
 
  private:
   Uplink(Loop& loop, PinnedSession& pins) : tcp_(loop), pins_(pins) {}
@@ -51,10 +59,11 @@ class Uplink {
   TcpConnector tcp_;
   std::unique_ptr<IntakeCredentials> credentials_;
   PinnedSession& pins_;
-  Accounting lost_;
+  Accounting lost_;  // after the samples left the collector's core
   std::unique_ptr<intake::SpoolStorage> storage_;
   std::unique_ptr<intake::Spool> spool_;
   std::unique_ptr<intake::Delivery> delivery_;
+  std::string receiver_;  // the reducers, for the log
 };
 
 }  // namespace tributary

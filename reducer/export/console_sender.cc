@@ -1,64 +1,17 @@
 #include "reducer/export/console_sender.h"
 
-#include <poll.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <string_view>
-
-#include "base/clock.h"
-#include "base/status.h"
 #include "reducer/export/events_text.h"
 
 namespace tributary {
-namespace {
 
-// If poll reports a pipe as writable, the pipe takes at least PIPE_BUF bytes without blocking.
-constexpr size_t kWriteBytes = 4096;
-constexpr int kPollMs = 100;
-
-// Writes as much of `*rest` as fits, and removes it from `*rest`.
-absl::Status WriteSome(int fd, std::string_view* rest) {
-  pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
-  int polled = poll(&ready, 1, kPollMs);
-  if (polled < 0 && errno != EINTR) return ErrnoStatus("poll", "console", errno);
-  if (polled <= 0) return absl::OkStatus();
-  ssize_t written = write(fd, rest->data(), std::min(rest->size(), kWriteBytes));
-  if (written < 0) return errno == EINTR || errno == EAGAIN ? absl::OkStatus() : ErrnoStatus("write", "console", errno);
-  rest->remove_prefix(static_cast<size_t>(written));
-  return absl::OkStatus();
+otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& /*identity*/,
+                                     int64_t timeout_ns) {
+  return output_.Print([&] { return otlp::FormatProfiles(request, options_); }, timeout_ns);
 }
 
-}  // namespace
-
-// A text that was cut short belongs to the request that is now retried.
-otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) {
-  if (rest_.empty()) rest_ = otlp::FormatProfiles(request, layout_);
-  return Print(timeout_ns);
-}
-
-otlp::SendResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events, int64_t timeout_ns) {
-  if (rest_.empty()) rest_ = FormatEvents(events);
-  return Print(timeout_ns);
-}
-
-otlp::SendResult ConsoleSender::Print(int64_t timeout_ns) {
-  const int64_t deadline = Clock::Real().Monotonic().value + timeout_ns;
-  std::string_view rest = rest_;
-  otlp::SendResult result;
-  while (!rest.empty() && result.status.ok()) {
-    if (cancelled_) {
-      result.status = absl::CancelledError("the export is stopping");
-    } else if (Clock::Real().Monotonic().value >= deadline) {
-      result.status = absl::DeadlineExceededError("the program that reads standard output is too slow, or has stopped");
-    } else {
-      result.status = WriteSome(fd_, &rest);
-    }
-  }
-  rest_ = std::string(rest);
-  result.may_retry = !result.status.ok();
-  return result;
+otlp::SendResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events,
+                                           const otlp::RequestIdentity& /*identity*/, int64_t timeout_ns) {
+  return output_.Print([&] { return FormatEvents(events); }, timeout_ns);
 }
 
 }  // namespace tributary

@@ -44,27 +44,35 @@ class ConsoleSenderTest : public ::testing::Test {
 };
 
 TEST_F(ConsoleSenderTest, PrintsARequestInItsLayout) {
-  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
-  EXPECT_TRUE(sender.Send(Request(3), kNsPerSecond).status.ok());
+  ConsoleSender sender(writer_.get(), {.layout = otlp::TextLayout::kCollector});
+  EXPECT_TRUE(sender.Send(Request(3), {}, kNsPerSecond).status.ok());
   EXPECT_EQ(ReadAvailable(),
             "--------------- New Resource Profile --------------\n  container.id: xxx (Str)\n"
-            "-------------- End Resource Profile ---------------\n");
+            "-------------- End Resource Profile ---------------\n\n");
+}
+
+TEST_F(ConsoleSenderTest, UsesTheSwitches) {
+  ConsoleSender sender(writer_.get(), {.export_resource_attributes = false});
+  EXPECT_TRUE(sender.Send(Request(3), {}, kNsPerSecond).status.ok());
+  EXPECT_EQ(ReadAvailable(),
+            "--------------- New Resource Profile --------------\n"
+            "-------------- End Resource Profile ---------------\n\n");
 }
 
 TEST_F(ConsoleSenderTest, PrintsProcessEvents) {
-  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
+  ConsoleSender sender(writer_.get(), {.layout = otlp::TextLayout::kCollector});
   const std::vector<store::EventRecord> events(2);
-  EXPECT_TRUE(sender.SendEvents(events, kNsPerSecond).status.ok());
+  EXPECT_TRUE(sender.SendEvents(events, {}, kNsPerSecond).status.ok());
   EXPECT_EQ(ReadAvailable(), FormatEvents(events));
 }
 
 TEST_F(ConsoleSenderTest, ContinuesWhereAStalledReaderStopped) {
-  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
+  ConsoleSender sender(writer_.get(), {.layout = otlp::TextLayout::kCollector});
   otlp::ProfilesRequest request = Request(100'000);  // more than a pipe holds
   std::string text;
   int stalls = 0;
   for (;;) {
-    otlp::SendResult result = sender.Send(request, kNsPerMs);
+    otlp::SendResult result = sender.Send(request, {}, kNsPerMs);
     text += ReadAvailable();
     if (result.status.ok()) break;
     EXPECT_EQ(result.status.code(), absl::StatusCode::kDeadlineExceeded);
@@ -72,13 +80,13 @@ TEST_F(ConsoleSenderTest, ContinuesWhereAStalledReaderStopped) {
     ++stalls;
   }
   EXPECT_GT(stalls, 0);
-  EXPECT_EQ(text, otlp::FormatProfiles(request, otlp::TextLayout::kCollector));
+  EXPECT_EQ(text, otlp::FormatProfiles(request, {.layout = otlp::TextLayout::kCollector}));
 }
 
 TEST_F(ConsoleSenderTest, ACancelEndsTheWaitForAReader) {
-  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
+  ConsoleSender sender(writer_.get(), {.layout = otlp::TextLayout::kCollector});
   std::thread stopper([&] { sender.Cancel(); });
-  otlp::SendResult result = sender.Send(Request(100'000), 60 * kNsPerSecond);
+  otlp::SendResult result = sender.Send(Request(100'000), {}, 60 * kNsPerSecond);
   stopper.join();
   EXPECT_EQ(result.status.code(), absl::StatusCode::kCancelled);
   EXPECT_TRUE(result.may_retry);
@@ -87,8 +95,8 @@ TEST_F(ConsoleSenderTest, ACancelEndsTheWaitForAReader) {
 TEST_F(ConsoleSenderTest, AGoneReaderIsARetryableError) {
   signal(SIGPIPE, SIG_IGN);
   reader_.Reset();
-  ConsoleSender sender(writer_.get(), otlp::TextLayout::kCollector);
-  otlp::SendResult result = sender.Send(Request(3), kNsPerSecond);
+  ConsoleSender sender(writer_.get(), {.layout = otlp::TextLayout::kCollector});
+  otlp::SendResult result = sender.Send(Request(3), {}, kNsPerSecond);
   EXPECT_FALSE(result.status.ok());
   EXPECT_TRUE(result.may_retry);
 }

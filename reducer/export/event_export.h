@@ -7,21 +7,28 @@
 
 #include "absl/status/status.h"
 #include "base/metrics.h"
+#include "otlp/request_identity.h"
 #include "reducer/export/event_sender.h"
+#include "reducer/export/export_session.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
 
 // Sends the process events that a store has committed, in the order of their commits. ExportLoop calls it, on its
-// thread. It has a cursor of its own for each shard: the exporter's name with the suffix ".events". Like samples, each
-// event is sent at least once, unless it expires before.
+// thread. It has a position of its own for each shard: the exporter's name with the suffix ".events". Like samples,
+// each event is sent at least once, unless it expires before. A request that the last run began, and whose answer is
+// not known, is sent again with the same events and numbers.
 class EventExport {
  public:
   // One request has about this many events, and at most one stored chunk more.
   static constexpr size_t kEventsMax = 10'000;
 
-  // All borrowed objects must outlive the EventExport.
-  EventExport(const std::string& exporter, store::Store& store, EventSender& sender, Counter& sent, Counter& refused);
+  struct Counters {
+    Counter &sent, &refused, &repeated;
+  };
+  // `sender` is that of RequestIdentity. All borrowed objects must outlive the EventExport.
+  EventExport(const std::string& exporter, std::string sender, store::Store& store, EventSender& receiver,
+              const Counters& counters);
 
   enum class Progress {
     kIdle,        // all events that were committed when the step began are sent
@@ -46,18 +53,27 @@ class EventExport {
 
  private:
   struct Feed {
-    bool has_cursor = false;
-    int64_t cursor = 0;                      // as saved
-    int64_t next_cursor = 0;                 // of the events that were read last
+    bool has_position = false;
+    store::ExportPosition saved{.cursor = {.samples = std::nullopt}, .request = std::nullopt};
+    store::Cursor next;                      // behind the events that were read last
     std::vector<store::EventRecord> events;  // that are being sent
+    otlp::RequestIdentity identity;          // of `events`
+    bool in_doubt = false;                   // the receiver may have `events` already
+    store::ExportSession session = NewExportSession();
+    uint64_t next_number = 0;                  // of the next event in `session`
+    std::optional<store::ExportRequest> last;  // the last run's request whose answer is not known
   };
+  absl::Status Load(Feed& feed, uint32_t shard);
   absl::Status Read(Feed& feed, uint32_t shard);
-  absl::Status Save(Feed& feed, uint32_t shard);
+  void Identify(Feed& feed);
+  absl::Status SaveCursor(Feed& feed, uint32_t shard);
+  absl::Status Save(Feed& feed, uint32_t shard, const store::ExportPosition& position);
 
-  const std::string cursor_name_;
+  const std::string position_name_;
+  const std::string sender_;
   store::Store& store_;
-  EventSender& sender_;
-  Counter &sent_, &refused_;
+  EventSender& receiver_;
+  const Counters counters_;
   std::vector<Feed> feeds_;  // index: shard
   std::optional<uint32_t> interrupted_;
 };

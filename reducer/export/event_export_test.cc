@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -22,9 +23,12 @@ using ::testing::IsEmpty;
 // Takes process events. Answers from a script, then OK when the script is used up.
 class FakeSender : public otlp::ProfilesSender, public EventSender {
  public:
-  otlp::SendResult Send(const otlp::ProfilesRequest&, int64_t) override { return {}; }
+  otlp::SendResult Send(const otlp::ProfilesRequest&, const otlp::RequestIdentity&, int64_t) override { return {}; }
   void Cancel() override {}
-  otlp::SendResult SendEvents(std::span<const store::EventRecord> events, int64_t) override {
+  otlp::SendResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
+                              int64_t) override {
+    identities.push_back(identity);
+    if (on_send) on_send();
     otlp::SendResult result;
     if (!script.empty()) {
       result = script.front();
@@ -37,7 +41,9 @@ class FakeSender : public otlp::ProfilesSender, public EventSender {
   }
 
   std::deque<otlp::SendResult> script;
+  std::function<void()> on_send;
   std::vector<int32_t> taken, failed;
+  std::vector<otlp::RequestIdentity> identities;  // of all attempts
 };
 
 class EventExportTest : public ::testing::Test {
@@ -136,7 +142,7 @@ TEST_F(EventExportTest, StoreErrorsAreTriedAgain) {
 // The shard's file was replaced by an empty one. If this run is killed, the next one must not continue at the old
 // position.
 TEST_F(EventExportTest, SavesANewStartBeforeTheFirstRequest) {
-  ASSERT_TRUE(store_.cursors().SaveCursor("test.events", 0, {.chunk = 100}).ok());
+  ASSERT_TRUE(store_.positions().SavePosition("test.events", 0, {.cursor = {.chunk = 100}}).ok());
   Add(1);
   sender_->script = {Fails(true)};
   loop_->RunOnce();
@@ -152,25 +158,49 @@ TEST_F(EventExportTest, SendsNoRequestOfAnotherShardUntilTheCursorIsSaved) {
   loop_->RunOnce();
   Add(1, 0);
   Add(2, 1);
-  store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
+  store_.position_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
   for (int i = 0; i < 3; ++i) loop_->RunOnce();
   EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
-  EXPECT_THAT(sender_->taken, ElementsAre(1));
-  store_.cursor_error.reset();
+  EXPECT_THAT(sender_->taken, IsEmpty()) << "a request is saved before it is sent";
+  store_.position_error.reset();
   loop_->RunOnce();
   EXPECT_THAT(sender_->taken, ElementsAre(1, 2));
 }
 
+// The disk is full after a request was accepted.
 TEST_F(EventExportTest, SendsNothingTwiceIfTheCursorCannotBeSaved) {
   loop_->RunOnce();
   Add(1);
-  store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
+  sender_->on_send = [this] { store_.position_error = Error(absl::StatusCode::kResourceExhausted, "disk full"); };
   for (int i = 0; i < 3; ++i) loop_->RunOnce();
   EXPECT_THAT(sender_->taken, ElementsAre(1));
   Add(2);
-  store_.cursor_error.reset();
+  sender_->on_send = nullptr;
+  store_.position_error.reset();
   loop_->RunOnce();
   EXPECT_THAT(sender_->taken, ElementsAre(1, 2));
+}
+
+// The process is killed while a request is in doubt. More events arrive before the next run.
+TEST_F(EventExportTest, RepeatsTheRequestInDoubtWithTheSameEventsAndNumbers) {
+  Add(1);
+  loop_->RunOnce();
+  Add(2);
+  Add(3);
+  sender_->script = {Fails(true)};
+  loop_->RunOnce();
+  const otlp::RequestIdentity lost = sender_->identities.back();
+  EXPECT_EQ(lost.first, 1u);
+  Add(4);
+  Restart(true);
+  loop_->RunOnce();
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->taken, ElementsAre(2, 3, 4));
+  ASSERT_EQ(sender_->identities.size(), 2u);
+  EXPECT_EQ(sender_->identities[0], lost);
+  EXPECT_NE(sender_->identities[1].session, lost.session) << "a run has a session of its own";
+  EXPECT_EQ(sender_->identities[1].first, 0u);
+  EXPECT_EQ(metrics_.AddCounter("tributary_export_repeated_events_total", "", {{"exporter", "console"}}).value(), 2u);
 }
 
 TEST(EventsText, HasOneLineForEachEvent) {

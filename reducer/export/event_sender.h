@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "otlp/request_identity.h"
 #include "otlp/sender.h"
 #include "reducer/store/event_record.h"
 
@@ -13,8 +14,9 @@ namespace tributary {
 class EventSender {
  public:
   virtual ~EventSender() = default;
-  // Makes one attempt, as ProfilesSender::Send does.
-  virtual otlp::SendResult SendEvents(std::span<const store::EventRecord> events, int64_t timeout_ns) = 0;
+  // Makes one attempt, as ProfilesSender::Send does. `identity` is that of the request.
+  virtual otlp::SendResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
+                                      int64_t timeout_ns) = 0;
 };
 
 }  // namespace tributary

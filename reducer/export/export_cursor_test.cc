@@ -54,7 +54,7 @@ TEST_F(ExportCursorTest, NeverRetriesAPartialSuccess) {
   sender_->script = {{.rejected_items = 2, .message = "too old"}};
   loop_->RunOnce();
   EXPECT_EQ(Cursor(), 3);
-  EXPECT_EQ(Counted("tributary_export_rejected_profiles_total"), 2u);
+  EXPECT_EQ(Counted("tributary_export_rejected_items_total"), 2u);
   loop_->RunOnce();
   EXPECT_EQ(sender_->timeouts.size(), 1u);
 }
@@ -92,18 +92,18 @@ TEST_F(ExportCursorTest, RepeatsOnlyTheRequestInDoubtAfterAKill) {
   EXPECT_EQ(Cursor(), 1000);
 }
 
-// Otherwise two requests would be sent again after a kill.
-TEST_F(ExportCursorTest, SendsNoOtherRequestUntilTheCursorIsSaved) {
+// Otherwise two requests would be sent again after a kill, or a request with other samples.
+TEST_F(ExportCursorTest, SendsNoRequestThatIsNotSaved) {
   Restart({.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}});
   AddProcess();
   AddSymbols();
   AddSamples(1);
   loop_->RunOnce();
   AddSamples(999);
-  store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
+  store_.position_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
-  EXPECT_EQ(sender_->taken.size(), 2u);
-  store_.cursor_error.reset();
+  EXPECT_EQ(sender_->taken.size(), 1u);
+  store_.position_error.reset();
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 1000u) << "nothing is sent twice";
   EXPECT_EQ(Cursor(), 1000);
@@ -205,7 +205,7 @@ TEST_F(ExportCursorTest, SavesThePositionBehindExpiredSamplesWhileTheReceiverIsA
 
 // A shard's file was replaced by an older copy. The exporter has seen the samples that expired in the copy.
 TEST_F(ExportCursorTest, CountsNoSamplesOfARestoredCopyAsExpired) {
-  ASSERT_TRUE(store_.cursors().SaveCursor("test", 0, {.chunk = 100, .samples = 100}).ok());
+  ASSERT_TRUE(store_.positions().SavePosition("test", 0, {.cursor = {.chunk = 100, .samples = 100}}).ok());
   AddProcess();
   AddSymbols();
   AddSamples(3);
@@ -230,6 +230,21 @@ TEST_F(ExportCursorTest, CountsNoSamplesOfARestoredCopyAsExpired) {
   EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 0u);
 }
 
+// The disk is full after a request was accepted.
+TEST_F(ExportCursorTest, SendsNothingTwiceIfTheCursorCannotBeSaved) {
+  Restart({.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}});
+  AddProcess();
+  AddSymbols();
+  AddSamples(1000);
+  sender_->on_send = [this] { store_.position_error = Error(absl::StatusCode::kResourceExhausted, "disk full"); };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  EXPECT_EQ(sender_->taken.size(), 1u);
+  sender_->on_send = nullptr;
+  store_.position_error.reset();
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 1000u);
+}
+
 // All cursors are in one file. Otherwise one request of each shard would be sent again after a kill.
 TEST_F(ExportCursorTest, SendsNoRequestOfAnotherShardUntilTheCursorIsSaved) {
   AddProcess(0);
@@ -240,11 +255,11 @@ TEST_F(ExportCursorTest, SendsNoRequestOfAnotherShardUntilTheCursorIsSaved) {
   loop_->RunOnce();
   AddSamples(1, 0);
   AddSamples(2, 1);
-  store_.cursor_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
+  store_.position_error = Error(absl::StatusCode::kResourceExhausted, "disk full");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
   EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
-  EXPECT_EQ(SamplesTaken(), 2u + 1);
-  store_.cursor_error.reset();
+  EXPECT_EQ(SamplesTaken(), 2u);
+  store_.position_error.reset();
   loop_->RunOnce();
   EXPECT_EQ(SamplesTaken(), 2u + 3);
 }

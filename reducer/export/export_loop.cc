@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "reducer/export/export_counters.h"
 
 namespace tributary {
 
@@ -16,45 +17,10 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
       clock_(clock),
       containers_(options_.metadata_wait_ns),
       random_(static_cast<uint64_t>(clock.Unix().value)),
-      samples_(metrics.AddCounter("tributary_export_samples_total",
-                                  "Samples in requests that the receiver of the export accepted, including samples of "
-                                  "rejected profiles.",
-                                  {{"exporter", options_.metric_label}})),
-      requests_(metrics.AddCounter("tributary_export_requests_total",
-                                   "Requests that the receiver of the export accepted.",
-                                   {{"exporter", options_.metric_label}})),
-      failures_(metrics.AddCounter("tributary_export_failures_total",
-                                   "Requests to the receiver of the export that failed and are sent again; if the "
-                                   "number grows, check the receiver.",
-                                   {{"exporter", options_.metric_label}})),
-      refused_samples_(metrics.AddCounter("tributary_export_refused_samples_total",
-                                          "Samples in requests that the receiver of the export refused, and that are "
-                                          "not sent again; the receiver's log says why.",
-                                          {{"exporter", options_.metric_label}})),
-      rejected_profiles_(metrics.AddCounter(
-          "tributary_export_rejected_profiles_total",
-          "Profiles that the receiver of the export rejected, although it accepted the rest of the request.",
-          {{"exporter", options_.metric_label}})),
-      dropped_strings_(
-          metrics.AddCounter("tributary_export_dropped_strings_total",
-                             "Names that were replaced by an empty name, because the request of the export was full.",
-                             {{"exporter", options_.metric_label}})),
-      expired_chunks_(metrics.AddCounter("tributary_export_expired_chunks_total",
-                                         "Stored chunks of samples that expired before the exporter read them.",
-                                         {{"exporter", options_.metric_label}})),
-      expired_samples_(
-          metrics.AddCounter("tributary_export_expired_samples_total",
-                             "Samples that expired before the exporter read them: the receiver never gets them.",
-                             {{"exporter", options_.metric_label}})) {
+      counters_(metrics, options_.metric_label) {
   if (options_.events == nullptr) return;
-  events_.emplace(options_.cursor_name, store_, *options_.events,
-                  metrics.AddCounter("tributary_export_events_total",
-                                     "Process events in requests that the receiver of the export accepted.",
-                                     {{"exporter", options_.metric_label}}),
-                  metrics.AddCounter("tributary_export_refused_events_total",
-                                     "Process events in requests that the receiver of the export refused, and that are "
-                                     "not sent again.",
-                                     {{"exporter", options_.metric_label}}));
+  events_.emplace(options_.cursor_name, options_.sender, store_, *options_.events,
+                  EventExport::Counters{counters_.events, counters_.refused_events, counters_.repeated_events});
 }
 
 void ExportLoop::AddFeeds() {
@@ -74,13 +40,14 @@ int64_t ExportLoop::RunOnce() {
     if (progress == Progress::kUnsent) return WaitForRetry();
     if (progress == Progress::kUnsaved) return kPollNs;
   }
-  bool more = false;
-  for (Feed& feed : feeds_) {
-    Progress progress = Advance(feed, false);
+  bool more = false, waits = false;
+  for (size_t i = 0, first = FirstFeed(); i < feeds_.size(); ++i) {
+    Progress progress = Advance(feeds_[(first + i) % feeds_.size()], false);
     // There is one receiver: if it does not take data of one shard now, it does not take data of another.
     if (progress == Progress::kUnsent) return WaitForRetry();
     if (progress == Progress::kUnsaved) return kPollNs;
     more |= progress == Progress::kMore;
+    waits |= progress == Progress::kWaiting || progress == Progress::kUnreadable;
   }
   if (events_) {
     const Progress progress = AdvanceEvents(false);
@@ -88,7 +55,16 @@ int64_t ExportLoop::RunOnce() {
     if (progress == Progress::kUnsaved) return kPollNs;
     more |= progress == Progress::kMore;
   }
-  return more ? 0 : kPollNs;
+  if (more) return 0;
+  return waits ? std::min(kPollNs, options_.interval_ns) : options_.interval_ns;
+}
+
+// Returns the feed whose request was not accepted, or else the first feed. The receiver may have got a part of this
+// request, so no other request may be sent before it.
+size_t ExportLoop::FirstFeed() const {
+  const auto has_request = [](const Feed& feed) { return feed.made.request != nullptr; };
+  const auto feed = std::find_if(feeds_.begin(), feeds_.end(), has_request);
+  return feed == feeds_.end() ? 0 : static_cast<size_t>(feed - feeds_.begin());
 }
 
 // Saves the positions that could not be saved before.
@@ -118,9 +94,9 @@ bool ExportLoop::Flush(MonotonicNs deadline) {
   const auto ends = [](Progress progress) { return progress == Progress::kUnsent || progress == Progress::kUnsaved; };
   if (events_ && events_->interrupted() && ends(AdvanceEvents(true))) return false;
   bool all = true;
-  for (Feed& feed : feeds_) {
+  for (size_t i = 0, first = FirstFeed(); i < feeds_.size(); ++i) {
     Progress progress = Progress::kMore;
-    while (progress == Progress::kMore) progress = Advance(feed, true);
+    while (progress == Progress::kMore) progress = Advance(feeds_[(first + i) % feeds_.size()], true);
     if (ends(progress)) return false;
     all &= progress == Progress::kIdle;
   }
@@ -193,40 +169,73 @@ ExportLoop::Progress ExportLoop::Advance(Feed& feed, bool flush) {
 ExportLoop::Progress ExportLoop::SendScan(Feed& feed) {
   for (;;) {
     if (!SaveCursor(feed)) return Progress::kUnsaved;
-    if (feed.made.request == nullptr) feed.made = feed.maker->Next();
+    if (feed.made.request == nullptr) MakeNext(feed);
     if (feed.made.request == nullptr) return Progress::kIdle;
     const int64_t timeout_ns = SendTimeout();
-    if (timeout_ns == 0 || !Send(feed, timeout_ns)) return Progress::kUnsent;
+    if (timeout_ns == 0) return Progress::kUnsent;
+    if (!SaveRequest(feed)) return Progress::kUnsaved;
+    if (!Send(feed, timeout_ns)) return Progress::kUnsent;
     feed.unsaved = feed.made.next;
     feed.made = {};
   }
 }
 
+// Makes the next request and its identity. If the last run may have sent a request from the same position, the new one
+// has the same samples and the same identity.
+void ExportLoop::MakeNext(Feed& feed) {
+  std::optional<store::ExportRequest> last = std::exchange(feed.last, std::nullopt);
+  if (last && !feed.scan->begin().IsBefore(last->end)) last.reset();
+  feed.made = feed.maker->Next(last ? std::optional(last->end) : std::nullopt);
+  if (feed.made.request == nullptr) return;
+  feed.in_doubt = feed.doubt_to && feed.made.begin.IsBefore(*feed.doubt_to);
+  const bool is_same = last && feed.made.next == last->end && feed.made.rows == last->rows;
+  feed.identity = is_same ? otlp::RequestIdentity{options_.sender, last->session, last->first}
+                          : otlp::RequestIdentity{options_.sender, feed.session, feed.next_number};
+  const uint64_t next = otlp::SetProfileIds(feed.identity, feed.made.request.get());
+  if (!is_same) feed.next_number = next;
+}
+
+bool ExportLoop::SaveRequest(Feed& feed) {
+  return Save(feed, {.cursor = feed.made.begin,
+                     .request = store::ExportRequest{.end = feed.made.next,
+                                                     .session = feed.identity.session,
+                                                     .first = feed.identity.first,
+                                                     .rows = feed.made.rows}});
+}
+
 // Returns false if a position must be saved before the next request, and cannot be saved.
 bool ExportLoop::SaveCursor(Feed& feed) {
   if (!feed.unsaved) return true;
-  const absl::Status saved = store_.cursors().SaveCursor(options_.cursor_name, feed.shard, *feed.unsaved);
+  if (!Save(feed, {.cursor = *feed.unsaved, .request = std::nullopt})) return false;
+  feed.unsaved.reset();
+  return true;
+}
+
+bool ExportLoop::Save(Feed& feed, const store::ExportPosition& position) {
+  if (feed.saved == position) return true;
+  const absl::Status saved = store_.positions().SavePosition(options_.cursor_name, feed.shard, position);
   if (!saved.ok()) {
     LogFailure("save its position in the store", saved);
     return false;
   }
-  feed.saved = std::exchange(feed.unsaved, std::nullopt);
+  feed.saved = position;
   return true;
 }
 
-absl::Status ExportLoop::LoadCursor(Feed& feed) {
-  if (feed.has_cursor) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::optional<store::Cursor> cursor,
-                   store_.cursors().LoadCursor(options_.cursor_name, feed.shard));
-  feed.saved = cursor;
-  feed.read_to = cursor.value_or(store::Cursor{});
-  feed.is_new = !cursor;
-  feed.has_cursor = true;
+absl::Status ExportLoop::LoadPosition(Feed& feed) {
+  if (feed.has_position) return absl::OkStatus();
+  ASSIGN_OR_RETURN(feed.saved, store_.positions().LoadPosition(options_.cursor_name, feed.shard));
+  feed.has_position = true;
+  feed.is_new = !feed.saved;
+  if (!feed.saved) return absl::OkStatus();
+  feed.read_to = feed.saved->cursor;
+  feed.last = feed.saved->request;
+  if (feed.last) feed.doubt_to = feed.last->end;
   return absl::OkStatus();
 }
 
 absl::Status ExportLoop::ReadNext(Feed& feed) {
-  RETURN_IF_ERROR(LoadCursor(feed));
+  RETURN_IF_ERROR(LoadPosition(feed));
   ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(feed.shard));
   ASSIGN_OR_RETURN(std::unique_ptr<ShardScan> scan, ShardScan::Read(*reader, feed.read_to, options_.scan_rows_max));
   CountExpired(feed, scan->committed());
@@ -238,7 +247,7 @@ absl::Status ExportLoop::ReadNext(Feed& feed) {
 }
 
 absl::Status ExportLoop::FindExpired(Feed& feed) {
-  RETURN_IF_ERROR(LoadCursor(feed));
+  RETURN_IF_ERROR(LoadPosition(feed));
   ASSIGN_OR_RETURN(std::unique_ptr<store::StoreReader> reader, store_.OpenReader(feed.shard));
   const auto none = [](const store::SampleColumns&, const store::Cursor&) { return absl::OkStatus(); };
   ASSIGN_OR_RETURN(const store::CommittedScan scan, reader->ScanCommitted(feed.read_to, 0, none));
@@ -252,7 +261,9 @@ absl::Status ExportLoop::FindExpired(Feed& feed) {
 // it is the shard's first one: samples that expire from now on count, also if the process is killed. As long as the
 // shard has had no samples, its file may be unreadable for a moment, so that other samples have expired before.
 void ExportLoop::StartAt(Feed& feed, const store::Cursor& begin) {
-  if (feed.saved ? begin != *feed.saved : !feed.is_new) feed.unsaved = begin;
+  if (feed.saved ? begin == feed.saved->cursor : feed.is_new) return;
+  feed.unsaved = begin;
+  feed.last.reset();
 }
 
 void ExportLoop::CountExpired(Feed& feed, const store::CommittedScan& scan) {
@@ -263,8 +274,8 @@ void ExportLoop::CountExpired(Feed& feed, const store::CommittedScan& scan) {
   feed.read_to = scan.next;
   if (scan.newest > 0) feed.is_new = false;
   if ((scan.expired_chunks == 0 && scan.expired_samples == 0) || !counts) return;
-  expired_chunks_.Add(scan.expired_chunks);
-  expired_samples_.Add(scan.expired_samples);
+  counters_.expired_chunks.Add(scan.expired_chunks);
+  counters_.expired_samples.Add(scan.expired_samples);
   uint64_t held = 0;
   if (expired_log_.Allow(clock_.Monotonic(), &held)) {
     LogWarning(
@@ -304,29 +315,31 @@ bool ExportLoop::AwaitsMetadata(const Feed& feed) {
 
 // Returns true if this request needs no other attempt.
 bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
-  otlp::SendResult result = sender_->Send(*feed.made.request, timeout_ns);
+  const otlp::SendResult result = sender_->Send(*feed.made.request, feed.identity, timeout_ns);
+  if (feed.in_doubt && (result.status.ok() || result.in_doubt)) counters_.repeated_samples.Add(feed.made.samples);
+  feed.in_doubt |= result.in_doubt;
   if (!result.status.ok() && cancelled_) return false;  // the next run sends the rest
   if (!result.status.ok() && result.may_retry) {
     Delay(result);
     return false;
   }
   backoff_ns_.Reset();
-  dropped_strings_.Add(feed.made.dropped_strings);
+  counters_.dropped_strings.Add(feed.made.dropped_strings + result.dropped_strings);
   uint64_t held = 0;
   if (!result.status.ok()) {
-    refused_samples_.Add(feed.made.samples);
+    counters_.refused_samples.Add(feed.made.samples);
     if (rejection_log_.Allow(clock_.Monotonic(), &held)) {
       LogError("export refused, samples are not sent again exporter={} samples={} error=\"{}\" suppressed={}",
                options_.cursor_name, feed.made.samples, result.status.ToString(), held);
     }
     return true;
   }
-  samples_.Add(feed.made.samples);
-  requests_.Add();
-  rejected_profiles_.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
+  counters_.samples.Add(feed.made.samples);
+  counters_.requests.Add();
+  counters_.rejected_items.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
   if ((result.rejected_items > 0 || !result.message.empty()) && rejection_log_.Allow(clock_.Monotonic(), &held)) {
     LogWarning(
-        "the receiver of the export rejected profiles or sent a warning exporter={} rejected_profiles={} "
+        "the receiver of the export rejected items or sent a warning exporter={} rejected_items={} "
         "message=\"{}\" suppressed={}",
         options_.cursor_name, result.rejected_items, result.message, held);
   }
@@ -335,7 +348,7 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
 
 // Sets the time of the next attempt.
 void ExportLoop::Delay(const otlp::SendResult& failure) {
-  failures_.Add();
+  counters_.failures.Add();
   LogFailure("send", failure.status);
   const MonotonicNs now = clock_.Monotonic();
   not_before_ =

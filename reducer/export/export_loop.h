@@ -7,23 +7,28 @@
 #include <string>
 #include <vector>
 
+#include "base/arrival_wait.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "otlp/request_identity.h"
 #include "otlp/sender.h"
 #include "profile/executable_id.h"
-#include "reducer/export/arrival_wait.h"
 #include "reducer/export/event_export.h"
+#include "reducer/export/export_counters.h"
+#include "reducer/export/export_session.h"
 #include "reducer/export/shard_scan.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
 
 // Does the work of an exporter, in passes over all shards. For each shard, a pass reads the new samples, holds them
-// back while symbols and metadata may arrive, makes requests and sends them. It saves the cursor after each request,
-// before it makes the next one, and also the position at which it begins. So if the process is killed, at most one
-// request is sent again. Then the pass sends the new process events, if the receiver takes them.
+// back while symbols and metadata may arrive, makes requests and sends them. It saves the end and the identity of each
+// request before it sends the request, and the cursor after it. So if the process is killed, at most one request is
+// sent again. The request that the next run sends has the same samples, numbers and ids. Only if samples of it have
+// expired meanwhile, or if it became too large because of names that arrived meanwhile, the next run sends what is left
+// with new numbers. Then the pass sends the new process events, if the receiver takes them.
 //
 // The store may remove samples before they are read, because they are too old or because the disk is full. A pass
 // counts these samples. If the receiver takes no requests, a pass only looks for such samples.
@@ -44,9 +49,11 @@ class ExportLoop {
 
   struct Options {
     std::string cursor_name;
-    std::string metric_label;  // "otlp", "console"
+    std::string metric_label;  // "otlp", "otlp_logs", "console", "file"
+    std::string sender;        // of RequestIdentity
     otlp::ProfilesBuilder::Options builder;
     size_t scan_rows_max = kScanRowsMax;
+    int64_t interval_ns = kPollNs;                 // between two passes, if there is no more to send
     const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only the store's data
     int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for metadata of a container
     int64_t send_timeout_ns = otlp::kSendTimeoutNs;
@@ -73,18 +80,24 @@ class ExportLoop {
  private:
   struct Feed {
     uint32_t shard = 0;
-    bool has_cursor = false;
+    bool has_position = false;
     // The exporter is new, and has seen no sample of the shard. Samples that expired before do not count.
     bool is_new = false;
-    store::Cursor read_to;               // all samples before it were read, or counted as expired
-    std::optional<store::Cursor> saved;  // unset: the store has no cursor
+    store::Cursor read_to;                       // all samples before it were read, or counted as expired
+    std::optional<store::ExportPosition> saved;  // unset: the store has no position
     // The shard's file was replaced by an older copy. The exporter has seen the chunks up to this one, so they do not
     // count if they have expired.
     int64_t seen_to = 0;
     MonotonicNs held_since;
     std::unique_ptr<ShardScan> scan;  // the samples that are being sent
     std::unique_ptr<RequestMaker> maker;
-    RequestMaker::Made made;  // the request that is being sent
+    RequestMaker::Made made;         // the request that is being sent
+    otlp::RequestIdentity identity;  // of `made`
+    bool in_doubt = false;           // the receiver may have `made` already
+    store::ExportSession session = NewExportSession();
+    uint64_t next_number = 0;                  // of the next sample in `session`
+    std::optional<store::ExportRequest> last;  // the last run's request whose answer is not known; not made yet
+    std::optional<store::Cursor> doubt_to;     // the receiver may have samples before it from the last run
     // Of samples that were sent or have expired, or of a new start: must be saved before the next request of any shard.
     std::optional<store::Cursor> unsaved;
   };
@@ -92,10 +105,14 @@ class ExportLoop {
   // that is sent again after a kill.
   enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent, kUnsaved };
 
+  size_t FirstFeed() const;
   Progress AdvanceEvents(bool flush);
   Progress Advance(Feed& feed, bool flush);
   Progress SendScan(Feed& feed);
-  absl::Status LoadCursor(Feed& feed);
+  absl::Status LoadPosition(Feed& feed);
+  void MakeNext(Feed& feed);
+  bool SaveRequest(Feed& feed);
+  bool Save(Feed& feed, const store::ExportPosition& position);
   absl::Status ReadNext(Feed& feed);
   int64_t WaitForRetry();
   absl::Status FindExpired(Feed& feed);
@@ -129,14 +146,7 @@ class ExportLoop {
   LogLimit rejection_log_{30 * kNsPerSecond};
   LogLimit expired_log_{30 * kNsPerSecond};
 
-  Counter& samples_;
-  Counter& requests_;
-  Counter& failures_;
-  Counter& refused_samples_;
-  Counter& rejected_profiles_;
-  Counter& dropped_strings_;
-  Counter& expired_chunks_;
-  Counter& expired_samples_;
+  const ExportCounters counters_;
 };
 
 }  // namespace tributary

@@ -170,6 +170,35 @@ TEST_F(ExportLoopTest, SendsEveryShard) {
   EXPECT_EQ(Cursor(1), 4);
 }
 
+// The console and files continue a request that was cut short. Another request in between would be taken for it.
+TEST_F(ExportLoopTest, RepeatsAFailedRequestBeforeThoseOfOtherShards) {
+  AddProcess(0, "first");
+  AddProcess(1, "second");
+  AddSymbols();
+  AddSamples(1, 1);
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  loop_->RunOnce();
+  ASSERT_TRUE(sender_->taken.empty());
+  AddSamples(1, 0);
+  clock_.Advance(ExportLoop::kRetryMaxNs);
+  loop_->RunOnce();
+  ASSERT_EQ(sender_->taken.size(), 2u);
+  const auto container = [this](size_t i) {
+    return sender_->taken[i].resource_profiles(0).resource().attributes(0).value().string_value();
+  };
+  EXPECT_EQ(container(0), "second");
+  EXPECT_EQ(container(1), "first");
+
+  AddSamples(1, 1);
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  loop_->RunOnce();
+  AddSamples(1, 0);
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{clock_.Monotonic().value + 10 * kNsPerSecond}));
+  ASSERT_EQ(sender_->taken.size(), 4u);
+  EXPECT_EQ(container(2), "second");
+  EXPECT_EQ(container(3), "first");
+}
+
 TEST_F(ExportLoopTest, HoldsSamplesBackUntilTheirNamesCome) {
   AddProcess();
   AddSamples(1);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,8 +26,11 @@ inline constexpr uint64_t kPeriod = 52'631'578;
 // Stores the requests that it accepts. Answers from a script, then OK when the script is used up.
 class FakeSender : public otlp::ProfilesSender {
  public:
-  otlp::SendResult Send(const otlp::ProfilesRequest& request, int64_t timeout_ns) override {
+  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
+                        int64_t timeout_ns) override {
     timeouts.push_back(timeout_ns);
+    identities.push_back(identity);
+    if (on_send) on_send();
     otlp::SendResult result;
     if (!script.empty()) {
       result = script.front();
@@ -37,9 +41,11 @@ class FakeSender : public otlp::ProfilesSender {
   }
   void Cancel() override {}
 
+  std::function<void()> on_send;
   std::deque<otlp::SendResult> script;
   std::vector<otlp::ProfilesRequest> taken;
   std::vector<int64_t> timeouts;
+  std::vector<otlp::RequestIdentity> identities;  // of all attempts
 };
 
 class ExportLoopTest : public ::testing::Test {

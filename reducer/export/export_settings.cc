@@ -3,66 +3,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <utility>
 
 #include "base/ascii_case.h"
-#include "base/log.h"
 #include "base/number.h"
 #include "base/parse.h"
-#include "base/secret_file.h"
 #include "base/status.h"
 #include "base/types.h"
-#include "otlp/sender.h"
 
 namespace tributary {
 namespace {
 
-constexpr int64_t kTimeoutMsMax = 600'000;
-constexpr size_t kHeadersFileBytesMax = 512u << 10;  // room for kHeadersMax headers of kHeaderBytesMax, and comments
+using otlp::FindVariable;
+using otlp::Keyword;
+using otlp::Protocol;
+using otlp::Variable;
 
-struct Variable {
-  std::string name;
-  std::string_view value;  // "": neither form is set
-  bool is_per_signal = false;
-};
-
-Variable Find(const ExportVariables& variables, const otlp::Signal& signal, std::string_view suffix) {
-  for (const bool is_per_signal : {true, false}) {
-    std::string name = fmt::format("OTEL_EXPORTER_OTLP_{}{}", is_per_signal ? signal.variable_infix : "", suffix);
-    const auto it = variables.find(name);
-    if (it != variables.end() && !it->second.empty()) return {std::move(name), it->second, is_per_signal};
-  }
-  return {};
-}
-
-void WarnOfIgnored(const Variable& variable, std::string_view must) {
-  LogWarning("a variable is ignored, because its value is invalid variable={} allowed=\"{}\"", variable.name, must);
-}
-
-// Returns the variable's value in lower case, or "" if it is none of `allowed`.
-std::string Keyword(const ExportVariables& variables, const otlp::Signal& signal, std::string_view suffix,
-                    std::initializer_list<std::string_view> allowed) {
-  const Variable variable = Find(variables, signal, suffix);
-  std::string value = LowerCase(variable.value);
-  if (value.empty() || std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return value;
-  WarnOfIgnored(variable, fmt::format("{}", fmt::join(allowed, ", ")));
-  return "";
-}
-
-std::string Protocol(const ExportVariables& variables, const otlp::Signal& signal) {
-  return Keyword(variables, signal, "PROTOCOL", {"grpc", "http/protobuf", "http/json"});
-}
+constexpr int64_t kDefaultIntervalNs = 60 * kNsPerSecond;  // OpenTelemetry's default
 
 absl::Status Invalid(const Variable& variable, std::string_view must) {
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("{} must {}", variable.name, must));
 }
 
-absl::StatusOr<ExportUrl> ParseEndpoint(const Variable& variable, std::string_view url) {
+// Parses a URL that was made from the variable, and then with the `query` that the user wrote.
+absl::StatusOr<ExportUrl> ParseEndpoint(const Variable& variable, std::string_view url, std::string_view query) {
   absl::StatusOr<ExportUrl> out = ParseExportUrlPlainly(url);
   if (!out.ok()) return WithContext(out.status(), variable.name);
-  return out;
+  return query.empty() ? out : ParseExportUrlPlainly(fmt::format("{}{}", url, query));
 }
 
 // Removes "http://" or "https://" from the start of `*endpoint`. Returns whether it was https, or nullopt if the
@@ -78,16 +46,16 @@ std::optional<bool> TakeScheme(std::string_view* endpoint) {
 
 // The specification lets a gRPC endpoint leave out its scheme: then INSECURE decides.
 absl::StatusOr<ExportUrl> GrpcUrl(const Variable& variable, const otlp::Signal& signal,
-                                  const ExportVariables& variables) {
+                                  const ExportVariables& variables, std::string_view query) {
   std::string_view endpoint = variable.value;
   std::optional<bool> tls = TakeScheme(&endpoint);
   if (!tls) tls = Keyword(variables, signal, "INSECURE", {"true", "false"}) != "true";
-  return ParseEndpoint(variable, fmt::format("{}{}", *tls ? "otlps://" : "otlp://", endpoint));
+  return ParseEndpoint(variable, fmt::format("{}{}", *tls ? "otlps://" : "otlp://", endpoint), query);
 }
 
 // The endpoint for all signals is a base, to which the signal's path is added. The endpoint for one signal is used as
 // it is; without a path, its path is "/".
-absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& signal) {
+absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& signal, std::string_view query) {
   std::string_view endpoint = variable.value;
   const std::optional<bool> tls = TakeScheme(&endpoint);
   if (!tls) return Invalid(variable, "be an http:// or https:// URL");
@@ -99,72 +67,40 @@ absl::StatusOr<ExportUrl> HttpUrl(const Variable& variable, const otlp::Signal& 
     path += signal.http_path;
   }
   const std::string_view scheme = *tls ? "otlp+https://" : "otlp+http://";
-  ASSIGN_OR_RETURN(ExportUrl url, ParseEndpoint(variable, fmt::format("{}{}{}", scheme, authority, path)));
+  ASSIGN_OR_RETURN(ExportUrl url, ParseEndpoint(variable, fmt::format("{}{}{}", scheme, authority, path), query));
   if (path.size() <= 1) {
     url.path.assign(1, '/');  // GCC 12 warns of a plain assignment here
-    url.cursor_name = CursorName(fmt::format("{}{}/", scheme, url.target), signal, "");
+    const auto name = url.parameters.find("name");
+    url.cursor_name =
+        CursorName(fmt::format("{}{}/", scheme, url.target), signal, name == url.parameters.end() ? "" : name->second);
   }
   return url;
 }
 
-absl::StatusOr<otlp::Headers> ReadHeaders(const ExportUrl& url, const ExportVariables& variables) {
-  if (const auto file = url.parameters.find("headers_file"); file != url.parameters.end()) {
-    if (file->second.empty()) return otlp::Headers{};
-    ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(file->second, kHeadersFileBytesMax));
-    absl::StatusOr<otlp::Headers> parsed = otlp::ParseHeaderFile(text);
-    if (!parsed.ok()) return WithContext(parsed.status(), file->second);
-    return parsed;
+absl::StatusOr<int64_t> IntervalNs(const ExportUrl& url, const ExportVariables& variables) {
+  if (const auto it = url.parameters.find("interval"); it != url.parameters.end()) return ParseDurationNs(it->second);
+  const auto it = variables.find(std::string(kMetricIntervalVariable));
+  if (it == variables.end() || it->second.empty()) return kDefaultIntervalNs;
+  const std::optional<int64_t> ms = ParseNumber<int64_t>(it->second);
+  if (!ms || *ms <= 0) {
+    otlp::WarnOfIgnored({it->first, it->second}, "a number of milliseconds above 0");
+    return kDefaultIntervalNs;
   }
-  const Variable variable = Find(variables, url.signal, "HEADERS");
-  absl::StatusOr<otlp::Headers> parsed = otlp::ParseHeaderList(variable.value);
-  if (!parsed.ok()) return WithContext(parsed.status(), variable.name);
-  return parsed;
-}
-
-void FillTls(const ExportUrl& url, const ExportVariables& variables, otlp::TlsFiles* files) {
-  const auto variable = [&](std::string_view suffix) { return std::string(Find(variables, url.signal, suffix).value); };
-  const auto ca = url.parameters.find("tls_ca");
-  files->ca = ca != url.parameters.end() ? ca->second : variable("CERTIFICATE");
-  // The certificate and its key come from the same place.
-  const bool in_url = url.parameters.contains("tls_cert");
-  files->cert = in_url ? url.parameters.find("tls_cert")->second : variable("CLIENT_CERTIFICATE");
-  files->key = in_url ? url.parameters.find("tls_key")->second : variable("CLIENT_KEY");
-}
-
-bool IsGzip(const ExportUrl& url, const ExportVariables& variables) {
-  const auto it = url.parameters.find("compression");
-  const std::string value =
-      it != url.parameters.end() ? it->second : Keyword(variables, url.signal, "COMPRESSION", {"gzip", "none"});
-  return value != "none";
-}
-
-otlp::Encoding EncodingOf(const ExportUrl& url, const ExportVariables& variables) {
-  if (url.kind != ExportUrl::Kind::kOtlpHttp) return otlp::Encoding::kProtobuf;
-  const auto it = url.parameters.find("encoding");
-  const bool is_json =
-      it != url.parameters.end() ? it->second == "json" : Protocol(variables, url.signal) == "http/json";
-  return is_json ? otlp::Encoding::kJson : otlp::Encoding::kProtobuf;
-}
-
-absl::StatusOr<int64_t> TimeoutNs(const ExportUrl& url, const ExportVariables& variables) {
-  if (const auto it = url.parameters.find("timeout"); it != url.parameters.end()) return ParseDurationNs(it->second);
-  const Variable variable = Find(variables, url.signal, "TIMEOUT");
-  if (variable.value.empty()) return otlp::kSendTimeoutNs;
-  const std::optional<int64_t> ms = ParseNumber<int64_t>(variable.value);
-  if (!ms || *ms < 0) {
-    WarnOfIgnored(variable, "a number of milliseconds");
-    return otlp::kSendTimeoutNs;
-  }
-  return (*ms == 0 ? kTimeoutMsMax : std::min(*ms, kTimeoutMsMax)) * kNsPerMs;  // 0: no limit
+  return std::clamp(*ms, kExportIntervalMinNs / kNsPerMs, kExportIntervalMaxNs / kNsPerMs) * kNsPerMs;
 }
 
 }  // namespace
 
 absl::StatusOr<ExportUrl> ResolveExportUrl(std::string_view text, const ExportVariables& variables) {
-  if (text != "otlp") return ParseExportUrl(text);
-  const otlp::Signal& signal = otlp::kProfilesSignal;
+  const size_t question = std::min(text.find('?'), text.size());
+  const std::string_view query = text.substr(question);
+  if (text.substr(0, question) != "otlp") return ParseExportUrl(text);
+  // The signal decides which variables count. A URL with this scheme may have all parameters.
+  const absl::StatusOr<ExportUrl> any = ParseExportUrlPlainly(fmt::format("otlp+https://host{}", query));
+  if (!any.ok()) return WithContext(any.status(), fmt::format("export to {}", ShownExportUrl(text)));
+  const otlp::Signal& signal = any->signal;
   const bool is_grpc = Protocol(variables, signal) == "grpc";
-  Variable endpoint = Find(variables, signal, "ENDPOINT");
+  Variable endpoint = FindVariable(variables, signal, "ENDPOINT");
   if (endpoint.value.empty()) {
     endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT", is_grpc ? "http://localhost:4317" : "http://localhost:4318"};
   }
@@ -172,7 +108,7 @@ absl::StatusOr<ExportUrl> ResolveExportUrl(std::string_view text, const ExportVa
   if (endpoint.value.find('@') != endpoint.value.npos) {
     return Invalid(endpoint, "have no user name or password: use OTEL_EXPORTER_OTLP_HEADERS");
   }
-  return is_grpc ? GrpcUrl(endpoint, signal, variables) : HttpUrl(endpoint, signal);
+  return is_grpc ? GrpcUrl(endpoint, signal, variables, query) : HttpUrl(endpoint, signal, query);
 }
 
 absl::StatusOr<std::vector<ExportUrl>> ResolveExportUrls(const std::vector<std::string>& texts,
@@ -196,13 +132,16 @@ absl::StatusOr<std::vector<ExportUrl>> ResolveExportUrls(const std::vector<std::
 
 absl::StatusOr<OtlpSettings> ResolveOtlpSettings(const ExportUrl& url, const ExportVariables& variables) {
   OtlpSettings out;
-  out.transport.target = url.target;
-  out.transport.tls = url.tls;
-  if (url.tls) FillTls(url, variables, &out.transport.tls_files);
-  ASSIGN_OR_RETURN(out.transport.headers, ReadHeaders(url, variables));
-  out.transport.gzip = IsGzip(url, variables);
-  ASSIGN_OR_RETURN(out.timeout_ns, TimeoutNs(url, variables));
-  out.encoding = EncodingOf(url, variables);
+  ASSIGN_OR_RETURN(static_cast<otlp::Settings&>(out),
+                   otlp::ResolveSettings({.target = url.target,
+                                          .tls = url.tls,
+                                          .is_http = url.kind == ExportUrl::Kind::kOtlpHttp,
+                                          .signal = url.signal,
+                                          .parameters = url.parameters},
+                                         variables));
+  if (url.signal.name == otlp::kMetricsSignal.name) {
+    ASSIGN_OR_RETURN(out.interval_ns, IntervalNs(url, variables));
+  }
   return out;
 }
 

@@ -62,6 +62,53 @@ TEST(ExportSettings, MakesTheUrlFromTheVariables) {
   }
 }
 
+TEST(ExportSettings, TheUrlOfTheVariablesMayHaveParameters) {
+  const ExportVariables variables = {{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1/base"},
+                                     {"OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "http://p:2/own"},
+                                     {"OTEL_EXPORTER_OTLP_METRICS_HEADERS", "x-tenant=m"}};
+  const absl::StatusOr<ExportUrl> url = ResolveExportUrl("otlp?signal=metrics&interval=5s&name=a", variables);
+  ASSERT_TRUE(url.ok()) << url.status();
+  EXPECT_EQ(url->cursor_name, "otlp+http://c:1/base/v1/metrics?signal=metrics&name=a");
+  const OtlpSettings settings = ResolveOtlpSettings(*url, variables).value();
+  EXPECT_THAT(settings.transport.headers, ElementsAre(Pair("x-tenant", "m")));
+  EXPECT_EQ(settings.interval_ns, 5 * kNsPerSecond);
+  EXPECT_EQ(ResolveExportUrl("otlp?name=a", variables)->cursor_name, "otlp+http://p:2/own?name=a");
+
+  const ExportVariables own = {{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "https://m"},
+                               {"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json"}};
+  EXPECT_EQ(ResolveExportUrl("otlp?signal=metrics&name=b", own)->cursor_name,
+            "otlp+https://m:443/?signal=metrics&name=b");
+  EXPECT_EQ(ResolveExportUrl("otlp?signal=metrics", own)->path, "/");
+  EXPECT_EQ(ResolveExportUrl("otlp?signal=metrics", {{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}})->cursor_name,
+            "otlp://localhost:4317?signal=metrics");
+}
+
+TEST(ExportSettings, WrongParametersAreNotBlamedOnTheVariables) {
+  const ExportVariables grpc = {{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}, {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1"}};
+  for (const char* text : {"otlp?", "otlp?signal=traces", "otlp?interval=5s", "otlp?encoding=json", "otlp?tls_ca=/ca",
+                           "otlp?token=secret", "otlp?timeout=0s"}) {
+    const absl::Status status = ResolveExportUrl(text, grpc).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("OTEL_"))) << text;
+    EXPECT_THAT(std::string(status.message()), Not(HasSubstr("secret"))) << text;
+  }
+}
+
+TEST(ExportSettings, ReadsTheIntervalOfMetrics) {
+  const ExportUrl open = *ParseExportUrl("otlp://c?signal=metrics");
+  const struct {
+    const char* text;
+    int64_t seconds;
+  } cases[] = {{"5000", 5}, {"", 60}, {"1", 1}, {"3600001", 3600}, {"0", 60}, {"-5", 60}, {"5s", 60}};
+  for (const auto& c : cases) {
+    const ExportVariables variables = {{"OTEL_METRIC_EXPORT_INTERVAL", c.text}};
+    EXPECT_EQ(ResolveOtlpSettings(open, variables)->interval_ns, c.seconds * kNsPerSecond) << c.text;
+    EXPECT_EQ(ResolveOtlpSettings(*ParseExportUrl("otlp://c?signal=metrics&interval=2s"), variables)->interval_ns,
+              2 * kNsPerSecond);
+  }
+  EXPECT_EQ(ResolveOtlpSettings(open, {})->interval_ns, 60 * kNsPerSecond);
+}
+
 TEST(ExportSettings, NamesTheVariableThatMakesNoUrl) {
   const struct {
     ExportVariables variables;
@@ -98,7 +145,8 @@ TEST(ExportSettings, RefusesTwoExportersWithOneCursor) {
     EXPECT_THAT(std::string(status.message()), AllOf(StartsWith("--export "), HasSubstr("name=NAME")));
   }
   EXPECT_TRUE(resolve({"otlp+http://gw?headers_file=a&name=a", "otlp+http://gw?headers_file=b&name=b",
-                       "otlp+http://gw/other", "otlp://gw", "otlps://gw", "otlp", "console", "console?name=b"})
+                       "otlp+http://gw/other", "otlp://gw", "otlp://gw?signal=metrics", "otlps://gw", "otlp",
+                       "otlp?signal=metrics", "console", "console?name=b"})
                   .ok());
   EXPECT_THAT(std::string(resolve({"pigeon://loft"}).status().message()), StartsWith("--export pigeon://loft: "));
 }

@@ -19,7 +19,7 @@ class LimitedSender : public otlp::ProfilesSender {
  public:
   LimitedSender(size_t accepted, std::multiset<uint64_t>* times) : accepted_(accepted), times_(times) {}
 
-  otlp::SendResult Send(const otlp::ProfilesRequest& request, int64_t) override {
+  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity&, int64_t) override {
     if (accepted_ == 0) return {{.status = absl::DeadlineExceededError("no answer"), .may_retry = true}};
     --accepted_;
     for (const auto& resource : request.resource_profiles()) {
@@ -67,7 +67,7 @@ TEST(ExportFromSqlite, SendsALargeChunkOnceAcrossKills) {
   EXPECT_EQ(times.size(), kSamples);
   EXPECT_EQ(std::set<uint64_t>(times.begin(), times.end()).size(), kSamples) << "each sample is sent once";
   auto store = store::SqliteStore::Open(directory.path(), {}, clock, metrics).value();
-  EXPECT_EQ(store->cursors().LoadCursor("test", 0).value()->samples, kSamples);
+  EXPECT_EQ(store->positions().LoadPosition("test", 0).value()->cursor.samples, kSamples);
 }
 
 }  // namespace

@@ -1,22 +1,21 @@
 #include "reducer/export/export_url.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/percent.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "otlp/place.h"
 
 namespace tributary {
 namespace {
-
-constexpr size_t kPathBytesMax = 2048;
 
 struct Scheme {
   std::string_view prefix, port;
@@ -28,64 +27,21 @@ constexpr std::array<Scheme, 4> kSchemes = {{{"otlp://", "4317", ExportUrl::Kind
                                              {"otlp+http://", "4318", ExportUrl::Kind::kOtlpHttp, false},
                                              {"otlp+https://", "4318", ExportUrl::Kind::kOtlpHttp, true}}};
 
+constexpr std::string_view kFileScheme = "file://";
 constexpr size_t kNameBytesMax = 64;
 constexpr std::string_view kForms =
     "otlp://HOST[:PORT] (gRPC), otlp+http://HOST[:PORT][/PATH], otlps:// and otlp+https:// for TLS, each with "
-    "[?PARAMETER=VALUE&…]; otlp, which takes the URL from the variables OTEL_EXPORTER_OTLP_*; and "
-    "console[?layout=lazybackend|collector]";
+    "[?PARAMETER=VALUE&…]; otlp[?PARAMETER=VALUE&…], which takes the URL from the variables OTEL_EXPORTER_OTLP_*; "
+    "console and file:///DIR, each with [?PARAMETER=VALUE&…]";
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
 
-// An IPv6 address, optionally with its interface.
-bool IsAddress6(std::string_view text) {
-  const size_t percent = std::min(text.find('%'), text.size());
-  const std::string_view zone = text.substr(percent);
-  const std::string address(text.substr(0, percent));
-  in6_addr ignored{};
-  return address.find('\0') == address.npos && inet_pton(AF_INET6, address.c_str(), &ignored) == 1 &&
-         zone.size() != 1 && std::all_of(zone.begin() + !zone.empty(), zone.end(), IsUrlUnreserved);
-}
-
-// Accepts a name, an IPv4 address, or an IPv6 address in brackets.
-bool IsHost(std::string_view host) {
-  auto name = [](char c) { return IsUrlUnreserved(c) && c != '~'; };
-  if (host.size() > 253 || host.empty()) return false;
-  if (host.front() != '[') return std::all_of(host.begin(), host.end(), name);
-  return host.size() > 2 && host.back() == ']' && IsAddress6(host.substr(1, host.size() - 2));
-}
-
-bool IsPath(std::string_view path) {
-  return path.size() <= kPathBytesMax &&
-         std::all_of(path.begin(), path.end(), [](char c) { return c > ' ' && c < '\x7f' && c != '#' && c != '\\'; });
-}
-
-absl::Status ParsePlace(std::string_view place, std::string_view default_port, ExportUrl* out) {
-  if (place.find('@') != place.npos) {
-    return Invalid(
-        "a user name or password must not be in the URL: write the header Authorization into a file, and "
-        "name the file with headers_file=FILE");
-  }
-  const size_t slash = std::min(place.find('/'), place.size());
-  out->path = place.substr(slash);
-  place = place.substr(0, slash);
-  std::string_view host = place, port = default_port;
-  size_t colon = place.rfind(':');
-  if (colon != place.npos && place.find(']', colon) == place.npos) {
-    host = place.substr(0, colon);
-    port = place.substr(colon + 1);
-  }
-  if (!IsHost(host)) return Invalid("the host name is malformed");
-  absl::StatusOr<HostPort> parsed = ParseHostPort(fmt::format("{}:{}", host, port));
-  if (!parsed.ok() || parsed->port == 0) return Invalid("the port must be 1 to 65535");
-  out->target = fmt::format("{}:{}", host, parsed->port);
-  const bool has_path = out->path.size() > 1;
-  if (out->kind == ExportUrl::Kind::kOtlpHttp) {
-    if (!IsPath(out->path)) return Invalid("the path must be shorter, and percent-encoded");
-    if (!has_path) out->path = out->signal.http_path;
-  } else {
-    if (has_path) return Invalid("a URL for gRPC has no path");
-    out->path.clear();
-  }
+absl::Status ParseReceiverPlace(std::string_view text, std::string_view default_port, ExportUrl* out) {
+  ASSIGN_OR_RETURN(otlp::Place place, otlp::ParsePlace(text, default_port));
+  out->target = std::move(place.target);
+  out->path = std::move(place.path);
+  if (out->path.size() <= 1) out->path.clear();
+  if (out->kind != ExportUrl::Kind::kOtlpHttp && !out->path.empty()) return Invalid("a URL for gRPC has no path");
   return absl::OkStatus();
 }
 
@@ -95,20 +51,31 @@ bool IsName(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return IsUrlUnreserved(c) && c != '~'; });
 }
 
+const otlp::Signal* FindSignal(std::string_view name) {
+  const auto found = std::ranges::find(otlp::kSignals, name, &otlp::Signal::name);
+  return found == otlp::kSignals.end() ? nullptr : &*found;
+}
+
 // Returns "" if the value is allowed, and otherwise what is wrong.
 std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std::string_view value) {
   if (key == "name")
     return IsName(value) ? "" : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events at its end";
   if (url.kind == ExportUrl::Kind::kConsole) {
-    if (key == "layout") return value == "lazybackend" || value == "collector" ? "" : "unknown layout";
-    return "a parameter is unknown; the parameters of console are layout and name";
+    otlp::TextOptions ignored;
+    return otlp::SetTextOption(key, value, &ignored);
   }
-  if (key == "signal") return value == "profiles" ? "" : "signal must be profiles";
+  if (url.kind == ExportUrl::Kind::kFile) {
+    FileOptions ignored;
+    return SetFileOption(key, value, &ignored);
+  }
+  if (key == "signal") return FindSignal(value) != nullptr ? "" : "signal must be profiles, logs or metrics";
+  if (key == "samples") return value == "aggregated" || value == "single" ? "" : "samples must be aggregated or single";
   if (key == "compression") return value == "gzip" || value == "none" ? "" : "compression must be gzip or none";
   if (key == "timeout") {
     const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
     return ns.ok() && *ns >= kNsPerMs && *ns <= 10 * kNsPerMinute ? "" : "timeout must be 1ms to 10m";
   }
+  if (key == "interval") return ParseExportInterval(value).ok() ? "" : "interval must be 1s to 1h";
   if (key == "headers_file") return "";
   if (key == "encoding") {
     if (url.kind != ExportUrl::Kind::kOtlpHttp) return "gRPC has no parameter encoding: use otlp+http://";
@@ -118,8 +85,8 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     if (!url.tls) return "tls_ca, tls_cert and tls_key need otlps:// or otlp+https://";
     return value.empty() ? "tls_ca, tls_cert and tls_key must name files" : "";
   }
-  return "a parameter is unknown; the parameters are signal, name, encoding, compression, timeout, headers_file, "
-         "tls_ca, tls_cert and tls_key";
+  return "a parameter is unknown; the parameters are signal, samples, interval, name, encoding, compression, timeout, "
+         "headers_file, tls_ca, tls_cert and tls_key";
 }
 
 absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
@@ -129,11 +96,8 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
     const size_t equals = item.find('=');
     if (equals == item.npos) return Invalid("the question mark must be followed by PARAMETER=VALUE");
     std::string key = PercentDecoded(item.substr(0, equals)), value = PercentDecoded(item.substr(equals + 1));
-    if (key == "signal" && (value == "logs" || value == "metrics")) {
-      return Error(absl::StatusCode::kUnimplemented,
-                   fmt::format("signal={} is not supported, only signal=profiles", value));
-    }
     if (const std::string_view wrong = CheckParameter(*out, key, value); !wrong.empty()) return Invalid(wrong);
+    if (key == "signal") out->signal = *FindSignal(value);
     if (!out->parameters.emplace(std::move(key), std::move(value)).second) {
       return Invalid("a parameter is given twice");
     }
@@ -143,18 +107,26 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
   if (out->parameters.contains("tls_cert") != out->parameters.contains("tls_key")) {
     return Invalid("tls_cert and tls_key need each other");
   }
+  if (out->parameters.contains("samples") && out->signal.name == otlp::kMetricsSignal.name) {
+    return Invalid("metrics have no parameter samples");
+  }
   return absl::OkStatus();
 }
 
-// Parses the URL up to the question mark. Returns the receiver for the name of the cursor.
+// Parses the URL up to the question mark. Returns the receiver for the name of the cursor, without the path.
 absl::StatusOr<std::string> ParseReceiver(std::string_view text, ExportUrl* out) {
   if (text == "console") return "console";
+  if (text.starts_with(kFileScheme)) {
+    out->kind = ExportUrl::Kind::kFile;
+    ASSIGN_OR_RETURN(out->file.directory, ParseFileDirectory(text.substr(kFileScheme.size())));
+    return fmt::format("{}{}", kFileScheme, out->file.directory);
+  }
   for (const Scheme& scheme : kSchemes) {
     if (!text.starts_with(scheme.prefix)) continue;
     out->kind = scheme.kind;
     out->tls = scheme.tls;
-    RETURN_IF_ERROR(ParsePlace(text.substr(scheme.prefix.size()), scheme.port, out));
-    return fmt::format("{}{}{}", scheme.prefix, out->target, out->path);
+    RETURN_IF_ERROR(ParseReceiverPlace(text.substr(scheme.prefix.size()), scheme.port, out));
+    return fmt::format("{}{}", scheme.prefix, out->target);
   }
   return Invalid("unknown scheme");
 }
@@ -173,6 +145,12 @@ std::string ShownExportUrl(std::string_view url) {
   return EscapeForDisplay(shown);
 }
 
+absl::StatusOr<int64_t> ParseExportInterval(std::string_view text) {
+  const absl::StatusOr<int64_t> ns = ParseDurationNs(text);
+  if (ns.ok() && *ns >= kExportIntervalMinNs && *ns <= kExportIntervalMaxNs) return ns;
+  return Invalid("must be a duration of 1s to 1h");
+}
+
 std::string CursorName(std::string_view receiver, const otlp::Signal& signal, std::string_view name) {
   // Cursors of earlier releases have only the receiver.
   std::string out(receiver);
@@ -186,12 +164,14 @@ absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url) {
   const size_t question = url.find('?');
   ASSIGN_OR_RETURN(const std::string receiver, ParseReceiver(url.substr(0, question), &out));
   if (question != url.npos) RETURN_IF_ERROR(ParseParameters(url.substr(question + 1), &out));
+  if (out.kind == ExportUrl::Kind::kOtlpHttp && out.path.empty()) out.path = out.signal.http_path;
   const auto& parameters = out.parameters;
-  if (const auto it = parameters.find("layout"); it != parameters.end() && it->second == "collector") {
-    out.layout = otlp::TextLayout::kCollector;
+  for (const auto& [key, value] : parameters) {
+    if (out.kind == ExportUrl::Kind::kConsole) otlp::SetTextOption(key, value, &out.text);
+    if (out.kind == ExportUrl::Kind::kFile) SetFileOption(key, value, &out.file);
   }
   const auto name = parameters.find("name");
-  out.cursor_name = CursorName(receiver, out.signal, name == parameters.end() ? "" : name->second);
+  out.cursor_name = CursorName(receiver + out.path, out.signal, name == parameters.end() ? "" : name->second);
   return out;
 }
 

@@ -6,14 +6,19 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "otlp/profiles_text.h"
+#include "base/types.h"
+#include "otlp/text_options.h"
 #include "otlp/transport.h"
+#include "reducer/export/file_options.h"
 
 namespace tributary {
 
+// Limits of the parameter `interval`.
+inline constexpr int64_t kExportIntervalMinNs = kNsPerSecond, kExportIntervalMaxNs = 3600 * kNsPerSecond;
+
 // A parsed value of --export.
 struct ExportUrl {
-  enum class Kind { kOtlpGrpc, kOtlpHttp, kConsole };
+  enum class Kind { kOtlpGrpc, kOtlpHttp, kConsole, kFile };
   Kind kind = Kind::kConsole;
   std::string target;                           // for OTLP: "host:port"
   std::string path;                             // for kOtlpHttp; never empty
@@ -22,18 +27,21 @@ struct ExportUrl {
   // The parameters behind the question mark, decoded. Their names and values are checked, but not whether their files
   // exist.
   std::map<std::string, std::string, std::less<>> parameters;
-  otlp::TextLayout layout = otlp::TextLayout::kLazyBackend;
+  otlp::TextOptions text;  // for kConsole
+  FileOptions file;        // for kFile
   // The name under which cursors are stored. It contains only the receiver, the signal and the parameter `name`. So if
-  // the user changes only the layout or another parameter, the export continues from the same cursors.
+  // the user changes only another parameter, the export continues from the same cursors.
   std::string cursor_name;
 };
 
-// InvalidArgument: `url` has none of the forms in reducer/export/exporter.h; the message lists them. Unimplemented:
-// `url` has signal=logs or signal=metrics.
+// InvalidArgument: `url` has none of the forms in reducer/export/exporter.h; the message lists them.
 absl::StatusOr<ExportUrl> ParseExportUrl(std::string_view url);
 
 // The same, but the message says only what is wrong, for a URL that the user did not write in this form.
 absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url);
+
+// Parses the time between two passes of an exporter, 1s to 1h. InvalidArgument: another text.
+absl::StatusOr<int64_t> ParseExportInterval(std::string_view text);
 
 // Returns `receiver`, the signal unless it is that of profiles, and `name` unless it is empty.
 std::string CursorName(std::string_view receiver, const otlp::Signal& signal, std::string_view name);

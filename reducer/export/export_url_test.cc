@@ -6,6 +6,7 @@
 namespace tributary {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
@@ -71,16 +72,35 @@ TEST(ExportUrl, TakesParameters) {
 TEST(ExportUrl, TheCursorIsNamedAfterReceiverSignalAndName) {
   EXPECT_EQ(ParseExportUrl("otlp://c?signal=profiles&compression=none")->cursor_name, "otlp://c:4317");
   EXPECT_EQ(ParseExportUrl("otlp+http://c/p?headers_file=/a&name=b")->cursor_name, "otlp+http://c:4318/p?name=b");
-  const otlp::Signal logs{.name = "logs", .grpc_method = "", .http_path = "", .variable_infix = ""};
-  EXPECT_EQ(CursorName("otlp://c:1", logs, ""), "otlp://c:1?signal=logs");
-  EXPECT_EQ(CursorName("otlp://c:1", logs, "b"), "otlp://c:1?signal=logs&name=b");
+  EXPECT_EQ(ParseExportUrl("otlp://c:1?signal=logs&samples=single&interval=5s")->cursor_name, "otlp://c:1?signal=logs");
+  EXPECT_EQ(ParseExportUrl("otlp://c:1?name=b&signal=logs")->cursor_name, "otlp://c:1?signal=logs&name=b");
 }
 
 TEST(ExportUrl, RefusesWrongParameters) {
-  for (const char* query :
-       {"", "a", "a=b", "encoding=xml", "encoding=json&encoding=json", "compression=zstd", "timeout=0s", "timeout=11m",
-        "timeout=5", "tls_ca=", "name=", "name=a/b", "name=a%26b", "name=a.events", "layout=collector", "tls_cert=/c",
-        "tls_key=/k", "signal=profiles&", "&signal=profiles"}) {
+  for (const char* query : {"",
+                            "a",
+                            "a=b",
+                            "encoding=xml",
+                            "encoding=json&encoding=json",
+                            "compression=zstd",
+                            "timeout=0s",
+                            "timeout=11m",
+                            "timeout=5",
+                            "samples=",
+                            "samples=all",
+                            "interval=999ms",
+                            "interval=61m",
+                            "signal=",
+                            "tls_ca=",
+                            "name=",
+                            "name=a/b",
+                            "name=a%26b",
+                            "name=a.events",
+                            "layout=collector",
+                            "tls_cert=/c",
+                            "tls_key=/k",
+                            "signal=profiles&",
+                            "&signal=profiles"}) {
     EXPECT_FALSE(ParseExportUrl(std::string("otlp+https://c?") + query).ok()) << query;
   }
   EXPECT_FALSE(ParseExportUrl("otlp://c?encoding=json").ok());
@@ -105,11 +125,41 @@ TEST(ExportUrl, RefusesCredentialsAndDoesNotShowThem) {
 }
 
 TEST(ExportUrl, AcceptsTheConsoleInBothLayouts) {
-  EXPECT_EQ(ParseExportUrl("console")->layout, otlp::TextLayout::kLazyBackend);
-  EXPECT_EQ(ParseExportUrl("console?layout=lazybackend")->layout, otlp::TextLayout::kLazyBackend);
-  EXPECT_EQ(ParseExportUrl("console?layout=collector")->layout, otlp::TextLayout::kCollector);
+  EXPECT_EQ(ParseExportUrl("console")->text.layout, otlp::TextLayout::kLazyBackend);
+  EXPECT_EQ(ParseExportUrl("console?layout=lazybackend")->text.layout, otlp::TextLayout::kLazyBackend);
+  EXPECT_EQ(ParseExportUrl("console?layout=collector")->text.layout, otlp::TextLayout::kCollector);
   EXPECT_EQ(ParseExportUrl("console?layout=collector")->cursor_name, "console");
   EXPECT_EQ(ParseExportUrl("console?layout=collector&name=second")->cursor_name, "console?name=second");
+}
+
+TEST(ExportUrl, TakesTheSwitchesOfTheConsole) {
+  const absl::StatusOr<ExportUrl> url =
+      ParseExportUrl("console?layout=collector&export_stack_frames=false&export_stack_frame_types=go%2Ckernel&name=b");
+  ASSERT_TRUE(url.ok()) << url.status();
+  EXPECT_EQ(url->text.layout, otlp::TextLayout::kCollector);
+  EXPECT_FALSE(url->text.export_stack_frames);
+  EXPECT_THAT(url->text.export_stack_frame_types, ElementsAre("go", "kernel"));
+  EXPECT_EQ(url->cursor_name, "console?name=b");
+  EXPECT_THAT(std::string(ParseExportUrl("console?export_stack_frames=1").status().message()),
+              HasSubstr("must be true or false"));
+  EXPECT_FALSE(ParseExportUrl("console?export_stack_frames=true&export_stack_frames=true").ok());
+  EXPECT_FALSE(ParseExportUrl("otlp://c?export_stack_frames=true").ok());
+}
+
+TEST(ExportUrl, AcceptsADirectory) {
+  const absl::StatusOr<ExportUrl> url = ParseExportUrl("file:///var//x/?by=container&format=otlp_json&keep=3&name=b");
+  ASSERT_TRUE(url.ok()) << url.status();
+  EXPECT_EQ(url->kind, ExportUrl::Kind::kFile);
+  EXPECT_EQ(url->file.directory, "/var/x");
+  EXPECT_EQ(url->file.attribute, "container.id");
+  EXPECT_EQ(url->file.format, FileOptions::Format::kOtlpJson);
+  EXPECT_EQ(url->file.keep, 3);
+  EXPECT_EQ(url->cursor_name, "file:///var/x?name=b");
+  EXPECT_EQ(ParseExportUrl("file:///var/x?by=service")->cursor_name, "file:///var/x");
+  for (const char* bad : {"file://", "file://x", "file:///x?by=pod", "file:///x?layout=collector", "file:/x",
+                          "file:///x?keep=1&keep=1", "file:///x?signal=profiles"}) {
+    EXPECT_EQ(ParseExportUrl(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
 }
 
 TEST(ExportUrl, ErrorsListTheAllowedUrls) {
@@ -158,9 +208,16 @@ TEST(ExportUrl, ErrorsListTheAllowedUrls) {
 
 TEST(ExportUrl, RefusesAZeroByteInAnAddress) { EXPECT_FALSE(ParseExportUrl(std::string("otlp://[::1\0]", 13)).ok()); }
 
-TEST(ExportUrl, ReportsThatLogsAndMetricsAreNotExported) {
-  EXPECT_EQ(ParseExportUrl("otlp+http://x?signal=metrics").status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(ParseExportUrl("otlp://x?signal=logs").status().code(), absl::StatusCode::kUnimplemented);
+TEST(ExportUrl, TheSignalDecidesThePath) {
+  const ExportUrl url = ParseExportUrl("otlp+http://c?signal=logs&samples=single&interval=1m").value();
+  EXPECT_EQ(url.signal.name, "logs");
+  EXPECT_EQ(url.path, "/v1/logs");
+  EXPECT_EQ(url.cursor_name, "otlp+http://c:4318/v1/logs?signal=logs");
+  EXPECT_EQ(ParseExportUrl("otlp+http://c/p?signal=logs")->path, "/p");
+  EXPECT_EQ(ParseExportUrl("otlp://c?signal=logs")->signal.grpc_method, otlp::kLogsSignal.grpc_method);
+  const ExportUrl metrics = ParseExportUrl("otlp+http://c?interval=90s&signal=metrics&name=a").value();
+  EXPECT_EQ(metrics.path, "/v1/metrics");
+  EXPECT_EQ(metrics.cursor_name, "otlp+http://c:4318/v1/metrics?signal=metrics&name=a");
 }
 
 TEST(ExportUrl, EscapesTheUrlInErrors) {

@@ -1,5 +1,6 @@
 #include "reducer/export/exporter.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -17,6 +18,10 @@
 #include "reducer/export/console_sender.h"
 #include "reducer/export/export_loop.h"
 #include "reducer/export/export_settings.h"
+#include "reducer/export/file_sender.h"
+#include "reducer/export/log_sender.h"
+#include "reducer/export/metrics_export.h"
+#include "reducer/export/metrics_resource.h"
 
 namespace tributary {
 namespace {
@@ -27,10 +32,11 @@ constexpr int64_t kFlushNs = 3'500'000'000;
 // bytes of protobuf.
 constexpr size_t kJsonFactor = 4;
 
-// Runs an ExportLoop on its own thread.
+// Runs an ExportLoop or a MetricsExport on its own thread.
+template <typename Loop>
 class ExportThread : public Exporter {
  public:
-  ExportThread(std::unique_ptr<ExportLoop> loop, const Clock& clock)
+  ExportThread(std::unique_ptr<Loop> loop, const Clock& clock)
       : loop_(std::move(loop)), clock_(clock), thread_([this] { Run(); }) {}
 
   ~ExportThread() override {
@@ -48,11 +54,13 @@ class ExportThread : public Exporter {
 
  private:
   void Run() {
-    // If the console's reader is gone, write must return an error and not end the process.
-    sigset_t pipe;
-    sigemptyset(&pipe);
-    sigaddset(&pipe, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+    // If the console's reader is gone, or a file reaches the limit on file sizes, write must return an error and not
+    // end the process.
+    sigset_t of_write;
+    sigemptyset(&of_write);
+    sigaddset(&of_write, SIGPIPE);
+    sigaddset(&of_write, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &of_write, nullptr);
 
     std::unique_lock lock(mutex_);
     while (!stopping_) {
@@ -68,7 +76,7 @@ class ExportThread : public Exporter {
     changed_.notify_all();
   }
 
-  const std::unique_ptr<ExportLoop> loop_;
+  const std::unique_ptr<Loop> loop_;
   const Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -86,42 +94,98 @@ absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& 
   return otlp::GrpcTransport::Make(settings.transport, url.signal);
 }
 
+std::string_view Parameter(const ExportUrl& url, std::string_view key) {
+  const auto it = url.parameters.find(key);
+  return it != url.parameters.end() ? std::string_view(it->second) : std::string_view();
+}
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+// For requests in JSON.
+void UseSmallRequests(otlp::ProfilesBuilder::Options* builder) {
+  builder->bytes_soft /= kJsonFactor;
+  builder->bytes_hard /= kJsonFactor;
+}
+
 // Makes the sender, and sets the options that depend on the kind of the receiver.
 absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url, const ExportVariables& variables,
-                                                                 const Clock& clock, ExportLoop::Options* options) {
+                                                                 const ExportCommon& common, const Clock& clock,
+                                                                 Metrics& metrics, ExportLoop::Options* options) {
   if (url.kind == ExportUrl::Kind::kConsole) {
     options->metric_label = "console";
-    auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.layout);
+    auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.text);
     options->events = sender.get();
     return sender;
+  }
+  if (url.kind == ExportUrl::Kind::kFile) {
+    options->metric_label = "file";
+    if (url.file.format == FileOptions::Format::kOtlpJson) UseSmallRequests(&options->builder);
+    return FileSender::Open(url.file, clock, metrics);
   }
   options->metric_label = "otlp";
   ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
   settings.transport.version = std::string(kVersion);
   options->send_timeout_ns = settings.timeout_ns;
-  if (settings.encoding == otlp::Encoding::kJson) {
-    options->builder.bytes_soft /= kJsonFactor;
-    options->builder.bytes_hard /= kJsonFactor;
-  }
+  if (settings.encoding == otlp::Encoding::kJson) UseSmallRequests(&options->builder);
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
+  const std::string_view samples = Parameter(url, "samples");
+  if (url.signal.name == otlp::kLogsSignal.name) {
+    const bool single = samples == "single";
+    using SizeOf = otlp::ProfilesBuilder::SizeOf;
+    options->metric_label = "otlp_logs";
+    options->builder.size_of = single ? SizeOf::kSampleLogs : SizeOf::kStackLogs;
+    auto sender = std::make_unique<LogSender>(std::move(transport),
+                                              single ? otlp::LogRecords::kSamples : otlp::LogRecords::kStacks,
+                                              common.joiner, options->builder.bytes_soft);
+    options->events = sender.get();
+    return sender;
+  }
+  options->builder.aggregated = samples == "aggregated";
   return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
+}
+
+absl::StatusOr<std::unique_ptr<Exporter>> MakeMetricsExporter(const ExportUrl& url, const ExportVariables& variables,
+                                                              const Clock& clock, Metrics& metrics) {
+  ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
+  settings.transport.version = std::string(kVersion);
+  MetricsExport::Options options;
+  options.name = url.cursor_name;
+  options.request.resource = ReducerResource(metrics.start());
+  options.request.scope_version = std::string(kVersion);
+  if (settings.encoding == otlp::Encoding::kJson) options.request.bytes_max /= otlp::kMetricsJsonFactor;
+  options.interval_ns = settings.interval_ns;
+  options.send_timeout_ns = settings.timeout_ns;
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
+  auto loop = std::make_unique<MetricsExport>(std::move(options), metrics, std::move(transport), clock);
+  return std::make_unique<ExportThread<MetricsExport>>(std::move(loop), clock);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
                                                        store::Store& store, SymbolStore& symbols,
-                                                       const ExportMetadata& metadata, const Clock& clock,
+                                                       const ExportCommon& common, const Clock& clock,
                                                        Metrics& metrics) {
+  if (url.signal.name == otlp::kMetricsSignal.name) return MakeMetricsExporter(url, variables, clock, metrics);
   ExportLoop::Options options;
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender, MakeSender(url, variables, clock, &options));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::ProfilesSender> sender,
+                   MakeSender(url, variables, common, clock, metrics, &options));
   options.cursor_name = url.cursor_name;
   options.builder.scope_version = std::string(kVersion);
-  options.joiner = metadata.joiner;
-  options.metadata_wait_ns = metadata.wait_ns;
+  options.sender = HostName();
+  options.joiner = common.joiner;
+  options.metadata_wait_ns = common.metadata_wait_ns;
+  const std::string_view interval = Parameter(url, "interval");
+  options.interval_ns = common.interval_ns;
+  if (!interval.empty()) {
+    ASSIGN_OR_RETURN(options.interval_ns, ParseExportInterval(interval));
+  }
   auto loop =
       std::make_unique<ExportLoop>(std::move(options), store, symbols.lookup(), std::move(sender), clock, metrics);
-  return std::make_unique<ExportThread>(std::move(loop), clock);
+  return std::make_unique<ExportThread<ExportLoop>>(std::move(loop), clock);
 }
 
 }  // namespace tributary

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -19,6 +20,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Le;
@@ -86,8 +88,32 @@ TEST_F(ExporterTest, SendsTheRestWhenItEnds) {
     Run("console?layout=collector");
     text = captured.text();
   }
-  EXPECT_NE(text.find("\nInstrumentation: native, Function: 0x10\n"), text.npos) << text;
+  EXPECT_NE(text.find("\nInstrumentation: native: Function: 0x0010, File: /usr/bin/work\n"), text.npos) << text;
   EXPECT_EQ(store_.Cursor("console", 0), 1);
+}
+
+TEST_F(ExporterTest, WritesFiles) {
+  const TestDirectory directory;
+  const std::string url = "file://" + directory.path() + "/stacks";
+  Run(url);
+  std::string text;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path() + "/stacks")) {
+    if (entry.path().extension() != ".folded") continue;
+    EXPECT_THAT(entry.path().filename().string(), StartsWith("unknown.cpu.nanoseconds."));
+    std::ifstream file(entry.path());
+    text.append(std::istreambuf_iterator<char>(file), {});
+  }
+  EXPECT_EQ(text, "work+0x10 1000000\n");
+  EXPECT_EQ(store_.Cursor(url, 0), 1);
+}
+
+// Each of them would remove the other one's files.
+TEST_F(ExporterTest, TwoExportersCannotWriteIntoOneDirectory) {
+  const TestDirectory directory;
+  const absl::StatusOr<std::unique_ptr<Exporter>> first = Make("file://" + directory.path());
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(Make("file://" + directory.path() + "?name=b&format=otlp_json").status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 // No receiver listens. The exporter still ends soon, and the next run has everything left to send.
@@ -113,6 +139,20 @@ TEST_F(ExporterTest, SendsOverHttpInBothEncodings) {
   EXPECT_EQ(store_.Cursor("otlp+http://" + Target(protobuf) + "/a", 0), 1);
   EXPECT_EQ(store_.Cursor("otlp+http://" + Target(json) + "/v1development/profiles", 0), 1);
 }
+
+// The last values are sent at the end. No sample is sent, and no cursor moves.
+TEST_F(ExporterTest, SendsMetricsInBothEncodings) {
+  const TestHttpServer protobuf({.body = ""}), json({.body = ""});
+  Run("otlp+http://" + Target(protobuf) + "?signal=metrics");
+  Run("otlp+http://" + Target(json) + "?signal=metrics&encoding=json&compression=none");
+  EXPECT_THAT(protobuf.Heads(), Each(StartsWith("POST /v1/metrics HTTP/1.1\r\n")));
+  EXPECT_THAT(protobuf.Heads(), SizeIs(Ge(1u)));
+  EXPECT_THAT(json.Bodies().back(), HasSubstr("{\"name\":\"tributary_export_data_points_total\","));
+  EXPECT_THAT(json.Bodies().back(), HasSubstr("{\"key\":\"service.name\",\"value\":{\"stringValue\":\"tributary-"));
+  EXPECT_EQ(metrics_.AddCounter("tributary_export_samples_total", "", {{"exporter", "otlp"}}).value(), 0u);
+}
+
+TEST_F(ExporterTest, EndsWithoutAReceiverOfMetrics) { Run("otlp+http://127.0.0.1:1?signal=metrics"); }
 
 // JSON is larger than protobuf, here because it writes two bytes for each quotation mark of a name. Without smaller
 // requests, many receivers would refuse the samples.

@@ -4,12 +4,9 @@
 #include <numeric>
 #include <set>
 
-#include "base/hex.h"
 #include "base/status.h"
-#include "profile/attributes.h"
 #include "reducer/metadata/labels.h"
 #include "reducer/store/trie.h"
-#include "symbols/demangle.h"
 
 namespace tributary {
 namespace {
@@ -139,11 +136,11 @@ absl::Status ShardScan::FindExecutables(store::StoreReader& reader) {
 
 RequestMaker::RequestMaker(const ShardScan& scan, SymbolLookup symbols, const ResourceJoiner* joiner,
                            otlp::ProfilesBuilder::Options options)
-    : scan_(scan), symbolizer_(std::move(symbols)), options_(std::move(options)) {
+    : scan_(scan), locations_(std::move(symbols)), options_(std::move(options)) {
   if (joiner != nullptr) resources_.emplace(*joiner, scan.range());
 }
 
-RequestMaker::Made RequestMaker::Next() {
+RequestMaker::Made RequestMaker::Next(const std::optional<store::Cursor>& end) {
   if (chunk_ == scan_.chunks_.size()) return {};
   builder_ = std::make_unique<otlp::ProfilesBuilder>(options_);
   resource_cache_.clear();
@@ -151,15 +148,23 @@ RequestMaker::Made RequestMaker::Next() {
   own_cache_.clear();
   stack_cache_.clear();
   location_cache_.clear();
-  while (chunk_ < scan_.chunks_.size() && !builder_->full()) {
+  Made made;
+  made.begin = scan_.CursorAt(chunk_, row_);
+  const auto is_full = [&] {
+    if (!end) return builder_->full();
+    store::Cursor at = scan_.chunks_[chunk_].begin;
+    at.rows += row_;
+    return builder_->bytes() >= options_.bytes_hard || !at.IsBefore(*end);
+  };
+  while (chunk_ < scan_.chunks_.size() && !is_full()) {
     const ShardScan::Chunk& chunk = scan_.chunks_[chunk_];
     AddRow(chunk, row_);
+    ++made.rows;
     if (++row_ == chunk.columns.times.size()) {
       row_ = 0;
       ++chunk_;
     }
   }
-  Made made;
   made.samples = builder_->sample_count();
   made.dropped_strings = builder_->dropped_strings();
   made.request = builder_->Finish();
@@ -173,7 +178,7 @@ void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
   sample.resource = ResourceOf(chunk, columns.processes[row], columns.times[row]);
   sample.attributes = builder_->AddEnding(Thread(columns.processes[row], columns.threads[row]), columns.endings[row]);
   if (!columns.attributes.empty() && columns.attributes[row].value != 0) {
-    const Annotations annotations = AddOwn(sample.attributes, columns.attributes[row]);
+    const otlp::Annotations annotations = AddOwn(sample.attributes, columns.attributes[row]);
     sample.attributes = annotations.attributes;
     sample.link = annotations.link;
   }
@@ -185,20 +190,10 @@ void RequestMaker::AddRow(const ShardScan::Chunk& chunk, size_t row) {
   builder_->AddSample(sample);
 }
 
-// A link's ids arrive as attributes. They stay attributes if they are not a valid link.
-RequestMaker::Annotations RequestMaker::AddOwn(otlp::AttributesIndex others, store::StringId own) {
+otlp::Annotations RequestMaker::AddOwn(otlp::AttributesIndex others, store::StringId own) {
   auto [cached, added] = own_cache_.try_emplace({others, own});
-  if (!added) return cached->second;
-  Attributes attributes = DecodeAttributes(scan_.own_.at(own));
-  Annotations& annotations = cached->second;
-  annotations.link = builder_->AddLink(FromHex(FindAttribute(attributes, kTraceId)).value_or(""),
-                                       FromHex(FindAttribute(attributes, kSpanId)).value_or(""));
-  if (annotations.link.value != 0) {
-    std::erase_if(attributes,
-                  [](const Attribute& attribute) { return attribute.key == kTraceId || attribute.key == kSpanId; });
-  }
-  annotations.attributes = builder_->AddOwn(others, attributes);
-  return annotations;
+  if (added) cached->second = otlp::AddAnnotations(others, scan_.own_.at(own), *builder_);
+  return cached->second;
 }
 
 otlp::TypeIndex RequestMaker::Type(store::TypeNo no) {
@@ -268,19 +263,9 @@ otlp::LocationIndex RequestMaker::Location(const store::Trie& trie, uint32_t fra
   static const store::ExecutableRow kNoFile;
   const bool has_file = row.executable.value < scan_.executable_rows_.size();
   const store::ExecutableRow& executable = has_file ? scan_.executable_rows_[row.executable.value] : kNoFile;
-  const otlp::MappingIndex mapping = builder_->AddMapping(executable.id, executable.path);
   const auto named = scan_.frame_names_.find(row.name);
   const std::string_view own_name = named != scan_.frame_names_.end() ? named->second : std::string_view();
-  const FrameSymbolizer::Place place = symbolizer_.Find(row, executable.id);
-  std::vector<otlp::ProfilesBuilder::Line> lines;
-  FrameSymbolizer::ForEachFrame(place, row, own_name, [&](const SymbolTable::Frame& of) {
-    if (of.name.empty()) return true;
-    auto [name, added_name] = demangled_.try_emplace(of.name.data());
-    if (added_name) name->second = own_name.empty() ? Demangle(of.name) : std::string(own_name);
-    lines.push_back({builder_->AddFunction(name->second, of.name, of.file), of.line});
-    return true;
-  });
-  return cached->second = builder_->AddLocation(place.kind, mapping, place.address, lines);
+  return cached->second = locations_.Add(row, executable.id, executable.path, own_name, *builder_);
 }
 
 }  // namespace tributary

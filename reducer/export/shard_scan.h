@@ -10,10 +10,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "otlp/frame_locations.h"
 #include "otlp/profiles_builder.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/store/store.h"
-#include "reducer/symbolizer/frame_symbolizer.h"
+#include "symbols/frame_symbolizer.h"
 
 namespace tributary {
 
@@ -84,10 +85,13 @@ class RequestMaker {
     otlp::ProfilesRequestPtr request;
     uint64_t samples = 0;
     uint64_t dropped_strings = 0;
-    store::Cursor next;  // behind the samples of the request
+    uint64_t rows = 0;
+    store::Cursor begin;  // of the first sample of the request
+    store::Cursor next;   // behind the samples of the request
   };
-  // Returns the next request. `request` is nullptr if no samples are left.
-  Made Next();
+  // Returns the next request. `request` is nullptr if no samples are left. With `end`, the request contains all samples
+  // before this position, even if it becomes larger than the options' bytes_soft, but not than bytes_hard.
+  Made Next(const std::optional<store::Cursor>& end = std::nullopt);
 
  private:
   void AddRow(const ShardScan::Chunk& chunk, size_t row);
@@ -98,28 +102,22 @@ class RequestMaker {
   otlp::TypeIndex Type(store::TypeNo no);
   otlp::ResourceIndex ResourceOf(const ShardScan::Chunk& chunk, store::ProcessNo no, UnixNs time);
   Joined Join(const store::ProcessRow& process);
-  // The attributes and the link to a trace span that are sent with a sample.
-  struct Annotations {
-    otlp::AttributesIndex attributes;
-    otlp::LinkIndex link;
-  };
-  Annotations AddOwn(otlp::AttributesIndex others, store::StringId own);
+  otlp::Annotations AddOwn(otlp::AttributesIndex others, store::StringId own);
   otlp::AttributesIndex Thread(store::ProcessNo process, store::ThreadNo no);
   otlp::StackIndex Stack(store::Day day, store::NodeNo node);
   otlp::LocationIndex Location(const store::Trie& trie, uint32_t frame);
 
   const ShardScan& scan_;
-  FrameSymbolizer symbolizer_;
+  otlp::FrameLocations locations_;
   const otlp::ProfilesBuilder::Options options_;
   std::optional<ResourceCache> resources_;
-  size_t chunk_ = 0, row_ = 0;                               // the next sample
-  absl::flat_hash_map<const char*, std::string> demangled_;  // by the address of the name in its table
+  size_t chunk_ = 0, row_ = 0;  // the next sample
 
   // State of the request that is being built.
   std::unique_ptr<otlp::ProfilesBuilder> builder_;
   absl::flat_hash_map<store::ProcessNo, Joined> resource_cache_;
   absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;
-  absl::flat_hash_map<std::pair<otlp::AttributesIndex, store::StringId>, Annotations> own_cache_;
+  absl::flat_hash_map<std::pair<otlp::AttributesIndex, store::StringId>, otlp::Annotations> own_cache_;
   absl::flat_hash_map<std::pair<store::Day, store::NodeNo>, otlp::StackIndex> stack_cache_;
   absl::flat_hash_map<std::pair<const store::Trie*, uint32_t>, otlp::LocationIndex> location_cache_;
 };

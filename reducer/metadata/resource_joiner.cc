@@ -4,20 +4,17 @@
 #include <array>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
-#include "base/utf8.h"
-#include "reducer/metadata/labels.h"
-#include "reducer/metadata/service_identity.h"
+#include "profile/program_name.h"
+#include "profile/resource_merger.h"
+#include "profile/service_identity.h"
 
 namespace tributary {
 namespace {
 
 constexpr std::string_view kResourceAnnotation = "k8s.pod.annotation.resource.opentelemetry.io/";
 
-// The uid of a static pod in a cgroup is the hash of its manifest. The pod's mirror at the API server has this hash as
-// an annotation.
+// The pod's mirror at the API server has the hash of a static pod's manifest as an annotation.
 constexpr std::string_view kConfigHash = "k8s.pod.annotation.kubernetes.io/config.hash";
-bool IsConfigHash(std::string_view pod_uid) { return !pod_uid.empty() && pod_uid.find('-') == std::string_view::npos; }
 
 // Kinds of workloads that a pod can belong to, in the order of precedence in k8sattributesprocessor: a ReplicaSet and
 // its Deployment, a Job and its CronJob, or one alone.
@@ -25,29 +22,8 @@ constexpr std::string_view kWorkloadUids[] = {"k8s.deployment.uid", "k8s.replica
                                               "k8s.daemonset.uid",  "k8s.job.uid",        "k8s.cronjob.uid"};
 constexpr size_t kWorkloadsMax = 2;
 
-// Returns true for attributes that say where a process runs: for them, metadata wins over the process itself.
-bool IsLocation(std::string_view key) {
-  for (std::string_view prefix : {"k8s.", "container.", "host.", "cloud.", "os."}) {
-    if (key.starts_with(prefix)) return true;
-  }
-  return false;
-}
-
-// Returns true for the name that an SDK reports if no name was configured: "unknown_service", "unknown_service:java"
-// (OpenTelemetry's resource conventions).
-bool IsSdkDefault(std::string_view key, std::string_view value) {
-  constexpr std::string_view kUnknown = "unknown_service";
-  return key == "service.name" && value.starts_with(kUnknown) &&
-         (value.size() == kUnknown.size() || value[kUnknown.size()] == ':');
-}
-
-// Kernel threads have no file. Most kinds have one thread per CPU, or keep making new ones: "ksoftirqd/3",
-// "kworker/u9:0".
-constexpr Pid kKthreadd{2};
 std::string_view ExecutableName(const store::ProcessRow& process) {
-  if (const std::string_view name = BaseName(process.executable_path); !name.empty()) return name;
-  const std::string_view comm = process.comm;
-  return process.parent == kKthreadd ? comm.substr(0, comm.find('/')) : comm;
+  return ProgramName(process.executable_path, process.comm, process.parent);
 }
 
 // The memory of a text outside of its object.
@@ -115,31 +91,6 @@ struct ResourceJoiner::Facts {
 struct ResourceJoiner::Kept {
   Facts facts;  // kept alive: equal addresses are the same entities
   std::shared_ptr<const Resource> resource;
-};
-
-// Views of attributes with the rank of their source. If two have one key, the lower rank stays; within one rank, the
-// first.
-struct ResourceJoiner::Merger {
-  struct Item {
-    std::string_view key, value;
-    size_t rank;
-  };
-  enum Source : uint8_t { kOperator, kNodeOperator, kWhere, kProcess, kAnnotation, kOther, kComputed };
-  absl::InlinedVector<Item, 96> items;
-
-  void Add(Source source, std::string_view key, std::string_view value) {
-    if (!key.empty() && !value.empty()) items.push_back({key, value, size_t{source} << 32 | items.size()});
-  }
-  Attributes Merged() {
-    std::sort(items.begin(), items.end(),
-              [](const Item& a, const Item& b) { return a.key != b.key ? a.key < b.key : a.rank < b.rank; });
-    items.erase(std::unique(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.key == b.key; }),
-                items.end());
-    Attributes merged;
-    merged.reserve(items.size());
-    for (const Item& item : items) merged.push_back({std::string(item.key), ToUtf8(item.value)});
-    return merged;
-  }
 };
 
 ResourceJoiner::ResourceJoiner(const MetadataStore& store, const K8sNameRules& rules, AttributeNames& names,
@@ -233,41 +184,30 @@ ResourceJoiner::Facts ResourceJoiner::FindFacts(const Place& place, UnixNs at) c
 }
 
 Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
-  Merger merger;
-  for (const auto& [key, value] : operator_attributes_) merger.Add(Merger::kOperator, key, value);
+  ResourceMerger merger;
+  for (const auto& [key, value] : operator_attributes_) merger.Add(ResourceMerger::kOperator, key, value);
   // Attributes from the session and the kernel come first.
-  merger.Add(Merger::kWhere, "container.id", place.container_id);
-  if (!IsConfigHash(place.cgroup.pod_uid)) merger.Add(Merger::kWhere, "k8s.pod.uid", place.cgroup.pod_uid);
+  merger.AddIds(place.cgroup, place.container_id);
   facts.ForEach([&](const Entity& entity) {
     for (const auto& [key, value] : entity.attributes) {
       if (key.starts_with(kResourceAnnotation)) {
-        merger.Add(Merger::kAnnotation, std::string_view(key).substr(kResourceAnnotation.size()), value);
+        merger.Add(ResourceMerger::kAnnotation, std::string_view(key).substr(kResourceAnnotation.size()), value);
       }
-      if (rules_.IsInternal(key)) continue;
-      // A node's attributes that are not about its machine or cloud come from its operator.
-      const Merger::Source other = entity.kind == EntityKind::kHost ? Merger::kNodeOperator : Merger::kOther;
-      merger.Add(IsLocation(key) ? Merger::kWhere : other, key, value);
+      if (!rules_.IsInternal(key)) merger.AddOf(entity.kind, key, value);
     }
   });
   // The semantic conventions use container.image.tags for the attribute that k8sattributesprocessor and all others call
   // container.image.tag.
-  merger.Add(Merger::kWhere, "container.image.tags", facts.Attribute("container.image.tag"));
-  if (facts.pod.entity != nullptr) merger.Add(Merger::kWhere, "k8s.pod.uid", facts.pod.entity->id);
-  merger.Add(Merger::kWhere, "container.runtime.name", place.cgroup.runtime);
-  merger.Add(Merger::kWhere, "host.name", place.host_name);
-  merger.Add(Merger::kWhere, "host.id", place.node_id);  // if the node has not reported a better id: a cloud's instance
+  merger.Add(ResourceMerger::kWhere, "container.image.tags", facts.Attribute("container.image.tag"));
+  if (facts.pod.entity != nullptr) merger.Add(ResourceMerger::kWhere, "k8s.pod.uid", facts.pod.entity->id);
+  merger.Add(ResourceMerger::kWhere, "container.runtime.name", place.cgroup.runtime);
+  merger.AddHost(place.host_name, place.node_id);
   const Attributes own = DecodeAttributes(place.own_attributes);
   if (!own.empty()) names_.Learn(own);
-  for (const auto& [key, value] : own) {
-    if (key.starts_with("process.") || key.starts_with("thread.") || IsSdkDefault(key, value)) continue;
-    merger.Add(Merger::kProcess, key, value);
-  }
+  merger.AddOwn(own);
   const ServiceIdentity service = MakeServiceIdentity([&facts](std::string_view key) { return facts.Attribute(key); },
                                                       place.cgroup.systemd_unit, place.executable_name);
-  merger.Add(Merger::kComputed, "service.name", service.name);
-  merger.Add(Merger::kComputed, "service.namespace", service.name_space);
-  merger.Add(Merger::kComputed, "service.version", service.version);
-  merger.Add(Merger::kComputed, "service.instance.id", service.instance_id);
+  merger.AddService(service);
   Resource resource;
   resource.attributes = merger.Merged();
   resource.in_container = !place.container_id.empty() || !place.cgroup.pod_uid.empty();

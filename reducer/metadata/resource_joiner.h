@@ -62,9 +62,8 @@ class ResourceJoiner {
 
  private:
   friend class ResourceCache;
-  struct Place;   // where a process runs: all processes of one place have the same resource
-  struct Facts;   // entities that were found at one time
-  struct Merger;  // merges sources into one set
+  struct Place;  // where a process runs: all processes of one place have the same resource
+  struct Facts;  // entities that were found at one time
 
   struct Kept;  // the last join of a place
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "profile/service_identity.h"
 #include "reducer/metadata/labels.h"
-#include "reducer/metadata/service_identity.h"
 
 namespace tributary {
 namespace {
@@ -240,6 +240,8 @@ TEST_F(ResourceJoinerTest, WithoutContainersTheUnitOrTheExecutableNamesTheServic
   EXPECT_EQ(Get(row, "service.name"), "nginx@blue");
   row.cgroup_path = "/";
   EXPECT_EQ(Get(row, "service.name"), "nginx");
+  row.executable_path = "/memfd:sealed-91173221a7ea";
+  EXPECT_EQ(Get(row, "service.name"), "sealed");
   row.executable_path = "";
   row.comm = "kworker/0:1";
   EXPECT_EQ(Get(row, "service.name"), "kworker/0:1");

@@ -27,7 +27,7 @@ uint64_t MetricSeries::Add(const Sums& sums) {
         others += AddOther(labels, weight, /*is_candidate=*/!is_other);
         continue;
       }
-      found = series_.try_emplace(labels).first;
+      found = series_.try_emplace(labels, Counted{.start = clock_.Unix()}).first;
     }
     AddSaturating(weight.value, &found->second.value);
     AddSaturating(weight.value, &found->second.recent);
@@ -36,6 +36,7 @@ uint64_t MetricSeries::Add(const Sums& sums) {
 }
 
 uint64_t MetricSeries::AddOther(const LabelValues& labels, const Weight& weight, bool is_candidate) {
+  if (other_labels_.empty()) other_.start = clock_.Unix();
   other_labels_.assign(labels.size(), kOther);
   AddSaturating(weight.value, &other_.value);
   if (is_candidate) {
@@ -79,7 +80,7 @@ size_t MetricSeries::Elect() {
     const auto& [growth, winner] = largest[replaced];
     if (growth <= smallest[replaced].first) break;
     series_.erase(smallest[replaced].second);
-    series_.emplace(winner, Counted{.recent = growth});
+    series_.emplace(winner, Counted{.recent = growth, .start = clock_.Unix()});
   }
   for (auto& [labels, counted] : series_) counted.recent /= 2;
   candidates_.clear();
@@ -90,8 +91,8 @@ std::vector<MetricSeries::Series> MetricSeries::List() const {
   const std::lock_guard lock(mutex_);
   std::vector<Series> list;
   list.reserve(series_.size() + 1);
-  for (const auto& [labels, counted] : series_) list.push_back({labels, counted.value});
-  if (!other_labels_.empty()) list.push_back({other_labels_, other_.value});
+  for (const auto& [labels, counted] : series_) list.push_back({labels, counted.value, counted.start});
+  if (!other_labels_.empty()) list.push_back({other_labels_, other_.value, other_.start});
   return list;
 }
 

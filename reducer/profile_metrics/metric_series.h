@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/clock.h"
+#include "base/types.h"
 
 namespace tributary {
 
@@ -34,7 +36,8 @@ class MetricSeries {
   };
   using Sums = absl::flat_hash_map<LabelValues, Weight>;
 
-  explicit MetricSeries(size_t series_max) : series_max_(series_max) {}
+  // Add and Elect read `clock`. List does not, so it may outlive the clock.
+  MetricSeries(size_t series_max, const Clock& clock) : series_max_(series_max), clock_(clock) {}
 
   // Adds all sums at once. Returns the number of samples that were added to "(other)".
   uint64_t Add(const Sums& sums);
@@ -46,6 +49,7 @@ class MetricSeries {
   struct Series {
     LabelValues labels;
     uint64_t value = 0;
+    UnixNs start;  // when the series appeared: its value was 0
   };
   std::vector<Series> List() const;  // in no particular order
   size_t size() const;
@@ -54,12 +58,14 @@ class MetricSeries {
   struct Counted {
     uint64_t value = 0;   // since the series began
     uint64_t recent = 0;  // growth, halved by each Elect
+    UnixNs start;
   };
 
   uint64_t AddOther(const LabelValues& labels, const Weight& weight, bool is_candidate);
   void KeepLargestCandidates();
 
   const size_t series_max_;
+  const Clock& clock_;
   mutable std::mutex mutex_;
   absl::flat_hash_map<LabelValues, Counted> series_;
   absl::flat_hash_map<LabelValues, uint64_t> candidates_;  // without a series: their growth since the last Elect

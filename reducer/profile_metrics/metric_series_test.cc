@@ -9,6 +9,8 @@
 namespace tributary {
 namespace {
 
+const FakeClock kClock;
+
 std::map<MetricSeries::LabelValues, uint64_t> Shown(const MetricSeries& series) {
   std::map<MetricSeries::LabelValues, uint64_t> shown;
   for (const MetricSeries::Series& one : series.List()) {
@@ -24,21 +26,21 @@ uint64_t Total(const MetricSeries& series) {
 }
 
 TEST(MetricSeries, AddsUpByLabels) {
-  MetricSeries series(10);
+  MetricSeries series(10, kClock);
   EXPECT_EQ(series.Add({{{"a", "x"}, {5, 1}}, {{"b", "x"}, {7, 1}}}), 0u);
   EXPECT_EQ(series.Add({{{"a", "x"}, {10, 2}}}), 0u);
   EXPECT_EQ(Shown(series), (std::map<MetricSeries::LabelValues, uint64_t>{{{"a", "x"}, 15}, {{"b", "x"}, 7}}));
 }
 
 TEST(MetricSeries, HasOneSeriesWithoutLabels) {
-  MetricSeries series(1);
+  MetricSeries series(1, kClock);
   EXPECT_EQ(series.Add({{{}, {5, 1}}}), 0u);
   EXPECT_EQ(series.Add({{{}, {5, 1}}}), 0u);
   EXPECT_EQ(Total(series), 10u);
 }
 
 TEST(MetricSeries, CountsTheRestAsOther) {
-  MetricSeries series(2);
+  MetricSeries series(2, kClock);
   series.Add({{{"a", "x"}, {5, 1}}});
   series.Add({{{"b", "x"}, {5, 1}}});
   EXPECT_EQ(series.Add({{{"c", "x"}, {4, 3}}, {{"d", "y"}, {1, 1}}}), 4u);
@@ -50,7 +52,7 @@ TEST(MetricSeries, CountsTheRestAsOther) {
 }
 
 TEST(MetricSeries, ALargerCombinationTakesThePlaceOfTheSmallestSeries) {
-  MetricSeries series(2);
+  MetricSeries series(2, kClock);
   series.Add({{{"large"}, {1000, 1}}});
   series.Add({{{"small"}, {10, 1}}});
   series.Add({{{"new"}, {500, 1}}});
@@ -63,7 +65,7 @@ TEST(MetricSeries, ALargerCombinationTakesThePlaceOfTheSmallestSeries) {
 }
 
 TEST(MetricSeries, AnEquallyFastCombinationDoesNotTakeAPlace) {
-  MetricSeries series(1);
+  MetricSeries series(1, kClock);
   for (int minute = 0; minute < 10; ++minute) {
     series.Add({{{"a"}, {100, 1}}});
     series.Add({{{"b"}, {100, 1}}});
@@ -75,7 +77,7 @@ TEST(MetricSeries, AnEquallyFastCombinationDoesNotTakeAPlace) {
 }
 
 TEST(MetricSeries, ASeriesThatStandsStillLosesItsPlace) {
-  MetricSeries series(1);
+  MetricSeries series(1, kClock);
   series.Add({{{"gone"}, {1'000'000, 1}}});
   int elections = 0;
   while (Shown(series).contains({"gone"}) && elections < 100) {
@@ -88,7 +90,7 @@ TEST(MetricSeries, ASeriesThatStandsStillLosesItsPlace) {
 
 TEST(MetricSeries, KeepsTheSeriesOfTheRestApart) {
   // A program may call itself "(other)".
-  MetricSeries series(2);
+  MetricSeries series(2, kClock);
   EXPECT_EQ(series.Add({{{MetricSeries::kOther}, {9, 1}}, {{"a"}, {8, 1}}}), 1u);
   series.Add({{{"b"}, {5, 1}}});
   EXPECT_EQ(series.Add({{{MetricSeries::kOther}, {1000, 2}}, {{"c"}, {6, 1}}}), 3u);
@@ -99,7 +101,7 @@ TEST(MetricSeries, KeepsTheSeriesOfTheRestApart) {
 }
 
 TEST(MetricSeries, StopsAtTheLargestValue) {
-  MetricSeries series(1);
+  MetricSeries series(1, kClock);
   for (int i = 0; i < 3; ++i) {
     series.Add({{{"a"}, {UINT64_MAX / 2 + 1, 1}}});
     series.Add({{{"b"}, {UINT64_MAX / 2 + 1, 1}}});
@@ -109,7 +111,7 @@ TEST(MetricSeries, StopsAtTheLargestValue) {
 }
 
 TEST(MetricSeries, WatchesTheLargestCombinationsOfAScan) {
-  MetricSeries series(2);
+  MetricSeries series(2, kClock);
   MetricSeries::Sums sums;
   for (uint64_t i = 1; i <= 1000; ++i) sums[{std::to_string(i)}] = {i, 1};
   EXPECT_EQ(series.Add(sums), 998u);
@@ -121,7 +123,7 @@ TEST(MetricSeries, WatchesTheLargestCombinationsOfAScan) {
 }
 
 TEST(MetricSeries, ManySmallCombinationsDoNotHideALargeOne) {
-  MetricSeries series(100);
+  MetricSeries series(100, kClock);
   for (int i = 0; i < 100; ++i) series.Add({{{"old" + std::to_string(i)}, {10, 1}}});
   // An honest combination sends a little in each scan, and a client makes new names all the time.
   for (int scan = 0; scan < 10; ++scan) {
@@ -132,6 +134,26 @@ TEST(MetricSeries, ManySmallCombinationsDoNotHideALargeOne) {
   }
   EXPECT_EQ(series.Elect(), 1u);
   EXPECT_EQ(Shown(series).count({"large"}), 1u);
+}
+
+// A receiver that subtracts values must know that the series began again.
+TEST(MetricSeries, ASeriesThatComesBackStartsLater) {
+  FakeClock clock;
+  const UnixNs start = clock.Unix();
+  MetricSeries series(1, clock);
+  series.Add({{{"a"}, {10, 1}}});
+  clock.Advance(kNsPerSecond);
+  series.Add({{{"a"}, {1, 1}}, {{"b"}, {50, 1}}});
+  const auto starts = [&series] {
+    std::map<std::string, UnixNs> out;
+    for (const MetricSeries::Series& one : series.List()) out.emplace(one.labels[0], one.start);
+    return out;
+  };
+  const UnixNs second = clock.Unix();
+  EXPECT_EQ(starts(), (std::map<std::string, UnixNs>{{"a", start}, {MetricSeries::kOther, second}}));
+  clock.Advance(kNsPerSecond);
+  ASSERT_EQ(series.Elect(), 1u);
+  EXPECT_EQ(starts(), (std::map<std::string, UnixNs>{{"b", clock.Unix()}, {MetricSeries::kOther, second}}));
 }
 
 }  // namespace

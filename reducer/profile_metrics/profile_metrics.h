@@ -8,7 +8,7 @@
 #include "base/metrics.h"
 #include "reducer/profile_metrics/profile_metrics_loop.h"
 #include "reducer/store/store.h"
-#include "reducer/symbolizer/frame_symbolizer.h"
+#include "symbols/frame_symbolizer.h"
 
 namespace tributary {
 

@@ -28,6 +28,7 @@ std::vector<Metrics::Row> RowsOf(const MetricSpec& spec, const MetricSeries& ser
     Metrics::Row& row = rows.emplace_back();
     for (size_t i = 0; i < spec.by.size(); ++i) row.labels.emplace_back(spec.by[i].name, std::move(one.labels[i]));
     row.value = static_cast<double>(one.value) / unit;
+    row.start = one.start;
   }
   return rows;
 }
@@ -92,7 +93,7 @@ void ProfileMetricsLoop::AddMetric(MetricSpec spec, size_t series_max, Metrics& 
   wanted_.language |= spec.uses(MetricLabel::Of::kLanguage);
   wanted_.function |= spec.uses(MetricLabel::Of::kFunction);
   wanted_.library |= spec.uses(MetricLabel::Of::kLibrary);
-  auto series = std::make_shared<MetricSeries>(series_max);
+  auto series = std::make_shared<MetricSeries>(series_max, clock_);
   metrics.AddTable(spec.name, HelpOf(spec), /*is_counter=*/true, [spec, series] { return RowsOf(spec, *series); });
   const Metrics::Labels labels = {{"metric", spec.name}};
   metrics.AddCallback("tributary_profile_metrics_series", "Series of a metric of --metric, without the series (other).",

@@ -17,7 +17,7 @@
 #include "reducer/profile_metrics/metric_spec.h"
 #include "reducer/query/demangle_cache.h"
 #include "reducer/store/store.h"
-#include "reducer/symbolizer/frame_symbolizer.h"
+#include "symbols/frame_symbolizer.h"
 
 namespace tributary {
 

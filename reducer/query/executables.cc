@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "reducer/query/address_fold.h"
 #include "reducer/query/query_context.h"
-#include "reducer/symbolizer/frame_symbolizer.h"
+#include "symbols/frame_symbolizer.h"
 
 namespace tributary {
 namespace {
@@ -152,8 +152,8 @@ class ExecutableBuilder {
 
   absl::Status CountNames(Found& found, const QueryRequest& request) {
     std::vector<store::FrameRow>& frames = found.frames;
-    std::ranges::sort(frames, {}, FrameSymbolizer::AddressOf);
-    const auto again = std::ranges::unique(frames, {}, FrameSymbolizer::AddressOf);
+    std::ranges::sort(frames, {}, FrameSymbolizer::AddressOf<store::FrameRow>);
+    const auto again = std::ranges::unique(frames, {}, FrameSymbolizer::AddressOf<store::FrameRow>);
     frames.erase(again.begin(), again.end());
     found.executable.addresses = found.executable.unnamed_addresses = frames.size();
     wanted_.resize(frames.size());

@@ -14,7 +14,7 @@
 #include "reducer/query/function_trie.h"
 #include "reducer/query/query_request.h"
 #include "reducer/store/store.h"
-#include "reducer/symbolizer/frame_symbolizer.h"
+#include "symbols/frame_symbolizer.h"
 
 namespace tributary {
 

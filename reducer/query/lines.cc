@@ -13,7 +13,7 @@
 #include "reducer/metadata/labels.h"
 #include "reducer/query/address_fold.h"
 #include "reducer/query/query_context.h"
-#include "reducer/symbolizer/frame_symbolizer.h"
+#include "symbols/frame_symbolizer.h"
 
 namespace tributary {
 namespace {

@@ -220,7 +220,7 @@ TEST(StoreKilled, KeepsEverySavedCursor) {
       close(saved[0]);
       auto store = SqliteStore::Open(directory.path(), {}, clock, metrics).value();
       for (int64_t chunk = last + 1;; ++chunk) {
-        if (!store->cursors().SaveCursor("otlp", 0, {.chunk = chunk}).ok()) _exit(2);
+        if (!store->positions().SavePosition("otlp", 0, {.cursor = {.chunk = chunk}}).ok()) _exit(2);
         if (write(saved[1], &chunk, sizeof(chunk)) != sizeof(chunk)) _exit(3);
       }
     }
@@ -236,7 +236,7 @@ TEST(StoreKilled, KeepsEverySavedCursor) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
     auto store = SqliteStore::Open(directory.path(), {}, clock, metrics).value();
-    last = store->cursors().LoadCursor("otlp", 0).value().value().chunk;
+    last = store->positions().LoadPosition("otlp", 0).value().value().cursor.chunk;
     EXPECT_GE(last, reported);
     EXPECT_LE(last, reported + 1) << "the one that was saved, but not reported";
   }

@@ -21,6 +21,7 @@
 #include "embedded/sql_shard_0016.h"
 #include "embedded/sql_store_0001.h"
 #include "embedded/sql_store_0002.h"
+#include "embedded/sql_store_0003.h"
 #include "reducer/sqlite/process_numbers.h"
 #include "reducer/sqlite/process_writer.h"
 #include "reducer/sqlite/string_table.h"
@@ -69,7 +70,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {
-  return OpenForWriting(path, {{embedded::sql_store_0001()}, {embedded::sql_store_0002()}});
+  return OpenForWriting(path,
+                        {{embedded::sql_store_0001()}, {embedded::sql_store_0002()}, {embedded::sql_store_0003()}});
 }
 
 absl::StatusOr<Database> OpenShardForReading(const std::string& path) {

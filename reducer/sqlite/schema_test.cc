@@ -229,13 +229,19 @@ TEST_F(SchemaTest, ExportersContinueInFilesOfSchemaNine) {
   {
     Database old = OpenDirectoryForWriting(directory_.path() + "/store.db").value();
     ASSERT_TRUE(old.Execute("ALTER TABLE cursor DROP COLUMN next_rows; ALTER TABLE cursor DROP COLUMN samples; "
+                            "ALTER TABLE cursor DROP COLUMN request_session; ALTER TABLE cursor DROP COLUMN "
+                            "request_chunk; ALTER TABLE cursor DROP COLUMN request_rows; ALTER TABLE cursor DROP "
+                            "COLUMN request_samples; ALTER TABLE cursor DROP COLUMN request_first; ALTER TABLE cursor "
+                            "DROP COLUMN request_count; "
                             "INSERT INTO cursor VALUES ('otlp', 0, 1); PRAGMA user_version = 1;")
                     .ok());
   }
   auto store = SqliteStore::Open(directory_.path(), {}, clock, metrics).value();
   commit(*store, 3);
-  const Cursor cursor = store->cursors().LoadCursor("otlp", 0).value().value();
+  const ExportPosition position = store->positions().LoadPosition("otlp", 0).value().value();
+  const Cursor cursor = position.cursor;
   EXPECT_EQ(cursor, (Cursor{.chunk = 1, .samples = std::nullopt}));
+  EXPECT_EQ(position.request, std::nullopt);
   std::vector<Cursor> begins;
   const CommittedScan scan = store->OpenReader(0)
                                  .value()

@@ -185,30 +185,49 @@ absl::Status SqliteStore::MoveSessions() {
   return directory_->Execute(fmt::format("UPDATE layout SET shards = {}", options_.shards));
 }
 
-absl::StatusOr<std::optional<Cursor>> SqliteStore::LoadCursor(std::string_view exporter, uint32_t shard) {
+absl::StatusOr<std::optional<ExportPosition>> SqliteStore::LoadPosition(std::string_view exporter, uint32_t shard) {
   std::lock_guard lock(mutex_);
   ASSIGN_OR_RETURN(Statement statement,
-                   directory_->Prepare("SELECT chunk, next_rows, samples FROM cursor WHERE exporter "
-                                       "= CAST(? AS TEXT) AND shard = ?"));
+                   directory_->Prepare("SELECT chunk, next_rows, samples, request_chunk, request_rows, "
+                                       "request_samples, request_session, request_first, request_count FROM cursor "
+                                       "WHERE exporter = CAST(? AS TEXT) AND shard = ?"));
   ASSIGN_OR_RETURN(bool row, statement.Bind(exporter, shard).Step());
   if (!row) return std::nullopt;
-  Cursor cursor{.chunk = statement.Int(0), .rows = static_cast<uint64_t>(statement.Int(1)), .samples = std::nullopt};
-  if (!statement.IsNull(2)) cursor.samples = static_cast<uint64_t>(statement.Int(2));
-  return cursor;
+  const auto number = [&](int column) { return static_cast<uint64_t>(statement.Int(column)); };
+  const auto cursor = [&](int column) {
+    Cursor out{.chunk = statement.Int(column), .rows = number(column + 1), .samples = std::nullopt};
+    if (!statement.IsNull(column + 2)) out.samples = number(column + 2);
+    return out;
+  };
+  ExportPosition position{.cursor = cursor(0), .request = std::nullopt};
+  const std::string_view session = statement.Bytes(6);
+  if (session.size() == ExportSession().size()) {
+    position.request = ExportRequest{.end = cursor(3), .session = {}, .first = number(7), .rows = number(8)};
+    std::copy(session.begin(), session.end(), position.request->session.begin());
+  }
+  return position;
 }
 
-// Exporters save a cursor after each request. A commit that only writes the log survives kill -9 and costs about 20 µs.
+// Exporters save a position for each request. A commit that only writes the log survives kill -9 and costs about 20 µs.
 // A commit that syncs the log may take milliseconds, and slows down the commits of shards on the same disk. A synced
 // commit makes all earlier commits durable too.
-absl::Status SqliteStore::SaveCursor(std::string_view exporter, uint32_t shard, const Cursor& cursor) {
+absl::Status SqliteStore::SavePosition(std::string_view exporter, uint32_t shard, const ExportPosition& position) {
   std::lock_guard lock(mutex_);
   const MonotonicNs now = clock_.Monotonic();
-  const bool sync = !synced_at_ || now.value - synced_at_->value >= kSyncCursorsNs;
+  const bool sync = !synced_at_ || now.value - synced_at_->value >= kSyncPositionsNs;
   RETURN_IF_ERROR(directory_->Execute(sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"));
-  ASSIGN_OR_RETURN(Statement statement,
-                   directory_->Prepare("INSERT OR REPLACE INTO cursor (exporter, shard, chunk, next_rows, samples) "
-                                       "VALUES (CAST(?1 AS TEXT), ?2, ?3, ?4, CASE WHEN ?6 THEN ?5 END)"));
-  statement.Bind(exporter, shard, cursor.chunk, cursor.rows, cursor.samples.value_or(0), cursor.samples.has_value());
+  ASSIGN_OR_RETURN(
+      Statement statement,
+      directory_->Prepare("INSERT OR REPLACE INTO cursor (exporter, shard, chunk, next_rows, samples, request_chunk, "
+                          "request_rows, request_samples, request_session, request_first, request_count) VALUES "
+                          "(CAST(?1 AS TEXT), ?2, ?3, ?4, CASE WHEN ?6 THEN ?5 END, ?7, ?8, CASE WHEN ?10 THEN ?9 END, "
+                          "CASE WHEN ?11 THEN ?12 END, ?13, ?14)"));
+  const Cursor& cursor = position.cursor;
+  const ExportRequest request = position.request.value_or(ExportRequest{});
+  const std::string session(request.session.begin(), request.session.end());
+  statement.Bind(exporter, shard, cursor.chunk, cursor.rows, cursor.samples.value_or(0), cursor.samples.has_value(),
+                 request.end.chunk, request.end.rows, request.end.samples.value_or(0), request.end.samples.has_value(),
+                 position.request.has_value(), session, request.first, request.rows);
   RETURN_IF_ERROR(statement.Run());
   if (sync) synced_at_ = now;
   return absl::OkStatus();

@@ -24,12 +24,12 @@ class TaskFailures;
 class TrieCache;
 
 // The embedded store (docs/store.md). Each shard has an SQLite file, `shard-<n>.db`, which contains column chunks.
-// `store.db` contains the exporters' cursors and the number of shards. The file `LOCK` is locked as long as this object
-// exists, so that no other reducer writes to the directory. The store may be used on any thread. Each writer and each
-// reader may be used on only one thread. The store must outlive its writers and readers.
-class SqliteStore : public Store, public DamageSource, private CursorStore {
+// `store.db` contains the exporters' positions and the number of shards. The file `LOCK` is locked as long as this
+// object exists, so that no other reducer writes to the directory. The store may be used on any thread. Each writer and
+// each reader may be used on only one thread. The store must outlive its writers and readers.
+class SqliteStore : public Store, public DamageSource, private PositionStore {
  public:
-  static constexpr int64_t kSyncCursorsNs = 5 * kNsPerSecond;
+  static constexpr int64_t kSyncPositionsNs = 5 * kNsPerSecond;
 
   // Creates `directory` if it does not exist. Returns InvalidArgument if the number of shards is not 1 to kShardsMax.
   // Returns AlreadyExists if another reducer uses the directory, and FailedPrecondition if a newer release wrote it.
@@ -41,7 +41,7 @@ class SqliteStore : public Store, public DamageSource, private CursorStore {
   uint32_t shard_count() const override { return shard_count_; }
   absl::StatusOr<std::unique_ptr<ShardWriter>> OpenWriter(uint32_t shard) override;
   absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) override;
-  CursorStore& cursors() override { return *this; }
+  PositionStore& positions() override { return *this; }
   uint64_t disk_bytes() const override;
   std::vector<DamageEntry> ListDamage() override;
 
@@ -55,9 +55,9 @@ class SqliteStore : public Store, public DamageSource, private CursorStore {
   // the node's next batch must have the sessions' durable sequence and accounting.
   absl::Status MoveSessions();
 
-  absl::StatusOr<std::optional<Cursor>> LoadCursor(std::string_view exporter, uint32_t shard) override;
-  // Waits for the disk only if the last wait was kSyncCursorsNs ago.
-  absl::Status SaveCursor(std::string_view exporter, uint32_t shard, const Cursor& cursor) override;
+  absl::StatusOr<std::optional<ExportPosition>> LoadPosition(std::string_view exporter, uint32_t shard) override;
+  // Waits for the disk only if the last wait was kSyncPositionsNs ago.
+  absl::Status SavePosition(std::string_view exporter, uint32_t shard, const ExportPosition& position) override;
 
   const std::string directory_path_;
   const StoreOptions options_;
@@ -72,7 +72,7 @@ class SqliteStore : public Store, public DamageSource, private CursorStore {
   std::mutex mutex_;
   std::unique_ptr<Database> directory_;   // guarded by mutex_
   std::vector<bool> writer_opened_;       // guarded by mutex_
-  std::optional<MonotonicNs> synced_at_;  // guarded by mutex_; the time of the last cursor that was synced
+  std::optional<MonotonicNs> synced_at_;  // guarded by mutex_; the time of the last position that was synced
 };
 
 }  // namespace tributary::store

@@ -32,7 +32,7 @@ class FakeStore : private FakeSurroundings, public MemoryStore {
       : FakeSurroundings(count),
         MemoryStore(data, {.shards = count}, clock, metrics),
         shards(data->shards),
-        cursor_error(data->cursor_error) {}
+        position_error(data->position_error) {}
 
   absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) override {
     ++readers_opened;
@@ -41,11 +41,11 @@ class FakeStore : private FakeSurroundings, public MemoryStore {
   uint64_t disk_bytes() const override { return 4096; }
   // Returns the last chunk before the saved cursor; 0: there is no cursor.
   int64_t Cursor(std::string_view exporter, uint32_t shard) {
-    return cursors().LoadCursor(exporter, shard).value().value_or(store::Cursor{}).chunk;
+    return positions().LoadPosition(exporter, shard).value().value_or(ExportPosition{}).cursor.chunk;
   }
 
   std::vector<FakeShard>& shards;
-  std::optional<absl::Status>& cursor_error;  // returned by SaveCursor
+  std::optional<absl::Status>& position_error;  // returned by SavePosition
   std::atomic<int> readers_opened = 0;
 };
 

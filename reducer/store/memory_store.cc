@@ -61,16 +61,16 @@ uint64_t MemoryStore::disk_bytes() const {
   return bytes;
 }
 
-absl::StatusOr<std::optional<Cursor>> MemoryStore::LoadCursor(std::string_view exporter, uint32_t shard) {
+absl::StatusOr<std::optional<ExportPosition>> MemoryStore::LoadPosition(std::string_view exporter, uint32_t shard) {
   const std::lock_guard lock(data_->mutex);
-  const auto found = data_->cursors.find({std::string(exporter), shard});
-  return found != data_->cursors.end() ? std::optional(found->second) : std::nullopt;
+  const auto found = data_->positions.find({std::string(exporter), shard});
+  return found != data_->positions.end() ? std::optional(found->second) : std::nullopt;
 }
 
-absl::Status MemoryStore::SaveCursor(std::string_view exporter, uint32_t shard, const Cursor& cursor) {
+absl::Status MemoryStore::SavePosition(std::string_view exporter, uint32_t shard, const ExportPosition& position) {
   const std::lock_guard lock(data_->mutex);
-  if (data_->cursor_error) return *data_->cursor_error;
-  data_->cursors[{std::string(exporter), shard}] = cursor;
+  if (data_->position_error) return *data_->position_error;
+  data_->positions[{std::string(exporter), shard}] = position;
   return absl::OkStatus();
 }
 

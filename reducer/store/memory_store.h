@@ -21,14 +21,14 @@ namespace tributary::store {
 struct MemoryData {
   std::mutex mutex;  // guards all members below while a store uses the data
   std::vector<MemoryShard> shards;
-  std::map<std::pair<std::string, uint32_t>, Cursor> cursors;
-  std::optional<absl::Status> cursor_error;  // returned by SaveCursor
+  std::map<std::pair<std::string, uint32_t>, ExportPosition> positions;
+  std::optional<absl::Status> position_error;  // returned by SavePosition
 };
 
 // A store in memory, for tests of code that reads or writes stores. It passes all tests that a Store must pass
 // (store_conformance_testing.h). A reader copies its shard when it is opened. Thread-safe, unless a test changes the
 // data directly.
-class MemoryStore : public Store, private CursorStore {
+class MemoryStore : public Store, private PositionStore {
  public:
   // Opens a store on the contents of `data`. `clock` and `metrics` must outlive the store.
   MemoryStore(std::shared_ptr<MemoryData> data, const StoreOptions& options, const Clock& clock, Metrics& metrics);
@@ -36,13 +36,13 @@ class MemoryStore : public Store, private CursorStore {
   uint32_t shard_count() const override;
   absl::StatusOr<std::unique_ptr<ShardWriter>> OpenWriter(uint32_t shard) override;
   absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) override;
-  CursorStore& cursors() override { return *this; }
+  PositionStore& positions() override { return *this; }
   uint64_t disk_bytes() const override;
 
  private:
   void MoveSessions();
-  absl::StatusOr<std::optional<Cursor>> LoadCursor(std::string_view exporter, uint32_t shard) override;
-  absl::Status SaveCursor(std::string_view exporter, uint32_t shard, const Cursor& cursor) override;
+  absl::StatusOr<std::optional<ExportPosition>> LoadPosition(std::string_view exporter, uint32_t shard) override;
+  absl::Status SavePosition(std::string_view exporter, uint32_t shard, const ExportPosition& position) override;
 
   const std::shared_ptr<MemoryData> data_;
   const StoreOptions options_;

@@ -332,7 +332,7 @@ TEST_P(SampleConformance, ExportersContinueAtTheirCursor) {
     collector.Add(At(i), thread, collector.Stack({1}));
     CommitOne(collector.Take(At(i)));
   }
-  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 0).value(), std::nullopt);
+  EXPECT_EQ(store_->positions().LoadPosition("otlp", 0).value(), std::nullopt);
   uint64_t seen = 0;
   auto count = [&](const SampleColumns& columns, const Cursor& begin) {
     EXPECT_EQ(begin.samples, seen % 10);
@@ -342,9 +342,9 @@ TEST_P(SampleConformance, ExportersContinueAtTheirCursor) {
   };
   Cursor cursor = Reader()->ScanCommitted({}, 4, count).value().next;
   EXPECT_EQ(seen, 4u);
-  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 0, cursor).ok());
+  ASSERT_TRUE(store_->positions().SavePosition("otlp", 0, {.cursor = cursor}).ok());
   Reopen();
-  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 0).value(), cursor);
+  EXPECT_EQ(store_->positions().LoadPosition("otlp", 0).value()->cursor, cursor);
   cursor = Reader()->ScanCommitted(cursor, 1000, count).value().next;
   EXPECT_EQ(seen, 10u);
   EXPECT_EQ(cursor.samples, 10u);

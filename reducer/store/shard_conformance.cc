@@ -37,19 +37,26 @@ TEST_P(ShardConformance, ShardsKnowNothingOfEachOther) {
   EXPECT_GT(store_->disk_bytes(), 0u);
 }
 
-TEST_P(ShardConformance, CursorsAreKeptByExporterAndShard) {
+TEST_P(ShardConformance, PositionsAreKeptByExporterAndShard) {
   options_.shards = 2;
   Reopen();
-  const Cursor within{.chunk = 10, .rows = 3, .samples = 1'000};
-  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 0, {.chunk = 7}).ok());
-  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 1, {.chunk = 8, .samples = std::nullopt}).ok());
-  ASSERT_TRUE(store_->cursors().SaveCursor("console", 0, {.chunk = 9}).ok());
-  ASSERT_TRUE(store_->cursors().SaveCursor("otlp", 0, within).ok());
+  PositionStore& positions = store_->positions();
+  const ExportPosition within{.cursor = {.chunk = 10, .rows = 3, .samples = 1'000},
+                              .request = ExportRequest{.end = {.chunk = 11, .rows = 2, .samples = std::nullopt},
+                                                       .session = {1, 0, 255},
+                                                       .first = uint64_t{1} << 63,
+                                                       .rows = 12}};
+  ASSERT_TRUE(positions.SavePosition("otlp", 0, {.cursor = {.chunk = 7}}).ok());
+  ASSERT_TRUE(positions.SavePosition("otlp", 1, {.cursor = {.chunk = 8, .samples = std::nullopt}}).ok());
+  ASSERT_TRUE(positions.SavePosition("console", 0, within).ok());
+  ASSERT_TRUE(positions.SavePosition("console", 0, {.cursor = {.chunk = 9}}).ok());
+  ASSERT_TRUE(positions.SavePosition("otlp", 0, within).ok());
   Reopen();
-  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 0).value(), within);
-  EXPECT_EQ(store_->cursors().LoadCursor("otlp", 1).value(), (Cursor{.chunk = 8, .samples = std::nullopt}));
-  EXPECT_EQ(store_->cursors().LoadCursor("console", 0).value(), (Cursor{.chunk = 9}));
-  EXPECT_EQ(store_->cursors().LoadCursor("console", 1).value(), std::nullopt);
+  PositionStore& again = store_->positions();
+  EXPECT_EQ(again.LoadPosition("otlp", 0).value(), within);
+  EXPECT_EQ(again.LoadPosition("otlp", 1).value(), (ExportPosition{.cursor = {.chunk = 8, .samples = std::nullopt}}));
+  EXPECT_EQ(again.LoadPosition("console", 0).value(), (ExportPosition{.cursor = {.chunk = 9}})) << "without a request";
+  EXPECT_EQ(again.LoadPosition("console", 1).value(), std::nullopt);
 }
 
 // Each batch has its own outcome: a refused batch does not affect the others.

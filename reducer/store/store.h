@@ -18,6 +18,7 @@
 #include "profile/model.h"
 #include "profile/process_event.h"
 #include "profile/row_batch.h"
+#include "reducer/store/export_position.h"
 
 // The interface of a store of samples. It has a side for writing and a side for reading. Each shard's store-writer
 // thread owns a ShardWriter. Queries and exporters open a StoreReader per shard on each of their threads. A reader does
@@ -232,17 +233,6 @@ struct ProcessEventRow {
   ProcessEnd end;          // of an exit or a sum
 };
 
-// A position in the committed samples of one shard, or in its process events. Exporters use it.
-struct Cursor {
-  int64_t chunk = 0;  // this chunk and all earlier ones are before the position
-  uint64_t rows = 0;  // the first rows of chunk + 1 that are also before it
-  // All samples before the position (Σ counts), also those that have expired. nullopt: an earlier release wrote the
-  // chunk or the cursor, or the position is in the process events.
-  std::optional<uint64_t> samples = 0;
-
-  friend bool operator==(const Cursor&, const Cursor&) = default;
-};
-
 // The result of StoreReader::ScanCommitted.
 struct CommittedScan {
   Cursor next;                  // where the next scan continues
@@ -344,20 +334,6 @@ class StoreReader {
   virtual absl::StatusOr<UnixNs> RawFrom() = 0;
 };
 
-// Stores each exporter's position in a shard, together with the samples. An exporter saves its cursor after each
-// request that the receiver has accepted or refused. So it sends each sample at least once, unless the sample expires
-// first. If the reducer is killed, it sends only that request again whose answer it did not get, or whose cursor it did
-// not save.
-class CursorStore {
- public:
-  virtual ~CursorStore() = default;
-  // Returns nullopt if the exporter has not saved a cursor yet.
-  virtual absl::StatusOr<std::optional<Cursor>> LoadCursor(std::string_view exporter, uint32_t shard) = 0;
-  // The saved cursor survives the end of the process, however it ends. After a power loss, LoadCursor may return a
-  // cursor that was saved some seconds earlier. So a call is cheap: it need not wait for the disk.
-  virtual absl::Status SaveCursor(std::string_view exporter, uint32_t shard, const Cursor& cursor) = 0;
-};
-
 // Returns the number of the shard that stores the node's data. It is below `shards`.
 uint32_t ShardOf(std::string_view node_id, uint32_t shards);
 
@@ -393,7 +369,7 @@ class Store {
   virtual uint32_t shard_count() const = 0;  // shards that hold data or are written now
   virtual absl::StatusOr<std::unique_ptr<ShardWriter>> OpenWriter(uint32_t shard) = 0;  // once per shard
   virtual absl::StatusOr<std::unique_ptr<StoreReader>> OpenReader(uint32_t shard) = 0;  // any thread
-  virtual CursorStore& cursors() = 0;
+  virtual PositionStore& positions() = 0;
   virtual uint64_t disk_bytes() const = 0;  // bytes that the data take on disk (or in memory, if they are stored there)
 };
 

@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/refusals.h"
-#include "reducer/symbolizer/frame_symbolizer.h"
 #include "reducer/symbolizer/symbol_demand.h"
 #include "reducer/symbolizer/symbol_files.h"
 #include "reducer/symbolizer/symbol_notices.h"
 #include "reducer/symbolizer/symbol_votes.h"
+#include "symbols/frame_symbolizer.h"
 #include "symbols/symbol_table.h"
 
 namespace tributary {

@@ -1,12 +1,15 @@
-"""Tests the whole path: samples of this machine, exported as OTLP to a real OpenTelemetry Collector.
+"""Tests the whole path: samples of this machine, exported as OTLP to a real OpenTelemetry Collector, as text, and to files.
 
 By gRPC and by HTTP, the Collector's count and ns must be equal to the store's, and the protocol's validator must find
 no error in the received data.
 """
 
+import collections
 import contextlib
+import json
 import os
 import pathlib
+import stat
 import subprocess
 import sys
 
@@ -29,7 +32,7 @@ def await_names(reducer, start):
 def check_received(way, otel, stored, stored_ns, truth):
     """Checks that a Collector received all stored samples, with their names."""
     requests = otel.requests()
-    totals = otelcol.Totals(requests)
+    totals = otelcol.Totals(otelcol.samples(requests))
     print(f"  {way}: stored {stored} samples, {stored_ns} ns; the Collector wrote {totals.count} samples, {totals.ns} ns")
     lib.check(totals.count == stored, f"{way}: {totals.count} samples arrived, {stored} are stored")
     lib.check(totals.ns == stored_ns, f"{way}: {totals.ns} ns arrived, {stored_ns} are stored")
@@ -40,7 +43,7 @@ def check_received(way, otel, stored, stored_ns, truth):
     lib.check(count > 1000, f"{way}: {count} samples of the truth program arrived")
     lib.check(abs(leaves / count - 0.6) <= lib.four_sigma(0.6, count), f"{way}: {leaves} of {count} samples in hash_blocks")
 
-    validated = subprocess.run([VALIDATE, otel.proto_path], capture_output=True, text=True, check=False)
+    validated = subprocess.run([VALIDATE, "profiles", otel.proto_path], capture_output=True, text=True, check=False)
     print(f"  {way}: validator: {validated.stdout.strip()}")
     lib.check(validated.returncode == 0, f"{way}: the validator has findings")
 
@@ -101,5 +104,55 @@ def console():
                 lib.check(mark in text, f"{layout}: '{mark}' is missing")
 
 
+def read_folded(folder):
+    """Adds up the folded stacks of all files of a folder, as flamegraph.pl does. Returns {stack: value}."""
+    sums = collections.Counter()
+    for path in folder.glob("*.folded"):
+        lib.check(".cpu.nanoseconds." in path.name, f"{path.name} does not name its type and unit")
+        for line in path.read_text().splitlines():
+            stack, value = line.rsplit(" ", 1)
+            sums[stack] += int(value)
+    return sums
+
+
+def files():
+    """Tests the export to files: the sums of folded stacks and of OTLP JSON lines are the store's, also after kill -9."""
+    with lib.directory() as d, lib.programs() as programs:
+        folded, lines = d / "folded", d / "lines"
+        exports = ["--export", f"file://{folded}?rotate_bytes=64KiB&rotate_after=2s&keep=1000",
+                   "--export", f"file://{lines}?format=otlp_json&by=container"]
+        reducer = lib.Reducer(d, args=exports)
+        programs.append(reducer)
+        start = lib.now_ms()
+        collector = lib.Collector(d, reducer.intake_port, rate=997, args=["--batch-interval", "1s"])
+        programs.append(collector)
+        lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
+        lib.run_truth(4)
+        await_names(reducer, start)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        stored = reducer.status()["total"]["stored"]
+        # Nothing is in flight at the kill, so nothing is written twice.
+        lib.wait_for("the exports", lambda: reducer.metric("tributary_export_samples_total") == 2 * stored, 60, 0.5)
+        lib.check(any(folded.glob("*.part")), "no file is unfinished")
+        reducer.kill()
+        reducer = lib.Reducer(d, args=exports)
+        programs.append(reducer)
+        graph = reducer.flamegraph("{}", start - 60_000, lib.now_ms() + 60_000)
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+
+        for folder in (folded, lines):
+            lib.check(not any(folder.glob("*.part")), f"{folder.name}: a file is unfinished after the stop")
+            modes = {stat.S_IMODE(path.stat().st_mode) for path in folder.glob("*.*l*")}
+            lib.check(modes == {0o640}, f"{folder.name}: modes {modes}")
+        sums = read_folded(folded)
+        totals = otelcol.Totals([json.loads(line) for path in lines.glob("*.jsonl") for line in path.open()])
+        print(f"  {len(list(folded.glob('*.folded')))} files of folded stacks with {sum(sums.values())} ns, OTLP with "
+              f"{totals.count} samples and {totals.ns} ns; stored {stored} samples, {graph.total_ns[0]} ns")
+        lib.check(sum(sums.values()) == graph.total_ns[0], "the sum of the folded stacks")
+        lib.check(totals.count == stored and totals.ns == graph.total_ns[0], "the sums of the JSON lines")
+        leaf = sum(value for stack, value in sums.items() if "hash_blocks" in stack.split(";"))
+        lib.check(leaf == graph.ns_of("hash_blocks"), f"{leaf} ns in hash_blocks, the API says {graph.ns_of('hash_blocks')}")
+
+
 if __name__ == "__main__":
-    lib.main(otlp_to_collectors, console)
+    lib.main(otlp_to_collectors, console, files)

@@ -4,6 +4,7 @@ The reducer's code builds and sends the requests. Nothing may be lost or changed
 the output.
 """
 
+import collections
 import functools
 import os
 import pathlib
@@ -26,14 +27,14 @@ def run(*command):
 
 
 @functools.cache
-def send(way):
+def send(signal, way):
     """Sends to a new Collector, and returns it with the sender's output."""
     folder = tempfile.TemporaryDirectory(prefix="tributary-otelcol-")
     unittest.addModuleCleanup(folder.cleanup)
     collector = otelcol.Collector(folder.name)
     with collector:
         address = collector.address if way == "grpc" else collector.http_address
-        status, output = run(TESTS / "otlp_send", way, address, 7, REQUESTS)
+        status, output = run(TESTS / "otlp_send", signal, way, address, 7, REQUESTS)
     if status != 0:
         raise AssertionError(f"{output}\n{collector.log()}")
     return collector, output
@@ -43,7 +44,7 @@ class GrpcTest(unittest.TestCase):
     WAY = "grpc"
 
     def setUp(self):
-        self.collector, self.output = send(self.WAY)
+        self.collector, self.output = send("profiles", self.WAY)
         self.requests = self.collector.requests()
 
     def test_every_request_is_in_the_file(self):
@@ -51,7 +52,7 @@ class GrpcTest(unittest.TestCase):
 
     def test_count_and_sum_are_those_that_were_sent(self):
         count, ns = (int(number) for number in self.output.split())
-        totals = otelcol.Totals(self.requests)
+        totals = otelcol.Totals(otelcol.samples(self.requests))
         self.assertEqual((totals.count, totals.ns), (count, ns))
         self.assertEqual(sum(entry[0] for entry in totals.by_process.values()), count)
         self.assertEqual({pid for _, pid in totals.by_process}, set(range(100, 108)))
@@ -70,7 +71,7 @@ class GrpcTest(unittest.TestCase):
         self.assertEqual(names, {None, "inlined"} | {f"f{i}" for i in range(20)})
 
     def test_the_validator_finds_nothing(self):
-        status, output = run(TESTS / "otlp_validate", self.collector.proto_path)
+        status, output = run(TESTS / "otlp_validate", "profiles", self.collector.proto_path)
         self.assertEqual(status, 0, output)
         self.assertIn(f"{REQUESTS} requests", output)
 
@@ -88,9 +89,61 @@ class JsonTest(GrpcTest):
         self.assertEqual({(link["traceId"], link["spanId"]) for link in links}, {("5a" * 16, "f1" * 8)})
 
 
+class LogsTest(unittest.TestCase):
+    """The same samples as logs: a record for each stack, by gRPC, HTTP with protobuf, and HTTP with JSON."""
+
+    def check(self, way):
+        collector, output = send("logs", way)
+        requests = collector.log_requests()
+        self.assertEqual(len(requests), REQUESTS)
+        records = list(otelcol.log_records(requests))
+        count, ns = (int(number) for number in output.split())
+        totals = otelcol.Totals(records)
+        self.assertEqual((totals.count, totals.ns), (count, ns))
+        self.assertEqual({pid for _, pid in totals.by_process}, set(range(100, 108)))
+        self.assertEqual({r.event for r in records}, {"tributary.samples"})
+        self.assertEqual({r.resource.get("container.id") for r in records}, {None, "c4", "c5", "c6", "c7"})
+        self.assertEqual({name for r in records for name in r.frames()}, {None, "inlined"} | {f"f{i}" for i in range(20)})
+        self.assertEqual({r.link for r in records}, {("", ""), ("5a" * 16, "f1" * 8)})
+        # Each record begins where the last one ended.
+        position = 0
+        for record in records:
+            sender, session, sequence = record.identity
+            self.assertEqual((sender, session, sequence), ("test-sender", "01" + "00" * 15, position))
+            position += record.count
+        status, found = run(TESTS / "otlp_validate", "logs", collector.logs_proto_path)
+        self.assertEqual(status, 0, found)
+        self.assertIn(f"{REQUESTS} requests", found)
+
+    def test_logs_arrive_over_grpc(self):
+        self.check("grpc")
+
+    def test_logs_arrive_over_http(self):
+        self.check("http")
+
+    def test_logs_arrive_as_json(self):
+        self.check("json")
+
+    def test_the_stacks_are_those_of_the_profiles(self):
+        def weights(of):
+            sums = collections.Counter()
+            for sample in of:
+                stack = tuple(sample.frames()), sample.type if sample.type != "samples" else "cpu"
+                sums[stack, sample.attributes["thread.id"]] += sample.ns
+            return sums
+
+        profiles = weights(otelcol.samples(send("profiles", "http")[0].requests()))
+        self.assertEqual(weights(otelcol.log_records(send("logs", "http")[0].log_requests())), profiles)
+
+
 class WaysTest(unittest.TestCase):
     def test_every_way_carries_the_same_fields(self):
-        grpc, http, json = (send(way)[0].requests() for way in ("grpc", "http", "json"))
+        grpc, http, json = (send("profiles", way)[0].requests() for way in ("grpc", "http", "json"))
+        self.assertEqual(http, grpc)
+        self.assertEqual(json, grpc)
+
+    def test_every_way_carries_the_same_logs(self):
+        grpc, http, json = (send("logs", way)[0].log_requests() for way in ("grpc", "http", "json"))
         self.assertEqual(http, grpc)
         self.assertEqual(json, grpc)
 

@@ -1,8 +1,8 @@
-"""Runs a real OpenTelemetry Collector that writes the profiles it receives to files, and reads those files.
+"""Runs a real OpenTelemetry Collector that writes the profiles, logs and metrics it receives to files, and reads them.
 
     with Collector(folder) as collector:
         …send to collector.address (gRPC) or collector.http_address…
-    totals = Totals(collector.requests())
+    totals = Totals(samples(collector.requests()))
     totals.count, totals.ns
 
 Import it with sys.path set to this folder. Building the Collector takes minutes the first time (collector/build.sh).
@@ -39,6 +39,13 @@ def _die_with_parent():
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
+def _json_lines(path):
+    """Returns the lines of a file. Leaves out a last line that is still incomplete."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1] if line.strip()]
+
+
 class Collector:
     """One Collector process. Its files and its log are in `folder`, which it creates.
 
@@ -51,6 +58,10 @@ class Collector:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.json_path = self.folder / "profiles.jsonl"
         self.proto_path = self.folder / "profiles.binpb"
+        self.logs_json_path = self.folder / "logs.jsonl"
+        self.logs_proto_path = self.folder / "logs.binpb"
+        self.metrics_json_path = self.folder / "metrics.jsonl"
+        self.metrics_proto_path = self.folder / "metrics.binpb"
         self.log_path = self.folder / "otelcol.log"
         self.start_timeout_s = start_timeout_s
         self.process = None
@@ -101,11 +112,16 @@ class Collector:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def requests(self):
-        """Returns every received request as the Collector's JSON. Leaves out a last line that is still incomplete."""
-        if not self.json_path.exists():
-            return []
-        lines = self.json_path.read_bytes().split(b"\n")
-        return [json.loads(line) for line in lines[:-1] if line.strip()]
+        """Returns every received request of profiles as the Collector's JSON."""
+        return _json_lines(self.json_path)
+
+    def log_requests(self):
+        """Returns every received request of logs as the Collector's JSON."""
+        return _json_lines(self.logs_json_path)
+
+    def metrics_requests(self):
+        """Returns every received request of metrics as the Collector's JSON."""
+        return _json_lines(self.metrics_json_path)
 
     def __enter__(self):
         return self.start()
@@ -122,6 +138,8 @@ def attribute_value(value, strings):
         return int(value["intValue"])
     if "arrayValue" in value:
         return [attribute_value(item, strings) for item in value["arrayValue"].get("values", [])]
+    if "kvlistValue" in value:
+        return attributes(value["kvlistValue"].get("values", []), strings)
     for key in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
         if key in value:
             return value[key]
@@ -188,6 +206,36 @@ def samples(requests):
                         yield Sample(dictionary, resource, profile, sample)
 
 
+class LogRecord:
+    """One log record: the attributes of its resource and its own, and its fields."""
+
+    def __init__(self, resource, record):
+        self.resource = resource
+        self.event = record.get("eventName", "")
+        self.attributes = attributes(record.get("attributes"), [])
+        self.body = attribute_value(record.get("body", {}), [])
+        self.time_ns = int(record.get("timeUnixNano", 0))
+        self.link = record.get("traceId", ""), record.get("spanId", "")
+        self.type = self.attributes.get("tributary.sample.type")
+        self.count = self.attributes.get("tributary.sample.count", 0)
+        self.ns = self.attributes.get("tributary.sample.value", 0)
+        self.identity = tuple(self.attributes.get(f"tributary.{key}") for key in ("sender", "session", "sequence"))
+
+    def frames(self):
+        """Returns function names, leaf first. A frame without a name is None."""
+        return [frame.get("function") for frame in self.attributes.get("tributary.stack", [])]
+
+
+def log_records(requests):
+    """Yields every log record of every request."""
+    for request in requests:
+        for of_resource in request.get("resourceLogs", []):
+            resource = attributes(of_resource.get("resource", {}).get("attributes"), [])
+            for scope in of_resource.get("scopeLogs", []):
+                for record in scope.get("logRecords", []):
+                    yield LogRecord(resource, record)
+
+
 def frame_types(requests):
     """Returns {function: its locations' profile.frame.type values}."""
     types = {}
@@ -213,14 +261,37 @@ def lines(request):
 
 
 class Totals:
-    """Count and ns of all samples, together and by (sample type, process.pid)."""
+    """Count and ns of all samples, together and by (sample type, process.pid). `of`: from samples() or log_records()."""
 
-    def __init__(self, requests):
+    def __init__(self, of):
         self.count = self.ns = 0
         self.by_process = collections.defaultdict(lambda: [0, 0])
-        for sample in samples(requests):
+        for sample in of:
             self.count += sample.count
             self.ns += sample.ns
             entry = self.by_process[sample.type, sample.attributes.get("process.pid")]
             entry[0] += sample.count
             entry[1] += sample.ns
+
+
+class Point:
+    """One data point of a metric, with its metric's JSON and its resource's attributes."""
+
+    def __init__(self, resource, metric, point):
+        self.resource, self.metric, self.name = resource, metric, metric["name"]
+        self.is_sum = "sum" in metric
+        self.attributes = attributes(point.get("attributes"), [])
+        self.time = int(point["timeUnixNano"])
+        self.start = int(point.get("startTimeUnixNano", 0))
+        self.value = float(point["asInt"] if "asInt" in point else point["asDouble"])
+
+
+def points(requests):
+    """Yields every data point of every request of metrics."""
+    for request in requests:
+        for resource_metrics in request.get("resourceMetrics", []):
+            resource = attributes(resource_metrics["resource"].get("attributes"), [])
+            for scope in resource_metrics.get("scopeMetrics", []):
+                for metric in scope.get("metrics", []):
+                    for point in (metric.get("sum") or metric["gauge"])["dataPoints"]:
+                        yield Point(resource, metric, point)

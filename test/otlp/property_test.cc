@@ -1,10 +1,21 @@
+#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
+#include <regex>
 #include <tuple>
 
+#include "absl/strings/escaping.h"
+#include "base/directory_testing.h"
+#include "base/hex.h"
+#include "otlp/profile_logs.h"
 #include "otlp/profiles_builder.h"
+#include "otlp/request_parts.h"
+#include "reducer/export/file_sender.h"
+#include "schemas/otlp/logs_service.pb.h"
 #include "schemas/otlp/profiles_service.pb.h"
 #include "test/otlp/validator.h"
 
@@ -28,6 +39,25 @@ Totals Read(const ProfilesRequest& request) {
         uint64_t n = cpu && times == 0 ? values : times;
         count += n;
         ns += cpu ? n * static_cast<uint64_t>(profile.period()) : values;
+      }
+    }
+  }
+  return totals;
+}
+
+struct LogTotals {
+  uint64_t count = 0, value = 0;
+};
+
+// As Read, for the records of a logs request.
+LogTotals ReadLogs(const LogsRequest& request) {
+  LogTotals totals;
+  for (const auto& resource : request.resource_logs()) {
+    for (const auto& record : resource.scope_logs(0).log_records()) {
+      for (const auto& attribute : record.attributes()) {
+        const auto value = static_cast<uint64_t>(attribute.value().int_value());
+        if (attribute.key() == "tributary.sample.count") totals.count += value;
+        if (attribute.key() == "tributary.sample.value") totals.value += value;
       }
     }
   }
@@ -114,6 +144,34 @@ TEST(ProfilesProperty, EveryRequestIsValidAndAddsUp) {
   }
 }
 
+// Logs repeat each stack. The builder must count this, so that no request becomes too large.
+TEST(ProfilesProperty, EveryLogsRequestAddsUpAndKeepsItsBound) {
+  using SizeOf = ProfilesBuilder::SizeOf;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const bool single = seed % 2 == 0;
+    World world(seed);
+    ProfilesBuilder builder({.size_of = single ? SizeOf::kSampleLogs : SizeOf::kStackLogs, .scope_version = "0"});
+    uint64_t values = 0;
+    for (uint64_t n = 1 + world.Draw(200); n > 0; --n) {
+      const ProfilesBuilder::SampleInfo sample = world.Sample(builder);
+      values += sample.value;
+      builder.AddSample(sample);
+    }
+    const size_t bound = builder.bytes();
+    const ProfilesRequestPtr profiles = builder.Finish();
+    const RequestIdentity identity{.sender = "r", .session = {1}, .first = 1'000'000'000'000};
+    RequestIdentity next = identity;
+    next.first = SetProfileIds(identity, profiles.get());
+    const LogsText logs = MakeLogs(*profiles, identity, single ? LogRecords::kSamples : LogRecords::kStacks);
+    const std::vector<Finding> findings = ValidateLogsBytes(logs.request->SerializeAsString());
+    ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
+    const LogTotals totals = ReadLogs(*logs.request);
+    EXPECT_EQ(totals.value, values) << "seed " << seed;
+    EXPECT_EQ(identity.first + totals.count, next.first) << "seed " << seed;
+    EXPECT_LE(logs.request->ByteSizeLong(), bound) << "seed " << seed;
+  }
+}
+
 // With small limits, names are left out. Nothing else may break.
 TEST(ProfilesProperty, AFullRequestStaysValid) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
@@ -133,6 +191,81 @@ TEST(ProfilesProperty, AFullRequestStaysValid) {
     // The test replaces stacks that the world made, so these stacks are orphans.
     std::erase_if(findings, [](const Finding& finding) { return finding.rule.ends_with(".orphan"); });
     ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
+  }
+}
+
+void Add(const Totals& more, Totals* sums) {
+  for (const auto& [type, totals] : more) {
+    (*sums)[type].first += totals.first;
+    (*sums)[type].second += totals.second;
+  }
+}
+
+ProfilesRequestPtr RandomRequest(World& world) {
+  ProfilesBuilder builder({.scope_version = "0"});
+  for (uint64_t n = 1 + world.Draw(200); n > 0; --n) builder.AddSample(world.Sample(builder));
+  return builder.Finish();
+}
+
+TEST(ProfilesProperty, EachPartOfARequestIsValidAndTheyAddUp) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    World world(seed);
+    const ProfilesRequestPtr request = RandomRequest(world);
+    Totals sums;
+    for (const RequestPart& part : PartsOf(*request, "container.id")) {
+      const ProfilesRequestPtr copy = CopyPart(*request, part.resources);
+      const std::vector<Finding> findings = ValidateProfilesBytes(copy->SerializeAsString());
+      ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
+      Add(Read(*copy), &sums);
+    }
+    EXPECT_EQ(sums, Read(*request)) << "seed " << seed;
+  }
+}
+
+// Reads a line of OTLP/JSON with protobuf's reader, which takes ids in base64.
+ProfilesRequest ReadJson(std::string line) {
+  const std::regex id("\"(traceId|spanId)\":\"([0-9a-f]*)\"");
+  std::string text;
+  for (std::smatch match; std::regex_search(line, match, id); line = match.suffix()) {
+    text += match.prefix();
+    text += "\"" + match[1].str() + "\":\"" + absl::Base64Escape(*FromHex(match[2].str())) + "\"";
+  }
+  ProfilesRequest request;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(text + line, &request).ok()) << line;
+  return request;
+}
+
+TEST(ProfilesProperty, FilesOfJsonLinesAreValidAndAddUp) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    World world(seed);
+    const TestDirectory directory;
+    FakeClock clock;
+    Metrics metrics;
+    Totals sent, read;
+    {
+      auto sender = FileSender::Open({.directory = directory.path(),
+                                      .attribute = "container.id",
+                                      .format = FileOptions::Format::kOtlpJson,
+                                      .rotate_bytes = 1'000,
+                                      .keep = 1'000},
+                                     clock, metrics);
+      ASSERT_TRUE(sender.ok()) << sender.status();
+      for (int i = 0; i < 5; ++i) {
+        const ProfilesRequestPtr request = RandomRequest(world);
+        Add(Read(*request), &sent);
+        ASSERT_TRUE((*sender)->Send(*request, {}, kNsPerSecond).status.ok());
+      }
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+      std::ifstream file(entry.path());
+      for (std::string line; std::getline(file, line);) {
+        const ProfilesRequest request = ReadJson(line);
+        const std::vector<Finding> findings = ValidateProfiles(request);
+        ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
+        Add(Read(request), &read);
+      }
+    }
+    EXPECT_EQ(read, sent) << "seed " << seed;
   }
 }
 

@@ -1,6 +1,6 @@
-// otlp_send WAY ADDRESS SEED REQUESTS: builds and sends REQUESTS requests of random samples with the reducer's code,
-// and prints the samples' count and nanoseconds. WAY is grpc, http (protobuf over HTTP) or json (JSON over HTTP). Exit
-// code 0: the receiver accepted all requests.
+// otlp_send SIGNAL WAY ADDRESS SEED REQUESTS: builds and sends REQUESTS requests of random samples with the reducer's
+// code, and prints the samples' count and nanoseconds. SIGNAL is profiles or logs. WAY is grpc, http (protobuf over
+// HTTP) or json (JSON over HTTP). Exit code 0: the receiver accepted all requests.
 
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "otlp/grpc_transport.h"
 #include "otlp/http_transport.h"
+#include "otlp/otlp_logs_sender.h"
 #include "otlp/otlp_profiles_sender.h"
 #include "schemas/otlp/profiles_service.pb.h"
 #include "test/otlp/validator.h"
@@ -24,7 +25,7 @@ struct Sent {
 ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
   ProfilesBuilder builder({.scope_version = "test"});
   auto draw = [&](uint64_t below) { return random() % below; };
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 500; ++i) {  // as logs, each takes a few KB
     ProfilesBuilder::SampleInfo sample;
     uint64_t process = draw(8);
     sample.resource = builder.AddResource({{"container.id", process < 4 ? "" : "c" + std::to_string(process)},
@@ -60,23 +61,31 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
   return builder.Finish();
 }
 
-absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(std::string_view way, const char* address) {
+absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(const Signal& signal, std::string_view way,
+                                                         const char* address) {
   TransportOptions options{.target = address, .version = "test"};
-  if (way == "grpc") return GrpcTransport::Make(options, kProfilesSignal);
+  if (way == "grpc") return GrpcTransport::Make(options, signal);
   return HttpTransport::Make({.common = std::move(options),
-                              .path = std::string(kProfilesSignal.http_path),
+                              .path = std::string(signal.http_path),
                               .encoding = way == "json" ? Encoding::kJson : Encoding::kProtobuf},
                              Clock::Real());
 }
 
-int Main(std::string_view way, const char* address, uint64_t seed, int requests) {
+int Main(std::string_view signal, std::string_view way, const char* address, uint64_t seed, int requests) {
   std::mt19937_64 random(seed);
-  absl::StatusOr<std::unique_ptr<Transport>> transport = MakeTransport(way, address);
+  absl::StatusOr<std::unique_ptr<Transport>> transport =
+      MakeTransport(signal == "logs" ? kLogsSignal : kProfilesSignal, way, address);
   if (!transport.ok()) {
     fprintf(stderr, "%s\n", transport.status().ToString().c_str());
     return 1;
   }
-  OtlpProfilesSender sender(*std::move(transport));
+  std::unique_ptr<ProfilesSender> sender;
+  if (signal == "logs") {
+    sender = std::make_unique<OtlpLogsSender>(*std::move(transport), LogRecords::kStacks);
+  } else {
+    sender = std::make_unique<OtlpProfilesSender>(*std::move(transport));
+  }
+  RequestIdentity identity{.sender = "test-sender", .session = {1}, .first = 0};
   Sent sent;
   for (int i = 0; i < requests; ++i) {
     ProfilesRequestPtr request = MakeRequest(random, &sent);
@@ -85,7 +94,9 @@ int Main(std::string_view way, const char* address, uint64_t seed, int requests)
       fprintf(stderr, "invalid before it was sent: %s", DescribeFindings(findings).c_str());
       return 1;
     }
-    SendResult result = sender.Send(*request, 10 * kNsPerSecond);
+    const uint64_t next = SetProfileIds(identity, request.get());
+    const SendResult result = sender->Send(*request, identity, 10 * kNsPerSecond);
+    identity.first = next;
     if (!result.status.ok() || result.rejected_items != 0) {
       fprintf(stderr, "not taken: %s, rejected %ld, %s\n", result.status.ToString().c_str(),
               static_cast<long>(result.rejected_items), result.message.c_str());
@@ -100,9 +111,9 @@ int Main(std::string_view way, const char* address, uint64_t seed, int requests)
 }  // namespace tributary::otlp
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    fprintf(stderr, "usage: otlp_send grpc|http|json ADDRESS SEED REQUESTS\n");
+  if (argc != 6) {
+    fprintf(stderr, "usage: otlp_send profiles|logs grpc|http|json ADDRESS SEED REQUESTS\n");
     return 2;
   }
-  return tributary::otlp::Main(argv[1], argv[2], strtoull(argv[3], nullptr, 10), atoi(argv[4]));
+  return tributary::otlp::Main(argv[1], argv[2], argv[3], strtoull(argv[4], nullptr, 10), atoi(argv[5]));
 }

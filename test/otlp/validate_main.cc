@@ -1,18 +1,33 @@
-// otlp_validate FILE: checks every request of a file. Each request follows its length (4 bytes, big endian), as in the
-// output of the Collector's file exporter. Prints findings by rule and the number of requests. Exit code 0: no finding.
+// otlp_validate SIGNAL FILE: checks every request of a file. SIGNAL is profiles, logs or metrics. Each request follows
+// its length (4 bytes, big endian), as in the output of the Collector's file exporter. Prints findings by rule and the
+// number of requests. Exit code 0: no finding.
 
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "test/otlp/metrics_validator.h"
 #include "test/otlp/validator.h"
 
 namespace tributary::otlp {
 namespace {
 
-int Main(const char* path) {
+using Check = std::function<std::vector<Finding>(std::string_view bytes)>;
+
+// Returns nullptr if the signal is unknown.
+Check CheckOf(std::string_view signal) {
+  if (signal == "profiles") return ValidateProfilesBytes;
+  if (signal == "logs") return ValidateLogsBytes;
+  if (signal != "metrics") return nullptr;
+  return [validator = MetricsValidator()](std::string_view bytes) mutable { return validator.CheckBytes(bytes); };
+}
+
+int Main(const char* path, const Check& check) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   std::string_view rest = bytes;
@@ -26,7 +41,7 @@ int Main(const char* path) {
       fprintf(stderr, "%s ends inside a request\n", path);
       return 1;
     }
-    for (Finding& finding : ValidateProfilesBytes(rest.substr(0, size))) {
+    for (Finding& finding : check(rest.substr(0, size))) {
       auto [it, added] = by_rule.try_emplace(finding.rule, 0, finding);
       ++it->second.first;
     }
@@ -45,9 +60,10 @@ int Main(const char* path) {
 }  // namespace tributary::otlp
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: otlp_validate FILE\n");
+  const auto check = tributary::otlp::CheckOf(argc == 3 ? argv[1] : "");
+  if (check == nullptr) {
+    fprintf(stderr, "usage: otlp_validate profiles|logs|metrics FILE\n");
     return 2;
   }
-  return tributary::otlp::Main(argv[1]);
+  return tributary::otlp::Main(argv[2], check);
 }

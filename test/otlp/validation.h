@@ -17,12 +17,25 @@ namespace tributary::otlp {
 namespace proto = ::opentelemetry::proto::profiles::v1development;
 namespace common = ::opentelemetry::proto::common::v1;
 
+// The limit of most gRPC servers.
+constexpr size_t kRequestBytesMax = 4u << 20;
+
 enum class Table { kMapping, kLocation, kFunction, kLink, kString, kAttribute, kStack };
 constexpr size_t kTableCount = 7;
 std::string_view TableName(Table table);  // "mapping_table"
 
-// The state of one check of a request: the findings so far, and which table elements are referenced.
-class Validation {
+// The findings of one check.
+class Findings {
+ public:
+  void Add(std::string rule, std::string where, std::string detail);
+  std::vector<Finding> Take() && { return std::move(findings_); }
+
+ private:
+  std::vector<Finding> findings_;
+};
+
+// The state of one check of a request of profiles: also which table elements are referenced.
+class Validation : public Findings {
  public:
   explicit Validation(const ProfilesRequest& request);
 
@@ -30,7 +43,6 @@ class Validation {
   const proto::ProfilesDictionary& dictionary() const { return request_.dictionary(); }
   int SizeOf(Table table) const;
 
-  void Add(std::string rule, std::string where, std::string detail);
   // Checks that a reference is in range (rule "<field>.range") and marks the element as used. Returns false if the
   // reference is out of range.
   bool Refer(Table table, int64_t index, std::string_view field, const std::string& where);
@@ -38,16 +50,13 @@ class Validation {
   // Returns the string, or "" if `index` is out of range.
   const std::string& String(int64_t index) const;
 
-  std::vector<Finding> Take() && { return std::move(findings_); }
-
  private:
   const ProfilesRequest& request_;
   std::vector<bool> used_[kTableCount];
-  std::vector<Finding> findings_;
 };
 
 // Each function adds its findings. Call CheckTables last: it reports elements without a reference.
-void CheckMessage(const google::protobuf::Message& message, const std::string& where, Validation& v);
+void CheckMessage(const google::protobuf::Message& message, const std::string& where, Findings& findings);
 void CheckResources(Validation& v);
 void CheckTables(Validation& v);
 

@@ -6,12 +6,6 @@
 #include "test/otlp/validation.h"
 
 namespace tributary::otlp {
-namespace {
-
-// The limit of most gRPC servers.
-constexpr size_t kRequestBytesMax = 4u << 20;
-
-}  // namespace
 
 std::string_view TableName(Table table) {
   constexpr std::string_view kNames[kTableCount] = {"mapping_table", "location_table",  "function_table", "link_table",
@@ -45,7 +39,7 @@ int Validation::SizeOf(Table table) const {
   return dictionary().stack_table_size();
 }
 
-void Validation::Add(std::string rule, std::string where, std::string detail) {
+void Findings::Add(std::string rule, std::string where, std::string detail) {
   if (findings_.size() < kFindingsMax) {
     findings_.push_back(Finding{std::move(rule), std::move(where), std::move(detail)});
   }
@@ -118,12 +112,12 @@ void CheckAttributeIndices(const google::protobuf::RepeatedField<int32_t>& indic
 
 // Checks that text is UTF-8 and that the message has no unknown fields, for example fields of an older or newer
 // numbering.
-void CheckMessage(const google::protobuf::Message& message, const std::string& where, Validation& v) {
+void CheckMessage(const google::protobuf::Message& message, const std::string& where, Findings& findings) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   if (!reflection.GetUnknownFields(message).empty()) {
-    v.Add("message.unknown_field", where,
-          fmt::format("{} with field number {}", message.GetDescriptor()->name(),
-                      reflection.GetUnknownFields(message).field(0).number()));
+    findings.Add("message.unknown_field", where,
+                 fmt::format("{} with field number {}", message.GetDescriptor()->name(),
+                             reflection.GetUnknownFields(message).field(0).number()));
   }
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
@@ -134,13 +128,13 @@ void CheckMessage(const google::protobuf::Message& message, const std::string& w
       for (int i = 0; i < count; ++i) {
         std::string text =
             repeated ? reflection.GetRepeatedString(message, field, i) : reflection.GetString(message, field);
-        if (!IsUtf8(text)) v.Add("string.not_utf8", where, fmt::format("{} {}", field->full_name(), i));
+        if (!IsUtf8(text)) findings.Add("string.not_utf8", where, fmt::format("{} {}", field->full_name(), i));
       }
     } else if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
       for (int i = 0; i < count; ++i) {
         CheckMessage(
             repeated ? reflection.GetRepeatedMessage(message, field, i) : reflection.GetMessage(message, field),
-            fmt::format("{}{}{} {}", where, where.empty() ? "" : " ", field->name(), i), v);
+            fmt::format("{}{}{} {}", where, where.empty() ? "" : " ", field->name(), i), findings);
       }
     }
   }

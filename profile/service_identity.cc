@@ -1,4 +1,4 @@
-#include "reducer/metadata/service_identity.h"
+#include "profile/service_identity.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/utf8.h"
 #include "profile/executable_id.h"
-#include "reducer/store/store.h"
+#include "profile/model.h"
 #include "symbols/symbol_table.h"
 
 namespace tributary {
@@ -19,8 +20,9 @@ namespace tributary {
 // Returns the symbol table of an executable, or nullptr if there is none.
 using SymbolLookup = std::function<std::shared_ptr<const SymbolTable>(const ExecutableId&)>;
 
-// Symbolizes stored frames: finds the function, file and line of a frame, the functions inlined there, and the frame's
-// kind. All code that shows or exports frames uses it. A FrameSymbolizer keeps each table from its first use on. So one
+// Symbolizes frames: finds the function, file and line of a frame, the functions inlined there, and the frame's kind.
+// All code that shows or exports frames uses it. `AnyFrame` is a Frame of a dictionary (profile/model.h), or a FrameRow
+// of the reducer's store, which has the same members. A FrameSymbolizer keeps each table from its first use on. So one
 // query uses the same tables throughout, even if newer tables arrive. Use it on one thread.
 class FrameSymbolizer {
  public:
@@ -33,12 +35,34 @@ class FrameSymbolizer {
     uint32_t row = SymbolTable::kNoRow;  // kNoRow: the address is not in the table
     FrameKind kind = FrameKind::kUnknown;
   };
-  Place Find(const store::FrameRow& frame, const ExecutableId& id);
-  static uint64_t AddressOf(const store::FrameRow& frame) { return LookupAddress(frame.address, frame.is_caller); }
+  template <typename AnyFrame>
+  Place Find(const AnyFrame& frame, const ExecutableId& id) {
+    const uint64_t address = AddressOf(frame);
+    const SymbolTable* table = RowOf(frame.kind).has_address ? TableOf(id) : nullptr;
+    if (table == nullptr) return {.address = address, .kind = frame.kind};
+    return {address, table, table->FindRow(address), KindOf(frame.kind, address, table)};
+  }
+  template <typename AnyFrame>
+  static uint64_t AddressOf(const AnyFrame& frame) {
+    return LookupAddress(frame.address, frame.is_caller);
+  }
   // Finds many frames of one executable. This is much faster than finding them one by one. Writes the place of
-  // `frames[wanted[i]]` to `places[i]`.
-  void Find(const ExecutableId& id, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
-            std::span<Place> places);
+  // `frames[wanted[i]]` to `places[i]`. `Frames`: a vector or a span of AnyFrame.
+  template <typename Frames>
+  void Find(const ExecutableId& id, const Frames& frames, std::span<const uint32_t> wanted, std::span<Place> places) {
+    const bool any_has_address = std::any_of(wanted.begin(), wanted.end(),
+                                             [&](uint32_t frame) { return RowOf(frames[frame].kind).has_address; });
+    const SymbolTable* table = any_has_address ? TableOf(id) : nullptr;
+    addresses_.clear();
+    for (uint32_t frame : wanted) addresses_.push_back(AddressOf(frames[frame]));
+    rows_.assign(wanted.size(), SymbolTable::kNoRow);
+    if (table != nullptr) table->FindRows(addresses_, rows_);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const FrameKind kind = frames[wanted[i]].kind;
+      places[i] = {addresses_[i], table, RowOf(kind).has_address ? rows_[i] : SymbolTable::kNoRow,
+                   KindOf(kind, addresses_[i], table)};
+    }
+  }
 
   // Returns the name that was sent with a frame, or "" if no name was sent. ForEachFrame uses this name instead of the
   // table. `text` is the text of frame.name. The returned name is cut to kFrameNameBytesMax, because the sender may
@@ -48,8 +72,8 @@ class FrameSymbolizer {
   // Calls visit(SymbolTable::Frame) for the innermost function inlined at the frame first, then for its callers, and
   // for the function itself last. Stops if `visit` returns false. `own_name` is the result of OwnName for this frame.
   // Does not call `visit` if no name was sent and the table has no entry for the frame.
-  template <typename Visit>
-  static void ForEachFrame(const Place& place, const store::FrameRow& frame, std::string_view own_name, Visit&& visit) {
+  template <typename AnyFrame, typename Visit>
+  static void ForEachFrame(const Place& place, const AnyFrame& frame, std::string_view own_name, Visit&& visit) {
     if (!own_name.empty()) {
       visit(SymbolTable::Frame{.name = own_name, .line = frame.position});
     } else if (place.row != SymbolTable::kNoRow) {
@@ -59,7 +83,10 @@ class FrameSymbolizer {
 
  private:
   const SymbolTable* TableOf(const ExecutableId& id);
-  static FrameKind KindOf(const store::FrameRow& frame, uint64_t address, const SymbolTable* table);
+  // Nodes report machine code as native. Its table may know which compiler made it.
+  static FrameKind KindOf(FrameKind kind, uint64_t address, const SymbolTable* table) {
+    return kind == FrameKind::kNative && table != nullptr ? table->KindOf(address) : kind;
+  }
 
   const SymbolLookup lookup_;
   absl::flat_hash_map<ExecutableId, std::shared_ptr<const SymbolTable>> tables_;

@@ -1,0 +1,289 @@
+#include "kernel-collector/direct/batch_sender.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "kernel-collector/direct/direct_testing.h"
+#include "otlp/profiles_text.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+otlp::SendResult Failure(absl::StatusCode code, bool may_retry, std::optional<int64_t> retry_after_ns = {}) {
+  otlp::SendResult result;
+  result.status = Error(code, "no");
+  result.may_retry = may_retry;
+  result.retry_after_ns = retry_after_ns;
+  return result;
+}
+
+// Answers from a script, then OK.
+class FakeSender : public otlp::ProfilesSender {
+ public:
+  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
+                        int64_t timeout_ns) override {
+    timeouts.push_back(timeout_ns);
+    first_numbers.push_back(identity.first);
+    otlp::SendResult result;
+    if (cancelled) {
+      result = Failure(absl::StatusCode::kCancelled, true);
+    } else if (!script.empty()) {
+      result = script.front();
+      script.pop_front();
+    }
+    if (result.status.ok()) texts.push_back(otlp::FormatProfiles(request, {.layout = otlp::TextLayout::kCollector}));
+    return result;
+  }
+  void Cancel() override { cancelled = true; }
+
+  std::deque<otlp::SendResult> script;
+  std::vector<std::string> texts;
+  std::vector<int64_t> timeouts;
+  std::vector<uint64_t> first_numbers;
+  bool cancelled = false;
+};
+
+class BatchSenderTest : public testing::Test {
+ protected:
+  BatchSenderTest() { Open({.names = false}); }
+  void Open(BatchSender::Options options) {
+    auto sender = std::make_unique<FakeSender>();
+    receiver_ = sender.get();
+    sender_ = std::make_unique<BatchSender>(
+        std::move(options), std::move(sender),
+        BatchSender::Callbacks{.need_symbols = [this](const ExecutableId& id) { wanted_.push_back(id); },
+                               .progressed = [] {}},
+        clock_, metrics_);
+  }
+  void Push(std::string_view program = "prog", int samples = 1) {
+    for (int i = 0; i < samples; ++i) batches_.Add(program, 0x2010);
+    sender_->Push(CopySamples(batches_.Take(), [](const Process&, const Dictionary&) { return Attributes(); }));
+    pushed_ += static_cast<uint64_t>(samples);
+  }
+  void CheckLaw() {
+    const BatchSender::Totals totals = sender_->totals();
+    EXPECT_EQ(pushed_, totals.sent.total() + totals.waiting.total() + totals.lost.TotalLost().total());
+  }
+  uint64_t Lost(LossReason reason) { return sender_->totals().lost.LostFor(reason).total(); }
+  uint64_t Sent() { return sender_->totals().sent.total(); }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  TestBatches batches_;
+  std::vector<ExecutableId> wanted_;
+  FakeSender* receiver_ = nullptr;
+  std::unique_ptr<BatchSender> sender_;
+  uint64_t pushed_ = 0;
+};
+
+TEST_F(BatchSenderTest, SendsWhatIsPushed) {
+  EXPECT_EQ(sender_->RunOnce(), BatchSender::kIdleNs);
+  Push("prog", 3);
+  EXPECT_EQ(sender_->totals().waiting.total(), 3u);
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Sent(), 3u);
+  EXPECT_EQ(sender_->totals().waiting.total(), 0u);
+  EXPECT_EQ(receiver_->timeouts, std::vector<int64_t>{otlp::kSendTimeoutNs});
+  EXPECT_THAT(wanted_, ElementsAre());
+  CheckLaw();
+}
+
+TEST_F(BatchSenderTest, SendsAFailedRequestAgain) {
+  receiver_->script = {Failure(absl::StatusCode::kUnavailable, true), Failure(absl::StatusCode::kUnavailable, true)};
+  Push();
+  Push();
+  const int64_t first_ns = sender_->RunOnce();
+  EXPECT_GE(first_ns, BatchSender::kRetryMinNs / 2);
+  EXPECT_LE(first_ns, BatchSender::kRetryMinNs);
+  EXPECT_GT(sender_->RunOnce(), 0);  // too early
+  EXPECT_EQ(receiver_->timeouts.size(), 1u);
+  clock_.Advance(first_ns);
+  const int64_t second_ns = sender_->RunOnce();
+  EXPECT_GE(second_ns, BatchSender::kRetryMinNs);
+  CheckLaw();
+  clock_.Advance(second_ns);
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Sent(), 2u);
+  // A request that is sent again has the same identity.
+  EXPECT_THAT(receiver_->first_numbers, ElementsAre(0, 0, 0, 1));
+  CheckLaw();
+}
+
+TEST_F(BatchSenderTest, WaitsAsLongAsTheReceiverAsks) {
+  receiver_->script = {Failure(absl::StatusCode::kUnavailable, true, 60 * kNsPerSecond)};
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 60 * kNsPerSecond);
+}
+
+TEST_F(BatchSenderTest, CountsWhatIsRefused) {
+  receiver_->script = {Failure(absl::StatusCode::kInvalidArgument, false)};
+  Push("prog", 2);
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Lost(LossReason::kRejected), 2u);
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Sent(), 1u);
+  CheckLaw();
+}
+
+TEST_F(BatchSenderTest, AFullQueueLosesTheOldestSamples) {
+  Open({.queue_bytes_max = 4'000, .names = false});
+  receiver_->script = {Failure(absl::StatusCode::kUnavailable, true)};
+  Push();
+  sender_->RunOnce();  // the first samples are being sent: they stay
+  for (int i = 0; i < 50; ++i) Push();
+  const uint64_t lost = Lost(LossReason::kBatchOverflow);
+  EXPECT_GT(lost, 0u);
+  EXPECT_LT(lost, 50u);
+  CheckLaw();
+  clock_.Advance(BatchSender::kRetryMaxNs);
+  while (sender_->RunOnce() == 0) {
+  }
+  EXPECT_EQ(Sent(), 51 - lost);
+  EXPECT_EQ(Lost(LossReason::kBatchOverflow), lost);
+  CheckLaw();
+}
+
+TEST_F(BatchSenderTest, WaitsForNames) {
+  Open({});
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), BatchSender::kNamesPollNs);
+  EXPECT_THAT(wanted_, ElementsAre(TestId("prog")));
+  EXPECT_EQ(sender_->RunOnce(), BatchSender::kNamesPollNs);
+  EXPECT_EQ(wanted_.size(), 1u);
+  sender_->AddSymbols(TestId("prog"), TableFor(TestId("prog")));
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_THAT(receiver_->texts, ElementsAre(HasSubstr("helper")));
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(wanted_.size(), 1u);
+}
+
+TEST_F(BatchSenderTest, WaitsForNamesOnlyOnceAndNotForEver) {
+  Open({});
+  Push();
+  EXPECT_GT(sender_->RunOnce(), 0);
+  clock_.Advance(BatchSender::kNamesWaitNs);
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_THAT(receiver_->texts, ElementsAre(Not(HasSubstr("helper"))));
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(wanted_.size(), 2u);  // but asks again
+}
+
+TEST_F(BatchSenderTest, DoesNotWaitForWhatIsAbsent) {
+  Open({});
+  Push();
+  EXPECT_GT(sender_->RunOnce(), 0);
+  sender_->AddSymbols(TestId("prog"), absl::NotFoundError("no file"));
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(wanted_.size(), 1u);
+}
+
+TEST_F(BatchSenderTest, DoesNotWaitForNamesIfTheQueueIsHalfFull) {
+  Open({.queue_bytes_max = 4'000});
+  while (sender_->totals().lost.TotalLost().total() == 0) Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(receiver_->texts.size(), 1u);
+}
+
+TEST_F(BatchSenderTest, FlushSendsEverythingAtOnce) {
+  Open({});
+  Push();
+  Push("other");
+  sender_->Flush(MonotonicNs{clock_.Monotonic().value + 3 * kNsPerSecond});
+  EXPECT_EQ(Sent(), 2u);
+  EXPECT_EQ(receiver_->timeouts, (std::vector<int64_t>{3 * kNsPerSecond, 3 * kNsPerSecond}));
+  CheckLaw();
+}
+
+TEST_F(BatchSenderTest, WhatIsUnsentAtTheEndIsLost) {
+  receiver_->script = {{}, Failure(absl::StatusCode::kUnavailable, true)};
+  for (int i = 0; i < 3; ++i) Push();
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(Sent(), 1u);
+  EXPECT_EQ(Lost(LossReason::kShutdown), 2u);
+  EXPECT_EQ(sender_->totals().waiting.total(), 0u);
+  CheckLaw();
+}
+
+TEST_F(BatchSenderTest, TheReceiverMayHaveARequestThatWasInterrupted) {
+  receiver_->script = {Failure(absl::StatusCode::kDeadlineExceeded, true),
+                       Failure(absl::StatusCode::kUnavailable, true)};
+  Push();
+  Push();
+  sender_->RunOnce();
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(Lost(LossReason::kInDoubt), 1u);
+  EXPECT_EQ(Lost(LossReason::kShutdown), 1u);
+  CheckLaw();
+}
+
+TEST_F(BatchSenderTest, CancelEndsTheFlush) {
+  Push();
+  Push();
+  sender_->Cancel();
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(Lost(LossReason::kShutdown), 2u);
+  EXPECT_TRUE(receiver_->timeouts.empty());
+  CheckLaw();
+}
+
+TEST_F(BatchSenderTest, CountsProfilesThatWereRejected) {
+  otlp::SendResult partial;
+  partial.rejected_items = 2;
+  partial.message = "too old";
+  receiver_->script = {partial};
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(metrics_.AddCounter("tributary_direct_rejected_profiles_total", "").value(), 2u);
+  EXPECT_EQ(Sent(), 1u);
+}
+
+// Random pushes, failures, tables and times: the law holds at every step.
+TEST_F(BatchSenderTest, TheLawHolds) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    pushed_ = 0;
+    std::mt19937_64 random(seed);
+    Open({.queue_bytes_max = 6'000, .names = seed % 2 == 0, .builder = {.bytes_soft = 3'000, .bytes_hard = 6'000}});
+    for (int step = 0; step < 400; ++step) {
+      switch (random() % 8) {
+        case 0:
+          Push(std::string(1, static_cast<char>('a' + random() % 4)), static_cast<int>(random() % 20));
+          break;
+        case 1:
+          if (receiver_->script.empty()) {
+            receiver_->script = {Failure(absl::StatusCode::kUnavailable, random() % 4 != 0)};
+          }
+          break;
+        case 2:
+          for (const ExecutableId& id : std::exchange(wanted_, {})) {
+            if (random() % 2 == 0) sender_->AddSymbols(id, TableFor(id));
+          }
+          break;
+        case 3:
+          clock_.Advance(static_cast<int64_t>(random() % (10 * kNsPerSecond)));
+          break;
+        default:
+          sender_->RunOnce();
+      }
+      CheckLaw();
+    }
+    sender_->Flush(MonotonicNs{INT64_MAX});
+    EXPECT_EQ(sender_->totals().waiting.total(), 0u);
+    EXPECT_GT(Sent(), 0u);
+    CheckLaw();
+  }
+}
+
+}  // namespace
+}  // namespace tributary

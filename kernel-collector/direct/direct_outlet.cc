@@ -1,0 +1,153 @@
+#include "kernel-collector/direct/direct_outlet.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "base/version.h"
+
+namespace tributary {
+namespace {
+
+// A request in JSON has up to 3.7 times the bytes of the same request in protobuf. The limits of the builder count the
+// bytes of protobuf.
+constexpr size_t kJsonFactor = 4;
+// The end of a stop: the sender's thread then has this time to notice that it was cancelled.
+constexpr int64_t kCancelMs = 100;
+
+}  // namespace
+
+DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSession& pins,
+                           const intake::MetadataFeed& feed, const Clock& clock,
+                           std::function<void(const ExecutableId&)> need_symbols)
+    : loop_(loop),
+      pins_(pins),
+      clock_(clock),
+      resources_(options.session, feed),
+      session_id_(options.session.session_id),
+      receiver_(options.receiver.ToString()),
+      need_symbols_(std::move(need_symbols)),
+      settle_timer_(std::make_unique<Timer>(loop, [this] { Settle(); })),
+      deadline_timer_(std::make_unique<Timer>(loop, [this] { thread_->sender().Cancel(); })) {}
+
+absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
+    Loop& loop, DirectOptions options, PinnedSession& pins, const intake::MetadataFeed& feed, const Clock& clock,
+    Metrics& metrics, std::function<void(const ExecutableId&)> need_symbols) {
+  ASSIGN_OR_RETURN(DirectSender sender, MakeDirectSender(options.receiver, options.variables, clock));
+  std::unique_ptr<DirectOutlet> outlet(new DirectOutlet(loop, options, pins, feed, clock, std::move(need_symbols)));
+  BatchSender::Options sending;
+  sending.queue_bytes_max = options.queue_bytes_max;
+  sending.table_bytes_max = options.table_bytes_max;
+  sending.names = options.names;
+  sending.send_timeout_ns = sender.timeout_ns;
+  sending.builder.scope_version = std::string(kVersion);
+  sending.identity.sender = options.session.host_name;
+  sending.identity.session = options.session.session_id;
+  if (sender.encoding == otlp::Encoding::kJson) {
+    sending.builder.bytes_soft /= kJsonFactor;
+    sending.builder.bytes_hard /= kJsonFactor;
+  }
+  DirectOutlet* borrowed = outlet.get();
+  // The thread ends before the outlet does.
+  BatchSender::Callbacks callbacks{
+      .need_symbols =
+          [borrowed](const ExecutableId& id) {
+            borrowed->loop_.Post(borrowed->scope_.Wrap([borrowed, id] { borrowed->need_symbols_(id); }));
+          },
+      .progressed = [borrowed] { borrowed->loop_.Post(borrowed->scope_.Wrap([borrowed] { borrowed->Pin(); })); }};
+  outlet->thread_ = std::make_unique<SenderThread>(std::make_unique<BatchSender>(
+      std::move(sending), std::move(sender.sender), std::move(callbacks), clock, metrics));
+  outlet->ReportPredecessor(metrics);
+  return outlet;
+}
+
+// An earlier collector was killed, and its samples in memory with it. No receiver is told, so they are only counted
+// here.
+void DirectOutlet::ReportPredecessor(Metrics& metrics) {
+  if (!pins_.predecessor()) return;
+  const Predecessor& from = *pins_.predecessor();
+  const SampleCounts lost = from.unattributed() - from.accounting.TotalLost();
+  LogWarning("an earlier collector ended without sending all samples captured={} lost={} lost_before={}",
+             from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total());
+  metrics
+      .AddCounter("tributary_direct_predecessor_lost_samples_total",
+                  "Samples that an earlier collector had captured and not sent when it was killed")
+      .Add(lost.total());
+  pins_.ForgetPredecessor({});
+}
+
+void DirectOutlet::Start() {
+  Pin();
+  thread_->Start();
+}
+
+absl::Status DirectOutlet::Take(Batch batch) {
+  events_not_taken_ += CountRecords(batch).events();
+  if (batch.samples.empty()) return absl::OkStatus();
+  if (settling_.size() >= kSettlingMax) SettleFirst();
+  settling_samples_ += batch.samples.size();
+  settling_.push_back({std::move(batch), clock_.Monotonic()});
+  if (settling_.size() == 1) settle_timer_->StartOnce(kSettleNs / kNsPerMs);
+  return absl::OkStatus();
+}
+
+void DirectOutlet::SettleFirst() {
+  settling_samples_ -= settling_.front().batch.samples.size();
+  thread_->sender().Push(CopySamples(settling_.front().batch, [this](const Process& process, const Dictionary& texts) {
+    return resources_.Of(process, texts);
+  }));
+  settling_.pop_front();
+  thread_->Wake();
+}
+
+void DirectOutlet::Settle() {
+  const MonotonicNs now = clock_.Monotonic();
+  while (!settling_.empty() && now.value - settling_.front().since.value >= kSettleNs) SettleFirst();
+  if (settling_.empty()) return;
+  const int64_t wait_ns = settling_.front().since.value + kSettleNs - now.value;
+  settle_timer_->StartOnce(static_cast<uint64_t>(wait_ns / kNsPerMs) + 1);
+}
+
+void DirectOutlet::SendSymbols(const ExecutableId& id, PackedTable table) {
+  thread_->sender().AddSymbols(id, std::move(table));
+  thread_->Wake();
+}
+
+void DirectOutlet::SendNoSymbols(const ExecutableId& id, std::string why) {
+  LogDebug("no names for an executable build_id={} cause=\"{}\"", id.ToString(), why);
+  thread_->sender().AddSymbols(id, Error(absl::StatusCode::kNotFound, why));
+  thread_->Wake();
+}
+
+Outlet::Totals DirectOutlet::totals() const {
+  const BatchSender::Totals of_sender = thread_->sender().totals();
+  Totals out{.lost = of_sender.lost,
+             .sent_samples = of_sender.sent.total(),
+             .waiting_samples = of_sender.waiting.total() + settling_samples_};
+  out.lost.LostFor(LossReason::kNotTaken).AddEvents(events_not_taken_);
+  return out;
+}
+
+// Remembers what was sent or counted as lost, in case that this process is killed.
+void DirectOutlet::Pin() {
+  const BatchSender::Totals done = thread_->sender().totals();
+  pins_.Set(0, {session_id_, done.sent + done.lost.TotalLost()}, /*asked=*/true);
+}
+
+void DirectOutlet::Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) {
+  settle_timer_->Stop();
+  while (!settling_.empty()) SettleFirst();
+  const int64_t cancel_ms = std::max<int64_t>(timeout_ms - kCancelMs, 0);
+  deadline_timer_->StartOnce(static_cast<uint64_t>(cancel_ms));
+  const MonotonicNs deadline{clock_.Monotonic().value + cancel_ms * kNsPerMs};
+  thread_->Flush(deadline, [this, done = std::move(done)] {
+    loop_.Post(scope_.Wrap([this, done] {
+      deadline_timer_->Stop();
+      pins_.Finish(/*undelivered=*/false);  // every sample was sent or is counted as lost
+      done(0);
+    }));
+  });
+}
+
+}  // namespace tributary

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/callback_scope.h"
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "intake/metadata/metadata_feed.h"
+#include "kernel-collector/direct/node_resources.h"
+#include "kernel-collector/direct/receiver.h"
+#include "kernel-collector/direct/sender_thread.h"
+#include "kernel-collector/probes/pinned_session.h"
+#include "kernel-collector/uplink/outlet.h"
+
+namespace tributary {
+
+struct DirectOptions {
+  DirectReceiver receiver;
+  otlp::Variables variables;
+  size_t queue_bytes_max = 32u << 20;
+  bool names = true;
+  uint64_t table_bytes_max = 64u << 20;  // for names
+  SessionInfo session;
+};
+
+// Sends a node's samples as OTLP profiles, or prints them, without a reducer. Each batch waits kSettleNs, so that the
+// attributes of its youngest processes and containers are known. Then its samples are copied, and the sender's thread
+// names and sends them (BatchSender). Process events are only counted: they are lost{not_taken}, because OTLP profiles
+// have no place for them. Loop thread only.
+class DirectOutlet : public Outlet, public BatchSink {
+ public:
+  static constexpr int64_t kSettleNs = kNsPerSecond;
+  static constexpr size_t kSettlingMax = 8;  // batches; then the oldest is copied at once
+
+  // Returns the errors of MakeDirectSender. `need_symbols` is called on the loop's thread; the answer is SendSymbols or
+  // SendNoSymbols. Borrowed objects must outlive the outlet.
+  static absl::StatusOr<std::unique_ptr<DirectOutlet>> Open(Loop& loop, DirectOptions options, PinnedSession& pins,
+                                                            const intake::MetadataFeed& feed, const Clock& clock,
+                                                            Metrics& metrics,
+                                                            std::function<void(const ExecutableId&)> need_symbols);
+
+  BatchSink& sink() override { return *this; }
+  absl::Status Take(Batch batch) override;
+  void Start() override;
+  void SendSymbols(const ExecutableId& id, PackedTable table) override;
+  void SendNoSymbols(const ExecutableId& id, std::string why) override;
+  void SendDigest(const ExecutableId&, const absl::StatusOr<SymbolDigest>&) override {}  // none is requested
+  absl::Status ChangeCredentials(IntakeCredentialOptions) override { return absl::OkStatus(); }
+  void SetSampleRate(uint32_t) override {}  // the value of each sample is its period
+  Totals totals() const override;
+  std::string ToString() const override { return receiver_; }
+  void Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) override;
+
+ private:
+  struct Settling {
+    Batch batch;
+    MonotonicNs since;
+  };
+
+  DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSession& pins, const intake::MetadataFeed& feed,
+               const Clock& clock, std::function<void(const ExecutableId&)> need_symbols);
+  void ReportPredecessor(Metrics& metrics);
+  void Settle();
+  void SettleFirst();
+  void Pin();
+
+  Loop& loop_;
+  PinnedSession& pins_;
+  const Clock& clock_;
+  const NodeResources resources_;
+  const std::array<uint8_t, 16> session_id_;
+  const std::string receiver_;
+  const std::function<void(const ExecutableId&)> need_symbols_;
+  std::deque<Settling> settling_;
+  uint64_t settling_samples_ = 0;
+  uint64_t events_not_taken_ = 0;
+  std::unique_ptr<Timer> settle_timer_, deadline_timer_;
+  CallbackScope scope_;
+  std::unique_ptr<SenderThread> thread_;  // last: the thread uses the other members
+};
+
+}  // namespace tributary

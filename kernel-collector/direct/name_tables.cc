@@ -1,0 +1,80 @@
+#include "kernel-collector/direct/name_tables.h"
+
+#include <utility>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/mapped_file.h"
+#include "base/memory_file.h"
+#include "base/status.h"
+#include "base/zstd.h"
+#include "symbols/symbol_codec.h"
+
+namespace tributary {
+
+NameTables::NameTables(uint64_t bytes_max, Metrics& metrics)
+    : bytes_max_(bytes_max),
+      added_(metrics.AddCounter("tributary_direct_symbol_tables_total",
+                                "Symbol tables that were made to name the frames of samples on this node")),
+      evicted_(metrics.AddCounter("tributary_direct_symbol_tables_evicted_total",
+                                  "Symbol tables that were dropped because all tables together were too large")),
+      refused_(metrics.AddCounter("tributary_direct_symbol_tables_refused_total",
+                                  "Symbol tables that were not used because one of them alone was too large, or could "
+                                  "not be read")),
+      bytes_gauge_(metrics.AddGauge("tributary_direct_symbol_tables_bytes", "Bytes of the symbol tables in memory")) {}
+
+std::shared_ptr<const SymbolTable> NameTables::Find(const ExecutableId& id) {
+  const auto it = tables_.find(id);
+  if (it == tables_.end()) return nullptr;
+  uses_.splice(uses_.begin(), uses_, it->second.use);
+  return it->second.table;
+}
+
+// The decoded table is copied from the heap into a memory file, so that the heap can shrink again.
+absl::StatusOr<std::shared_ptr<const SymbolTable>> NameTables::Open(const PackedTable& packed) const {
+  if (packed.raw_bytes() > bytes_max_) return Error(absl::StatusCode::kResourceExhausted, "the table is too large");
+  ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("symbols"));
+  {
+    ASSIGN_OR_RETURN(const std::string stored, packed.Read(0, packed.stored_bytes()));
+    ASSIGN_OR_RETURN(const std::string encoded, ZstdDecompress(stored, packed.raw_bytes()));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const SymbolTable> decoded, DecodeSymbolTable(encoded));
+    if (decoded->bytes().size() > bytes_max_) {
+      return Error(absl::StatusCode::kResourceExhausted, "the table is too large");
+    }
+    RETURN_IF_ERROR(file.Append(decoded->bytes()));
+  }
+  const Fd descriptor = std::move(file).TakeDescriptor();
+  ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Map(descriptor.get(), "symbols"));
+  return SymbolTable::Map(std::move(mapped));
+}
+
+void NameTables::Add(const ExecutableId& id, const PackedTable& packed) {
+  if (tables_.contains(id)) return;
+  absl::StatusOr<std::shared_ptr<const SymbolTable>> opened = Open(packed);
+  TrimHeap();
+  if (!opened.ok()) {
+    refused_.Add();
+    LogWarning("frames will have no names build_id={} cause=\"{}\"", id.ToString(), Message(opened.status()));
+    return AddAbsent(id);
+  }
+  added_.Add();
+  const uint64_t bytes = (*opened)->bytes().size();
+  while (bytes_ + bytes > bytes_max_) {
+    const auto oldest = tables_.find(uses_.back());
+    bytes_ -= oldest->second.table->bytes().size();
+    tables_.erase(oldest);
+    uses_.pop_back();
+    evicted_.Add();
+  }
+  bytes_ += bytes;
+  uses_.push_front(id);
+  tables_.emplace(id, Known{*std::move(opened), uses_.begin()});
+  bytes_gauge_.Set(static_cast<int64_t>(bytes_));
+}
+
+void NameTables::AddAbsent(const ExecutableId& id) {
+  if (absent_.size() >= kAbsentMax) absent_.clear();
+  absent_.insert(id);
+}
+
+}  // namespace tributary

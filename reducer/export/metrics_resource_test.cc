@@ -1,0 +1,30 @@
+#include "reducer/export/metrics_resource.h"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "base/version.h"
+
+namespace tributary {
+namespace {
+
+TEST(MetricsResource, NamesTheProcess) {
+  const Attributes resource = ReducerResource(UnixNs{5});
+  EXPECT_EQ(FindAttribute(resource, "service.name"), "tributary-reducer");
+  EXPECT_EQ(FindAttribute(resource, "service.version"), kVersion);
+  EXPECT_FALSE(FindAttribute(resource, "host.name").empty());
+  EXPECT_EQ(ReducerResource(UnixNs{5}), resource) << "all exporters of a process have the same resource";
+}
+
+TEST(MetricsResource, EachRunHasAnIdOfItsOwn) {
+  const std::string id = InstanceId("host", 7, UnixNs{5});
+  EXPECT_TRUE(std::regex_match(id, std::regex("[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")))
+      << id;
+  EXPECT_NE(id, InstanceId("other", 7, UnixNs{5}));
+  EXPECT_NE(id, InstanceId("host", 8, UnixNs{5}));
+  EXPECT_NE(id, InstanceId("host", 7, UnixNs{6}));
+}
+
+}  // namespace
+}  // namespace tributary
