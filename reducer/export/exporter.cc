@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "base/version.h"
+#include "otlp/grpc_transport.h"
 #include "otlp/http_transport.h"
 #include "otlp/otlp_profiles_sender.h"
 #include "reducer/export/console_sender.h"
@@ -21,9 +22,6 @@
 #include "reducer/export/log_sender.h"
 #include "reducer/export/metrics_export.h"
 #include "reducer/export/metrics_resource.h"
-#if TRIBUTARY_HAS_GRPC
-#include "otlp/grpc_transport.h"
-#endif
 
 namespace tributary {
 namespace {
@@ -93,13 +91,7 @@ absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& 
     return otlp::HttpTransport::Make({.common = settings.transport, .path = url.path, .encoding = settings.encoding},
                                      clock);
   }
-#if TRIBUTARY_HAS_GRPC
   return otlp::GrpcTransport::Make(settings.transport, url.signal);
-#else
-  return absl::UnimplementedError(
-      "this reducer was built without gRPC: build it with the CMake option TRIBUTARY_GRPC=ON, or export with "
-      "otlp+http://");
-#endif
 }
 
 std::string_view Parameter(const ExportUrl& url, std::string_view key) {

@@ -50,10 +50,9 @@ struct ExportCommon {
 //   events
 // docs/export.md describes the parameters that a URL may have behind a question mark.
 //
-// InvalidArgument: a header is invalid. Unimplemented: this build has no gRPC. Returns the errors of ReadTlsFiles and
-// ReadSecretFile for the files that the URL and the variables name, and of FileSender::Open. `store`, `symbols`,
-// `clock` and `metrics` must outlive the exporter. Any thread may call MakeExporter. Two exporters must not have the
-// same cursor name.
+// InvalidArgument: a header is invalid. Returns the errors of ReadTlsFiles and ReadSecretFile for the files that the
+// URL and the variables name, and of FileSender::Open. `store`, `symbols`, `clock` and `metrics` must outlive the
+// exporter. Any thread may call MakeExporter. Two exporters must not have the same cursor name.
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
                                                        store::Store& store, SymbolStore& symbols,
                                                        const ExportCommon& common, const Clock& clock,

@@ -1,0 +1,234 @@
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/status.h"
+
+// For tests: an HTTP/2 server that can break every rule, and the frames that it sends (RFC 9113).
+
+namespace tributary::h2 {
+
+enum Type : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kRstStream = 3,
+  kSettings = 4,
+  kPing = 6,
+  kGoAway = 7,
+  kContinuation = 9
+};
+constexpr uint8_t kEndStream = 1, kAck = 1, kEndHeaders = 4;
+
+inline std::string BigEndian(uint32_t value, int bytes) {
+  std::string out;
+  for (int i = bytes - 1; i >= 0; --i) out += static_cast<char>(value >> (8 * i));
+  return out;
+}
+inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, std::string_view payload) {
+  return BigEndian(static_cast<uint32_t>(payload.size()), 3) + static_cast<char>(type) + static_cast<char>(flags) +
+         BigEndian(stream, 4) + std::string(payload);
+}
+
+// Encodes a string without Huffman coding (RFC 7541, 5.2).
+inline std::string HpackString(std::string_view text) {
+  std::string out;
+  size_t rest = text.size();
+  if (rest < 127) return static_cast<char>(rest) + std::string(text);
+  out += '\x7f';
+  for (rest -= 127; rest >= 128; rest /= 128) out += static_cast<char>(0x80 | (rest % 128));
+  return out + static_cast<char>(rest) + std::string(text);
+}
+using Fields = std::vector<std::pair<std::string, std::string>>;
+// Returns header fields that are not indexed, in as many frames as they need.
+inline std::string Headers(uint32_t stream, const Fields& fields, bool ends_stream) {
+  constexpr size_t kFrameBytesMax = 16u << 10;
+  std::string block, out;
+  for (const auto& [name, value] : fields) block += '\0' + HpackString(name) + HpackString(value);
+  for (size_t begin = 0; begin == 0 || begin < block.size(); begin += kFrameBytesMax) {
+    uint8_t flags = begin == 0 && ends_stream ? kEndStream : 0;
+    if (block.size() - begin <= kFrameBytesMax) flags |= kEndHeaders;
+    out += Frame(begin == 0 ? kHeaders : kContinuation, flags, stream, block.substr(begin, kFrameBytesMax));
+  }
+  return out;
+}
+inline std::string Data(uint32_t stream, std::string_view bytes, bool ends_stream = false) {
+  return Frame(kData, ends_stream ? kEndStream : 0, stream, bytes);
+}
+inline std::string RstStream(uint32_t stream, uint32_t error) {
+  return Frame(kRstStream, 0, stream, BigEndian(error, 4));
+}
+inline std::string GoAway(uint32_t last_stream, uint32_t error) {
+  return Frame(kGoAway, 0, 0, BigEndian(last_stream, 4) + BigEndian(error, 4));
+}
+
+// Serves one connection after another on a loopback port, without TLS, on a thread of its own.
+class TestServer {
+ public:
+  struct Answer {
+    std::string bytes;         // frames, or garbage
+    bool closes = false;       // closes the connection afterwards
+    std::string repeats = {};  // sent again and again afterwards, until the client closes the connection
+    std::string later = {};    // sent after the client has read `bytes`
+  };
+  // Returns the answer to a request. `number` counts the requests of all connections, from 1.
+  using Handler = std::function<Answer(uint32_t stream, int number)>;
+
+  struct Options {
+    // Each connection begins with a request for a tunnel (CONNECT), which the server accepts. Then it plays the
+    // receiver, too.
+    bool is_proxy = false;
+    bool is_hasty = false;  // answers a request before it reads the body
+  };
+
+  explicit TestServer(Handler handler) : TestServer(std::move(handler), Options()) {}
+  TestServer(Handler handler, Options options) : handler_(std::move(handler)), options_(options) {
+    signal(SIGPIPE, SIG_IGN);  // a client may close the connection before it has read the answer
+    listener_.Reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof(address);
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    TRIBUTARY_CHECK(bind(listener_.get(), generic, bytes) == 0 && listen(listener_.get(), 8) == 0);
+    TRIBUTARY_CHECK(getsockname(listener_.get(), generic, &bytes) == 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~TestServer() {
+    shutdown(listener_.get(), SHUT_RDWR);  // ends accept()
+    thread_.join();
+  }
+  TestServer(const TestServer&) = delete;
+  TestServer& operator=(const TestServer&) = delete;
+
+  std::string target() const { return "127.0.0.1:" + std::to_string(port_); }
+  int connections() const { return connections_; }
+  uint64_t bytes_sent() const { return bytes_sent_; }
+  // Returns the first lines of all requests for a tunnel so far.
+  std::vector<std::string> Tunnels() const {
+    const std::lock_guard lock(mutex_);
+    return tunnels_;
+  }
+  // Returns the bodies of all requests so far.
+  std::vector<std::string> Bodies() const {
+    const std::lock_guard lock(mutex_);
+    return bodies_;
+  }
+
+ private:
+  void Run() {
+    while (true) {
+      const Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!connection.valid()) return;
+      ++connections_;
+      const timeval patience{.tv_sec = 30, .tv_usec = 0};
+      setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+      Serve(connection.get());
+    }
+  }
+
+  struct Header {
+    uint32_t bytes, type, flags, stream;
+  };
+  static Header Parse(const std::string& head) {
+    const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(head[i])); };
+    return {.bytes = byte(0) << 16 | byte(1) << 8 | byte(2),
+            .type = byte(3),
+            .flags = byte(4),
+            .stream = byte(5) << 24 | byte(6) << 16 | byte(7) << 8 | byte(8)};
+  }
+  static bool Receive(int connection, size_t size, std::string* out) {
+    out->resize(size);
+    return size == 0 || recv(connection, out->data(), size, MSG_WAITALL) == static_cast<ssize_t>(size);
+  }
+  bool Send(int connection, const std::string& bytes) {
+    size_t sent = 0;
+    while (sent < bytes.size()) {
+      const ssize_t n = send(connection, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (n <= 0) return false;
+      sent += static_cast<size_t>(n);
+      bytes_sent_ += static_cast<uint64_t>(n);
+    }
+    return true;
+  }
+
+  // Serves until the client closes the connection, or an answer does. Requests must not be larger than the initial
+  // windows.
+  void Serve(int connection) {
+    std::string head, payload, body;
+    if (options_.is_proxy && !OpenTunnel(connection)) return;
+    if (!Receive(connection, 24, &head) || !Send(connection, Frame(kSettings, 0, 0, ""))) return;
+    while (Receive(connection, 9, &head)) {
+      const auto [bytes, type, flags, stream] = Parse(head);
+      if (!Receive(connection, bytes, &payload)) return;
+      if ((type == kSettings || type == kPing) && (flags & kAck) == 0) {
+        Send(connection, Frame(static_cast<uint8_t>(type), kAck, 0, type == kPing ? payload : ""));
+      }
+      if (type == kHeaders) body.clear();
+      if (type == kData) body += payload;
+      const bool is_end = options_.is_hasty ? type == kHeaders : type <= kHeaders && (flags & kEndStream) != 0;
+      if (is_end && !Reply(connection, stream, body)) return;
+    }
+  }
+  bool AwaitPing(int connection) {
+    if (!Send(connection, Frame(kPing, 0, 0, "12345678"))) return false;
+    std::string head, payload;
+    while (Receive(connection, 9, &head)) {
+      const Header header = Parse(head);
+      if (!Receive(connection, header.bytes, &payload)) return false;
+      if (header.type == kPing && (header.flags & kAck) != 0) return true;
+    }
+    return false;
+  }
+  bool OpenTunnel(int connection) {
+    std::string request, byte;
+    while (!request.ends_with("\r\n\r\n")) {
+      if (!Receive(connection, 1, &byte)) return false;
+      request += byte;
+    }
+    const std::lock_guard lock(mutex_);
+    tunnels_.push_back(request.substr(0, request.find("\r\n")));
+    return Send(connection, "HTTP/1.1 200 OK\r\n\r\n");
+  }
+  bool Reply(int connection, uint32_t stream, const std::string& body) {
+    int number = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      bodies_.push_back(body);
+      number = static_cast<int>(bodies_.size());
+    }
+    const Answer answer = handler_(stream, number);
+    bool open = Send(connection, answer.bytes);
+    if (open && !answer.later.empty()) open = AwaitPing(connection) && Send(connection, answer.later);
+    open = open && !answer.closes;
+    while (open && !answer.repeats.empty()) open = Send(connection, answer.repeats);
+    return open;
+  }
+
+  const Handler handler_;
+  const Options options_;
+  Fd listener_;
+  uint16_t port_ = 0;
+  std::atomic<int> connections_{0};
+  std::atomic<uint64_t> bytes_sent_{0};
+  mutable std::mutex mutex_;
+  std::vector<std::string> bodies_, tunnels_;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace tributary::h2

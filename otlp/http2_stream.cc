@@ -1,0 +1,148 @@
+#include "otlp/http2_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+#include "base/status.h"
+
+namespace tributary::otlp {
+namespace {
+
+constexpr size_t kErrorBytesMax = 200;
+
+std::string_view Text(const uint8_t* bytes, size_t size) { return {reinterpret_cast<const char*>(bytes), size}; }
+
+nghttp2_nv MakeField(const std::string& name, const std::string& value) {
+  const auto bytes = [](const std::string& text) {
+    return const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(text.data()));  // nghttp2 only reads them
+  };
+  return {bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
+}
+
+}  // namespace
+
+nghttp2_session_callbacks* Http2Stream::NewCallbacks() {
+  nghttp2_session_callbacks* callbacks = nullptr;
+  TRIBUTARY_CHECK(nghttp2_session_callbacks_new(&callbacks) == 0);
+  nghttp2_session_callbacks_set_on_header_callback(callbacks, OnHeader);
+  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, OnFrame);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, OnData);
+  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, OnClose);
+  nghttp2_session_callbacks_set_error_callback2(callbacks, OnError);
+  return callbacks;
+}
+
+Http2Stream::Http2Stream() {
+  const std::unique_ptr<nghttp2_session_callbacks, void (*)(nghttp2_session_callbacks*)> callbacks(
+      NewCallbacks(), nghttp2_session_callbacks_del);
+  nghttp2_session* session = nullptr;
+  TRIBUTARY_CHECK(nghttp2_session_client_new(&session, callbacks.get(), this) == 0);
+  session_.reset(session);
+  const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+                                             {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kAnswerHeaderBytesMax}};
+  TRIBUTARY_CHECK(nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, std::size(settings)) == 0);
+}
+
+bool Http2Stream::Begin(const Headers& fields, std::string_view body) {
+  answer_ = {};
+  is_whole_ = is_over_ = is_closed_ = false;
+  error_.clear();
+  body_ = body;
+  std::vector<nghttp2_nv> list;
+  for (const auto& [name, value] : fields) list.push_back(MakeField(name, value));
+  nghttp2_data_provider provider{.source = {}, .read_callback = ReadBody};
+  stream_ = nghttp2_submit_request(session_.get(), nullptr, list.data(), list.size(), &provider, nullptr);
+  return stream_ > 0;
+}
+
+std::string_view Http2Stream::BytesToSend(bool* failed) {
+  const uint8_t* data = nullptr;
+  const ssize_t bytes = nghttp2_session_mem_send(session_.get(), &data);
+  *failed = bytes < 0;
+  return bytes > 0 ? Text(data, static_cast<size_t>(bytes)) : std::string_view();
+}
+
+bool Http2Stream::Read(std::string_view bytes) {
+  const ssize_t read =
+      nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  if (read == static_cast<ssize_t>(bytes.size())) return true;
+  if (error_.empty()) error_ = nghttp2_strerror(static_cast<int>(read));
+  return false;
+}
+
+bool Http2Stream::is_reusable() const {
+  return is_closed_ && is_whole_ && nghttp2_session_check_request_allowed(session_.get()) != 0;
+}
+
+int Http2Stream::OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_bytes,
+                          const uint8_t* value, size_t value_bytes, uint8_t, void* user) {
+  auto& self = *static_cast<Http2Stream*>(user);
+  if (frame->hd.stream_id != self.stream_ || self.is_over_) return 0;
+  PostAnswer& answer = self.answer_;
+  const std::string_view field = Text(name, name_bytes), text = Text(value, value_bytes);
+  bool fits = true;  // PostAnswer reads lines in the form of libcurl's
+  if (field == ":status") {
+    answer.status = atol(std::string(text).c_str());
+    fits = answer.AddHeaderLine("HTTP/2\r\n");
+  } else {
+    fits = answer.AddHeaderLine(fmt::format("{}: {}\r\n", field, text));
+  }
+  if (!fits) {
+    self.is_over_ = true;
+    self.error_ = "the headers of the answer are too long";
+  }
+  return 0;
+}
+
+int Http2Stream::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* user) {
+  auto& self = *static_cast<Http2Stream*>(user);
+  if (frame->hd.stream_id != self.stream_ || self.is_over_) return 0;
+  // Neither the trailers nor the end of an interim answer end the head.
+  if (frame->hd.type == NGHTTP2_HEADERS && !self.answer_.has_head && self.answer_.status >= 200) {
+    self.answer_.AddHeaderLine("\r\n");
+  }
+  const bool may_end = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
+  if (may_end && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) self.is_whole_ = self.is_over_ = true;
+  return 0;
+}
+
+int Http2Stream::OnData(nghttp2_session*, uint8_t, int32_t stream, const uint8_t* data, size_t bytes, void* user) {
+  auto& self = *static_cast<Http2Stream*>(user);
+  if (stream != self.stream_ || self.is_over_ || self.answer_.AddBody(Text(data, bytes))) return 0;
+  self.is_over_ = true;
+  self.error_ = "the answer is too long";
+  return 0;
+}
+
+int Http2Stream::OnClose(nghttp2_session*, int32_t stream, uint32_t code, void* user) {
+  auto& self = *static_cast<Http2Stream*>(user);
+  if (stream != self.stream_) return 0;
+  self.is_closed_ = true;
+  if (self.is_over_) return 0;
+  self.is_over_ = true;
+  if (self.error_.empty()) self.error_ = fmt::format("the stream ended: {}", nghttp2_http2_strerror(code));
+  return 0;
+}
+
+int Http2Stream::OnError(nghttp2_session*, int, const char* text, size_t bytes, void* user) {
+  auto& self = *static_cast<Http2Stream*>(user);
+  if (self.error_.empty()) self.error_ = std::string(text, std::min(bytes, kErrorBytesMax));
+  return 0;
+}
+
+ssize_t Http2Stream::ReadBody(nghttp2_session*, int32_t, uint8_t* buffer, size_t bytes, uint32_t* flags,
+                              nghttp2_data_source*, void* user) {
+  std::string_view& body = static_cast<Http2Stream*>(user)->body_;
+  const size_t part = std::min(bytes, body.size());
+  memcpy(buffer, body.data(), part);
+  body.remove_prefix(part);
+  if (body.empty()) *flags |= NGHTTP2_DATA_FLAG_EOF;
+  return static_cast<ssize_t>(part);
+}
+
+}  // namespace tributary::otlp
