@@ -53,9 +53,16 @@ absl::StatusCode CodeOfHttp(long status) {
   }
 }
 
+// These codes may come from a proxy, or from a receiver that has the request but did not finish in time.
+bool IsInDoubt(absl::StatusCode code) {
+  return code == absl::StatusCode::kDeadlineExceeded || code == absl::StatusCode::kCancelled ||
+         code == absl::StatusCode::kDataLoss;
+}
+
 CallResult Refusal(absl::StatusCode code, std::string_view message, std::optional<int64_t> retry_after_ns = {}) {
   return {.status = Error(code, message),
           .may_retry = IsRetryable(code, retry_after_ns.has_value()),
+          .in_doubt = IsInDoubt(code),
           .retry_after_ns = retry_after_ns};
 }
 

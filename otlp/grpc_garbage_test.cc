@@ -143,6 +143,7 @@ TEST(GrpcGarbage, ABrokenAnswerMayBeRetried) {
     const SendResult result = SendTo(server);
     EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << c.what << ": " << result.status;
     EXPECT_TRUE(result.may_retry) << c.what;
+    EXPECT_TRUE(result.in_doubt) << c.what;
     EXPECT_THAT(Message(result.status), StartsWith("no answer: ")) << c.what;
   }
 }

@@ -123,6 +123,7 @@ CallResult ReadHttpAnswer(const HttpAnswer& answer, UnixNs now, google::protobuf
   }
   result.status = Error(CodeOf(status), fmt::format("HTTP {}{}{}", status, AdviceOf(status), ReasonOf(answer)));
   result.may_retry = status == 429 || status == 502 || status == 503 || status == 504;
+  result.in_doubt = status == 502 || status == 504;  // of a gateway: the receiver behind it may have the request
   if (result.may_retry) result.retry_after_ns = RetryAfterNs(answer.retry_after, answer.date, now);
   return result;
 }

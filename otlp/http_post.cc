@@ -62,6 +62,8 @@ PostResult HttpPost::Send(std::string_view body, int64_t timeout_ns) {
   transfer_->Set(CURLOPT_HEADERDATA, &result.answer);
   transfer_->Set(CURLOPT_WRITEDATA, &result.answer);
   const CURLcode code = transfer_->Perform(timeout_ns);
+  curl_off_t sent = 0;
+  curl_easy_getinfo(transfer_->easy(), CURLINFO_SIZE_UPLOAD_T, &sent);
   if (code == CURLE_ABORTED_BY_CALLBACK) {
     transfer_->CloseConnections();
     return {.answer = {}, .error = CancelledCall()};
@@ -75,6 +77,8 @@ PostResult HttpPost::Send(std::string_view body, int64_t timeout_ns) {
     result.error = NoAnswer(absl::StatusCode::kUnavailable,
                             "the receiver closed the connection before the end of the answer's headers");
   }
+  // A receiver cannot accept a part of a request.
+  result.error.in_doubt = !result.error.status.ok() && static_cast<size_t>(sent) == body.size();
   return result;
 }
 

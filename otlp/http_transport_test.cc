@@ -136,8 +136,21 @@ TEST(HttpTransport, GarbageInsteadOfAnAnswerMayBeRetried) {
     const SendResult result = SendTo(server);
     EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << c.raw.substr(0, 80) << result.status;
     EXPECT_TRUE(result.may_retry);
+    EXPECT_TRUE(result.in_doubt);
     EXPECT_THAT(Message(result.status), HasSubstr(c.message)) << c.raw.substr(0, 80);
   }
+}
+
+// Whether the receiver may have a request that failed decides whether it counts as repeated later.
+TEST(HttpTransport, AFailureIsInDoubtIfTheReceiverMayHaveTheRequest) {
+  HttpTransport::Options unreachable{.common = {.target = "127.0.0.1:1", .version = "1"}, .path = "/"};
+  EXPECT_FALSE(Sender(unreachable).Send(Request(), {}, kSendNs).in_doubt);
+  for (const int status : {400, 429, 503}) {
+    EXPECT_FALSE(SendTo(TestHttpServer({.status = status, .body = ""})).in_doubt) << status;
+  }
+  EXPECT_TRUE(SendTo(TestHttpServer({.status = 502, .body = ""})).in_doubt);
+  EXPECT_TRUE(SendTo(TestHttpServer({.status = 504, .body = ""})).in_doubt);
+  EXPECT_FALSE(SendTo(TestHttpServer()).in_doubt) << "accepted";
 }
 
 // The body of such an answer is only an explanation.
