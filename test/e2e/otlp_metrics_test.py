@@ -85,7 +85,7 @@ def check_points(way, points, before, after):
 def check_file(way, collector):
     last = sum(point.value for point in newest(collector, 0).values() if point.name == COMMITTED)
     lib.check(last == 2 * SAMPLES, f"{way}: in the last interval, {last} samples are stored")
-    validated = subprocess.run([VALIDATE, collector.metrics_proto_path, "metrics"], capture_output=True, text=True, check=False)
+    validated = subprocess.run([VALIDATE, "metrics", collector.metrics_proto_path], capture_output=True, text=True, check=False)
     print(f"  {way}: validator: {validated.stdout.strip()}")
     lib.check(validated.returncode == 0, f"{way}: the validator has findings")
 
