@@ -9,6 +9,7 @@
 #include "base/health_check.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "reducer/export/export_settings.h"
 #include "reducer/export/export_url.h"
 #include "reducer/http_options.h"
 #include "reducer/manual.h"
