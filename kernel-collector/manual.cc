@@ -16,10 +16,11 @@ docs::Manual CollectorManual() {
            "time between two samples at the current rate. So CPU times stay correct when the rate changes.",
            "While no reducer answers, samples wait in memory and, with --spool-dir, on disk. Every lost sample is "
            "counted, with a reason: once all samples are delivered, captured = stored + lost.",
-           "With --intake-encoder otlp_profiles, kernel-collector needs no reducer: it names the functions itself, and "
-           "sends OTLP profiles to the URL in --intake-host. With --intake-encoder console, it prints the stacks."},
+           "With --intake-encoder otlp_profiles or otlp_log, kernel-collector needs no reducer: it names the functions "
+           "itself, and sends OTLP profiles or logs to --intake-host. With --intake-encoder console, it prints the "
+           "stacks."},
       .environment = {{"OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_COMPRESSION, OTEL_EXPORTER_OTLP_TIMEOUT",
-                       "Headers, compression and timeout of requests, with --intake-encoder otlp_profiles. The other "
+                       "Headers, compression and timeout of requests to a receiver of OTLP. The other "
                        "OTEL_EXPORTER_OTLP_* variables are read, too, except for the endpoint."},
                       {"SOURCE_DATE_EPOCH",
                        "Date of the man page (--print-docs man). The value is a number of seconds since 1970."}},

@@ -46,16 +46,9 @@ absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_n
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a duration of {}", range));
 }
 
-// Explains the encoder of opentelemetry-network's kernel-collector that is not supported.
-absl::Status CheckEncoder(std::string_view value) {
-  if (value != "otlp_log") return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument,
-               "must be binary, otlp_profiles or console; OTLP logs are not supported (docs/alone.md)");
-}
-
 // The encoder decides which of the two forms is the right one.
 absl::Status CheckHost(std::string_view value) {
-  return value.find("://") != value.npos ? ParseDirectReceiver(value, 0).status()
+  return value.find("://") != value.npos ? ParseDirectReceiver("otlp_profiles", value, 0, /*tls=*/false).status()
                                          : intake::ParseReducers(value, 1).status();
 }
 
@@ -117,21 +110,15 @@ absl::Status TakeReceiver(std::string_view host, uint16_t port, const Options::E
     options.warnings.push_back(
         "--spool-dir: is not used without a reducer; samples wait in memory (--intake-memory-max)");
   }
-  if (options.intake_encoder == "console") {
-    options.receiver.is_console = true;
-    return absl::OkStatus();
-  }
-  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(host, port);
+  const IntakeCredentialOptions& credentials = options.credentials;
+  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(options.intake_encoder, host, port, credentials.tls);
   if (!receiver.ok()) return WithContext(receiver.status(), "--intake-host");
   options.receiver = *std::move(receiver);
-  const IntakeCredentialOptions& credentials = options.credentials;
+  if (options.receiver.is_console) return absl::OkStatus();
   if (!credentials.token_file.empty() || !credentials.tls_server_name.empty()) {
     return Error(absl::StatusCode::kInvalidArgument,
                  "--intake-token-file and --tls-server-name are for reducers; a receiver of OTLP gets the headers of "
                  "OTEL_EXPORTER_OTLP_HEADERS");
-  }
-  if (credentials.tls && !options.receiver.otlp.tls) {
-    return Error(absl::StatusCode::kInvalidArgument, "--tls needs an --intake-host that begins with https://");
   }
   auto& parameters = options.receiver.otlp.parameters;
   if (!credentials.tls_ca.empty()) parameters["tls_ca"] = credentials.tls_ca;
@@ -170,23 +157,23 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
       {.name = "intake-host",
        .help = "host of the reducer, or HOST:PORT; to use several reducers, separate them with commas: each node sends "
                "to one of them, chosen by the node id, and to another one while the chosen reducer does not answer; "
-               "with the encoder otlp_profiles, the URL of a receiver of OTLP: http://HOST[:PORT][/PATH] or https://…",
+               "with the encoders otlp_profiles and otlp_log, a receiver of OTLP: HOST, HOST:PORT, "
+               "http://HOST[:PORT][/PATH] or https://…",
        .value_name = "HOST",
        .check = CheckHost},
       &hosts, "127.0.0.1");
   table.Add({.name = "intake-port",
-             .help = "port of each reducer that --intake-host names without a port; of a URL without a port, only if "
-                     "the option is given (else 4318)",
+             .help = "port of each reducer, or of the receiver of OTLP, that --intake-host names without a port; with "
+                     "the encoder otlp_profiles, the default is 4318 for a URL, and 4317 for a host",
              .value_name = "PORT"},
             &port, 8000, 1, 65'535);
-  table.Add(
-      {.name = "intake-encoder",
-       .help = "format in which samples are sent; binary: to reducers; otlp_profiles: as OTLP profiles, without a "
-               "reducer; console: as text on standard output, without a reducer",
-       .value_name = "NAME",
-       .check = CheckEncoder,
-       .values = {"binary", "otlp_profiles", "console"}},
-      &options->intake_encoder, "binary");
+  table.Add({.name = "intake-encoder",
+             .help = "format in which samples are sent; binary: to reducers; without a reducer: otlp_profiles: as OTLP "
+                     "profiles, over HTTP if --intake-host is a URL, else over gRPC; otlp_log: as OTLP logs over HTTP; "
+                     "console: as text on standard output",
+             .value_name = "NAME",
+             .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
+            &options->intake_encoder, "binary");
   table.Add({.name = "names",
              .help = "without a reducer: look up the names of functions on this node; if false, frames have only "
                      "addresses, and the collector needs less CPU time and memory"},

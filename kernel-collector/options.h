@@ -17,7 +17,7 @@ namespace tributary {
 
 // The options of kernel-collector. options.cc defines their names, defaults and help texts.
 struct CollectorOptions {
-  std::string intake_encoder;      // binary, otlp_profiles, console
+  std::string intake_encoder;      // binary, otlp_profiles, otlp_log, console
   std::vector<HostPort> reducers;  // 1 to 8; none unless sends_to_reducers()
   DirectReceiver receiver;         // unless sends_to_reducers()
   otlp::Variables otlp_variables;  // the environment's OTEL_EXPORTER_OTLP_*

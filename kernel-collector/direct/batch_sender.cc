@@ -170,8 +170,7 @@ bool BatchSender::SendCurrent(MonotonicNs deadline) {
 bool BatchSender::Send(int64_t timeout_ns) {
   const SetRequests::Made& made = current_->made;
   const otlp::SendResult result = sender_->Send(*made.request, identity_, timeout_ns);
-  in_doubt_ |= !result.status.ok() && result.may_retry &&
-               (absl::IsCancelled(result.status) || absl::IsDeadlineExceeded(result.status));
+  in_doubt_ |= result.in_doubt;
   if (!result.status.ok() && result.may_retry) {
     if (!cancelled_) Delay(result);
     return false;

@@ -121,7 +121,7 @@ class BatchSender {
   std::unique_ptr<Current> current_;
   otlp::RequestIdentity identity_;  // of current_->made
   uint64_t next_number_ = 0;        // of the first sample of the next request
-  bool in_doubt_ = false;  // an attempt to send current_->made had no answer: the receiver may have the request
+  bool in_doubt_ = false;           // the receiver may have accepted current_->made
   std::mt19937_64 random_{SeedOrRandom(0)};
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
   MonotonicNs not_before_{0};

@@ -217,8 +217,9 @@ TEST_F(BatchSenderTest, WhatIsUnsentAtTheEndIsLost) {
 }
 
 TEST_F(BatchSenderTest, TheReceiverMayHaveARequestThatWasInterrupted) {
-  receiver_->script = {Failure(absl::StatusCode::kDeadlineExceeded, true),
-                       Failure(absl::StatusCode::kUnavailable, true)};
+  otlp::SendResult timeout = Failure(absl::StatusCode::kDeadlineExceeded, true);
+  timeout.in_doubt = true;
+  receiver_->script = {timeout, Failure(absl::StatusCode::kUnavailable, true)};
   Push();
   Push();
   sender_->RunOnce();

@@ -5,14 +5,10 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "base/version.h"
 
 namespace tributary {
 namespace {
 
-// A request in JSON has up to 3.7 times the bytes of the same request in protobuf. The limits of the builder count the
-// bytes of protobuf.
-constexpr size_t kJsonFactor = 4;
 // The end of a stop: the sender's thread then has this time to notice that it was cancelled.
 constexpr int64_t kCancelMs = 100;
 
@@ -41,13 +37,9 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
   sending.table_bytes_max = options.table_bytes_max;
   sending.names = options.names;
   sending.send_timeout_ns = sender.timeout_ns;
-  sending.builder.scope_version = std::string(kVersion);
+  sending.builder = std::move(sender.builder);
   sending.identity.sender = options.session.host_name;
   sending.identity.session = options.session.session_id;
-  if (sender.encoding == otlp::Encoding::kJson) {
-    sending.builder.bytes_soft /= kJsonFactor;
-    sending.builder.bytes_hard /= kJsonFactor;
-  }
   DirectOutlet* borrowed = outlet.get();
   // The thread ends before the outlet does.
   BatchSender::Callbacks callbacks{

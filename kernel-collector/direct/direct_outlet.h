@@ -31,10 +31,10 @@ struct DirectOptions {
   SessionInfo session;
 };
 
-// Sends a node's samples as OTLP profiles, or prints them, without a reducer. Each batch waits kSettleNs, so that the
-// attributes of its youngest processes and containers are known. Then its samples are copied, and the sender's thread
-// names and sends them (BatchSender). Process events are only counted: they are lost{not_taken}, because OTLP profiles
-// have no place for them. Loop thread only.
+// Sends a node's samples as OTLP profiles or logs, or prints them, without a reducer. Each batch waits kSettleNs, so
+// that the attributes of its youngest processes and containers are known. Then its samples are copied, and the sender's
+// thread names and sends them (BatchSender). Process events are only counted: they are lost{not_taken}. Loop thread
+// only.
 class DirectOutlet : public Outlet, public BatchSink {
  public:
   static constexpr int64_t kSettleNs = kNsPerSecond;

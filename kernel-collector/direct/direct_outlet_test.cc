@@ -16,7 +16,9 @@ using ::testing::HasSubstr;
 class DirectOutletTest : public testing::Test {
  protected:
   void Open(const std::string& url, otlp::Variables variables = {}) {
-    DirectOptions options{.receiver = *ParseDirectReceiver(url, 0), .variables = std::move(variables), .names = false};
+    DirectOptions options{.receiver = *ParseDirectReceiver("otlp_profiles", url, 0, false),
+                          .variables = std::move(variables),
+                          .names = false};
     options.variables["OTEL_EXPORTER_OTLP_COMPRESSION"] = "none";
     options.session.node_id = "n1";
     absl::StatusOr<std::unique_ptr<DirectOutlet>> outlet = DirectOutlet::Open(

@@ -7,32 +7,39 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "otlp/profiles_builder.h"
 #include "otlp/sender.h"
 #include "otlp/settings.h"
 
 namespace tributary {
 
-// A receiver of OTLP profiles, as the options of kernel-collector name it.
+// A receiver of OTLP profiles or logs, as the options of kernel-collector name it.
 struct DirectReceiver {
   bool is_console = false;  // prints samples on stdout instead
-  otlp::Receiver otlp;
-  std::string path;  // for HTTP
+  otlp::Receiver otlp;      // with the signal
+  std::string path;         // for HTTP
 
   std::string ToString() const;  // for the log: "http://collector:4318/v1development/profiles", "console"
 };
 
-// Parses the value of --intake-host for --intake-encoder otlp_profiles: http://HOST[:PORT][/PATH] or https://…, or
-// HOST[:PORT] for gRPC. `port`: used if `host` has no port; 0: OTLP's port. InvalidArgument if `host` has another form.
-// Unimplemented: this build cannot send over gRPC.
-absl::StatusOr<DirectReceiver> ParseDirectReceiver(std::string_view host, uint16_t port);
+// Parses the values of --intake-encoder and --intake-host. The encoder is one of
+//   console
+//   otlp_profiles: OTLP profiles over HTTP if `host` is http://HOST[:PORT][/PATH] or https://…, and over gRPC if it is
+//     HOST[:PORT]
+//   otlp_log: OTLP logs over HTTP. `host` has one of the same forms
+// `given_port`: used if `host` has no port; 0: OTLP's port, and for otlp_log kLogPort. `tls`: for HOST[:PORT].
+// InvalidArgument if `host` has another form, or if `tls` contradicts http://.
+absl::StatusOr<DirectReceiver> ParseDirectReceiver(std::string_view encoder, std::string_view host, uint16_t given_port,
+                                                   bool tls);
+constexpr uint16_t kLogPort = 8000;  // in opentelemetry-network's example of a Collector
 
 struct DirectSender {
   std::unique_ptr<otlp::ProfilesSender> sender;
-  otlp::Encoding encoding = otlp::Encoding::kProtobuf;
-  int64_t timeout_ns = 0;  // of one request
+  otlp::ProfilesBuilder::Options builder;  // for the requests that the sender gets
+  int64_t timeout_ns = 0;                  // of one request
 };
 // Makes the sender. OTEL_EXPORTER_OTLP_* in `variables` fill what `receiver` leaves open. Returns the errors of
-// otlp::ResolveSettings and HttpTransport::Make. `clock` must outlive the sender.
+// otlp::ResolveSettings, HttpTransport::Make and GrpcTransport::Make. `clock` must outlive the sender.
 absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, const otlp::Variables& variables,
                                               const Clock& clock);
 

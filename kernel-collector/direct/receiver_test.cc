@@ -12,37 +12,44 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-TEST(DirectReceiver, ParsesUrls) {
+TEST(DirectReceiver, ParsesHostsAndUrls) {
   struct Case {
-    const char* host;
+    const char *encoder, *host;
     uint16_t port;
+    bool tls;
     const char* shown;
   };
-  for (const auto& [host, port, shown] : {
-           Case{"http://collector", 0, "http://collector:4318/v1development/profiles"},
-           Case{"http://collector", 8000, "http://collector:8000/v1development/profiles"},
-           Case{"HTTPS://collector:443/", 8000, "https://collector:443/v1development/profiles"},
-           Case{"http://[::1]:4318/otlp/profiles", 0, "http://[::1]:4318/otlp/profiles"},
+  for (const auto& [encoder, host, port, tls, shown] : {
+           Case{"otlp_profiles", "http://collector", 0, false, "http://collector:4318/v1development/profiles"},
+           Case{"otlp_profiles", "http://collector", 8000, false, "http://collector:8000/v1development/profiles"},
+           Case{"otlp_profiles", "HTTPS://collector:443/", 8000, true, "https://collector:443/v1development/profiles"},
+           Case{"otlp_profiles", "http://[::1]:4318/otlp/profiles", 0, false, "http://[::1]:4318/otlp/profiles"},
+           Case{"otlp_profiles", "collector", 0, false, "grpc://collector:4317"},
+           Case{"otlp_profiles", "collector:11000", 8000, true, "grpcs://collector:11000"},
+           Case{"otlp_log", "127.0.0.1", 0, false, "http://127.0.0.1:8000/v1/logs"},
+           Case{"otlp_log", "collector", 4318, true, "https://collector:4318/v1/logs"},
+           Case{"otlp_log", "http://collector:4318/logs", 0, false, "http://collector:4318/logs"},
+           Case{"console", "127.0.0.1", 0, false, "console"},
        }) {
-    const absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(host, port);
+    const absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(encoder, host, port, tls);
     ASSERT_TRUE(receiver.ok()) << receiver.status();
     EXPECT_EQ(receiver->ToString(), shown);
-    EXPECT_TRUE(receiver->otlp.is_http);
   }
 }
 
 TEST(DirectReceiver, RefusesOtherForms) {
   for (const char* host : {"http://", "http://a:0", "http://a:70000", "http://a b", "http://user:password@a",
-                           "http://a/b c", "http://a?timeout=1s", "collector", "collector:4317", "ftp://a"}) {
-    const absl::Status status = ParseDirectReceiver(host, 0).status();
+                           "http://a/b c", "http://a?timeout=1s", "collector/path", "a,b", "ftp://a", ""}) {
+    const absl::Status status = ParseDirectReceiver("otlp_profiles", host, 0, false).status();
     EXPECT_FALSE(status.ok()) << host;
     EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("password@")));
   }
+  EXPECT_FALSE(ParseDirectReceiver("otlp_profiles", "http://a", 0, /*tls=*/true).ok());
 }
 
 TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
   TestHttpServer server({.body = ""});
-  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(server.Url(), 0);
+  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_profiles", server.Url(), 0, false);
   ASSERT_TRUE(receiver.ok()) << receiver.status();
   absl::StatusOr<DirectSender> sender = MakeDirectSender(*receiver,
                                                          {{"OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=a"},
@@ -51,14 +58,26 @@ TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
                                                          Clock::Real());
   ASSERT_TRUE(sender.ok()) << sender.status();
   EXPECT_EQ(sender->timeout_ns, 3 * kNsPerSecond);
-  EXPECT_EQ(sender->encoding, otlp::Encoding::kJson);
+  EXPECT_LT(sender->builder.bytes_hard, otlp::ProfilesBuilder::Options().bytes_hard / 3);
   sender->sender->Send({}, {}, 10 * kNsPerSecond);
   EXPECT_THAT(server.Heads(), Contains(HasSubstr("x-tenant: a")));
   EXPECT_THAT(server.Heads(), Contains(HasSubstr("POST /v1development/profiles ")));
+  EXPECT_THAT(server.Heads(), Contains(HasSubstr("application/json")));
+}
+
+TEST(DirectReceiver, SendsLogs) {
+  TestHttpServer server({.body = ""});
+  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_log", server.Url(), 0, false);
+  ASSERT_TRUE(receiver.ok()) << receiver.status();
+  absl::StatusOr<DirectSender> sender = MakeDirectSender(*receiver, {}, Clock::Real());
+  ASSERT_TRUE(sender.ok()) << sender.status();
+  EXPECT_EQ(sender->builder.size_of, otlp::ProfilesBuilder::SizeOf::kStackLogs);
+  sender->sender->Send({}, {}, 10 * kNsPerSecond);
+  EXPECT_THAT(server.Heads(), Contains(HasSubstr("POST /v1/logs ")));
 }
 
 TEST(DirectReceiver, RefusesHeadersThatAreInvalid) {
-  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("http://a", 0);
+  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_profiles", "http://a", 0, false);
   EXPECT_FALSE(MakeDirectSender(*receiver, {{"OTEL_EXPORTER_OTLP_HEADERS", "a b=c"}}, Clock::Real()).ok());
 }
 

@@ -19,7 +19,10 @@ class HangingSender : public otlp::ProfilesSender {
     changed_.notify_all();
     changed_.wait(lock, [this] { return !hangs_ || cancelled_; });
     otlp::SendResult result;
-    if (cancelled_) result = {otlp::CancelledCall()};
+    if (cancelled_) {
+      result = {otlp::CancelledCall()};
+      result.in_doubt = true;
+    }
     return result;
   }
   void Cancel() override {

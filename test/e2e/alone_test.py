@@ -1,7 +1,7 @@
-"""Tests kernel-collector without a reducer: it names the functions, and sends OTLP profiles over HTTP or prints them.
+"""Tests kernel-collector without a reducer: it names the functions, and sends OTLP profiles or logs, or prints stacks.
 
-The receiver is a small HTTP server in this file. The number of samples that it received must be equal to the number
-that the kernel's counters have, also if the receiver was away meanwhile.
+The receiver is a small HTTP server in this file, or a real OpenTelemetry Collector. The number of samples that it
+received must be equal to the number that the kernel's counters have, also if the receiver was away meanwhile.
 """
 
 import gzip
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 
+import faults
 import lib
 
 sys.path.insert(0, str(lib.SOURCE / "test" / "otlp"))
@@ -60,6 +61,9 @@ class Receiver:
         self.server.shutdown()
         self.server.server_close()
 
+    def has_names(self):
+        return any(b"hash_blocks" in body for body in self.bodies)
+
     def requests(self):
         """Returns the requests, if they are in JSON."""
         return [json.loads(body) for body in self.bodies]
@@ -77,6 +81,22 @@ def totals(collector):
     return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
 
 
+def run_named_truth(has_names):
+    """Runs the workload until its names have arrived. Returns the measurements of the last run.
+
+    The node makes one symbol table after the other. On a busy machine, those of the processes that ran before take a while.
+    """
+    measured = []
+
+    def named():
+        measured.append(lib.run_truth(2))
+        return has_names()
+
+    lib.wait_for("names", named, 60)
+    measured.append(lib.run_truth(2))
+    return measured[-1]
+
+
 JSON = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json", "OTEL_EXPORTER_OTLP_HEADERS": "x-tenant=blue"}
 
 
@@ -87,7 +107,7 @@ def outage():
         receiver.start()
         collector = start(d, receiver, env=JSON)
         programs.append(collector)
-        lib.wait_for("the first request", lambda: receiver.bodies, 30)
+        run_named_truth(receiver.has_names)
         receiver.stop()
         truth = lib.run_truth(6)
         before = len(receiver.bodies)
@@ -109,7 +129,8 @@ def outage():
         leaves = sum(s.count for s in of_truth if "hash_blocks" in s.frames())
         lib.check(count > 1000, f"{count} samples of the truth program arrived")
         lib.check(abs(leaves / count - 0.6) <= lib.four_sigma(0.6, count), f"{leaves} of {count} samples in hash_blocks")
-        resource = of_truth[0].resource
+        # Until its exec, the process is a copy of this test.
+        resource = next(s.resource for s in of_truth if "hash_blocks" in s.frames())
         lib.check(resource["service.name"] == "truth" and resource["host.name"] and resource["host.id"], f"resource {resource}")
         kernel = {name for s in of_truth for name in s.frames() if name}
         lib.check(kernel & {"hash_blocks"} and any("entry" in name or "irq" in name or "timer" in name for name in
@@ -125,8 +146,10 @@ def protocol():
             receiver.start()
             collector = start(d, receiver, f"--names={'true' if names else 'false'}")
             programs.append(collector)
-            lib.wait_for("the first request", lambda: receiver.bodies, 30)
-            lib.run_truth(2)
+            if names:
+                run_named_truth(receiver.has_names)
+            else:
+                lib.run_truth(3)
             lib.check(collector.stop() == 0, "the collector's exit code")
             receiver.stop()
             last = totals(collector)
@@ -137,6 +160,69 @@ def protocol():
             print(f"  names={names}: {last['sent']} samples, validator: {validated.stdout.strip()}")
             lib.check(validated.returncode == 0, "the validator has findings")
             lib.check((b"hash_blocks" in b"".join(receiver.bodies)) == names, "names are missing, or there are names")
+
+
+def logs():
+    """Sends OTLP logs with the variables of opentelemetry-network's page."""
+    with lib.directory() as d, lib.programs() as programs:
+        receiver = Receiver()
+        receiver.start()
+        variables = {"EBPF_NET_INTAKE_HOST": "127.0.0.1", "EBPF_NET_INTAKE_ENCODER": "otlp_log", **JSON}
+        collector = lib.Collector(d, receiver.port, rate=RATE, env={**os.environ, **variables},
+                                  args=["--batch-interval", "1s", "--log-console"])
+        programs.append(collector)
+        truth = run_named_truth(receiver.has_names)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        receiver.stop()
+        last = totals(collector)
+        records = list(otelcol.log_records(receiver.requests()))
+        count, ns = sum(r.count for r in records), sum(r.ns for r in records)
+        print(f"  captured {last['captured']}; {len(records)} records of {count} samples, {ns} ns")
+        lib.check(last["captured"] == last["sent"] == count and last["lost"] == 0, f"{last}")
+        lib.check(ns == count * (1_000_000_000 // RATE), f"{ns} ns")
+        of_truth = [r for r in records if r.attributes.get("process.pid") == truth["pid"]]
+        lib.check(any(f.get("function") == "hash_blocks" for r in of_truth for f in r.attributes["tributary.stack"]), "no names")
+
+
+def grpc():
+    """Sends OTLP profiles over gRPC to a real Collector."""
+    with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
+        host, port = otel.address.split(":")
+        collector = lib.Collector(d, port, rate=RATE, args=["--intake-encoder", "otlp_profiles", "--intake-host", host,
+                                                            "--batch-interval", "1s", "--log-console"])
+        programs.append(collector)
+        lib.wait_for("the first request", otel.requests, 30)
+        lib.run_truth(2)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        otel.stop()
+        last = totals(collector)
+        received = otelcol.Totals(otelcol.samples(otel.requests()))
+        print(f"  captured {last['captured']} sent {last['sent']} lost {last['lost']}; received {received.count}, {received.ns} ns")
+        lib.check(last["captured"] == last["sent"] == received.count and last["lost"] == 0, f"{last}")
+        lib.check(received.ns == received.count * (1_000_000_000 // RATE), f"{received.ns} ns")
+
+
+def killed():
+    """Counts the samples that a killed collector had in memory."""
+    lib.mount_bpffs()
+    with lib.directory() as d, lib.programs() as programs:
+        receiver = Receiver()
+        collector = start(d, receiver)
+        programs.append(collector)
+        lib.wait_for("a failure", lambda: "cannot send samples, will try again" in collector.text(), 30)
+        collector.kill()
+        captured = sum(faults.pinned_captured().values())
+        receiver.start()
+        collector = start(d, receiver)
+        programs.append(collector)
+        lib.wait_for("a request", lambda: receiver.bodies, 30)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        receiver.stop()
+        found = re.findall(r"ended without sending all samples captured=(\d+) lost=(\d+) lost_before=(\d+)", collector.text())
+        lib.check(len(found) == 1, "the next collector does not report the samples")
+        reported, lost, before = (int(number) for number in found[0])
+        print(f"  the kernel counted {captured}; reported {reported}, lost {lost}, lost before {before}")
+        lib.check(reported == captured == lost + before and lost > 0, f"the kernel counted {captured}, reported are {found}")
 
 
 def absent():
@@ -155,8 +241,7 @@ def console():
     with lib.directory() as d, lib.programs() as programs:
         collector = lib.Collector(d, 8000, rate=199, args=["--intake-encoder", "console", "--batch-interval", "1s"])
         programs.append(collector)
-        lib.wait_for("the first samples", lambda: "New Sample" in collector.text(), 30)
-        lib.run_truth(3)
+        run_named_truth(lambda: "Function: hash_blocks" in collector.text())
         lib.check(collector.stop() == 0, "the collector's exit code")
         text = collector.text()
         for mark in ("--------------- New Resource Profile --------------", "  thread.name: truth (Str)",
@@ -167,4 +252,4 @@ def console():
 
 
 if __name__ == "__main__":
-    lib.main(outage, protocol, absent, console)
+    lib.main(outage, protocol, logs, grpc, killed, absent, console)
