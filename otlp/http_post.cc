@@ -64,9 +64,13 @@ PostResult HttpPost::Send(std::string_view body, int64_t timeout_ns) {
   const CURLcode code = transfer_->Perform(timeout_ns);
   curl_off_t sent = 0;
   curl_easy_getinfo(transfer_->easy(), CURLINFO_SIZE_UPLOAD_T, &sent);
+  // A receiver cannot accept a part of a request.
+  const bool is_sent = static_cast<size_t>(sent) == body.size();
   if (code == CURLE_ABORTED_BY_CALLBACK) {
     transfer_->CloseConnections();
-    return {.answer = {}, .error = CancelledCall()};
+    result = {.answer = {}, .error = CancelledCall()};
+    result.error.in_doubt = is_sent;
+    return result;
   }
   curl_easy_getinfo(transfer_->easy(), CURLINFO_RESPONSE_CODE, &result.answer.status);
   if (result.answer.header_bytes > kAnswerHeaderBytesMax) {
@@ -77,8 +81,7 @@ PostResult HttpPost::Send(std::string_view body, int64_t timeout_ns) {
     result.error = NoAnswer(absl::StatusCode::kUnavailable,
                             "the receiver closed the connection before the end of the answer's headers");
   }
-  // A receiver cannot accept a part of a request.
-  result.error.in_doubt = !result.error.status.ok() && static_cast<size_t>(sent) == body.size();
+  result.error.in_doubt = !result.error.status.ok() && is_sent;
   return result;
 }
 
