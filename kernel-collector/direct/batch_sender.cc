@@ -77,6 +77,7 @@ void BatchSender::TakeTables() {
     tables.swap(new_tables_);
   }
   for (const auto& [id, table] : tables) {
+    if (cancelled_) return;  // a large table takes time
     if (table.ok()) {
       tables_.Add(id, *table);
     } else {
