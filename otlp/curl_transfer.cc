@@ -92,6 +92,7 @@ void CurlTransfer::SetTls(const TlsFiles& files) {
 CURLcode CurlTransfer::Perform(int64_t timeout_ns) {
   Set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<int64_t>(timeout_ns / kNsPerMs, 1)));
   error_[0] = 0;
+  has_begun_ = false;
   curl_multi_remove_handle(multi_.get(), easy_.get());  // of the last transfer, if there was one
   if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) return CURLE_FAILED_INIT;
   return Run();
@@ -101,6 +102,7 @@ CURLcode CurlTransfer::Run() {
   int running = 1;
   while (true) {
     if (IsCancelled()) return CURLE_ABORTED_BY_CALLBACK;
+    has_begun_ = true;
     if (curl_multi_perform(multi_.get(), &running) != CURLM_OK) return CURLE_FAILED_INIT;
     if (running == 0) break;
     Wait(CURL_SOCKET_BAD, 0, kPollNs);
@@ -108,6 +110,12 @@ CURLcode CurlTransfer::Run() {
   int left = 0;
   const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
   return message == nullptr ? CURLE_FAILED_INIT : message->data.result;
+}
+
+size_t CurlTransfer::BytesUploaded() const {
+  curl_off_t bytes = 0;
+  if (has_begun_) curl_easy_getinfo(easy_.get(), CURLINFO_SIZE_UPLOAD_T, &bytes);
+  return static_cast<size_t>(bytes);
 }
 
 void CurlTransfer::Wait(curl_socket_t socket, short events, int64_t timeout_ns) {

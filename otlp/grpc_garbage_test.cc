@@ -6,11 +6,7 @@
 #include "base/certificates_testing.h"
 #include "base/http_server_testing.h"
 #include "base/status.h"
-#include "otlp/grpc_frame.h"
-#include "otlp/grpc_transport.h"
-#include "otlp/h2_server_testing.h"
-#include "otlp/otlp_profiles_sender.h"
-#include "schemas/otlp/profiles_service.pb.h"
+#include "otlp/grpc_transport_testing.h"
 
 // What GrpcTransport does if the receiver is hostile, or does not speak gRPC. grpc_transport_test.cc has the tests with
 // a server of gRPC's own library.
@@ -26,34 +22,10 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 using Answer = h2::TestServer::Answer;
 
-constexpr int64_t kTimeoutNs = 10 * kNsPerSecond;
-
-const h2::Fields kHead = {{":status", "200"}, {"content-type", "application/grpc"}};
-const std::string kEmptyFrame(kGrpcPrefixBytes, '\0');
-
-std::string Success(uint32_t stream) {
-  return h2::Headers(stream, kHead, false) + h2::Data(stream, kEmptyFrame) +
-         h2::Headers(stream, {{"grpc-status", "0"}}, true);
-}
-
-ProfilesRequest Request() {
-  ProfilesRequest request;
-  request.mutable_dictionary()->add_string_table("");
-  return request;
-}
-
-OtlpProfilesSender Sender(const TransportOptions& options) {
-  return OtlpProfilesSender(*GrpcTransport::Make(options, kProfilesSignal));
-}
-
-SendResult SendTo(const h2::TestServer& server, int64_t timeout_ns = kTimeoutNs) {
-  return Sender({.target = server.target()}).Send(Request(), {}, timeout_ns);
-}
-
 TEST(GrpcGarbage, MarksMessagesThatAreCompressed) {
   const h2::TestServer server([](uint32_t stream, int) { return Answer{.bytes = Success(stream)}; });
   EXPECT_TRUE(SendTo(server).status.ok());
-  EXPECT_TRUE(Sender({.target = server.target(), .gzip = false}).Send(Request(), {}, kTimeoutNs).status.ok());
+  EXPECT_TRUE(GrpcSender({.target = server.target(), .gzip = false}).Send(Request(), {}, kSendNs).status.ok());
   const std::vector<std::string> bodies = server.Bodies();
   ASSERT_THAT(bodies, SizeIs(2));
   const std::optional<GrpcFrame> gzip = ParseGrpcFrame(bodies[0]), plain = ParseGrpcFrame(bodies[1]);
@@ -70,9 +42,9 @@ TEST(GrpcGarbage, ReadsAnswersWithoutABody) {
     if (number == 1) fields.insert(fields.end(), {{"grpc-status", "3"}, {"grpc-message", "not%20so"}});
     return Answer{.bytes = h2::Headers(stream, fields, true)};
   });
-  OtlpProfilesSender sender = Sender({.target = server.target()});
-  EXPECT_EQ(sender.Send(Request(), {}, kTimeoutNs).status, absl::InvalidArgumentError("not so"));
-  const SendResult missing = sender.Send(Request(), {}, kTimeoutNs);
+  OtlpProfilesSender sender = GrpcSender({.target = server.target()});
+  EXPECT_EQ(sender.Send(Request(), {}, kSendNs).status, absl::InvalidArgumentError("not so"));
+  const SendResult missing = sender.Send(Request(), {}, kSendNs);
   EXPECT_EQ(missing.status.code(), absl::StatusCode::kUnknown) << missing.status;
   EXPECT_FALSE(missing.may_retry);
 }
@@ -100,11 +72,9 @@ TEST(GrpcGarbage, ReadsARefusalThatComesBeforeTheEndOfTheRequest) {
   const h2::TestServer server(
       [&](uint32_t stream, int) { return Answer{h2::Headers(stream, refusal, true) + h2::RstStream(stream, 0)}; },
       {.is_hasty = true});
-  ProfilesRequest request = Request();
-  request.mutable_dictionary()->add_string_table(std::string(4u << 20, 'x'));
-  OtlpProfilesSender sender = Sender({.target = server.target(), .gzip = false});
+  OtlpProfilesSender sender = GrpcSender({.target = server.target(), .gzip = false});
   for (int i = 0; i < 2; ++i) {
-    const SendResult result = sender.Send(request, {}, kTimeoutNs);
+    const SendResult result = sender.Send(LargeRequest(), {}, kSendNs);
     EXPECT_EQ(result.status.code(), absl::StatusCode::kUnimplemented) << result.status;
     EXPECT_FALSE(result.may_retry);
   }
@@ -184,24 +154,24 @@ TEST(GrpcGarbage, LimitsHeadersAndTrailers) {
 
 TEST(GrpcGarbage, KeepsTheConnection) {
   const h2::TestServer server([](uint32_t stream, int) { return Answer{.bytes = Success(stream)}; });
-  OtlpProfilesSender sender = Sender({.target = server.target()});
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
+  OtlpProfilesSender sender = GrpcSender({.target = server.target()});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), {}, kSendNs).status.ok());
   EXPECT_EQ(server.connections(), 1);
 }
 
 TEST(GrpcGarbage, ConnectsAgainAfterAGoodbye) {
   const h2::TestServer server(
       [](uint32_t stream, int) { return Answer{.bytes = h2::GoAway(stream, 0) + Success(stream)}; });
-  OtlpProfilesSender sender = Sender({.target = server.target()});
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
+  OtlpProfilesSender sender = GrpcSender({.target = server.target()});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(sender.Send(Request(), {}, kSendNs).status.ok());
   EXPECT_EQ(server.connections(), 3);
 }
 
 TEST(GrpcGarbage, ConnectsAgainAfterTheReceiverClosedAnIdleConnection) {
   const h2::TestServer server([](uint32_t stream, int) { return Answer{.bytes = Success(stream), .closes = true}; });
-  OtlpProfilesSender sender = Sender({.target = server.target()});
+  OtlpProfilesSender sender = GrpcSender({.target = server.target()});
   for (int i = 0; i < 3; ++i) {
-    const SendResult result = sender.Send(Request(), {}, kTimeoutNs);
+    const SendResult result = sender.Send(Request(), {}, kSendNs);
     EXPECT_TRUE(result.status.ok() || result.may_retry) << result.status;
     EXPECT_EQ(server.connections(), i + 1);
   }
@@ -211,13 +181,13 @@ TEST(GrpcGarbage, ConnectsAgainAfterTheReceiverClosedAnIdleConnection) {
 TEST(GrpcGarbage, ConnectsAgainIfTheConnectionIsDead) {
   const h2::TestServer server(
       [](uint32_t stream, int number) { return number == 2 ? Answer{} : Answer{.bytes = Success(stream)}; });
-  OtlpProfilesSender sender = Sender({.target = server.target()});
-  EXPECT_TRUE(sender.Send(Request(), {}, kTimeoutNs).status.ok());
+  OtlpProfilesSender sender = GrpcSender({.target = server.target()});
+  EXPECT_TRUE(sender.Send(Request(), {}, kSendNs).status.ok());
   const SendResult lost = sender.Send(Request(), {}, 50 * kNsPerMs);
   EXPECT_EQ(lost.status.code(), absl::StatusCode::kDeadlineExceeded) << lost.status;
   EXPECT_TRUE(lost.may_retry);
   EXPECT_EQ(server.connections(), 1);
-  const SendResult again = sender.Send(Request(), {}, kTimeoutNs);
+  const SendResult again = sender.Send(Request(), {}, kSendNs);
   EXPECT_TRUE(again.status.ok()) << again.status;
   EXPECT_EQ(server.connections(), 2);
 }
@@ -230,10 +200,10 @@ TEST(GrpcGarbage, AnAnswerInHttp1MayBeRetried) {
   for (const bool tls : {false, true}) {
     for (const int status : {200, 400}) {
       const TestHttpServer server({.status = status, .tls_cert = tls ? cert : "", .tls_key = tls ? key : ""});
-      OtlpProfilesSender sender = Sender({.target = "127.0.0.1:" + std::to_string(server.port()),
-                                          .tls = tls,
-                                          .tls_files = {.ca = files.Write("ca.pem", authority.pem())}});
-      const SendResult result = sender.Send(Request(), {}, kTimeoutNs);
+      OtlpProfilesSender sender = GrpcSender({.target = "127.0.0.1:" + std::to_string(server.port()),
+                                              .tls = tls,
+                                              .tls_files = {.ca = files.Write("ca.pem", authority.pem())}});
+      const SendResult result = sender.Send(Request(), {}, kSendNs);
       EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
       EXPECT_TRUE(result.may_retry);
       const char* why = tls ? "no answer: the receiver does not speak HTTP/2" : "no answer: ";
@@ -248,7 +218,7 @@ class GrpcProxy : public ::testing::Test {
   ~GrpcProxy() override { unsetenv("http_proxy"); }
   static SendResult Send(const std::string& proxy) {
     setenv("http_proxy", proxy.c_str(), 1);
-    return Sender({.target = "receiver.invalid:4317"}).Send(Request(), {}, kTimeoutNs);
+    return GrpcSender({.target = "receiver.invalid:4317"}).Send(Request(), {}, kSendNs);
   }
 };
 

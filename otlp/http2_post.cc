@@ -50,7 +50,8 @@ class Http2Post::Impl {
     Headers fields = fields_;
     fields.emplace_back(name, value);
     result.error = Exchange(fields, body);
-    result.error.in_doubt = !result.error.status.ok();
+    result.may_have_arrived = stream_->may_have_arrived();
+    result.error.in_doubt = !result.error.status.ok() && result.may_have_arrived;
     if (result.error.status.code() != absl::StatusCode::kCancelled) result.answer = stream_->TakeAnswer();
     if (!result.error.status.ok() || !unsent_.empty() || !stream_->is_reusable()) Close();
     return result;

@@ -35,8 +35,7 @@ class Http2Post {
   Http2Post& operator=(const Http2Post&) = delete;
 
   // Sends `body`. `name` and `value` are one more header. Returns within `timeout_ns`. All errors may be retried:
-  // Unavailable, or DeadlineExceeded after `timeout_ns`. After Cancel, returns CancelledCall, and an answer without a
-  // head.
+  // Unavailable, or DeadlineExceeded after `timeout_ns`. After Cancel, returns Cancelled, and an answer without a head.
   PostResult Send(std::string_view body, const std::string& name, const std::string& value, int64_t timeout_ns);
   void Cancel();
 

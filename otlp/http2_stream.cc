@@ -51,6 +51,7 @@ Http2Stream::Http2Stream() {
 bool Http2Stream::Begin(const Headers& fields, std::string_view body) {
   answer_ = {};
   is_whole_ = is_over_ = is_closed_ = false;
+  has_taken_body_ = is_sent_ = is_refused_ = false;
   error_.clear();
   body_ = body;
   std::vector<nghttp2_nv> list;
@@ -61,6 +62,7 @@ bool Http2Stream::Begin(const Headers& fields, std::string_view body) {
 }
 
 std::string_view Http2Stream::BytesToSend(bool* failed) {
+  is_sent_ = has_taken_body_;
   const uint8_t* data = nullptr;
   const ssize_t bytes = nghttp2_session_mem_send(session_.get(), &data);
   *failed = bytes < 0;
@@ -123,6 +125,7 @@ int Http2Stream::OnClose(nghttp2_session*, int32_t stream, uint32_t code, void* 
   auto& self = *static_cast<Http2Stream*>(user);
   if (stream != self.stream_) return 0;
   self.is_closed_ = true;
+  self.is_refused_ = code == NGHTTP2_REFUSED_STREAM;  // nghttp2 also sets this code after a GOAWAY
   if (self.is_over_) return 0;
   self.is_over_ = true;
   if (self.error_.empty()) self.error_ = fmt::format("the stream ended: {}", nghttp2_http2_strerror(code));
@@ -137,10 +140,12 @@ int Http2Stream::OnError(nghttp2_session*, int, const char* text, size_t bytes, 
 
 ssize_t Http2Stream::ReadBody(nghttp2_session*, int32_t, uint8_t* buffer, size_t bytes, uint32_t* flags,
                               nghttp2_data_source*, void* user) {
-  std::string_view& body = static_cast<Http2Stream*>(user)->body_;
+  auto& self = *static_cast<Http2Stream*>(user);
+  std::string_view& body = self.body_;
   const size_t part = std::min(bytes, body.size());
   memcpy(buffer, body.data(), part);
   body.remove_prefix(part);
+  self.has_taken_body_ = body.empty();
   if (body.empty()) *flags |= NGHTTP2_DATA_FLAG_EOF;
   return static_cast<ssize_t>(part);
 }

@@ -23,8 +23,8 @@ class Http2Stream {
   // connection cannot have another request.
   bool Begin(const Headers& fields, std::string_view body);
 
-  // Returns the next bytes to send, or "" if there are none at the moment. They are valid until the next call. Sets
-  // `*failed` if the connection is unusable.
+  // Returns the next bytes to send, or "" if there are none at the moment. They are valid until the next call, which
+  // says that all of them were sent. Sets `*failed` if the connection is unusable.
   std::string_view BytesToSend(bool* failed);
   // Reads bytes of the other end. Returns false if they break the rules of HTTP/2.
   bool Read(std::string_view bytes);
@@ -36,6 +36,9 @@ class Http2Stream {
   bool is_whole() const { return is_whole_; }
   // True if nothing more of the answer comes, or more than its limits allow.
   bool is_over() const { return is_over_; }
+  // True if the other end may have accepted the request: all of it was sent, and the other end has not said that it did
+  // not process it (RFC 9113, 8.7).
+  bool may_have_arrived() const { return is_sent_ && !is_refused_; }
   // True if the next request may use the connection: the other end has read this one, and has not said goodbye.
   bool is_reusable() const;
   // True if there are bytes to send.
@@ -65,6 +68,8 @@ class Http2Stream {
   std::string_view body_;  // the part that is not sent yet
   PostAnswer answer_;
   bool is_whole_ = false, is_over_ = false, is_closed_ = false;
+  bool has_taken_body_ = false;  // nghttp2 has the end of the body
+  bool is_sent_ = false, is_refused_ = false;
   std::string error_;
 };
 

@@ -153,6 +153,18 @@ TEST(HttpTransport, AFailureIsInDoubtIfTheReceiverMayHaveTheRequest) {
   EXPECT_FALSE(SendTo(TestHttpServer()).in_doubt) << "accepted";
 }
 
+TEST(HttpTransport, ACancelledCallIsInDoubtIfTheReceiverHasTheRequest) {
+  const TestHttpServer server({.hangs = true});
+  OtlpProfilesSender sender = Sender(OptionsFor(server));
+  std::thread stopper([&] {
+    server.AwaitRequest();
+    sender.Cancel();
+  });
+  EXPECT_TRUE(sender.Send(Request(), {}, kSendNs).in_doubt);
+  stopper.join();
+  EXPECT_FALSE(sender.Send(Request(), {}, kSendNs).in_doubt) << "not sent at all";
+}
+
 // The body of such an answer is only an explanation.
 TEST(HttpTransport, ARefusalNeedsNoWholeBody) {
   for (const char* status : {"302 Found", "400 Bad Request", "500 Internal Server Error"}) {
