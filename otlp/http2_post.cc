@@ -28,8 +28,8 @@ CURLcode SetAlpn(CURL*, void* context, void*) {
 
 class Http2Post::Impl {
  public:
-  Impl(std::unique_ptr<CurlTransfer> transfer, Headers fields, bool tls)
-      : fields_(std::move(fields)), tls_(tls), transfer_(std::move(transfer)) {
+  Impl(std::unique_ptr<CurlTransfer> transfer, Headers fields, Headers secrets, bool tls)
+      : fields_(std::move(fields)), secrets_(std::move(secrets)), tls_(tls), transfer_(std::move(transfer)) {
     transfer_->Set(CURLOPT_CONNECT_ONLY, 1L);
     transfer_->Set(CURLOPT_HTTPPROXYTUNNEL, 1L);
     if (!tls_) return;
@@ -99,7 +99,7 @@ class Http2Post::Impl {
 
   // Sends the request and reads the answer, to the end of the answer.
   CallResult Exchange(const Headers& fields, std::string_view body) {
-    if (!stream_->Begin(fields, body)) return NoAnswer(absl::StatusCode::kUnavailable, "too many requests");
+    if (!stream_->Begin(fields, secrets_, body)) return NoAnswer(absl::StatusCode::kUnavailable, stream_->error());
     while (true) {
       if (transfer_->IsCancelled()) return CancelledCall();
       if (CallResult error = SendSome(); !error.status.ok()) return error;
@@ -146,6 +146,7 @@ class Http2Post::Impl {
   }
 
   const Headers fields_;
+  const Headers secrets_;  // headers of the user, such as authorization
   const bool tls_;
   const std::unique_ptr<CurlTransfer> transfer_;
   std::unique_ptr<Http2Stream> stream_;  // of the connection; null: there is none
@@ -167,9 +168,8 @@ absl::StatusOr<std::unique_ptr<Http2Post>> Http2Post::Make(const TransportOption
                  {":authority", std::move(authority)}};
   all.insert(all.end(), fields.begin(), fields.end());
   all.emplace_back("user-agent", UserAgent(options.version));
-  all.insert(all.end(), options.headers.begin(), options.headers.end());
   return std::unique_ptr<Http2Post>(
-      new Http2Post(std::make_unique<Impl>(std::move(transfer), std::move(all), options.tls)));
+      new Http2Post(std::make_unique<Impl>(std::move(transfer), std::move(all), options.headers, options.tls)));
 }
 
 Http2Post::Http2Post(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
