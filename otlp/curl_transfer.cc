@@ -105,7 +105,7 @@ CURLcode CurlTransfer::Run() {
     has_begun_ = true;
     if (curl_multi_perform(multi_.get(), &running) != CURLM_OK) return CURLE_FAILED_INIT;
     if (running == 0) break;
-    Wait(CURL_SOCKET_BAD, 0, kPollNs);
+    if (!Wait(CURL_SOCKET_BAD, 0, kPollNs).ok()) return CURLE_FAILED_INIT;
   }
   int left = 0;
   const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
@@ -118,10 +118,15 @@ size_t CurlTransfer::BytesUploaded() const {
   return static_cast<size_t>(bytes);
 }
 
-void CurlTransfer::Wait(curl_socket_t socket, short events, int64_t timeout_ns) {
+absl::StatusOr<short> CurlTransfer::Wait(curl_socket_t socket, short events, int64_t timeout_ns) {
   curl_waitfd extra{.fd = socket, .events = events, .revents = 0};
   const int64_t ms = (std::clamp<int64_t>(timeout_ns, 0, kPollNs) + kNsPerMs - 1) / kNsPerMs;
-  curl_multi_poll(multi_.get(), &extra, socket == CURL_SOCKET_BAD ? 0 : 1, static_cast<int>(ms), nullptr);
+  const CURLMcode code =
+      curl_multi_poll(multi_.get(), &extra, socket == CURL_SOCKET_BAD ? 0 : 1, static_cast<int>(ms), nullptr);
+  if (code != CURLM_OK) {
+    return Error(absl::StatusCode::kInternal, fmt::format("cannot wait for a socket: {}", curl_multi_strerror(code)));
+  }
+  return extra.revents;
 }
 
 void CurlTransfer::CloseConnections() {

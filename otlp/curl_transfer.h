@@ -40,8 +40,9 @@ class CurlTransfer {
   CURLcode Perform(int64_t timeout_ns);
   // Returns how many bytes of the body were sent by the last Perform.
   size_t BytesUploaded() const;
-  // Waits until the socket is ready for one of `events`, for at most `timeout_ns`, or until Cancel.
-  void Wait(curl_socket_t socket, short events, int64_t timeout_ns);
+  // Waits until the socket is ready for one of `events` (CURL_WAIT_…), for at most `timeout_ns`, or until Cancel.
+  // Returns the events for which it is ready. Internal: waiting is not possible.
+  absl::StatusOr<short> Wait(curl_socket_t socket, short events, int64_t timeout_ns);
   // Closes all connections. libcurl would keep some of them after a failed transfer, even if their other ends are gone.
   void CloseConnections();
 

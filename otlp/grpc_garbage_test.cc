@@ -140,6 +140,25 @@ TEST(GrpcGarbage, ReadsOnlyTheStartOfAnEndlessAnswer) {
   EXPECT_LT(server.bytes_sent(), 64u << 20);
 }
 
+// None of these bytes count as a part of the answer.
+TEST(GrpcGarbage, LimitsTheBytesAroundAnAnswer) {
+  constexpr uint8_t kUnknownType = 0xfa;
+  const std::function<std::string(uint32_t)> floods[] = {
+      [](uint32_t s) { return h2::Data(s, ""); },
+      [](uint32_t) { return h2::Frame(kUnknownType, 0, 0, std::string(16'000, 'x')); },
+  };
+  for (const auto& flood : floods) {
+    const h2::TestServer server([&](uint32_t stream, int) {
+      return Answer{.bytes = h2::Headers(stream, kHead, false), .repeats = flood(stream)};
+    });
+    const SendResult result = SendTo(server);
+    EXPECT_EQ(result.status, absl::UnavailableError("no answer: the receiver sends too much"));
+    EXPECT_TRUE(result.may_retry);
+    EXPECT_TRUE(result.in_doubt);
+    EXPECT_LT(server.bytes_sent(), 64u << 20);
+  }
+}
+
 TEST(GrpcGarbage, LimitsHeadersAndTrailers) {
   h2::Fields flood;
   for (int i = 0; i < 6; ++i) flood.emplace_back("x-" + std::to_string(i), std::string(15'000, 'x'));

@@ -1,8 +1,8 @@
 #include "otlp/http2_post.h"
 
 #include <openssl/ssl.h>
-#include <poll.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -16,6 +16,11 @@ namespace {
 constexpr size_t kReadBytes = 16u << 10;  // a record of TLS has no more
 // After so many reads, the deadline is checked again, even if the receiver sends without a pause.
 constexpr int kReadsMax = 64;
+// More than this is not read for one answer. The rest is for padding, and for frames that are no part of the answer.
+constexpr size_t kReadBytesMax = kAnswerBytesMax + kAnswerHeaderBytesMax + (1u << 20);
+// If the socket says that it can take bytes, but takes none (TLS may have to read first), the next attempt is after
+// this time. Otherwise the thread would spin.
+constexpr int64_t kStuckNs = 100 * kNsPerMs;
 constexpr unsigned char kAlpn[] = {2, 'h', '2'};
 
 // libcurl must not know that the connection is one of HTTP/2.
@@ -39,6 +44,7 @@ class Http2Post::Impl {
 
   PostResult Send(std::string_view body, const std::string& name, const std::string& value, int64_t timeout_ns) {
     deadline_ns_ = Now() + timeout_ns;
+    read_bytes_ = 0;
     if (!IsUsable()) Close();
     if (stream_ == nullptr) {
       if (CallResult error = Connect(timeout_ns); !error.status.ok()) {
@@ -65,6 +71,7 @@ class Http2Post::Impl {
   void Close() {
     stream_.reset();
     unsent_ = {};
+    send_failure_.reset();
     socket_ = CURL_SOCKET_BAD;
     transfer_->CloseConnections();
   }
@@ -100,32 +107,48 @@ class Http2Post::Impl {
   // Sends the request and reads the answer, to the end of the answer.
   CallResult Exchange(const Headers& fields, std::string_view body) {
     if (!stream_->Begin(fields, secrets_, body)) return NoAnswer(absl::StatusCode::kUnavailable, stream_->error());
+    can_send_ = false;
     while (true) {
       if (transfer_->IsCancelled()) return CancelledCall();
+      const size_t read_before = read_bytes_;
       if (CallResult error = SendSome(); !error.status.ok()) return error;
       CallResult error = Receive();
       if (stream_->is_whole()) return {};
       if (stream_->is_over()) return NoAnswer(absl::StatusCode::kUnavailable, stream_->error());
       if (!error.status.ok()) return error;
       if (!stream_->is_alive()) return NoAnswer(absl::StatusCode::kUnavailable, stream_->error());
-      const int64_t left_ns = deadline_ns_ - Now();
-      if (left_ns <= 0) return NoAnswer(absl::StatusCode::kDeadlineExceeded, "timed out");
-      const bool sends = !unsent_.empty() || stream_->wants_to_send();
-      transfer_->Wait(socket_, static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), left_ns);
+      if (send_failure_ && read_bytes_ == read_before) return *send_failure_;
+      if (error = Wait(); !error.status.ok()) return error;
     }
   }
 
-  // Sends until the socket takes no more. A failure counts only if nothing can be read any more: the other end may have
-  // answered before it closed the connection.
+  // Waits until the socket is ready for the next round of Exchange.
+  CallResult Wait() {
+    const int64_t left_ns = deadline_ns_ - Now();
+    if (left_ns <= 0) return NoAnswer(absl::StatusCode::kDeadlineExceeded, "timed out");
+    const bool sends = !is_stuck_ && (!unsent_.empty() || stream_->wants_to_send());
+    const int events = sends ? CURL_WAIT_POLLIN | CURL_WAIT_POLLOUT : CURL_WAIT_POLLIN;
+    const absl::StatusOr<short> ready =
+        transfer_->Wait(socket_, static_cast<short>(events), is_stuck_ ? std::min(left_ns, kStuckNs) : left_ns);
+    if (!ready.ok()) return NoAnswer(absl::StatusCode::kUnavailable, Message(ready.status()));
+    can_send_ = (*ready & CURL_WAIT_POLLOUT) != 0;
+    return {};
+  }
+
+  // Sends until the socket takes no more. A failure of the socket counts only if nothing can be read any more: the
+  // other end may have answered before it closed the connection.
   CallResult SendSome() {
     bool failed = false;
+    is_stuck_ = can_send_ && !unsent_.empty();
     while (!failed) {
       if (unsent_.empty()) unsent_ = stream_->BytesToSend(&failed);
       if (unsent_.empty()) break;
       size_t sent = 0;
       const CURLcode code = curl_easy_send(transfer_->easy(), unsent_.data(), unsent_.size(), &sent);
+      if (code != CURLE_OK && code != CURLE_AGAIN) send_failure_ = transfer_->NoAnswer(code);
       if (code != CURLE_OK) break;
       unsent_.remove_prefix(sent);
+      is_stuck_ = false;
     }
     return failed ? NoAnswer(absl::StatusCode::kUnavailable, "the connection is unusable") : CallResult{};
   }
@@ -139,6 +162,8 @@ class Http2Post::Impl {
       if (code == CURLE_AGAIN) return {};
       if (code != CURLE_OK) return transfer_->NoAnswer(code);
       if (bytes == 0) return NoAnswer(absl::StatusCode::kUnavailable, "the receiver closed the connection");
+      read_bytes_ += bytes;
+      if (read_bytes_ > kReadBytesMax) return NoAnswer(absl::StatusCode::kUnavailable, "the receiver sends too much");
       if (!stream_->Read({buffer, bytes})) return NoAnswer(absl::StatusCode::kUnavailable, stream_->error());
       if (stream_->is_over() && !stream_->is_reusable()) break;
     }
@@ -153,6 +178,10 @@ class Http2Post::Impl {
   curl_socket_t socket_ = CURL_SOCKET_BAD;
   int64_t connected_ns_ = 0, deadline_ns_ = 0;  // monotonic
   std::string_view unsent_;                     // points into *stream_
+  size_t read_bytes_ = 0;                       // since the start of the request
+  std::optional<CallResult> send_failure_;      // of the connection
+  bool can_send_ = false;                       // says the socket
+  bool is_stuck_ = false;                       // but it took no bytes
 };
 
 absl::StatusOr<std::unique_ptr<Http2Post>> Http2Post::Make(const TransportOptions& options, const std::string& path,
