@@ -205,15 +205,14 @@ TEST(HttpTransport, ConnectsAgainAfterTheReceiverClosedAnIdleConnection) {
 // Sets the variables of a proxy for one test.
 class HttpTransportProxy : public ::testing::Test {
  protected:
-  ~HttpTransportProxy() override {
-    unsetenv("http_proxy");
-    unsetenv("no_proxy");
-  }
   SendResult Send(const std::string& proxy, const char* no_proxy = "") {
     setenv("http_proxy", proxy.c_str(), 1);
     setenv("no_proxy", no_proxy, 1);
     return Sender({.common = {.target = "receiver.invalid:4318"}, .path = "/p"}).Send(Request(), {}, kSendNs);
   }
+
+ private:
+  const CleanProxyVariables clean_;
 };
 
 TEST_F(HttpTransportProxy, UsesTheProxyOfTheEnvironment) {
