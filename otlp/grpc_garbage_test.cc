@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <future>
 
 #include "base/certificates_testing.h"
 #include "base/http_server_testing.h"
@@ -157,6 +158,43 @@ TEST(GrpcGarbage, LimitsTheBytesAroundAnAnswer) {
     EXPECT_TRUE(result.in_doubt);
     EXPECT_LT(server.bytes_sent(), 64u << 20);
   }
+}
+
+// Returns this process's connected sockets with `port` at the other end, or (`own_end`) at their own end.
+std::vector<int> SocketsOf(uint16_t port, bool own_end) {
+  constexpr int kDescriptorsMax = 1024;
+  std::vector<int> out;
+  for (int fd = 0; fd < kDescriptorsMax; ++fd) {
+    sockaddr_in own{}, other{};
+    socklen_t own_bytes = sizeof(own), other_bytes = sizeof(other);
+    if (getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_bytes) != 0) continue;
+    if (getpeername(fd, reinterpret_cast<sockaddr*>(&other), &other_bytes) != 0) continue;
+    if (ntohs(own_end ? own.sin_port : other.sin_port) == port) out.push_back(fd);
+  }
+  return out;
+}
+
+// The socket says that it can take bytes, but sending fails. And nothing arrives.
+TEST(GrpcGarbage, AFailedSendEndsTheRequest) {
+  uint16_t port = 0;
+  std::promise<void> done;
+  const h2::TestServer server(
+      [&](uint32_t stream, int) {
+        for (const int client : SocketsOf(port, /*own_end=*/false)) shutdown(client, SHUT_WR);
+        const std::string window = h2::BigEndian(1u << 20, 4);
+        const std::string update =
+            h2::Frame(h2::kWindowUpdate, 0, 0, window) + h2::Frame(h2::kWindowUpdate, 0, stream, window);
+        for (const int own : SocketsOf(port, /*own_end=*/true)) send(own, update.data(), update.size(), MSG_NOSIGNAL);
+        done.get_future().wait();
+        return Answer{};
+      },
+      {.is_hasty = true});
+  port = server.port();
+  const SendResult result = GrpcSender({.target = server.target(), .gzip = false}).Send(LargeRequest(), {}, kSendNs);
+  done.set_value();
+  EXPECT_EQ(result.status.code(), absl::StatusCode::kUnavailable) << result.status;
+  EXPECT_TRUE(result.may_retry);
+  EXPECT_FALSE(result.in_doubt);
 }
 
 TEST(GrpcGarbage, LimitsHeadersAndTrailers) {

@@ -31,6 +31,7 @@ enum Type : uint8_t {
   kSettings = 4,
   kPing = 6,
   kGoAway = 7,
+  kWindowUpdate = 8,
   kContinuation = 9
 };
 constexpr uint8_t kEndStream = 1, kAck = 1, kEndHeaders = 4;
@@ -118,6 +119,7 @@ class TestServer {
   TestServer& operator=(const TestServer&) = delete;
 
   std::string target() const { return "127.0.0.1:" + std::to_string(port_); }
+  uint16_t port() const { return port_; }
   int connections() const { return connections_; }
   // Waits until so many connections are closed.
   void AwaitClosed(int connections) const {
