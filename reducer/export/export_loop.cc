@@ -65,11 +65,14 @@ int64_t ExportLoop::RunOnce() {
   return waits ? std::min(kPollNs, options_.interval_ns) : options_.interval_ns;
 }
 
-// Returns the feed whose request was not accepted in this run or the last one, or else the first feed. The receiver may
-// have got a part of this request, so no other request may be sent before it.
+// Returns the feed whose request was not accepted in this run, or else the one whose request was not accepted in the
+// last run, or else the first feed. The receiver may have got a part of this request, so no other request may be sent
+// before it. Both kinds occur if the shard of the last run's request could not be read for some time.
 size_t ExportLoop::FirstFeed() const {
-  const auto has_request = [](const Feed& feed) { return feed.made.request != nullptr || feed.last; };
-  const auto feed = std::find_if(feeds_.begin(), feeds_.end(), has_request);
+  auto feed = std::find_if(feeds_.begin(), feeds_.end(), [](const Feed& f) { return f.made.request != nullptr; });
+  if (feed == feeds_.end()) {
+    feed = std::find_if(feeds_.begin(), feeds_.end(), [](const Feed& f) { return f.last.has_value(); });
+  }
   return feed == feeds_.end() ? 0 : static_cast<size_t>(feed - feeds_.begin());
 }
 

@@ -44,13 +44,18 @@ FileSender::~FileSender() {
   files_->FinishAll(kFinishNs);
 }
 
-otlp::SendResult FileSender::Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& /*identity*/,
+otlp::SendResult FileSender::Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
                                   int64_t timeout_ns) {
   const int64_t deadline_ns = clock_.Monotonic().value + timeout_ns;
   otlp::SendResult result;
   result.status = files_->Sweep();
+  if (plan_ && plan_->identity != identity) {
+    files_->Undo();
+    plan_.reset();
+  }
   if (!plan_) {
     plan_ = MakePlan(request);
+    plan_->identity = identity;
     files_->Begin();
   }
   otlp::FoldedLines lines(request);

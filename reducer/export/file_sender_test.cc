@@ -221,6 +221,26 @@ TEST_F(FileSenderTest, ARetryAfterAFullDiskWritesNothingTwice) {
   EXPECT_EQ(sums["function-7"], kPeriod);
 }
 
+// For example, the first request cannot be read from its shard for some time.
+TEST_F(FileSenderTest, AnotherRequestRemovesAPartOfARequest) {
+  Open();
+  TestRequest cut, other;
+  cut.Add("a", "f");
+  for (int i = 0; i < 200; ++i) cut.Add("b", "function-" + std::to_string(i));
+  other.Add("c", "g", 2);
+  const otlp::ProfilesRequestPtr first = cut.Finish(), second = other.Finish();
+  {
+    const FileSizeLimit limit(1'000);
+    EXPECT_FALSE(sender_->Send(*first, {.first = 0}, kNsPerSecond).status.ok());
+  }
+  EXPECT_TRUE(sender_->Send(*second, {.first = 201}, kNsPerSecond).status.ok());
+  EXPECT_THAT(Sums(), ElementsAre(Pair("g", 2 * kPeriod)));
+  EXPECT_TRUE(sender_->Send(*first, {.first = 0}, kNsPerSecond).status.ok());
+  std::map<std::string, uint64_t> sums = Sums();
+  EXPECT_EQ(sums.size(), 202u);
+  EXPECT_EQ(sums["f"], kPeriod);
+}
+
 // The next run writes the whole request.
 TEST_F(FileSenderTest, AStopRemovesAPartOfARequest) {
   Open();
