@@ -180,6 +180,7 @@ absl::Status RotatedFiles::Create(const std::string& stem, Series* series) {
     if (!fd.valid() && errno == EEXIST) continue;
     // The umask may have removed bits.
     if (!fd.valid() || fchmod(fd.get(), kFileMode) != 0) return ErrnoStatus("create", PathOf(name), errno);
+    undo_.erase(stem);
     series->part = Part{.stamp_ms = stamp_ms, .bytes = 0, .created = clock_.Monotonic()};
     return absl::OkStatus();
   }
@@ -225,7 +226,7 @@ void RotatedFiles::Undo() {
 absl::Status RotatedFiles::Finish(const std::string& stem, Series* series) {
   const absl::StatusOr<Fd> fd = OpenTrimmed(stem, &*series->part);
   if (absl::IsNotFound(fd.status())) {
-    series->part.reset();
+    Forget(stem, series);
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(fd.status());
@@ -237,8 +238,14 @@ absl::Status RotatedFiles::Finish(const std::string& stem, Series* series) {
   } else {
     RETURN_IF_ERROR(Rename(name, series));
   }
+  Forget(stem, series);
+  return RemoveFinished(stem, options_.keep, series);
+}
+
+// Ends the series' unfinished file. Undo cannot change it any more.
+void RotatedFiles::Forget(const std::string& stem, Series* series) {
   series->part.reset();
-  return absl::OkStatus();
+  undo_.erase(stem);
 }
 
 // Gives a file its final name.

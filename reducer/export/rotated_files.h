@@ -81,6 +81,7 @@ class RotatedFiles {
   absl::StatusOr<Fd> OpenPart(const std::string& name) const;
   absl::StatusOr<Fd> OpenTrimmed(const std::string& stem, Part* part) const;
   absl::Status Finish(const std::string& stem, Series* series);
+  void Forget(const std::string& stem, Series* series);
   absl::Status Rename(const FileName& part, Series* series);
   absl::Status RemoveFinished(const std::string& stem, int64_t keep, Series* series) const;
   absl::Status Remove(const std::string& name) const;
@@ -93,7 +94,7 @@ class RotatedFiles {
   const Clock& clock_;
   Fd directory_, lock_;
   std::map<std::string, Series, std::less<>> series_;  // by stem; each has files
-  std::map<std::string, Part> undo_;                   // by stem: the unfinished file at its first Append after Begin
+  std::map<std::string, Part> undo_;  // by stem: the unfinished file before its first Append after Begin
 };
 
 }  // namespace tributary
