@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<FileSender>> FileSender::Open(FileOptions options
                                                                             .rotate_bytes = options.rotate_bytes,
                                                                             .rotate_after_ns = options.rotate_after_ns,
                                                                             .keep = options.keep},
-                                                                           clock));
+                                                                           clock, metrics));
   return std::unique_ptr<FileSender>(new FileSender(std::move(options), std::move(files), clock, metrics));
 }
 
@@ -48,7 +48,10 @@ otlp::SendResult FileSender::Send(const otlp::ProfilesRequest& request, const ot
                                   int64_t timeout_ns) {
   const int64_t deadline_ns = clock_.Monotonic().value + timeout_ns;
   otlp::SendResult result;
-  result.status = files_->Sweep();
+  // Half of the time is left for the lines of the request.
+  const int64_t sweep_end_ns = deadline_ns - timeout_ns / 2;
+  result.status =
+      files_->Sweep([this, sweep_end_ns] { return cancelled_ || clock_.Monotonic().value >= sweep_end_ns; });
   if (plan_ && plan_->identity != identity) {
     files_->Undo();
     plan_.reset();

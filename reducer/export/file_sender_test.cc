@@ -301,6 +301,18 @@ TEST_F(FileSenderTest, FinishesOldFilesAtTheNextRequest) {
   EXPECT_TRUE(Files().contains("a.cpu.nanoseconds." + kStamp + ".folded"));
 }
 
+TEST_F(FileSenderTest, ACancelEndsTheSweepOfOldFiles) {
+  Open();
+  TestRequest a, b;
+  a.Add("a", "f");
+  b.Add("b", "f");
+  SendAll(a);
+  clock_.Advance(60 * kNsPerMinute);
+  sender_->Cancel();
+  EXPECT_FALSE(Send(*b.Finish()).status.ok());
+  EXPECT_TRUE(Files().contains("a.cpu.nanoseconds." + kStamp + ".folded.part"));
+}
+
 // A killed process may have written a part of a request. The next run writes the whole request, because its cursor was
 // not saved.
 TEST_F(FileSenderTest, AKilledRunLeavesWholeLinesOnly) {
