@@ -136,7 +136,7 @@ ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush) {
     }
     if (step.sent_request) {
       backoff_ns_.Reset();
-      CountAnswer(step.result, step.refused, "process events");
+      CountAnswer(step.result, step.events, step.refused, "process events");
     }
     if (step.progress == EventExport::Progress::kUnsaved) {
       LogFailure("save its position in the store", step.status);
@@ -345,16 +345,20 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
   }
   backoff_ns_.Reset();
   counters_.dropped_strings.Add(feed.made.dropped_strings + result.dropped_strings);
+  counters_.left_out_samples.Add(result.left_out_samples);
   (result.status.ok() ? counters_.samples : counters_.refused_samples).Add(feed.made.samples);
-  CountAnswer(result, result.status.ok() ? 0 : feed.made.samples, "samples");
+  CountAnswer(result, feed.made.rows, result.status.ok() ? 0 : feed.made.samples, "samples");
   return true;
 }
 
-// Counts an accepted request, and reports what the receiver refused or rejected. `refused`: samples or process events
-// of the request that are not sent again.
-void ExportLoop::CountAnswer(const otlp::SendResult& result, uint64_t refused, std::string_view noun) {
+// Counts an accepted request, and reports what the receiver refused or rejected. `items_max`: the request has at most
+// this many items, so the receiver cannot have rejected more. `refused`: samples or process events of the request that
+// are not sent again.
+void ExportLoop::CountAnswer(const otlp::SendResult& result, uint64_t items_max, uint64_t refused,
+                             std::string_view noun) {
   if (result.status.ok()) counters_.requests.Add();
-  counters_.rejected_items.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
+  counters_.rejected_items.Add(
+      std::min<uint64_t>(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)), items_max));
   uint64_t held = 0;
   if (refused > 0) {
     if (!rejection_log_.Allow(clock_.Monotonic(), &held)) return;

@@ -73,8 +73,11 @@ otlp::SendResult FileSender::Send(const otlp::ProfilesRequest& request, const ot
   }
   result.may_retry = !result.status.ok();
   if (!result.status.ok()) return result;
-  result.rejected_items = plan_->rejected;
-  if (plan_->rejected > 0) result.message = "there are too many sample types for the files `other`";
+  result.left_out_samples = plan_->left_out_samples;
+  if (plan_->left_out_samples > 0) {
+    result.message = fmt::format("there are too many sample types for the files `other`: {} samples are not written",
+                                 plan_->left_out_samples);
+  }
   plan_.reset();
   return result;
 }
@@ -128,7 +131,7 @@ absl::Status FileSender::WriteNext(const otlp::ProfilesRequest& request, otlp::F
   const Part& part = plan_->parts[plan_->part];
   bool is_done = true;
   if (plan_->stem.empty() && !ChooseStem()) {
-    ++plan_->rejected;
+    plan_->left_out_samples += part.samples;
   } else if (options_.format == FileOptions::Format::kOtlpJson) {
     RETURN_IF_ERROR(WriteJson(part, request));
   } else {

@@ -59,7 +59,7 @@ class FileSender : public otlp::ProfilesSender {
     size_t part = 0;   // the next part…
     size_t entry = 0;  // …and its next entry
     std::string stem;  // of the next part; "": not chosen yet
-    int64_t rejected = 0;
+    uint64_t left_out_samples = 0;
   };
 
   FileSender(FileOptions options, std::unique_ptr<RotatedFiles> files, const Clock& clock, Metrics& metrics);

@@ -188,15 +188,18 @@ TEST_F(FileSenderTest, NamesBeyondTheLimitShareFiles) {
 }
 
 // Their values have different units, so they cannot share a file.
-TEST_F(FileSenderTest, TypesBeyondTheLimitAreRejected) {
+TEST_F(FileSenderTest, TypesBeyondTheLimitAreLeftOut) {
   options_.series_max = 1;
   Open();
   TestRequest request;
   request.Add("a", "f");
-  for (size_t i = 0; i < FileSender::kOtherSeriesMax + 3; ++i) request.Add("x", "f", 1, {"t" + std::to_string(i), "u"});
+  for (size_t i = 0; i < FileSender::kOtherSeriesMax + 3; ++i) {
+    for (int k = 0; k < 5; ++k) request.Add("x", "f", 1, {"t" + std::to_string(i), "u"});
+  }
   const otlp::SendResult result = Send(*request.Finish());
   EXPECT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.rejected_items, 3);
+  EXPECT_EQ(result.left_out_samples, 15u);
+  EXPECT_EQ(result.rejected_items, 0);
   EXPECT_FALSE(result.message.empty());
   EXPECT_EQ(Files().size(), 1 + FileSender::kOtherSeriesMax);
 }
