@@ -216,10 +216,11 @@ TEST_F(BatchSenderTest, WhatIsUnsentAtTheEndIsLost) {
   CheckLaw();
 }
 
+// A connection that breaks after the whole request was written has the status Unavailable.
 TEST_F(BatchSenderTest, TheReceiverMayHaveARequestThatWasInterrupted) {
-  otlp::SendResult timeout = Failure(absl::StatusCode::kDeadlineExceeded, true);
-  timeout.in_doubt = true;
-  receiver_->script = {timeout, Failure(absl::StatusCode::kUnavailable, true)};
+  otlp::SendResult interrupted = Failure(absl::StatusCode::kUnavailable, true);
+  interrupted.in_doubt = true;
+  receiver_->script = {interrupted, Failure(absl::StatusCode::kUnavailable, true)};
   Push();
   Push();
   sender_->RunOnce();
@@ -227,6 +228,30 @@ TEST_F(BatchSenderTest, TheReceiverMayHaveARequestThatWasInterrupted) {
   EXPECT_EQ(Lost(LossReason::kInDoubt), 1u);
   EXPECT_EQ(Lost(LossReason::kShutdown), 1u);
   CheckLaw();
+}
+
+// A connection that was never established may have the status DeadlineExceeded.
+TEST_F(BatchSenderTest, TheReceiverCannotHaveARequestThatWasNotWritten) {
+  receiver_->script = {Failure(absl::StatusCode::kDeadlineExceeded, true)};
+  Push();
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(Lost(LossReason::kInDoubt), 0u);
+  EXPECT_EQ(Lost(LossReason::kShutdown), 1u);
+  CheckLaw();
+}
+
+// The doubt belongs to one request, not to the requests after it.
+TEST_F(BatchSenderTest, DoubtEndsWithItsRequest) {
+  otlp::SendResult interrupted = Failure(absl::StatusCode::kUnavailable, true);
+  interrupted.in_doubt = true;
+  receiver_->script = {interrupted, {}, Failure(absl::StatusCode::kUnavailable, true)};
+  Push();
+  Push();
+  clock_.Advance(sender_->RunOnce());
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(Sent(), 1u);
+  EXPECT_EQ(Lost(LossReason::kInDoubt), 0u);
+  EXPECT_EQ(Lost(LossReason::kShutdown), 1u);
 }
 
 TEST_F(BatchSenderTest, CancelEndsTheFlush) {
