@@ -38,8 +38,9 @@ void BatchSender::Push(SampleSet set) {
   totals_.waiting += CountSamples(set.samples);
   queue_bytes_ += set.bytes;
   queue_.push_back({std::move(set), clock_.Monotonic()});
-  // The samples that are being sent are not in the queue. They stay.
-  while (queue_bytes_ > options_.queue_bytes_max && !queue_.empty()) {
+  // The samples that are being sent are not in the queue. They stay. So does the newest set: else a set that is larger
+  // than the queue would always be lost, even if the receiver accepts everything.
+  while (queue_bytes_ > options_.queue_bytes_max && queue_.size() > 1) {
     queue_bytes_ -= queue_.front().set.bytes;
     Lose(LossReason::kBatchOverflow, CountSamples(queue_.front().set.samples));
     queue_.pop_front();

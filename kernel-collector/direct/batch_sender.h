@@ -27,9 +27,10 @@
 namespace tributary {
 
 // Sends samples to one receiver, oldest first. Samples wait in a queue of at most `queue_bytes_max`. If the queue is
-// full, the oldest samples are lost (batch_overflow). A sample waits until the symbol tables of its executables have
-// arrived, at most kNamesWaitNs, and once for each executable. If a request fails and may be retried, the same request
-// is sent again later. If the receiver refuses a request, its samples are lost (rejected).
+// full, the oldest samples are lost (batch_overflow). The newest set stays, even if it alone is larger. A sample waits
+// until the symbol tables of its executables have arrived, at most kNamesWaitNs, and once for each executable. If a
+// request fails and may be retried, the same request is sent again later. If the receiver refuses a request, its
+// samples are lost (rejected).
 //
 // The law: the samples that were pushed are sent, lost or waiting, at any moment (Totals).
 //

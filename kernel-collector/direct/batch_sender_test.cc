@@ -151,6 +151,22 @@ TEST_F(BatchSenderTest, AFullQueueLosesTheOldestSamples) {
   CheckLaw();
 }
 
+TEST_F(BatchSenderTest, SendsASetThatIsLargerThanTheQueue) {
+  Open({.queue_bytes_max = 1'000, .names = false});
+  for (int i = 0; i < 3; ++i) {
+    Push("prog", 100);
+    EXPECT_EQ(sender_->RunOnce(), 0);
+    CheckLaw();
+  }
+  EXPECT_EQ(Sent(), 300u);
+  // Only the newest of them stays.
+  Push("prog", 100);
+  Push("prog", 200);
+  EXPECT_EQ(Lost(LossReason::kBatchOverflow), 100u);
+  EXPECT_EQ(sender_->totals().waiting.total(), 200u);
+  CheckLaw();
+}
+
 TEST_F(BatchSenderTest, WaitsForNames) {
   Open({});
   Push();
