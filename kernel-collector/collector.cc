@@ -168,7 +168,7 @@ absl::Status Collector::Build() {
       clock, metrics_,
       SymbolServer::Callbacks{
           .send = [this](const ExecutableId& id, PackedTable t) { outlet_->SendSymbols(id, std::move(t)); },
-          .send_none = [this](const ExecutableId& id, std::string why) { outlet_->SendNoSymbols(id, std::move(why)); },
+          .send_none = [this](const ExecutableId& id, const absl::Status& why) { outlet_->SendNoSymbols(id, why); },
           .only_function = [this](const ExecutableId& id) { return core_->kernel_code().NameOf(id); },
           .send_digest = [this](const ExecutableId& id,
                                 const absl::StatusOr<SymbolDigest>& digest) { outlet_->SendDigest(id, digest); }});

@@ -11,7 +11,7 @@ BatchSender::BatchSender(Options options, std::unique_ptr<otlp::ProfilesSender> 
       sender_(std::move(sender)),
       callbacks_(std::move(callbacks)),
       clock_(clock),
-      tables_(options_.table_bytes_max, metrics),
+      tables_(options_.table_bytes_max, clock, metrics),
       identity_(options_.identity),
       sent_(metrics.AddCounter("tributary_direct_samples_total",
                                "Samples that were sent to a receiver of OTLP, or printed, without a reducer")),
@@ -81,7 +81,7 @@ void BatchSender::TakeTables() {
     if (table.ok()) {
       tables_.Add(id, *table);
     } else {
-      tables_.AddAbsent(id);
+      tables_.AddAbsent(id, table.status().code());
     }
   }
 }

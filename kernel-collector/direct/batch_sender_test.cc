@@ -203,6 +203,15 @@ TEST_F(BatchSenderTest, DoesNotWaitForWhatIsAbsent) {
   Push();
   EXPECT_EQ(sender_->RunOnce(), 0);
   EXPECT_EQ(wanted_.size(), 1u);
+  // The program may be started again.
+  clock_.Advance(RequestPauses::kFailureMinNs);
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(wanted_.size(), 2u);
+  sender_->AddSymbols(TestId("prog"), TableFor(TestId("prog")));
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_THAT(receiver_->texts.back(), HasSubstr("helper"));
 }
 
 TEST_F(BatchSenderTest, DoesNotWaitForNamesIfTheQueueIsHalfFull) {

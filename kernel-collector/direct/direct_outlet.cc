@@ -106,9 +106,9 @@ void DirectOutlet::SendSymbols(const ExecutableId& id, PackedTable table) {
   thread_->Wake();
 }
 
-void DirectOutlet::SendNoSymbols(const ExecutableId& id, std::string why) {
-  LogDebug("no names for an executable build_id={} cause=\"{}\"", id.ToString(), why);
-  thread_->sender().AddSymbols(id, Error(absl::StatusCode::kNotFound, why));
+void DirectOutlet::SendNoSymbols(const ExecutableId& id, const absl::Status& why) {
+  LogDebug("no names for an executable build_id={} cause=\"{}\"", id.ToString(), Message(why));
+  thread_->sender().AddSymbols(id, why);
   thread_->Wake();
 }
 

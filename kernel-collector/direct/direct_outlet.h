@@ -51,7 +51,7 @@ class DirectOutlet : public Outlet, public BatchSink {
   absl::Status Take(Batch batch) override;
   void Start() override;
   void SendSymbols(const ExecutableId& id, PackedTable table) override;
-  void SendNoSymbols(const ExecutableId& id, std::string why) override;
+  void SendNoSymbols(const ExecutableId& id, const absl::Status& why) override;
   void SendDigest(const ExecutableId&, const absl::StatusOr<SymbolDigest>&) override {}  // none is requested
   absl::Status ChangeCredentials(IntakeCredentialOptions) override { return absl::OkStatus(); }
   void SetSampleRate(uint32_t) override {}  // the value of each sample is its period

@@ -12,8 +12,9 @@
 
 namespace tributary {
 
-NameTables::NameTables(uint64_t bytes_max, Metrics& metrics)
+NameTables::NameTables(uint64_t bytes_max, const Clock& clock, Metrics& metrics)
     : bytes_max_(bytes_max),
+      clock_(clock),
       added_(metrics.AddCounter("tributary_direct_symbol_tables_total",
                                 "Symbol tables that were made to name the frames of samples on this node")),
       evicted_(metrics.AddCounter("tributary_direct_symbol_tables_evicted_total",
@@ -32,14 +33,14 @@ std::shared_ptr<const SymbolTable> NameTables::Find(const ExecutableId& id) {
 
 // The decoded table is copied from the heap into a memory file, so that the heap can shrink again.
 absl::StatusOr<std::shared_ptr<const SymbolTable>> NameTables::Open(const PackedTable& packed) const {
-  if (packed.raw_bytes() > bytes_max_) return Error(absl::StatusCode::kResourceExhausted, "the table is too large");
+  if (packed.raw_bytes() > bytes_max_) return Error(absl::StatusCode::kOutOfRange, "the table is too large");
   ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("symbols"));
   {
     ASSIGN_OR_RETURN(const std::string stored, packed.Read(0, packed.stored_bytes()));
     ASSIGN_OR_RETURN(const std::string encoded, ZstdDecompress(stored, packed.raw_bytes()));
     ASSIGN_OR_RETURN(const std::shared_ptr<const SymbolTable> decoded, DecodeSymbolTable(encoded));
     if (decoded->bytes().size() > bytes_max_) {
-      return Error(absl::StatusCode::kResourceExhausted, "the table is too large");
+      return Error(absl::StatusCode::kOutOfRange, "the table is too large");
     }
     RETURN_IF_ERROR(file.Append(decoded->bytes()));
   }
@@ -55,13 +56,16 @@ void NameTables::Add(const ExecutableId& id, const PackedTable& packed) {
   if (!opened.ok()) {
     refused_.Add();
     LogWarning("frames will have no names build_id={} cause=\"{}\"", id.ToString(), Message(opened.status()));
-    return AddAbsent(id);
+    return AddAbsent(id, opened.status().code());
   }
   added_.Add();
+  const MonotonicNs now = clock_.Monotonic();
+  pauses_.OnAdded(id, now);
   const uint64_t bytes = (*opened)->bytes().size();
   while (bytes_ + bytes > bytes_max_) {
     const auto oldest = tables_.find(uses_.back());
     bytes_ -= oldest->second.table->bytes().size();
+    pauses_.OnDropped(oldest->first, now);
     tables_.erase(oldest);
     uses_.pop_back();
     evicted_.Add();
@@ -70,11 +74,6 @@ void NameTables::Add(const ExecutableId& id, const PackedTable& packed) {
   uses_.push_front(id);
   tables_.emplace(id, Known{*std::move(opened), uses_.begin()});
   bytes_gauge_.Set(static_cast<int64_t>(bytes_));
-}
-
-void NameTables::AddAbsent(const ExecutableId& id) {
-  if (absent_.size() >= kAbsentMax) absent_.clear();
-  absent_.insert(id);
 }
 
 }  // namespace tributary

@@ -6,9 +6,10 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/metrics.h"
+#include "kernel-collector/direct/request_pauses.h"
 #include "symbols/frame_symbolizer.h"
 #include "symbols/packed_table.h"
 
@@ -20,19 +21,21 @@ namespace tributary {
 // the memory of its cgroup contains all of them. Used by one thread.
 class NameTables {
  public:
-  static constexpr size_t kAbsentMax = 65'536;
-
-  NameTables(uint64_t bytes_max, Metrics& metrics);
+  // `clock` must outlive this object.
+  NameTables(uint64_t bytes_max, const Clock& clock, Metrics& metrics);
 
   // Returns the table, or nullptr.
   std::shared_ptr<const SymbolTable> Find(const ExecutableId& id);
-  // Returns true if there is no table, and none was asked for in vain. The caller should then ask for it.
-  bool IsWanted(const ExecutableId& id) const { return !tables_.contains(id) && !absent_.contains(id); }
+  // Returns true if there is no table, and it was not asked for in vain or dropped a short time ago (RequestPauses).
+  // The caller should then ask for it.
+  bool IsWanted(const ExecutableId& id) const {
+    return !tables_.contains(id) && !pauses_.IsPaused(id, clock_.Monotonic());
+  }
 
   // Decodes the table and stores it. Takes tens of milliseconds for a large table.
   void Add(const ExecutableId& id, const PackedTable& packed);
-  // There is no table for the executable: IsWanted returns false from now on.
-  void AddAbsent(const ExecutableId& id);
+  // There is no table for the executable: IsWanted returns false for some time, which depends on the reason.
+  void AddAbsent(const ExecutableId& id, absl::StatusCode why) { pauses_.OnFailure(id, why, clock_.Monotonic()); }
 
   uint64_t bytes() const { return bytes_; }
 
@@ -44,10 +47,11 @@ class NameTables {
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Open(const PackedTable& packed) const;
 
   const uint64_t bytes_max_;
+  const Clock& clock_;
   uint64_t bytes_ = 0;
   absl::flat_hash_map<ExecutableId, Known> tables_;
   std::list<ExecutableId> uses_;  // the last used first
-  absl::flat_hash_set<ExecutableId> absent_;
+  RequestPauses pauses_;
   Counter &added_, &evicted_, &refused_;
   Gauge& bytes_gauge_;
 };

@@ -25,7 +25,7 @@ class Outlet {
   virtual void Start() = 0;
   // Answers to the requests for symbol tables (SymbolServer::Callbacks).
   virtual void SendSymbols(const ExecutableId& id, PackedTable table) = 0;
-  virtual void SendNoSymbols(const ExecutableId& id, std::string why) = 0;
+  virtual void SendNoSymbols(const ExecutableId& id, const absl::Status& why) = 0;
   virtual void SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) = 0;
 
   // Uses the changed options. After an error nothing changes.

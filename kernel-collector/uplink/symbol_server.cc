@@ -193,7 +193,7 @@ void SymbolServer::Send(Reading& reading) {
   if (!reading.packed.ok()) {
     unavailable_.Add();
     if (reading.digest_only) return callbacks_.send_digest(reading.id, reading.packed.status());
-    return callbacks_.send_none(reading.id, Message(reading.packed.status()));
+    return callbacks_.send_none(reading.id, reading.packed.status());
   }
   if (reading.digest_only) {
     digests_.Add();

@@ -38,7 +38,7 @@ class SymbolServer {
 
   struct Callbacks {
     std::function<void(const ExecutableId&, PackedTable table)> send;
-    std::function<void(const ExecutableId&, std::string why)> send_none;
+    std::function<void(const ExecutableId&, const absl::Status& why)> send_none;
     // Returns the name of generated code, which has no file and only one function. Returns "" for other ids.
     std::function<std::string(const ExecutableId&)> only_function;
     std::function<void(const ExecutableId&, const absl::StatusOr<SymbolDigest>&)> send_digest;

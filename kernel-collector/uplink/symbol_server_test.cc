@@ -57,7 +57,7 @@ class SymbolServerTest : public ::testing::Test {
               ++sent;
               tables[id] = ZstdDecompress(table.Read(0, table.stored_bytes()).value(), table.raw_bytes()).value();
             },
-            [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); },
+            [this](const ExecutableId& id, const absl::Status& why) { reasons[id] = std::string(why.message()); },
             [this](const ExecutableId& id) { return id == named ? "bpf_prog_1_x" : std::string(); },
             [this](const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) {
               digests.emplace_back(id, digest);
