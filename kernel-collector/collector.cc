@@ -157,7 +157,7 @@ absl::Status Collector::Build() {
                                        .debug_information = options_.upload_debug_info};
   if (!options_.sends_to_reducers()) {
     // The tables stay on this node.
-    symbol_options.answers_max = UINT32_MAX;
+    symbol_options.for_this_node = true;
     symbol_options.bytes_per_second = kLocalTableBytesPerSecond;
   }
   symbols_ = std::make_unique<SymbolServer>(
