@@ -71,13 +71,14 @@ void BatchSender::UpdateGauges() {
   queue_bytes_gauge_.Set(static_cast<int64_t>(queue_bytes_));
 }
 
-void BatchSender::TakeTables() {
-  std::vector<std::pair<ExecutableId, absl::StatusOr<PackedTable>>> tables;
-  {
-    const std::lock_guard lock(mutex_);
-    tables.swap(new_tables_);
-  }
-  for (const auto& [id, table] : tables) {
+// Ends after the table during which `deadline` passed or Cancel was called. A large table takes tens of milliseconds.
+void BatchSender::TakeTables(MonotonicNs deadline) {
+  while (!cancelled_ && clock_.Monotonic() < deadline) {
+    std::unique_lock lock(mutex_);
+    if (new_tables_.empty()) return;
+    const auto [id, table] = std::move(new_tables_.front());
+    new_tables_.pop_front();
+    lock.unlock();
     if (table.ok()) {
       tables_.Add(id, *table);
     } else {
@@ -133,7 +134,7 @@ bool BatchSender::TakeNext(bool flush) {
 }
 
 int64_t BatchSender::RunOnce() {
-  TakeTables();
+  TakeTables(MonotonicNs{INT64_MAX});
   if (options_.names) AskForTables();
   const MonotonicNs now = clock_.Monotonic();
   if (now < not_before_) return not_before_.value - now.value;
@@ -218,7 +219,8 @@ void BatchSender::Delay(const otlp::SendResult& failure) {
 }
 
 void BatchSender::Flush(MonotonicNs deadline) {
-  TakeTables();
+  const MonotonicNs now = clock_.Monotonic();
+  TakeTables(MonotonicNs{now.value + (deadline.value - now.value) / 4});
   while (TakeNext(/*flush=*/true) && SendCurrent(deadline)) {
   }
   GiveUp();

@@ -289,6 +289,27 @@ TEST_F(BatchSenderTest, CancelEndsTheFlush) {
   CheckLaw();
 }
 
+TEST_F(BatchSenderTest, OpensNoTablesAfterTheDeadlineOrCancel) {
+  const Counter& opened = metrics_.AddCounter("tributary_direct_symbol_tables_total", "");
+  for (const bool cancel : {false, true}) {
+    Open({});
+    Push();
+    sender_->RunOnce();
+    sender_->AddSymbols(TestId("prog"), TableFor(TestId("prog")));
+    if (cancel) sender_->Cancel();
+    sender_->Flush(cancel ? MonotonicNs{INT64_MAX} : clock_.Monotonic());
+    EXPECT_EQ(opened.value(), 0u);
+    EXPECT_EQ(Lost(LossReason::kShutdown), 1u);
+  }
+  Open({});
+  Push();
+  sender_->RunOnce();
+  sender_->AddSymbols(TestId("prog"), TableFor(TestId("prog")));
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(opened.value(), 1u);
+  EXPECT_THAT(receiver_->texts, ElementsAre(HasSubstr("helper")));
+}
+
 TEST_F(BatchSenderTest, CountsProfilesThatWereRejected) {
   otlp::SendResult partial;
   partial.rejected_items = 2;
