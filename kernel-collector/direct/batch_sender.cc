@@ -23,6 +23,9 @@ BatchSender::BatchSender(Options options, std::unique_ptr<otlp::ProfilesSender> 
                                             "Profiles that the receiver rejected from requests that it accepted")),
       dropped_strings_(metrics.AddCounter("tributary_direct_dropped_strings_total",
                                           "Names that were left out because the request would have been too large")),
+      left_out_tables_(metrics.AddCounter("tributary_direct_symbol_tables_left_out_total",
+                                          "Symbol tables that were left out because too many waited to be opened, "
+                                          "and are made again")),
       waiting_gauge_(metrics.AddGauge("tributary_direct_waiting_samples", "Samples that wait to be sent")),
       queue_bytes_gauge_(
           metrics.AddGauge("tributary_direct_queue_bytes", "Memory of the samples that wait to be sent")) {
@@ -50,8 +53,12 @@ void BatchSender::Push(SampleSet set) {
 
 void BatchSender::AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable> table) {
   const std::lock_guard lock(mutex_);
-  // A table that is left out is asked for again with the next samples.
-  if (new_tables_.size() < kTablesWaitingMax) new_tables_.emplace_back(id, std::move(table));
+  const uint64_t bytes = table.ok() ? table->stored_bytes() : 0;
+  const bool has_room =
+      new_tables_.size() < kTablesWaitingMax && new_table_bytes_ + bytes <= options_.new_table_bytes_max;
+  if (!has_room && !new_tables_.empty()) return left_out_tables_.Add();
+  new_table_bytes_ += bytes;
+  new_tables_.emplace_back(id, std::move(table));
 }
 
 BatchSender::Totals BatchSender::totals() const {
@@ -78,6 +85,7 @@ void BatchSender::TakeTables(MonotonicNs deadline) {
     if (new_tables_.empty()) return;
     const auto [id, table] = std::move(new_tables_.front());
     new_tables_.pop_front();
+    if (table.ok()) new_table_bytes_ -= table->stored_bytes();
     lock.unlock();
     if (table.ok()) {
       tables_.Add(id, *table);

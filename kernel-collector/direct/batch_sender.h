@@ -47,7 +47,8 @@ class BatchSender {
   struct Options {
     size_t queue_bytes_max = 32u << 20;
     uint64_t table_bytes_max = 64u << 20;
-    bool names = true;  // false: frames get no names from symbol tables
+    uint64_t new_table_bytes_max = 16u << 20;  // compressed, of tables that arrived and are not yet opened
+    bool names = true;                         // false: frames get no names from symbol tables
     int64_t send_timeout_ns = otlp::kSendTimeoutNs;
     otlp::ProfilesBuilder::Options builder;
     otlp::RequestIdentity identity;  // its sender and session
@@ -62,7 +63,7 @@ class BatchSender {
               Metrics& metrics);
 
   void Push(SampleSet set);
-  // An error: there is no table.
+  // An error: there is no table. If too many tables wait for the thread, the table is left out and asked for again.
   void AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable> table);
 
   struct Totals {
@@ -115,6 +116,7 @@ class BatchSender {
   size_t queue_bytes_ = 0;                                                       // with current_; guarded by mutex_
   Totals totals_;                                                                // guarded by mutex_
   std::deque<std::pair<ExecutableId, absl::StatusOr<PackedTable>>> new_tables_;  // guarded by mutex_
+  uint64_t new_table_bytes_ = 0;                                                 // guarded by mutex_
   std::atomic<bool> cancelled_{false};
 
   // Used only by the thread that calls RunOnce.
@@ -131,6 +133,7 @@ class BatchSender {
 
   Counter &sent_, &requests_, &failures_, &rejected_profiles_, &dropped_strings_;
   std::vector<Counter*> lost_;
+  Counter& left_out_tables_;
   Gauge &waiting_gauge_, &queue_bytes_gauge_;
 };
 

@@ -289,6 +289,24 @@ TEST_F(BatchSenderTest, CancelEndsTheFlush) {
   CheckLaw();
 }
 
+TEST_F(BatchSenderTest, LimitsTheBytesOfTablesThatWaitToBeOpened) {
+  const PackedTable table = TableFor(TestId("a"));
+  Open({.new_table_bytes_max = 2 * table.stored_bytes()});
+  const Counter& opened = metrics_.AddCounter("tributary_direct_symbol_tables_total", "");
+  const Counter& left_out = metrics_.AddCounter("tributary_direct_symbol_tables_left_out_total", "");
+  for (const char* id : {"a", "b", "c"}) sender_->AddSymbols(TestId(id), table);
+  EXPECT_EQ(left_out.value(), 1u);
+  sender_->RunOnce();
+  EXPECT_EQ(opened.value(), 2u);
+  sender_->AddSymbols(TestId("c"), table);
+  sender_->RunOnce();
+  EXPECT_EQ(opened.value(), 3u);
+  // One table may always wait.
+  Open({.new_table_bytes_max = 1});
+  sender_->AddSymbols(TestId("a"), table);
+  EXPECT_EQ(left_out.value(), 1u);
+}
+
 TEST_F(BatchSenderTest, OpensNoTablesAfterTheDeadlineOrCancel) {
   const Counter& opened = metrics_.AddCounter("tributary_direct_symbol_tables_total", "");
   for (const bool cancel : {false, true}) {

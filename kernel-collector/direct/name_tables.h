@@ -15,12 +15,16 @@
 
 namespace tributary {
 
-// The symbol tables with which a node names frames. If the tables have more than `bytes_max` bytes, the tables that
-// were not used for the longest time are dropped. They must be made again when they are needed. A table is in a memory
-// file that is mapped into memory. So only the pages that look-ups have read count as resident memory of this process;
-// the memory of its cgroup contains all of them. Used by one thread.
+// The symbol tables with which a node names frames. If the tables take more than `bytes_max` bytes, or are more than
+// kTablesMax, the tables that were not used for the longest time are dropped. They must be made again when they are
+// needed. A table that takes more than a quarter of `bytes_max` is refused, so that it does not displace most others. A
+// table is in a memory file that is mapped into memory. So only the pages that look-ups have read count as resident
+// memory of this process; the memory of its cgroup contains all of them. Used by one thread.
 class NameTables {
  public:
+  static constexpr size_t kTablesMax = 8192;
+  static constexpr uint64_t kTableOverhead = 1024;  // bytes: objects of this process and the kernel for each table
+
   // `clock` must outlive this object.
   NameTables(uint64_t bytes_max, const Clock& clock, Metrics& metrics);
 
@@ -37,7 +41,9 @@ class NameTables {
   // There is no table for the executable: IsWanted returns false for some time, which depends on the reason.
   void AddAbsent(const ExecutableId& id, absl::StatusCode why) { pauses_.OnFailure(id, why, clock_.Monotonic()); }
 
+  // The memory that the tables take: whole pages, and kTableOverhead for each table.
   uint64_t bytes() const { return bytes_; }
+  size_t size() const { return tables_.size(); }
 
  private:
   struct Known {
@@ -45,6 +51,7 @@ class NameTables {
     std::list<ExecutableId>::iterator use;
   };
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Open(const PackedTable& packed) const;
+  void DropOldest(MonotonicNs now);
 
   const uint64_t bytes_max_;
   const Clock& clock_;
