@@ -77,6 +77,7 @@ absl::Status Collector::Run() {
   outlet_->Start();
   RETURN_IF_ERROR(probes_->StartSampling());
   sampling_ = true;
+  outlet_->OnSampling();
   StartTimers();
   LogInfo("sampling rate_hz={} processes={} intake={} build_ids={}", options_.sample_rate_hz, core_->processes().size(),
           outlet_->ToString(), probes_->has_build_ids() ? "event" : "file");

@@ -15,7 +15,7 @@ constexpr int64_t kCancelMs = 100;
 }  // namespace
 
 DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSession& pins,
-                           const intake::MetadataFeed& feed, const Clock& clock,
+                           const intake::MetadataFeed& feed, const Clock& clock, Metrics& metrics,
                            std::function<void(const ExecutableId&)> need_symbols)
     : loop_(loop),
       pins_(pins),
@@ -24,6 +24,9 @@ DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSessi
       session_id_(options.session.session_id),
       receiver_(options.receiver.ToString()),
       need_symbols_(std::move(need_symbols)),
+      predecessor_lost_(
+          metrics.AddCounter("tributary_direct_predecessor_lost_samples_total",
+                             "Samples that an earlier collector had captured and not sent when it was killed")),
       settle_timer_(std::make_unique<Timer>(loop, [this] { Settle(); })),
       deadline_timer_(std::make_unique<Timer>(loop, [this] { thread_->sender().Cancel(); })) {}
 
@@ -31,7 +34,8 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
     Loop& loop, DirectOptions options, PinnedSession& pins, const intake::MetadataFeed& feed, const Clock& clock,
     Metrics& metrics, std::function<void(const ExecutableId&)> need_symbols) {
   ASSIGN_OR_RETURN(DirectSender sender, MakeDirectSender(options.receiver, options.variables, clock));
-  std::unique_ptr<DirectOutlet> outlet(new DirectOutlet(loop, options, pins, feed, clock, std::move(need_symbols)));
+  std::unique_ptr<DirectOutlet> outlet(
+      new DirectOutlet(loop, options, pins, feed, clock, metrics, std::move(need_symbols)));
   BatchSender::Options sending;
   sending.queue_bytes_max = options.queue_bytes_max;
   sending.table_bytes_max = options.table_bytes_max;
@@ -50,22 +54,18 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
       .progressed = [borrowed] { borrowed->loop_.Post(borrowed->scope_.Wrap([borrowed] { borrowed->Pin(); })); }};
   outlet->thread_ = std::make_unique<SenderThread>(std::make_unique<BatchSender>(
       std::move(sending), std::move(sender.sender), std::move(callbacks), clock, metrics));
-  outlet->ReportPredecessor(metrics);
   return outlet;
 }
 
 // An earlier collector was killed, and its samples in memory with it. No receiver is told, so they are only counted
-// here.
-void DirectOutlet::ReportPredecessor(Metrics& metrics) {
+// here. If this start failed, the next one must report them.
+void DirectOutlet::OnSampling() {
   if (!pins_.predecessor()) return;
   const Predecessor& from = *pins_.predecessor();
   const SampleCounts lost = from.unattributed() - from.accounting.TotalLost();
   LogWarning("an earlier collector ended without sending all samples captured={} lost={} lost_before={}",
              from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total());
-  metrics
-      .AddCounter("tributary_direct_predecessor_lost_samples_total",
-                  "Samples that an earlier collector had captured and not sent when it was killed")
-      .Add(lost.total());
+  predecessor_lost_.Add(lost.total());
   pins_.ForgetPredecessor({});
 }
 

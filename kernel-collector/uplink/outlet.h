@@ -23,6 +23,8 @@ class Outlet {
   // The sink for the core's batches.
   virtual BatchSink& sink() = 0;
   virtual void Start() = 0;
+  // Called once sampling has started. Until then, the start of the collector may fail.
+  virtual void OnSampling() {}
   // Answers to the requests for symbol tables (SymbolServer::Callbacks).
   virtual void SendSymbols(const ExecutableId& id, PackedTable table) = 0;
   virtual void SendNoSymbols(const ExecutableId& id, const absl::Status& why) = 0;
