@@ -347,8 +347,8 @@ void Collector::LogTotals(std::string_view event, uint64_t unacked_samples) {
       "events={} events_sent={} events_lost={}",
       event, totals.captured.total(), of_outlet.sent_samples.value_or(core_->batcher().samples_sent()), unacked_samples,
       core_->held(), all_lost.total(), lost, core_->batcher().batches(), of_outlet.bytes_sent,
-      core_->processes().size(), core_->code_files().size(), totals.captured.events(), core_->batcher().events_sent(),
-      all_lost.events());
+      core_->processes().size(), core_->code_files().size(), totals.captured.events(),
+      of_outlet.sent_events.value_or(core_->batcher().events_sent()), all_lost.events());
 }
 
 std::string Collector::NotReady() const {

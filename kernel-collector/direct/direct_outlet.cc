@@ -24,6 +24,9 @@ DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSessi
       session_id_(options.session.session_id),
       receiver_(options.receiver.ToString()),
       need_symbols_(std::move(need_symbols)),
+      lost_events_(metrics.AddCounter("tributary_direct_lost_process_events_total",
+                                      "Process events that were lost because they are not sent without a reducer",
+                                      {{"reason", std::string(LossReasonName(LossReason::kNotTaken))}})),
       predecessor_lost_(
           metrics.AddCounter("tributary_direct_predecessor_lost_samples_total",
                              "Samples that an earlier collector had captured and not sent when it was killed")),
@@ -75,7 +78,9 @@ void DirectOutlet::Start() {
 }
 
 absl::Status DirectOutlet::Take(Batch batch) {
-  events_not_taken_ += CountRecords(batch).events();
+  const uint64_t events = CountRecords(batch).events();
+  events_not_taken_ += events;
+  lost_events_.Add(events);
   if (batch.samples.empty()) return absl::OkStatus();
   if (settling_.size() >= kSettlingMax) SettleFirst();
   settling_samples_ += batch.samples.size();
@@ -116,6 +121,7 @@ Outlet::Totals DirectOutlet::totals() const {
   const BatchSender::Totals of_sender = thread_->sender().totals();
   Totals out{.lost = of_sender.lost,
              .sent_samples = of_sender.sent.total(),
+             .sent_events = 0,
              .waiting_samples = of_sender.waiting.total() + settling_samples_};
   out.lost.LostFor(LossReason::kNotTaken).AddEvents(events_not_taken_);
   return out;

@@ -82,7 +82,7 @@ class DirectOutlet : public Outlet, public BatchSink {
   std::deque<Settling> settling_;
   uint64_t settling_samples_ = 0;
   uint64_t events_not_taken_ = 0;
-  Counter& predecessor_lost_;
+  Counter &lost_events_, &predecessor_lost_;
   std::unique_ptr<Timer> settle_timer_, deadline_timer_;
   CallbackScope scope_;
   std::unique_ptr<SenderThread> thread_;  // last: the thread uses the other members

@@ -38,6 +38,8 @@ class Outlet {
     Accounting lost;  // only the losses after the samples left the collector's core, by reason
     // Samples that the receiver accepted; nullopt: the outlet counts only the samples that it took.
     std::optional<uint64_t> sent_samples;
+    // The same for process events.
+    std::optional<uint64_t> sent_events;
     uint64_t waiting_samples = 0;
     uint64_t bytes_sent = 0;  // 0: unknown
   };
