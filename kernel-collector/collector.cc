@@ -77,6 +77,7 @@ absl::Status Collector::Run() {
   outlet_->Start();
   RETURN_IF_ERROR(probes_->StartSampling());
   sampling_ = true;
+  outlet_->OnSampling();
   StartTimers();
   LogInfo("sampling rate_hz={} processes={} intake={} build_ids={}", options_.sample_rate_hz, core_->processes().size(),
           outlet_->ToString(), probes_->has_build_ids() ? "event" : "file");
@@ -157,7 +158,7 @@ absl::Status Collector::Build() {
                                        .debug_information = options_.upload_debug_info};
   if (!options_.sends_to_reducers()) {
     // The tables stay on this node.
-    symbol_options.answers_max = UINT32_MAX;
+    symbol_options.for_this_node = true;
     symbol_options.bytes_per_second = kLocalTableBytesPerSecond;
   }
   symbols_ = std::make_unique<SymbolServer>(
@@ -168,7 +169,7 @@ absl::Status Collector::Build() {
       clock, metrics_,
       SymbolServer::Callbacks{
           .send = [this](const ExecutableId& id, PackedTable t) { outlet_->SendSymbols(id, std::move(t)); },
-          .send_none = [this](const ExecutableId& id, std::string why) { outlet_->SendNoSymbols(id, std::move(why)); },
+          .send_none = [this](const ExecutableId& id, const absl::Status& why) { outlet_->SendNoSymbols(id, why); },
           .only_function = [this](const ExecutableId& id) { return core_->kernel_code().NameOf(id); },
           .send_digest = [this](const ExecutableId& id,
                                 const absl::StatusOr<SymbolDigest>& digest) { outlet_->SendDigest(id, digest); }});
@@ -346,8 +347,8 @@ void Collector::LogTotals(std::string_view event, uint64_t unacked_samples) {
       "events={} events_sent={} events_lost={}",
       event, totals.captured.total(), of_outlet.sent_samples.value_or(core_->batcher().samples_sent()), unacked_samples,
       core_->held(), all_lost.total(), lost, core_->batcher().batches(), of_outlet.bytes_sent,
-      core_->processes().size(), core_->code_files().size(), totals.captured.events(), core_->batcher().events_sent(),
-      all_lost.events());
+      core_->processes().size(), core_->code_files().size(), totals.captured.events(),
+      of_outlet.sent_events.value_or(core_->batcher().events_sent()), all_lost.events());
 }
 
 std::string Collector::NotReady() const {

@@ -11,7 +11,7 @@ BatchSender::BatchSender(Options options, std::unique_ptr<otlp::ProfilesSender> 
       sender_(std::move(sender)),
       callbacks_(std::move(callbacks)),
       clock_(clock),
-      tables_(options_.table_bytes_max, metrics),
+      tables_(options_.table_bytes_max, clock, metrics),
       identity_(options_.identity),
       sent_(metrics.AddCounter("tributary_direct_samples_total",
                                "Samples that were sent to a receiver of OTLP, or printed, without a reducer")),
@@ -23,6 +23,9 @@ BatchSender::BatchSender(Options options, std::unique_ptr<otlp::ProfilesSender> 
                                             "Profiles that the receiver rejected from requests that it accepted")),
       dropped_strings_(metrics.AddCounter("tributary_direct_dropped_strings_total",
                                           "Names that were left out because the request would have been too large")),
+      left_out_tables_(metrics.AddCounter("tributary_direct_symbol_tables_left_out_total",
+                                          "Symbol tables that were left out because too many waited to be opened, "
+                                          "and are made again")),
       waiting_gauge_(metrics.AddGauge("tributary_direct_waiting_samples", "Samples that wait to be sent")),
       queue_bytes_gauge_(
           metrics.AddGauge("tributary_direct_queue_bytes", "Memory of the samples that wait to be sent")) {
@@ -38,8 +41,9 @@ void BatchSender::Push(SampleSet set) {
   totals_.waiting += CountSamples(set.samples);
   queue_bytes_ += set.bytes;
   queue_.push_back({std::move(set), clock_.Monotonic()});
-  // The samples that are being sent are not in the queue. They stay.
-  while (queue_bytes_ > options_.queue_bytes_max && !queue_.empty()) {
+  // The samples that are being sent are not in the queue. They stay. So does the newest set: else a set that is larger
+  // than the queue would always be lost, even if the receiver accepts everything.
+  while (queue_bytes_ > options_.queue_bytes_max && queue_.size() > 1) {
     queue_bytes_ -= queue_.front().set.bytes;
     Lose(LossReason::kBatchOverflow, CountSamples(queue_.front().set.samples));
     queue_.pop_front();
@@ -49,8 +53,12 @@ void BatchSender::Push(SampleSet set) {
 
 void BatchSender::AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable> table) {
   const std::lock_guard lock(mutex_);
-  // A table that is left out is asked for again with the next samples.
-  if (new_tables_.size() < kTablesWaitingMax) new_tables_.emplace_back(id, std::move(table));
+  const uint64_t bytes = table.ok() ? table->stored_bytes() : 0;
+  const bool has_room =
+      new_tables_.size() < kTablesWaitingMax && new_table_bytes_ + bytes <= options_.new_table_bytes_max;
+  if (!has_room && !new_tables_.empty()) return left_out_tables_.Add();
+  new_table_bytes_ += bytes;
+  new_tables_.emplace_back(id, std::move(table));
 }
 
 BatchSender::Totals BatchSender::totals() const {
@@ -70,18 +78,19 @@ void BatchSender::UpdateGauges() {
   queue_bytes_gauge_.Set(static_cast<int64_t>(queue_bytes_));
 }
 
-void BatchSender::TakeTables() {
-  std::vector<std::pair<ExecutableId, absl::StatusOr<PackedTable>>> tables;
-  {
-    const std::lock_guard lock(mutex_);
-    tables.swap(new_tables_);
-  }
-  for (const auto& [id, table] : tables) {
-    if (cancelled_) return;  // a large table takes time
+// Ends after the table during which `deadline` passed or Cancel was called. A large table takes tens of milliseconds.
+void BatchSender::TakeTables(MonotonicNs deadline) {
+  while (!cancelled_ && clock_.Monotonic() < deadline) {
+    std::unique_lock lock(mutex_);
+    if (new_tables_.empty()) return;
+    const auto [id, table] = std::move(new_tables_.front());
+    new_tables_.pop_front();
+    if (table.ok()) new_table_bytes_ -= table->stored_bytes();
+    lock.unlock();
     if (table.ok()) {
       tables_.Add(id, *table);
     } else {
-      tables_.AddAbsent(id);
+      tables_.AddAbsent(id, table.status().code());
     }
   }
 }
@@ -133,7 +142,7 @@ bool BatchSender::TakeNext(bool flush) {
 }
 
 int64_t BatchSender::RunOnce() {
-  TakeTables();
+  TakeTables(MonotonicNs{INT64_MAX});
   if (options_.names) AskForTables();
   const MonotonicNs now = clock_.Monotonic();
   if (now < not_before_) return not_before_.value - now.value;
@@ -218,7 +227,8 @@ void BatchSender::Delay(const otlp::SendResult& failure) {
 }
 
 void BatchSender::Flush(MonotonicNs deadline) {
-  TakeTables();
+  const MonotonicNs now = clock_.Monotonic();
+  TakeTables(MonotonicNs{now.value + (deadline.value - now.value) / 4});
   while (TakeNext(/*flush=*/true) && SendCurrent(deadline)) {
   }
   GiveUp();

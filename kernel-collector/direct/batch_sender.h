@@ -27,9 +27,10 @@
 namespace tributary {
 
 // Sends samples to one receiver, oldest first. Samples wait in a queue of at most `queue_bytes_max`. If the queue is
-// full, the oldest samples are lost (batch_overflow). A sample waits until the symbol tables of its executables have
-// arrived, at most kNamesWaitNs, and once for each executable. If a request fails and may be retried, the same request
-// is sent again later. If the receiver refuses a request, its samples are lost (rejected).
+// full, the oldest samples are lost (batch_overflow). The newest set stays, even if it alone is larger. A sample waits
+// until the symbol tables of its executables have arrived, at most kNamesWaitNs, and once for each executable. If a
+// request fails and may be retried, the same request is sent again later. If the receiver refuses a request, its
+// samples are lost (rejected).
 //
 // The law: the samples that were pushed are sent, lost or waiting, at any moment (Totals).
 //
@@ -46,7 +47,8 @@ class BatchSender {
   struct Options {
     size_t queue_bytes_max = 32u << 20;
     uint64_t table_bytes_max = 64u << 20;
-    bool names = true;  // false: frames get no names from symbol tables
+    uint64_t new_table_bytes_max = 16u << 20;  // compressed, of tables that arrived and are not yet opened
+    bool names = true;                         // false: frames get no names from symbol tables
     int64_t send_timeout_ns = otlp::kSendTimeoutNs;
     otlp::ProfilesBuilder::Options builder;
     otlp::RequestIdentity identity;  // its sender and session
@@ -61,7 +63,7 @@ class BatchSender {
               Metrics& metrics);
 
   void Push(SampleSet set);
-  // An error: there is no table.
+  // An error: there is no table. If too many tables wait for the thread, the table is left out and asked for again.
   void AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable> table);
 
   struct Totals {
@@ -74,7 +76,8 @@ class BatchSender {
   // it earlier after Push and AddSymbols.
   int64_t RunOnce();
   // Sends all samples, without waiting for names. Ends at the first request that fails, at `deadline`, or after Cancel.
-  // The samples that are then unsent are lost: in_doubt if the receiver may have the request, else shutdown.
+  // Tables that have arrived are opened in at most a quarter of the time, because samples without names are better than
+  // none. The samples that are then unsent are lost: in_doubt if the receiver may have the request, else shutdown.
   void Flush(MonotonicNs deadline);
   // Makes the current request and all later ones fail at once.
   void Cancel();
@@ -92,7 +95,7 @@ class BatchSender {
     SetRequests::Made made;               // the request that is being sent
   };
 
-  void TakeTables();
+  void TakeTables(MonotonicNs deadline);
   void AskForTables();
   bool AwaitsNames(const SampleSet& set, MonotonicNs now);
   bool TakeNext(bool flush);
@@ -109,10 +112,11 @@ class BatchSender {
   const Clock& clock_;
 
   mutable std::mutex mutex_;
-  std::deque<Waiting> queue_;                                                     // guarded by mutex_
-  size_t queue_bytes_ = 0;                                                        // with current_; guarded by mutex_
-  Totals totals_;                                                                 // guarded by mutex_
-  std::vector<std::pair<ExecutableId, absl::StatusOr<PackedTable>>> new_tables_;  // guarded by mutex_
+  std::deque<Waiting> queue_;                                                    // guarded by mutex_
+  size_t queue_bytes_ = 0;                                                       // with current_; guarded by mutex_
+  Totals totals_;                                                                // guarded by mutex_
+  std::deque<std::pair<ExecutableId, absl::StatusOr<PackedTable>>> new_tables_;  // guarded by mutex_
+  uint64_t new_table_bytes_ = 0;                                                 // guarded by mutex_
   std::atomic<bool> cancelled_{false};
 
   // Used only by the thread that calls RunOnce.
@@ -129,6 +133,7 @@ class BatchSender {
 
   Counter &sent_, &requests_, &failures_, &rejected_profiles_, &dropped_strings_;
   std::vector<Counter*> lost_;
+  Counter& left_out_tables_;
   Gauge &waiting_gauge_, &queue_bytes_gauge_;
 };
 

@@ -151,6 +151,22 @@ TEST_F(BatchSenderTest, AFullQueueLosesTheOldestSamples) {
   CheckLaw();
 }
 
+TEST_F(BatchSenderTest, SendsASetThatIsLargerThanTheQueue) {
+  Open({.queue_bytes_max = 1'000, .names = false});
+  for (int i = 0; i < 3; ++i) {
+    Push("prog", 100);
+    EXPECT_EQ(sender_->RunOnce(), 0);
+    CheckLaw();
+  }
+  EXPECT_EQ(Sent(), 300u);
+  // Only the newest of them stays.
+  Push("prog", 100);
+  Push("prog", 200);
+  EXPECT_EQ(Lost(LossReason::kBatchOverflow), 100u);
+  EXPECT_EQ(sender_->totals().waiting.total(), 200u);
+  CheckLaw();
+}
+
 TEST_F(BatchSenderTest, WaitsForNames) {
   Open({});
   Push();
@@ -187,6 +203,15 @@ TEST_F(BatchSenderTest, DoesNotWaitForWhatIsAbsent) {
   Push();
   EXPECT_EQ(sender_->RunOnce(), 0);
   EXPECT_EQ(wanted_.size(), 1u);
+  // The program may be started again.
+  clock_.Advance(RequestPauses::kFailureMinNs);
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(wanted_.size(), 2u);
+  sender_->AddSymbols(TestId("prog"), TableFor(TestId("prog")));
+  Push();
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_THAT(receiver_->texts.back(), HasSubstr("helper"));
 }
 
 TEST_F(BatchSenderTest, DoesNotWaitForNamesIfTheQueueIsHalfFull) {
@@ -216,10 +241,11 @@ TEST_F(BatchSenderTest, WhatIsUnsentAtTheEndIsLost) {
   CheckLaw();
 }
 
+// A connection that breaks after the whole request was written has the status Unavailable.
 TEST_F(BatchSenderTest, TheReceiverMayHaveARequestThatWasInterrupted) {
-  otlp::SendResult timeout = Failure(absl::StatusCode::kDeadlineExceeded, true);
-  timeout.in_doubt = true;
-  receiver_->script = {timeout, Failure(absl::StatusCode::kUnavailable, true)};
+  otlp::SendResult interrupted = Failure(absl::StatusCode::kUnavailable, true);
+  interrupted.in_doubt = true;
+  receiver_->script = {interrupted, Failure(absl::StatusCode::kUnavailable, true)};
   Push();
   Push();
   sender_->RunOnce();
@@ -227,6 +253,30 @@ TEST_F(BatchSenderTest, TheReceiverMayHaveARequestThatWasInterrupted) {
   EXPECT_EQ(Lost(LossReason::kInDoubt), 1u);
   EXPECT_EQ(Lost(LossReason::kShutdown), 1u);
   CheckLaw();
+}
+
+// A connection that was never established may have the status DeadlineExceeded.
+TEST_F(BatchSenderTest, TheReceiverCannotHaveARequestThatWasNotWritten) {
+  receiver_->script = {Failure(absl::StatusCode::kDeadlineExceeded, true)};
+  Push();
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(Lost(LossReason::kInDoubt), 0u);
+  EXPECT_EQ(Lost(LossReason::kShutdown), 1u);
+  CheckLaw();
+}
+
+// The doubt belongs to one request, not to the requests after it.
+TEST_F(BatchSenderTest, DoubtEndsWithItsRequest) {
+  otlp::SendResult interrupted = Failure(absl::StatusCode::kUnavailable, true);
+  interrupted.in_doubt = true;
+  receiver_->script = {interrupted, {}, Failure(absl::StatusCode::kUnavailable, true)};
+  Push();
+  Push();
+  clock_.Advance(sender_->RunOnce());
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(Sent(), 1u);
+  EXPECT_EQ(Lost(LossReason::kInDoubt), 0u);
+  EXPECT_EQ(Lost(LossReason::kShutdown), 1u);
 }
 
 TEST_F(BatchSenderTest, CancelEndsTheFlush) {
@@ -237,6 +287,45 @@ TEST_F(BatchSenderTest, CancelEndsTheFlush) {
   EXPECT_EQ(Lost(LossReason::kShutdown), 2u);
   EXPECT_TRUE(receiver_->timeouts.empty());
   CheckLaw();
+}
+
+TEST_F(BatchSenderTest, LimitsTheBytesOfTablesThatWaitToBeOpened) {
+  const PackedTable table = TableFor(TestId("a"));
+  Open({.new_table_bytes_max = 2 * table.stored_bytes()});
+  const Counter& opened = metrics_.AddCounter("tributary_direct_symbol_tables_total", "");
+  const Counter& left_out = metrics_.AddCounter("tributary_direct_symbol_tables_left_out_total", "");
+  for (const char* id : {"a", "b", "c"}) sender_->AddSymbols(TestId(id), table);
+  EXPECT_EQ(left_out.value(), 1u);
+  sender_->RunOnce();
+  EXPECT_EQ(opened.value(), 2u);
+  sender_->AddSymbols(TestId("c"), table);
+  sender_->RunOnce();
+  EXPECT_EQ(opened.value(), 3u);
+  // One table may always wait.
+  Open({.new_table_bytes_max = 1});
+  sender_->AddSymbols(TestId("a"), table);
+  EXPECT_EQ(left_out.value(), 1u);
+}
+
+TEST_F(BatchSenderTest, OpensNoTablesAfterTheDeadlineOrCancel) {
+  const Counter& opened = metrics_.AddCounter("tributary_direct_symbol_tables_total", "");
+  for (const bool cancel : {false, true}) {
+    Open({});
+    Push();
+    sender_->RunOnce();
+    sender_->AddSymbols(TestId("prog"), TableFor(TestId("prog")));
+    if (cancel) sender_->Cancel();
+    sender_->Flush(cancel ? MonotonicNs{INT64_MAX} : clock_.Monotonic());
+    EXPECT_EQ(opened.value(), 0u);
+    EXPECT_EQ(Lost(LossReason::kShutdown), 1u);
+  }
+  Open({});
+  Push();
+  sender_->RunOnce();
+  sender_->AddSymbols(TestId("prog"), TableFor(TestId("prog")));
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(opened.value(), 1u);
+  EXPECT_THAT(receiver_->texts, ElementsAre(HasSubstr("helper")));
 }
 
 TEST_F(BatchSenderTest, CountsProfilesThatWereRejected) {

@@ -15,7 +15,7 @@ constexpr int64_t kCancelMs = 100;
 }  // namespace
 
 DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSession& pins,
-                           const intake::MetadataFeed& feed, const Clock& clock,
+                           const intake::MetadataFeed& feed, const Clock& clock, Metrics& metrics,
                            std::function<void(const ExecutableId&)> need_symbols)
     : loop_(loop),
       pins_(pins),
@@ -24,6 +24,12 @@ DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSessi
       session_id_(options.session.session_id),
       receiver_(options.receiver.ToString()),
       need_symbols_(std::move(need_symbols)),
+      lost_events_(metrics.AddCounter("tributary_direct_lost_process_events_total",
+                                      "Process events that were lost because they are not sent without a reducer",
+                                      {{"reason", std::string(LossReasonName(LossReason::kNotTaken))}})),
+      predecessor_lost_(
+          metrics.AddCounter("tributary_direct_predecessor_lost_samples_total",
+                             "Samples that an earlier collector had captured and not sent when it was killed")),
       settle_timer_(std::make_unique<Timer>(loop, [this] { Settle(); })),
       deadline_timer_(std::make_unique<Timer>(loop, [this] { thread_->sender().Cancel(); })) {}
 
@@ -31,7 +37,8 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
     Loop& loop, DirectOptions options, PinnedSession& pins, const intake::MetadataFeed& feed, const Clock& clock,
     Metrics& metrics, std::function<void(const ExecutableId&)> need_symbols) {
   ASSIGN_OR_RETURN(DirectSender sender, MakeDirectSender(options.receiver, options.variables, clock));
-  std::unique_ptr<DirectOutlet> outlet(new DirectOutlet(loop, options, pins, feed, clock, std::move(need_symbols)));
+  std::unique_ptr<DirectOutlet> outlet(
+      new DirectOutlet(loop, options, pins, feed, clock, metrics, std::move(need_symbols)));
   BatchSender::Options sending;
   sending.queue_bytes_max = options.queue_bytes_max;
   sending.table_bytes_max = options.table_bytes_max;
@@ -50,22 +57,18 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
       .progressed = [borrowed] { borrowed->loop_.Post(borrowed->scope_.Wrap([borrowed] { borrowed->Pin(); })); }};
   outlet->thread_ = std::make_unique<SenderThread>(std::make_unique<BatchSender>(
       std::move(sending), std::move(sender.sender), std::move(callbacks), clock, metrics));
-  outlet->ReportPredecessor(metrics);
   return outlet;
 }
 
 // An earlier collector was killed, and its samples in memory with it. No receiver is told, so they are only counted
-// here.
-void DirectOutlet::ReportPredecessor(Metrics& metrics) {
+// here. If this start failed, the next one must report them.
+void DirectOutlet::OnSampling() {
   if (!pins_.predecessor()) return;
   const Predecessor& from = *pins_.predecessor();
   const SampleCounts lost = from.unattributed() - from.accounting.TotalLost();
   LogWarning("an earlier collector ended without sending all samples captured={} lost={} lost_before={}",
              from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total());
-  metrics
-      .AddCounter("tributary_direct_predecessor_lost_samples_total",
-                  "Samples that an earlier collector had captured and not sent when it was killed")
-      .Add(lost.total());
+  predecessor_lost_.Add(lost.total());
   pins_.ForgetPredecessor({});
 }
 
@@ -75,7 +78,9 @@ void DirectOutlet::Start() {
 }
 
 absl::Status DirectOutlet::Take(Batch batch) {
-  events_not_taken_ += CountRecords(batch).events();
+  const uint64_t events = CountRecords(batch).events();
+  events_not_taken_ += events;
+  lost_events_.Add(events);
   if (batch.samples.empty()) return absl::OkStatus();
   if (settling_.size() >= kSettlingMax) SettleFirst();
   settling_samples_ += batch.samples.size();
@@ -106,9 +111,9 @@ void DirectOutlet::SendSymbols(const ExecutableId& id, PackedTable table) {
   thread_->Wake();
 }
 
-void DirectOutlet::SendNoSymbols(const ExecutableId& id, std::string why) {
-  LogDebug("no names for an executable build_id={} cause=\"{}\"", id.ToString(), why);
-  thread_->sender().AddSymbols(id, Error(absl::StatusCode::kNotFound, why));
+void DirectOutlet::SendNoSymbols(const ExecutableId& id, const absl::Status& why) {
+  LogDebug("no names for an executable build_id={} cause=\"{}\"", id.ToString(), Message(why));
+  thread_->sender().AddSymbols(id, why);
   thread_->Wake();
 }
 
@@ -116,6 +121,7 @@ Outlet::Totals DirectOutlet::totals() const {
   const BatchSender::Totals of_sender = thread_->sender().totals();
   Totals out{.lost = of_sender.lost,
              .sent_samples = of_sender.sent.total(),
+             .sent_events = 0,
              .waiting_samples = of_sender.waiting.total() + settling_samples_};
   out.lost.LostFor(LossReason::kNotTaken).AddEvents(events_not_taken_);
   return out;

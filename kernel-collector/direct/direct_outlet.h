@@ -50,8 +50,9 @@ class DirectOutlet : public Outlet, public BatchSink {
   BatchSink& sink() override { return *this; }
   absl::Status Take(Batch batch) override;
   void Start() override;
+  void OnSampling() override;
   void SendSymbols(const ExecutableId& id, PackedTable table) override;
-  void SendNoSymbols(const ExecutableId& id, std::string why) override;
+  void SendNoSymbols(const ExecutableId& id, const absl::Status& why) override;
   void SendDigest(const ExecutableId&, const absl::StatusOr<SymbolDigest>&) override {}  // none is requested
   absl::Status ChangeCredentials(IntakeCredentialOptions) override { return absl::OkStatus(); }
   void SetSampleRate(uint32_t) override {}  // the value of each sample is its period
@@ -66,8 +67,7 @@ class DirectOutlet : public Outlet, public BatchSink {
   };
 
   DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSession& pins, const intake::MetadataFeed& feed,
-               const Clock& clock, std::function<void(const ExecutableId&)> need_symbols);
-  void ReportPredecessor(Metrics& metrics);
+               const Clock& clock, Metrics& metrics, std::function<void(const ExecutableId&)> need_symbols);
   void Settle();
   void SettleFirst();
   void Pin();
@@ -82,6 +82,7 @@ class DirectOutlet : public Outlet, public BatchSink {
   std::deque<Settling> settling_;
   uint64_t settling_samples_ = 0;
   uint64_t events_not_taken_ = 0;
+  Counter &lost_events_, &predecessor_lost_;
   std::unique_ptr<Timer> settle_timer_, deadline_timer_;
   CallbackScope scope_;
   std::unique_ptr<SenderThread> thread_;  // last: the thread uses the other members

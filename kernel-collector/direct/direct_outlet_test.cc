@@ -64,6 +64,9 @@ TEST_F(DirectOutletTest, SendsSamplesAndCountsEvents) {
   EXPECT_EQ(totals.waiting_samples, 0u);
   EXPECT_EQ(totals.lost.TotalLost().total(), 0u);
   EXPECT_EQ(totals.lost.LostFor(LossReason::kNotTaken).events(), 4u);
+  EXPECT_EQ(totals.sent_events, 0u);  // an event is not both lost and sent
+  EXPECT_EQ(metrics_.AddCounter("tributary_direct_lost_process_events_total", "", {{"reason", "not_taken"}}).value(),
+            4u);
   outlet_.reset();  // closes the connection
   EXPECT_THAT(server.Bodies(), testing::Contains(HasSubstr("/bin/prog")));
 }

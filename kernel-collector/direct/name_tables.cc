@@ -1,5 +1,7 @@
 #include "kernel-collector/direct/name_tables.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "base/heap.h"
@@ -11,13 +13,24 @@
 #include "symbols/symbol_codec.h"
 
 namespace tributary {
+namespace {
 
-NameTables::NameTables(uint64_t bytes_max, Metrics& metrics)
+// The memory that a table of this size takes.
+uint64_t MemoryOf(uint64_t table_bytes) {
+  static const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return (table_bytes + page - 1) / page * page + NameTables::kTableOverhead;
+}
+
+}  // namespace
+
+NameTables::NameTables(uint64_t bytes_max, const Clock& clock, Metrics& metrics)
     : bytes_max_(bytes_max),
+      clock_(clock),
       added_(metrics.AddCounter("tributary_direct_symbol_tables_total",
                                 "Symbol tables that were made to name the frames of samples on this node")),
-      evicted_(metrics.AddCounter("tributary_direct_symbol_tables_evicted_total",
-                                  "Symbol tables that were dropped because all tables together were too large")),
+      evicted_(
+          metrics.AddCounter("tributary_direct_symbol_tables_evicted_total",
+                             "Symbol tables that were dropped because all tables together were too large or too many")),
       refused_(metrics.AddCounter("tributary_direct_symbol_tables_refused_total",
                                   "Symbol tables that were not used because one of them alone was too large, or could "
                                   "not be read")),
@@ -32,14 +45,15 @@ std::shared_ptr<const SymbolTable> NameTables::Find(const ExecutableId& id) {
 
 // The decoded table is copied from the heap into a memory file, so that the heap can shrink again.
 absl::StatusOr<std::shared_ptr<const SymbolTable>> NameTables::Open(const PackedTable& packed) const {
-  if (packed.raw_bytes() > bytes_max_) return Error(absl::StatusCode::kResourceExhausted, "the table is too large");
+  if (MemoryOf(packed.raw_bytes()) > bytes_max_ / 4)
+    return Error(absl::StatusCode::kOutOfRange, "the table is too large");
   ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("symbols"));
   {
     ASSIGN_OR_RETURN(const std::string stored, packed.Read(0, packed.stored_bytes()));
     ASSIGN_OR_RETURN(const std::string encoded, ZstdDecompress(stored, packed.raw_bytes()));
     ASSIGN_OR_RETURN(const std::shared_ptr<const SymbolTable> decoded, DecodeSymbolTable(encoded));
-    if (decoded->bytes().size() > bytes_max_) {
-      return Error(absl::StatusCode::kResourceExhausted, "the table is too large");
+    if (MemoryOf(decoded->bytes().size()) > bytes_max_ / 4) {
+      return Error(absl::StatusCode::kOutOfRange, "the table is too large");
     }
     RETURN_IF_ERROR(file.Append(decoded->bytes()));
   }
@@ -55,26 +69,26 @@ void NameTables::Add(const ExecutableId& id, const PackedTable& packed) {
   if (!opened.ok()) {
     refused_.Add();
     LogWarning("frames will have no names build_id={} cause=\"{}\"", id.ToString(), Message(opened.status()));
-    return AddAbsent(id);
+    return AddAbsent(id, opened.status().code());
   }
   added_.Add();
-  const uint64_t bytes = (*opened)->bytes().size();
-  while (bytes_ + bytes > bytes_max_) {
-    const auto oldest = tables_.find(uses_.back());
-    bytes_ -= oldest->second.table->bytes().size();
-    tables_.erase(oldest);
-    uses_.pop_back();
-    evicted_.Add();
-  }
+  const MonotonicNs now = clock_.Monotonic();
+  pauses_.OnAdded(id, now);
+  const uint64_t bytes = MemoryOf((*opened)->bytes().size());
+  while (bytes_ + bytes > bytes_max_ || tables_.size() >= kTablesMax) DropOldest(now);
   bytes_ += bytes;
   uses_.push_front(id);
   tables_.emplace(id, Known{*std::move(opened), uses_.begin()});
   bytes_gauge_.Set(static_cast<int64_t>(bytes_));
 }
 
-void NameTables::AddAbsent(const ExecutableId& id) {
-  if (absent_.size() >= kAbsentMax) absent_.clear();
-  absent_.insert(id);
+void NameTables::DropOldest(MonotonicNs now) {
+  const auto oldest = tables_.find(uses_.back());
+  bytes_ -= MemoryOf(oldest->second.table->bytes().size());
+  pauses_.OnDropped(oldest->first, now);
+  tables_.erase(oldest);
+  uses_.pop_back();
+  evicted_.Add();
 }
 
 }  // namespace tributary

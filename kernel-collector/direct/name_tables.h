@@ -6,35 +6,44 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "base/metrics.h"
+#include "kernel-collector/direct/request_pauses.h"
 #include "symbols/frame_symbolizer.h"
 #include "symbols/packed_table.h"
 
 namespace tributary {
 
-// The symbol tables with which a node names frames. If the tables have more than `bytes_max` bytes, the tables that
-// were not used for the longest time are dropped. They must be made again when they are needed. A table is in a memory
-// file that is mapped into memory. So only the pages that look-ups have read count as resident memory of this process;
-// the memory of its cgroup contains all of them. Used by one thread.
+// The symbol tables with which a node names frames. If the tables take more than `bytes_max` bytes, or are more than
+// kTablesMax, the tables that were not used for the longest time are dropped. They must be made again when they are
+// needed. A table that takes more than a quarter of `bytes_max` is refused, so that it does not displace most others. A
+// table is in a memory file that is mapped into memory. So only the pages that look-ups have read count as resident
+// memory of this process; the memory of its cgroup contains all of them. Used by one thread.
 class NameTables {
  public:
-  static constexpr size_t kAbsentMax = 65'536;
+  static constexpr size_t kTablesMax = 8192;
+  static constexpr uint64_t kTableOverhead = 1024;  // bytes: objects of this process and the kernel for each table
 
-  NameTables(uint64_t bytes_max, Metrics& metrics);
+  // `clock` must outlive this object.
+  NameTables(uint64_t bytes_max, const Clock& clock, Metrics& metrics);
 
   // Returns the table, or nullptr.
   std::shared_ptr<const SymbolTable> Find(const ExecutableId& id);
-  // Returns true if there is no table, and none was asked for in vain. The caller should then ask for it.
-  bool IsWanted(const ExecutableId& id) const { return !tables_.contains(id) && !absent_.contains(id); }
+  // Returns true if there is no table, and it was not asked for in vain or dropped a short time ago (RequestPauses).
+  // The caller should then ask for it.
+  bool IsWanted(const ExecutableId& id) const {
+    return !tables_.contains(id) && !pauses_.IsPaused(id, clock_.Monotonic());
+  }
 
   // Decodes the table and stores it. Takes tens of milliseconds for a large table.
   void Add(const ExecutableId& id, const PackedTable& packed);
-  // There is no table for the executable: IsWanted returns false from now on.
-  void AddAbsent(const ExecutableId& id);
+  // There is no table for the executable: IsWanted returns false for some time, which depends on the reason.
+  void AddAbsent(const ExecutableId& id, absl::StatusCode why) { pauses_.OnFailure(id, why, clock_.Monotonic()); }
 
+  // The memory that the tables take: whole pages, and kTableOverhead for each table.
   uint64_t bytes() const { return bytes_; }
+  size_t size() const { return tables_.size(); }
 
  private:
   struct Known {
@@ -42,12 +51,14 @@ class NameTables {
     std::list<ExecutableId>::iterator use;
   };
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Open(const PackedTable& packed) const;
+  void DropOldest(MonotonicNs now);
 
   const uint64_t bytes_max_;
+  const Clock& clock_;
   uint64_t bytes_ = 0;
   absl::flat_hash_map<ExecutableId, Known> tables_;
   std::list<ExecutableId> uses_;  // the last used first
-  absl::flat_hash_set<ExecutableId> absent_;
+  RequestPauses pauses_;
   Counter &added_, &evicted_, &refused_;
   Gauge& bytes_gauge_;
 };

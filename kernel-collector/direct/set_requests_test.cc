@@ -23,8 +23,9 @@ class SetRequestsTest : public testing::Test {
     return otlp::FormatProfiles(*made.request, {.layout = otlp::TextLayout::kCollector});
   }
 
+  FakeClock clock_;
   Metrics metrics_;
-  NameTables tables_{1 << 20, metrics_};
+  NameTables tables_{1 << 20, clock_, metrics_};
   TestBatches batches_;
 };
 

@@ -23,9 +23,11 @@ class Outlet {
   // The sink for the core's batches.
   virtual BatchSink& sink() = 0;
   virtual void Start() = 0;
+  // Called once sampling has started. Until then, the start of the collector may fail.
+  virtual void OnSampling() {}
   // Answers to the requests for symbol tables (SymbolServer::Callbacks).
   virtual void SendSymbols(const ExecutableId& id, PackedTable table) = 0;
-  virtual void SendNoSymbols(const ExecutableId& id, std::string why) = 0;
+  virtual void SendNoSymbols(const ExecutableId& id, const absl::Status& why) = 0;
   virtual void SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) = 0;
 
   // Uses the changed options. After an error nothing changes.
@@ -36,6 +38,8 @@ class Outlet {
     Accounting lost;  // only the losses after the samples left the collector's core, by reason
     // Samples that the receiver accepted; nullopt: the outlet counts only the samples that it took.
     std::optional<uint64_t> sent_samples;
+    // The same for process events.
+    std::optional<uint64_t> sent_events;
     uint64_t waiting_samples = 0;
     uint64_t bytes_sent = 0;  // 0: unknown
   };

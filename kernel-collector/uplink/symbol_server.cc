@@ -112,15 +112,31 @@ void SymbolServer::Enqueue(const ExecutableId& id, bool digest_only) {
   const auto waits = [&](const Pending& pending) { return pending.id == id && pending.digest_only == digest_only; };
   if (!id.known() || std::any_of(pending_.begin(), pending_.end(), waits)) return;
   auto it = answered_.find(id);
-  const bool over = it == answered_.end() ? answered_.size() >= kAnsweredMax : it->second.times >= options_.answers_max;
-  if (over || pending_.size() >= kPendingMax) {
-    refused_.Add();
-    return;
-  }
+  const bool over = !options_.for_this_node && (it == answered_.end() ? answered_.size() >= options_.answered_max
+                                                                      : it->second.times >= options_.answers_max);
+  if (over || pending_.size() >= kPendingMax) return Refuse(id);
   MonotonicNs not_before;
   if (it != answered_.end()) not_before.value = it->second.at.value + kAgainNs;
   pending_.push_back({id, not_before, digest_only});
   Tick();
+}
+
+// A reducer gets no answer. It could take a refusal for the answer that there is no table, and not ask other nodes.
+void SymbolServer::Refuse(const ExecutableId& id) {
+  refused_.Add();
+  if (options_.for_this_node) {
+    callbacks_.send_none(id, Error(absl::StatusCode::kResourceExhausted, "too many symbol tables are being made"));
+  }
+}
+
+SymbolServer::Answered& SymbolServer::AnsweredOf(const ExecutableId& id) {
+  if (const auto it = answered_.find(id); it != answered_.end()) return it->second;
+  if (options_.for_this_node && answered_.size() >= options_.answered_max) {
+    answered_.erase(answered_order_.front());
+    answered_order_.pop_front();
+  }
+  answered_order_.push_back(id);
+  return answered_[id];
 }
 
 void SymbolServer::Tick() {
@@ -171,7 +187,7 @@ void SymbolServer::Finish(Reading& reading) {
   busy_ = false;
   MonotonicNs now = clock_.Monotonic();
   last_made_ = now;
-  Answered& answered = answered_[reading.id];
+  Answered& answered = AnsweredOf(reading.id);
   answered.at = now;
   ++answered.times;
   if (reading.packed.ok() && !reading.without_debug_information.ok()) {
@@ -193,7 +209,7 @@ void SymbolServer::Send(Reading& reading) {
   if (!reading.packed.ok()) {
     unavailable_.Add();
     if (reading.digest_only) return callbacks_.send_digest(reading.id, reading.packed.status());
-    return callbacks_.send_none(reading.id, Message(reading.packed.status()));
+    return callbacks_.send_none(reading.id, reading.packed.status());
   }
   if (reading.digest_only) {
     digests_.Add();

@@ -24,9 +24,9 @@ namespace tributary {
 // contains only its name. The server sends the table, or the reason why there is none. It makes one table at a time. On
 // average it sends at most `bytes_per_second`, so that the uplink can also carry the samples. A reducer may request an
 // id again, for example because its connection was lost during the upload. The server answers such a request kAgainNs
-// after its last answer or later. It answers an id at most `answers_max` times. A reducer may also request only the
-// digest of a table, to compare it with the table of another node. Loop thread only. Jobs on `executor` open the files
-// and wait for the symbol maker.
+// after its last answer or later. It answers an id at most `answers_max` times, and at most `answered_max` ids. A
+// reducer may also request only the digest of a table, to compare it with the table of another node. Loop thread only.
+// Jobs on `executor` open the files and wait for the symbol maker.
 class SymbolServer {
  public:
   static constexpr size_t kPendingMax = 4096;
@@ -38,7 +38,7 @@ class SymbolServer {
 
   struct Callbacks {
     std::function<void(const ExecutableId&, PackedTable table)> send;
-    std::function<void(const ExecutableId&, std::string why)> send_none;
+    std::function<void(const ExecutableId&, const absl::Status& why)> send_none;
     // Returns the name of generated code, which has no file and only one function. Returns "" for other ids.
     std::function<std::string(const ExecutableId&)> only_function;
     std::function<void(const ExecutableId&, const absl::StatusOr<SymbolDigest>&)> send_digest;
@@ -47,7 +47,11 @@ class SymbolServer {
   struct Options {
     std::string proc_root;
     bool debug_information = false;  // for sampled executables, if their file has it
+    // The requests come from this process, not from a reducer. Then the number of ids and answers has no limit: the ids
+    // that were answered first are forgotten. A request that is refused is answered with send_none.
+    bool for_this_node = false;
     uint32_t answers_max = kAnswersMax;
+    size_t answered_max = kAnsweredMax;
     int64_t bytes_per_second = kBytesPerSecond;
   };
   // The objects that the server uses. The borrowed ones must outlive the server.
@@ -82,6 +86,8 @@ class SymbolServer {
   struct Reading;
   static absl::StatusOr<PackedTable> Read(Reading& reading);
   void Enqueue(const ExecutableId& id, bool digest_only);
+  void Refuse(const ExecutableId& id);
+  Answered& AnsweredOf(const ExecutableId& id);
   void Finish(Reading& reading);
   void Send(Reading& reading);
   void StopIdleMaker();
@@ -97,6 +103,7 @@ class SymbolServer {
   std::string_view vdso_bytes_;
   std::deque<Pending> pending_;
   absl::flat_hash_map<ExecutableId, Answered> answered_;
+  std::deque<ExecutableId> answered_order_;  // the keys of answered_, the first answered first
   bool busy_ = false;
   MonotonicNs not_before_, last_made_;
   Counter& refused_;

@@ -57,7 +57,7 @@ class SymbolServerTest : public ::testing::Test {
               ++sent;
               tables[id] = ZstdDecompress(table.Read(0, table.stored_bytes()).value(), table.raw_bytes()).value();
             },
-            [this](const ExecutableId& id, std::string why) { reasons[id] = std::move(why); },
+            [this](const ExecutableId& id, const absl::Status& why) { reasons[id] = std::string(why.message()); },
             [this](const ExecutableId& id) { return id == named ? "bpf_prog_1_x" : std::string(); },
             [this](const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) {
               digests.emplace_back(id, digest);
@@ -271,6 +271,50 @@ TEST_F(SymbolServerTest, RequestsAreCapped) {
   EXPECT_EQ(reasons.size(), SymbolServer::kPendingMax);
   server.Request(ExecutableId());  // "unknown" has no table
   EXPECT_EQ(executor.waiting(), 0u);
+}
+
+TEST_F(SymbolServerTest, AReducerGetsALimitedNumberOfTables) {
+  SymbolServer limited({.proc_root = proc.proc(), .answered_max = 2}, {files, maker, executor}, clock, metrics,
+                       Callbacks());
+  for (int i = 0; i < 4; ++i) {
+    clock.Advance(kNsPerSecond);
+    Ask(BuildId("id " + std::to_string(i)), limited);
+  }
+  EXPECT_EQ(reasons.size(), 2u);
+  EXPECT_EQ(metrics.AddCounter("tributary_collector_symbol_requests_refused_total", "").value(), 2u);
+}
+
+TEST_F(SymbolServerTest, ForThisNodeTheOldestAnswersAreForgotten) {
+  SymbolServer local({.proc_root = proc.proc(), .for_this_node = true, .answers_max = 1, .answered_max = 2},
+                     {files, maker, executor}, clock, metrics, Callbacks());
+  local.SetKernel(Kernel());
+  for (int i = 0; i < 5; ++i) {
+    clock.Advance(kNsPerSecond);
+    Ask(BuildId("id " + std::to_string(i)), local);
+  }
+  EXPECT_EQ(reasons.size(), 5u);
+  clock.Advance(kNsPerSecond);
+  EXPECT_NE(Ask(BuildId("kernel"), local), nullptr);
+  Ask(BuildId("kernel"), local);  // known: it must wait
+  EXPECT_EQ(sent, 1);
+  clock.Advance(SymbolServer::kAgainNs);
+  local.Tick();
+  executor.RunAll();
+  EXPECT_EQ(sent, 2) << "an id has no limit of answers";
+  EXPECT_EQ(metrics.AddCounter("tributary_collector_symbol_requests_refused_total", "").value(), 0u);
+}
+
+// Samples must not wait for a table that nobody makes.
+TEST_F(SymbolServerTest, ForThisNodeARefusalIsAnswered) {
+  SymbolServer local({.proc_root = proc.proc(), .for_this_node = true}, {files, maker, executor}, clock, metrics,
+                     Callbacks());
+  executor.capacity = 0;
+  for (size_t i = 0; i <= SymbolServer::kPendingMax; ++i) {
+    EXPECT_TRUE(reasons.empty());
+    local.Request(BuildId("id " + std::to_string(i)));
+  }
+  EXPECT_EQ(reasons.size(), 1u);
+  EXPECT_TRUE(reasons.contains(BuildId("id " + std::to_string(SymbolServer::kPendingMax))));
 }
 
 TEST_F(SymbolServerTest, StopsAnIdleMaker) {

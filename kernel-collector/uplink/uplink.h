@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "base/status.h"
 #include "base/tcp.h"
 #include "intake/client/delivery.h"
 #include "intake/credentials/credentials.h"
@@ -37,7 +38,9 @@ class Uplink : public Outlet {
   BatchSink& sink() override;
   void Start() override { delivery_->Start(); }
   void SendSymbols(const ExecutableId& id, PackedTable table) override { delivery_->SendSymbols(id, std::move(table)); }
-  void SendNoSymbols(const ExecutableId& id, std::string why) override { delivery_->SendNoSymbols(id, std::move(why)); }
+  void SendNoSymbols(const ExecutableId& id, const absl::Status& why) override {
+    delivery_->SendNoSymbols(id, Message(why));
+  }
   void SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) override {
     delivery_->SendDigest(id, digest);
   }
