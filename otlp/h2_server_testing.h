@@ -121,7 +121,7 @@ class TestServer {
   std::string target() const { return "127.0.0.1:" + std::to_string(port_); }
   uint16_t port() const { return port_; }
   int connections() const { return connections_; }
-  // Waits until so many connections are closed.
+  // Waits until the server has closed so many connections.
   void AwaitClosed(int connections) const {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return closed_ >= connections; });
@@ -141,16 +141,26 @@ class TestServer {
  private:
   void Run() {
     while (true) {
-      Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      const Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!connection.valid()) return;
       ++connections_;
       const timeval patience{.tv_sec = 30, .tv_usec = 0};
       setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
       Serve(connection.get());
-      connection.Reset();
+      Close(connection.get());
+    }
+  }
+
+  // Without this, TCP resets the connection if the client has sent more, and the client may not get the answer.
+  void Close(int connection) {
+    shutdown(connection, SHUT_WR);
+    {
       const std::lock_guard lock(mutex_);
       ++closed_;
-      changed_.notify_all();
+    }
+    changed_.notify_all();
+    char buffer[4096];
+    while (recv(connection, buffer, sizeof(buffer), 0) > 0) {
     }
   }
 
