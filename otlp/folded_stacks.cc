@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/saturate.h"
 #include "base/utf8.h"
+#include "otlp/request_identity.h"
+#include "otlp/table_entries.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
 namespace tributary::otlp {
@@ -20,22 +22,16 @@ namespace proto = ::opentelemetry::proto::profiles::v1development;
 
 constexpr std::string_view kCut = "[cut];";
 
-template <typename Table>
-const typename Table::value_type& At(const Table& table, int index) {
-  static const typename Table::value_type kNotSet{};
-  return index >= 0 && index < table.size() ? table[index] : kNotSet;
-}
-
 std::string EscapeFrame(std::string_view name) {
   std::string out;
-  for (const char c : EscapeForDisplay(CutUtf8(name, FoldedLines::kNameBytesMax))) {
-    if (c == ';') {
-      out += "\\x3b";
+  for (const char c : CutUtf8(name, FoldedLines::kNameBytesMax)) {
+    if (c == ';' || c == '\\') {
+      out += fmt::format("\\x{:02x}", c);
     } else {
       out += c;
     }
   }
-  return out;
+  return EscapeForDisplay(out);
 }
 
 uint64_t Times(uint64_t value, uint64_t factor) {
@@ -67,7 +63,7 @@ class Folder {
       const auto times = static_cast<uint64_t>(sample.timestamps_unix_nano_size());
       const uint64_t sum = sample.values().empty() ? times : SumOf(sample);
       if (sum == 0) continue;
-      AddSaturating(counts ? sum : std::max<uint64_t>(times, 1), &sums.stacks.samples);
+      AddSaturating(SampleCount(sample, IsCount(profile)), &sums.stacks.samples);
       auto& entries = sums.stacks.entries;
       const auto [place, is_new] = sums.places.try_emplace(sample.stack_index(), entries.size());
       if (is_new) entries.push_back({.stack = sample.stack_index(), .value = 0});

@@ -38,10 +38,10 @@ class FoldedLines {
 
   explicit FoldedLines(const ProfilesRequest& request);
 
-  // Appends the line of an entry. `;`, control bytes and ill-formed UTF-8 become \xNN. The names of kernel frames end
-  // in
-  // "_[k]", those of inlined functions in "_[i]". A frame without a name is "FILE+0xADDRESS", or "[unknown]". A stack
-  // without frames is "[no stack]". Returns false if frames were left out, for which the line begins with "[cut]".
+  // Appends the line of an entry. `;`, `\`, control bytes and ill-formed UTF-8 become \xNN, so two different names that
+  // are not cut stay different. The names of kernel frames end in "_[k]", those of inlined functions in "_[i]". A frame
+  // without a name is "FILE+0xADDRESS", or "[unknown]". A stack without frames is "[no stack]". Returns false if frames
+  // were left out, for which the line begins with "[cut]".
   bool Append(const FoldedStacks::Entry& entry, std::string* out);
 
  private:

@@ -126,6 +126,12 @@ TEST_F(FoldedStacksTest, EscapesNames) {
   EXPECT_EQ(Lines(), "cpu/nanoseconds 1\na\\x0ab 99\\x0d\\x1b[2J\xef\xbf\xbd;<[u8\\x3b 32]>::f 7 1\n");
 }
 
+// Otherwise these two names would be equal.
+TEST_F(FoldedStacksTest, EscapesBackslashes) {
+  Sample({Frame("a;b"), Frame("a\\x3bb")}, 1);
+  EXPECT_EQ(Lines(), "cpu/nanoseconds 1\na\\x5cx3bb;a\\x3bb 1\n");
+}
+
 TEST_F(FoldedStacksTest, CutsLongNamesAndLongLines) {
   const std::string long_name(5'000, 'n');
   Sample({Frame(long_name)}, 1);

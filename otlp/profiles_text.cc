@@ -9,6 +9,10 @@
 #include "base/hex.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/saturate.h"
+#include "base/utf8.h"
+#include "otlp/request_identity.h"
+#include "otlp/table_entries.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
 namespace tributary::otlp {
@@ -61,7 +65,7 @@ class Formatter {
         collector_(options.layout == TextLayout::kCollector),
         files_(options.export_function_file.value_or(!collector_)) {}
 
-  std::string Run() && {
+  RequestText Run() && {
     for (const proto::ResourceProfiles& resource : request_.resource_profiles()) {
       out_ += kNewResource;
       if (options_.ignore_profiles_without_container_id && !HasContainer(resource)) {
@@ -71,7 +75,11 @@ class Formatter {
       }
       out_ += kEndResource;
     }
-    return std::move(out_);
+    if (left_out_ > 0) {
+      Print("{} samples are left out, because the text of the request would have more than {} bytes\n\n", left_out_,
+            options_.text_bytes_max);
+    }
+    return {.text = std::move(out_), .left_out_samples = left_out_};
   }
 
  private:
@@ -80,12 +88,9 @@ class Formatter {
     fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
   }
 
-  template <typename Table>
-  static const typename Table::value_type& At(const Table& table, int index) {
-    static const typename Table::value_type kNotSet{};
-    return index >= 0 && index < table.size() ? table[index] : kNotSet;
-  }
   const std::string& String(int index) const { return At(dictionary_.string_table(), index); }
+  // Returns the name of a function, file or type. Many frames may have the same long name.
+  std::string Name(int index) const { return EscapeForDisplay(CutUtf8(String(index), kTextNameBytesMax)); }
 
   // Returns the value, and the name of its type in the Collector's libraries.
   std::pair<std::string, std::string_view> Value(const AnyValue& value) const {
@@ -195,19 +200,27 @@ class Formatter {
     if (!collector_) {
       Print("  Time: {}\n", FormatTime(profile.time_unix_nano(), false));
       Print("  Duration: {}\n", FormatTime(profile.duration_nano(), false));
-      Print("  PeriodType: [{}, {}, Unspecified]\n", EscapeForDisplay(String(profile.period_type().type_strindex())),
-            EscapeForDisplay(String(profile.period_type().unit_strindex())));
+      Print("  PeriodType: [{}, {}, Unspecified]\n", Name(profile.period_type().type_strindex()),
+            Name(profile.period_type().unit_strindex()));
       Print("  Period: {}\n", profile.period());
     }
     Print("  Dropped attributes count: {}\n", profile.dropped_attributes_count());
-    Print("  SampleType: {}\n", EscapeForDisplay(String(profile.sample_type().type_strindex())));
+    Print("  SampleType: {}\n", Name(profile.sample_type().type_strindex()));
     if (options_.export_profile_attributes && !profile.attribute_indices().empty()) {
       for (int attribute : profile.attribute_indices()) AttributeAt(attribute);
       out_ += kAfterProfileAttributes;
     }
-    for (const proto::Sample& sample : profile.samples()) Sample(sample);
+    for (const proto::Sample& sample : profile.samples()) {
+      const size_t size = out_.size();
+      if (left_out_ == 0) Sample(sample);
+      if (left_out_ == 0 && !IsFull()) continue;
+      out_.resize(size);
+      AddSaturating(SampleCount(sample, IsCount(profile)), &left_out_);
+    }
     out_ += kEndProfile;
   }
+
+  bool IsFull() const { return out_.size() > options_.text_bytes_max; }
 
   void Sample(const proto::Sample& sample) {
     out_ += kNewSample;
@@ -235,11 +248,11 @@ class Formatter {
     }
     if (!Prints(options_.export_stack_frame_types, frame_type)) return;
     for (const proto::Line& line : location.lines()) {
+      if (IsFull()) return;
       const proto::Function& function = At(dictionary_.function_table(), line.function_index());
-      Print("Instrumentation: {}, Function: {}", frame_type, EscapeForDisplay(String(function.name_strindex())));
+      Print("Instrumentation: {}, Function: {}", frame_type, Name(function.name_strindex()));
       if (files_) {
-        Print(", File: {}, Line: {}, Column: {}", EscapeForDisplay(String(function.filename_strindex())), line.line(),
-              line.column());
+        Print(", File: {}, Line: {}, Column: {}", Name(function.filename_strindex()), line.line(), line.column());
       }
       out_ += '\n';
     }
@@ -248,7 +261,7 @@ class Formatter {
     const bool has_file = location.mapping_index() > 0;
     const proto::Mapping& mapping = At(dictionary_.mapping_table(), location.mapping_index());
     Print("Instrumentation: {}: Function: 0x{:04x}, File: {}\n", frame_type, location.address(),
-          has_file ? EscapeForDisplay(String(mapping.filename_strindex())) : "<unknown>");
+          has_file ? Name(mapping.filename_strindex()) : "<unknown>");
   }
 
   const ProfilesRequest& request_;
@@ -257,12 +270,17 @@ class Formatter {
   const bool collector_;
   const bool files_;
   std::string out_;
+  uint64_t left_out_ = 0;  // samples
 };
 
 }  // namespace
 
-std::string FormatProfiles(const ProfilesRequest& request, const TextOptions& options) {
+RequestText FormatRequest(const ProfilesRequest& request, const TextOptions& options) {
   return Formatter(request, options).Run();
+}
+
+std::string FormatProfiles(const ProfilesRequest& request, const TextOptions& options) {
+  return FormatRequest(request, options).text;
 }
 
 }  // namespace tributary::otlp

@@ -196,6 +196,40 @@ TEST_F(ProfilesText, ShowsAddressAndExecutableOfAFrameWithoutName) {
   }
 }
 
+TEST_F(ProfilesText, CutsLongNames) {
+  AddZeroes();
+  SetStrings({"", std::string(16'384, 'n'), std::string(16'384, 'f')});
+  request_.mutable_dictionary()->add_stack_table()->add_location_indices(Frame(1, 2, 7, 0));
+  AddProfile("")->add_samples()->set_stack_index(1);
+  EXPECT_NE(FormatProfiles(request_, {})
+                .find("Function: " + std::string(1'024, 'n') + ", File: " + std::string(1'024, 'f') + ", Line: 7"),
+            std::string::npos);
+}
+
+TEST_F(ProfilesText, LeavesOutSamplesOfATooLongText) {
+  AddZeroes();
+  SetStrings({"", std::string(500, 'n')});
+  const int frame = Frame(1, 0, 7, 0);
+  auto* stack = request_.mutable_dictionary()->add_stack_table();
+  for (int i = 0; i < 512; ++i) stack->add_location_indices(frame);
+  auto* profile = AddProfile("");
+  for (int i = 0; i < 4; ++i) {
+    auto* sample = profile->add_samples();
+    sample->set_stack_index(i == 1 || i == 2 ? 1 : 0);
+    for (int k = 0; k < 5; ++k) sample->add_timestamps_unix_nano(1);
+  }
+  const RequestText whole = FormatRequest(request_, {});
+  EXPECT_EQ(whole.left_out_samples, 0u);
+  EXPECT_EQ(whole.text.find("left out"), std::string::npos);
+  const RequestText cut = FormatRequest(request_, {.text_bytes_max = 400'000});
+  EXPECT_EQ(cut.left_out_samples, 10u) << "the samples behind the large one are left out, too";
+  EXPECT_LE(cut.text.size(), 401'000u);
+  EXPECT_GT(cut.text.size(), 250'000u);
+  EXPECT_TRUE(
+      cut.text.ends_with("\n10 samples are left out, because the text of the request would have more than 400000 "
+                         "bytes\n\n"));
+}
+
 TEST_F(ProfilesText, ReadsIndicesOutOfRangeAsNotSet) {
   auto* sample = AddProfile("")->add_samples();
   sample->set_stack_index(7);

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "absl/container/flat_hash_map.h"
+#include "otlp/table_entries.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
 namespace tributary::otlp {
@@ -10,12 +11,6 @@ namespace {
 
 namespace common = ::opentelemetry::proto::common::v1;
 namespace proto = ::opentelemetry::proto::profiles::v1development;
-
-const std::string& StringAt(const ProfilesRequest& request, int index) {
-  static const std::string kNotSet;
-  const auto& strings = request.dictionary().string_table();
-  return index >= 0 && index < strings.size() ? strings[index] : kNotSet;
-}
 
 const std::string& TextOf(const ProfilesRequest& request, const proto::ResourceProfiles& resource,
                           std::string_view key) {

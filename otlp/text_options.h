@@ -28,9 +28,12 @@ struct TextOptions {
   std::optional<bool> export_function_file;
   // Names of sample types. Empty: all profiles.
   std::vector<std::string> export_sample_types;
+  // Not a switch: limits the samples in the text of a request.
+  size_t text_bytes_max = 64 << 20;
 };
 
-inline constexpr size_t kTextListItemsMax = 64;  // of a list in TextOptions
+inline constexpr size_t kTextNameBytesMax = 1'024;  // before it is escaped
+inline constexpr size_t kTextListItemsMax = 64;     // of a list in TextOptions
 
 // Sets the option with the name `key`: "layout", or the name of a field of TextOptions. The value of a switch is "true"
 // or "false". The value of a list has commas between its items; it may be empty. Returns "", or what is wrong.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <utility>
 
 #include "otlp/profiles_text.h"
@@ -23,6 +24,7 @@ class ConsoleSender : public otlp::ProfilesSender, public EventSender {
  private:
   const otlp::TextOptions options_;
   otlp::TextOutput output_;
+  uint64_t left_out_samples_ = 0;  // of the request that is being printed
 };
 
 }  // namespace tributary

@@ -92,6 +92,17 @@ TEST_F(ConsoleSenderTest, PrintsAnotherRequestAsAWhole) {
   EXPECT_EQ(ReadAvailable(), '\n' + otlp::FormatProfiles(Request(3), {.layout = otlp::TextLayout::kCollector}));
 }
 
+TEST_F(ConsoleSenderTest, ReportsSamplesThatDoNotFit) {
+  otlp::ProfilesRequest request;
+  auto* profile = request.add_resource_profiles()->add_scope_profiles()->add_profiles();
+  for (int i = 0; i < 5; ++i) profile->add_samples()->add_timestamps_unix_nano(1);
+  ConsoleSender sender(writer_.get(), {.text_bytes_max = 1});
+  const otlp::SendResult result = sender.Send(request, {}, kNsPerSecond);
+  EXPECT_TRUE(result.status.ok());
+  EXPECT_EQ(result.left_out_samples, 5u);
+  EXPECT_FALSE(result.message.empty());
+}
+
 TEST_F(ConsoleSenderTest, ACancelEndsTheWaitForAReader) {
   ConsoleSender sender(writer_.get(), {.layout = otlp::TextLayout::kCollector});
   std::thread stopper([&] { sender.Cancel(); });

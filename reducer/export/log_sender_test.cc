@@ -32,7 +32,7 @@ class FakeTransport : public otlp::Transport {
     if (on_call) on_call();
     if (!result.status.ok()) return result;
     auto& answer = static_cast<opentelemetry::proto::collector::logs::v1::ExportLogsServiceResponse&>(*response);
-    answer.mutable_partial_success()->set_rejected_log_records(1);
+    answer.mutable_partial_success()->set_rejected_log_records(rejected);
     for (const auto& resource : static_cast<const otlp::LogsRequest&>(request).resource_logs()) {
       for (const auto& attribute : resource.resource().attributes()) {
         resources[attribute.key()].push_back(attribute.value().string_value());
@@ -51,6 +51,7 @@ class FakeTransport : public otlp::Transport {
   std::deque<otlp::CallResult> script;
   std::vector<std::vector<int64_t>> calls;
   std::map<std::string, std::vector<std::string>> resources;  // by key
+  int64_t rejected = 1;                                       // records, in each answer
   bool cancelled = false;
 };
 
@@ -116,6 +117,12 @@ TEST_F(LogSenderTest, ARetryKeepsTheAnswersOfEarlierRequests) {
   EXPECT_TRUE(result.status.ok());
   EXPECT_EQ(result.refused_events, 2u);
   EXPECT_EQ(result.rejected_items, 2);
+}
+
+// A hostile receiver cannot have rejected more than it got.
+TEST_F(LogSenderTest, CountsNoMoreRejectedRecordsThanThereAreEvents) {
+  transport_->rejected = INT64_MAX;
+  EXPECT_EQ(Send().rejected_items, 5);
 }
 
 TEST_F(LogSenderTest, BeginsNoRequestThatItsTimeIsTooShortFor) {

@@ -134,11 +134,11 @@ absl::Status RotatedFiles::Scan() {
   return absl::OkStatus();
 }
 
-// Counts and logs a file that cannot be used.
+// Counts and logs a file that cannot be used, or that is damaged.
 void RotatedFiles::LeaveAlone(const absl::Status& why) {
   unusable_files_.Add();
   if (uint64_t held = 0; unusable_log_.Allow(clock_.Monotonic(), &held)) {
-    LogError("a file of the export cannot be used, and is left alone error=\"{}\" suppressed={}", why.ToString(), held);
+    LogError("a file of the export cannot be used, or may miss lines error=\"{}\" suppressed={}", why.ToString(), held);
   }
 }
 
