@@ -92,6 +92,7 @@ void CurlTransfer::SetTls(const TlsFiles& files) {
 CURLcode CurlTransfer::Perform(int64_t timeout_ns) {
   Set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<int64_t>(timeout_ns / kNsPerMs, 1)));
   error_[0] = 0;
+  has_begun_ = false;
   curl_multi_remove_handle(multi_.get(), easy_.get());  // of the last transfer, if there was one
   if (curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK) return CURLE_FAILED_INIT;
   return Run();
@@ -101,19 +102,31 @@ CURLcode CurlTransfer::Run() {
   int running = 1;
   while (true) {
     if (IsCancelled()) return CURLE_ABORTED_BY_CALLBACK;
+    has_begun_ = true;
     if (curl_multi_perform(multi_.get(), &running) != CURLM_OK) return CURLE_FAILED_INIT;
     if (running == 0) break;
-    Wait(CURL_SOCKET_BAD, 0, kPollNs);
+    if (!Wait(CURL_SOCKET_BAD, 0, kPollNs).ok()) return CURLE_FAILED_INIT;
   }
   int left = 0;
   const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
   return message == nullptr ? CURLE_FAILED_INIT : message->data.result;
 }
 
-void CurlTransfer::Wait(curl_socket_t socket, short events, int64_t timeout_ns) {
+size_t CurlTransfer::BytesUploaded() const {
+  curl_off_t bytes = 0;
+  if (has_begun_) curl_easy_getinfo(easy_.get(), CURLINFO_SIZE_UPLOAD_T, &bytes);
+  return static_cast<size_t>(bytes);
+}
+
+absl::StatusOr<short> CurlTransfer::Wait(curl_socket_t socket, short events, int64_t timeout_ns) {
   curl_waitfd extra{.fd = socket, .events = events, .revents = 0};
   const int64_t ms = (std::clamp<int64_t>(timeout_ns, 0, kPollNs) + kNsPerMs - 1) / kNsPerMs;
-  curl_multi_poll(multi_.get(), &extra, socket == CURL_SOCKET_BAD ? 0 : 1, static_cast<int>(ms), nullptr);
+  const CURLMcode code =
+      curl_multi_poll(multi_.get(), &extra, socket == CURL_SOCKET_BAD ? 0 : 1, static_cast<int>(ms), nullptr);
+  if (code != CURLM_OK) {
+    return Error(absl::StatusCode::kInternal, fmt::format("cannot wait for a socket: {}", curl_multi_strerror(code)));
+  }
+  return extra.revents;
 }
 
 void CurlTransfer::CloseConnections() {

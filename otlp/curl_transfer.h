@@ -38,8 +38,11 @@ class CurlTransfer {
 
   // Transfers until the end, for at most `timeout_ns`, or until Cancel. Then returns CURLE_ABORTED_BY_CALLBACK.
   CURLcode Perform(int64_t timeout_ns);
-  // Waits until the socket is ready for one of `events`, for at most `timeout_ns`, or until Cancel.
-  void Wait(curl_socket_t socket, short events, int64_t timeout_ns);
+  // Returns how many bytes of the body were sent by the last Perform.
+  size_t BytesUploaded() const;
+  // Waits until the socket is ready for one of `events` (CURL_WAIT_…), for at most `timeout_ns`, or until Cancel.
+  // Returns the events for which it is ready. Internal: waiting is not possible.
+  absl::StatusOr<short> Wait(curl_socket_t socket, short events, int64_t timeout_ns);
   // Closes all connections. libcurl would keep some of them after a failed transfer, even if their other ends are gone.
   void CloseConnections();
 
@@ -64,6 +67,7 @@ class CurlTransfer {
   void SetTls(const TlsFiles& files);
   CURLcode Run();
 
+  bool has_begun_ = false;  // the last Perform has done something: until then, the counts of libcurl are older
   char error_[CURL_ERROR_SIZE] = "";  // curl writes to it until easy_ is destroyed
   mutable std::mutex mutex_;
   bool cancelled_ = false;                   // guarded by mutex_

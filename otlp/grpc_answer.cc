@@ -16,7 +16,7 @@
 namespace tributary::otlp {
 namespace {
 
-constexpr long kHttpOk = 200;
+constexpr long kHttpOk = 200, kHttpBadGateway = 502, kHttpGatewayTimeout = 504;
 
 const PostAnswer::Fields& StatusFields(const PostAnswer& answer) {
   return answer.trailers.empty() ? answer.headers : answer.trailers;
@@ -53,10 +53,10 @@ absl::StatusCode CodeOfHttp(long status) {
   }
 }
 
-// These codes may come from a proxy, or from a receiver that has the request but did not finish in time.
+// These codes may come from a proxy whose receiver has the request, or from a receiver that did not finish in time.
 bool IsInDoubt(absl::StatusCode code) {
   return code == absl::StatusCode::kDeadlineExceeded || code == absl::StatusCode::kCancelled ||
-         code == absl::StatusCode::kDataLoss;
+         code == absl::StatusCode::kDataLoss || code == absl::StatusCode::kUnavailable;
 }
 
 CallResult Refusal(absl::StatusCode code, std::string_view message, std::optional<int64_t> retry_after_ns = {}) {
@@ -72,9 +72,13 @@ CallResult NoOtlp(std::string_view why) {
 }
 
 CallResult NoStatus(const PostAnswer& answer) {
-  return Refusal(CodeOfHttp(answer.status),
-                 fmt::format("HTTP {} without a gRPC status: check that the URL is that of an OTLP receiver for gRPC",
-                             answer.status));
+  CallResult result =
+      Refusal(CodeOfHttp(answer.status),
+              fmt::format("HTTP {} without a gRPC status: check that the URL is that of an OTLP receiver for gRPC",
+                          answer.status));
+  // Of a gateway: the receiver behind it may have the request.
+  result.in_doubt = answer.status == kHttpBadGateway || answer.status == kHttpGatewayTimeout;
+  return result;
 }
 
 // The value of a field whose name ends with "-bin" is base64. Padding is optional. Several values have commas between
@@ -109,8 +113,10 @@ CallResult ReadMessage(const PostAnswer& answer, google::protobuf::Message* resp
 CallResult ReadGrpcAnswer(const PostAnswer& answer, google::protobuf::Message* response) {
   const PostAnswer::Fields& fields = StatusFields(answer);
   const std::string_view grpc_status = FieldOf(fields, "grpc-status");
-  if (grpc_status.empty())
-    return answer.is_cut && answer.status == kHttpOk ? NoOtlp("it is too long") : NoStatus(answer);
+  if (grpc_status.empty()) {
+    const bool is_grpc = FieldOf(answer.headers, "content-type").starts_with("application/grpc");
+    return answer.is_cut && answer.status == kHttpOk && is_grpc ? NoOtlp("it is too long") : NoStatus(answer);
+  }
   const absl::StatusCode code = CodeOf(grpc_status);
   if (code == absl::StatusCode::kOk) return answer.status == kHttpOk ? ReadMessage(answer, response) : NoStatus(answer);
   const std::string message = PercentDecoded(FieldOf(fields, "grpc-message"));

@@ -15,9 +15,11 @@ namespace tributary::otlp {
 //   exactly one such message, returns Internal, because the sender cannot know what the receiver did with the request.
 //   It may not be sent again.
 // - grpc-status is another number: the request is refused with this code, and with the text of grpc-message.
-// IsRetryable
-//   says if the request may be sent again. The delay is that of the RetryInfo in grpc-status-details-bin.
+//   IsRetryable says if the request may be sent again. The delay is that of the RetryInfo in grpc-status-details-bin.
 // - There is no grpc-status, for example because a proxy answered: the code follows from the status of HTTP.
+// A refusal is in doubt if it may come from a proxy whose receiver has the request, or from a receiver that did not
+// finish in time: the codes Cancelled, DeadlineExceeded, Unavailable and DataLoss, and the statuses 502 and 504 of HTTP
+// without a grpc-status.
 // The message of the result contains at most 1 KiB of the receiver's text. grpc-status and the fields about it are in
 // the trailers. If there are none, they are in the headers ("Trailers-Only").
 CallResult ReadGrpcAnswer(const PostAnswer& answer, google::protobuf::Message* response);

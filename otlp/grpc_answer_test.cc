@@ -104,13 +104,14 @@ TEST(GrpcAnswer, RefusesASuccessThatIsNotOtlp) {
 }
 
 TEST(GrpcAnswer, RetriesOnlyTheCodesOfTheProtocol) {
-  const std::vector<int> retryable = {1, 4, 10, 11, 14, 15};
+  const std::vector<int> retryable = {1, 4, 10, 11, 14, 15}, doubtful = {1, 4, 14, 15};
   for (int code = 1; code <= 16; ++code) {
     const Fields status = {{"grpc-status", std::to_string(code)}, {"grpc-message", "why"}};
     for (const PostAnswer& answer : {Answer(200, kHead, status), Answer(200, status), Answer(503, status)}) {
       const CallResult result = Read(answer);
       EXPECT_EQ(result.status, absl::Status(static_cast<absl::StatusCode>(code), "why"));
       EXPECT_EQ(result.may_retry, std::count(retryable.begin(), retryable.end(), code) == 1) << code;
+      EXPECT_EQ(result.in_doubt, std::count(doubtful.begin(), doubtful.end(), code) == 1) << code;
       EXPECT_EQ(result.retry_after_ns, std::nullopt);
     }
   }
@@ -129,21 +130,26 @@ TEST(GrpcAnswer, TakesTheStatusOfHttpIfThereIsNoOther) {
     long status;
     absl::StatusCode code;
     bool may_retry;
+    bool in_doubt = false;
   } cases[] = {
-      {200, absl::StatusCode::kUnknown, false},         {204, absl::StatusCode::kUnknown, false},
-      {302, absl::StatusCode::kUnknown, false},         {400, absl::StatusCode::kInternal, false},
-      {401, absl::StatusCode::kUnauthenticated, false}, {403, absl::StatusCode::kPermissionDenied, false},
-      {404, absl::StatusCode::kUnimplemented, false},   {413, absl::StatusCode::kUnknown, false},
-      {429, absl::StatusCode::kUnavailable, true},      {500, absl::StatusCode::kUnknown, false},
-      {502, absl::StatusCode::kUnavailable, true},      {503, absl::StatusCode::kUnavailable, true},
-      {504, absl::StatusCode::kUnavailable, true},
+      {200, absl::StatusCode::kUnknown, false},          {204, absl::StatusCode::kUnknown, false},
+      {302, absl::StatusCode::kUnknown, false},          {400, absl::StatusCode::kInternal, false},
+      {401, absl::StatusCode::kUnauthenticated, false},  {403, absl::StatusCode::kPermissionDenied, false},
+      {404, absl::StatusCode::kUnimplemented, false},    {413, absl::StatusCode::kUnknown, false},
+      {429, absl::StatusCode::kUnavailable, true},       {500, absl::StatusCode::kUnknown, false},
+      {502, absl::StatusCode::kUnavailable, true, true}, {503, absl::StatusCode::kUnavailable, true},
+      {504, absl::StatusCode::kUnavailable, true, true},
   };
   for (const auto& c : cases) {
     const CallResult result = Read(Answer(c.status, {{"content-type", "text/html"}}, {}, "<html>"));
     EXPECT_EQ(result.status.code(), c.code) << c.status;
     EXPECT_EQ(result.may_retry, c.may_retry) << c.status;
+    EXPECT_EQ(result.in_doubt, c.in_doubt) << c.status;
     EXPECT_THAT(Message(result.status), HasSubstr("HTTP " + std::to_string(c.status)));
   }
+  PostAnswer page = Answer(200, {{"content-type", "text/html"}}, {}, std::string(kAnswerBytesMax, ' '));
+  page.is_cut = true;
+  EXPECT_THAT(Message(Read(page).status), HasSubstr("HTTP 200 without a gRPC status: check that the URL"));
   // If there are trailers, a status in the headers does not count.
   EXPECT_EQ(Read(Answer(200, kOk, {{"x-other", "1"}}, Frame(""))).status.code(), absl::StatusCode::kUnknown);
   EXPECT_EQ(Read(Answer(200, kHead, {}, Frame(""))).status.code(), absl::StatusCode::kUnknown);

@@ -34,7 +34,9 @@ CallResult GrpcTransport::Call(const google::protobuf::Message& request, google:
                                int64_t timeout_ns) {
   const PostResult result = post_->Send(FrameOf(request), "grpc-timeout", TimeoutField(timeout_ns), timeout_ns);
   if (!result.error.status.ok() && !DecidesGrpcCall(result.answer)) return result.error;
-  return ReadGrpcAnswer(result.answer, response);
+  CallResult answer = ReadGrpcAnswer(result.answer, response);
+  answer.in_doubt &= result.may_have_arrived;
+  return answer;
 }
 
 std::string GrpcTransport::FrameOf(const google::protobuf::Message& request) {

@@ -6,6 +6,7 @@
 #include <sys/time.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <functional>
@@ -30,6 +31,7 @@ enum Type : uint8_t {
   kSettings = 4,
   kPing = 6,
   kGoAway = 7,
+  kWindowUpdate = 8,
   kContinuation = 9
 };
 constexpr uint8_t kEndStream = 1, kAck = 1, kEndHeaders = 4;
@@ -117,7 +119,13 @@ class TestServer {
   TestServer& operator=(const TestServer&) = delete;
 
   std::string target() const { return "127.0.0.1:" + std::to_string(port_); }
+  uint16_t port() const { return port_; }
   int connections() const { return connections_; }
+  // Waits until so many connections are closed.
+  void AwaitClosed(int connections) const {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return closed_ >= connections; });
+  }
   uint64_t bytes_sent() const { return bytes_sent_; }
   // Returns the first lines of all requests for a tunnel so far.
   std::vector<std::string> Tunnels() const {
@@ -133,12 +141,16 @@ class TestServer {
  private:
   void Run() {
     while (true) {
-      const Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!connection.valid()) return;
       ++connections_;
       const timeval patience{.tv_sec = 30, .tv_usec = 0};
       setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
       Serve(connection.get());
+      connection.Reset();
+      const std::lock_guard lock(mutex_);
+      ++closed_;
+      changed_.notify_all();
     }
   }
 
@@ -227,7 +239,9 @@ class TestServer {
   std::atomic<int> connections_{0};
   std::atomic<uint64_t> bytes_sent_{0};
   mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
   std::vector<std::string> bodies_, tunnels_;  // guarded by mutex_
+  int closed_ = 0;                             // guarded by mutex_
   std::thread thread_;
 };
 

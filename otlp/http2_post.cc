@@ -1,8 +1,8 @@
 #include "otlp/http2_post.h"
 
 #include <openssl/ssl.h>
-#include <poll.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -16,6 +16,11 @@ namespace {
 constexpr size_t kReadBytes = 16u << 10;  // a record of TLS has no more
 // After so many reads, the deadline is checked again, even if the receiver sends without a pause.
 constexpr int kReadsMax = 64;
+// More than this is not read for one answer. The rest is for padding, and for frames that are no part of the answer.
+constexpr size_t kReadBytesMax = kAnswerBytesMax + kAnswerHeaderBytesMax + (1u << 20);
+// If the socket says that it can take bytes, but takes none (TLS may have to read first), the next attempt is after
+// this time. Otherwise the thread would spin.
+constexpr int64_t kStuckNs = 100 * kNsPerMs;
 constexpr unsigned char kAlpn[] = {2, 'h', '2'};
 
 // libcurl must not know that the connection is one of HTTP/2.
@@ -28,8 +33,8 @@ CURLcode SetAlpn(CURL*, void* context, void*) {
 
 class Http2Post::Impl {
  public:
-  Impl(std::unique_ptr<CurlTransfer> transfer, Headers fields, bool tls)
-      : fields_(std::move(fields)), tls_(tls), transfer_(std::move(transfer)) {
+  Impl(std::unique_ptr<CurlTransfer> transfer, Headers fields, Headers secrets, bool tls)
+      : fields_(std::move(fields)), secrets_(std::move(secrets)), tls_(tls), transfer_(std::move(transfer)) {
     transfer_->Set(CURLOPT_CONNECT_ONLY, 1L);
     transfer_->Set(CURLOPT_HTTPPROXYTUNNEL, 1L);
     if (!tls_) return;
@@ -39,6 +44,7 @@ class Http2Post::Impl {
 
   PostResult Send(std::string_view body, const std::string& name, const std::string& value, int64_t timeout_ns) {
     deadline_ns_ = Now() + timeout_ns;
+    read_bytes_ = 0;
     if (!IsUsable()) Close();
     if (stream_ == nullptr) {
       if (CallResult error = Connect(timeout_ns); !error.status.ok()) {
@@ -50,7 +56,8 @@ class Http2Post::Impl {
     Headers fields = fields_;
     fields.emplace_back(name, value);
     result.error = Exchange(fields, body);
-    result.error.in_doubt = !result.error.status.ok();
+    result.may_have_arrived = stream_->may_have_arrived();
+    result.error.in_doubt = !result.error.status.ok() && result.may_have_arrived;
     if (result.error.status.code() != absl::StatusCode::kCancelled) result.answer = stream_->TakeAnswer();
     if (!result.error.status.ok() || !unsent_.empty() || !stream_->is_reusable()) Close();
     return result;
@@ -64,6 +71,7 @@ class Http2Post::Impl {
   void Close() {
     stream_.reset();
     unsent_ = {};
+    send_failure_.reset();
     socket_ = CURL_SOCKET_BAD;
     transfer_->CloseConnections();
   }
@@ -98,33 +106,49 @@ class Http2Post::Impl {
 
   // Sends the request and reads the answer, to the end of the answer.
   CallResult Exchange(const Headers& fields, std::string_view body) {
-    if (!stream_->Begin(fields, body)) return NoAnswer(absl::StatusCode::kUnavailable, "too many requests");
+    if (!stream_->Begin(fields, secrets_, body)) return NoAnswer(absl::StatusCode::kUnavailable, stream_->error());
+    can_send_ = false;
     while (true) {
       if (transfer_->IsCancelled()) return CancelledCall();
+      const size_t read_before = read_bytes_;
       if (CallResult error = SendSome(); !error.status.ok()) return error;
       CallResult error = Receive();
       if (stream_->is_whole()) return {};
       if (stream_->is_over()) return NoAnswer(absl::StatusCode::kUnavailable, stream_->error());
       if (!error.status.ok()) return error;
       if (!stream_->is_alive()) return NoAnswer(absl::StatusCode::kUnavailable, stream_->error());
-      const int64_t left_ns = deadline_ns_ - Now();
-      if (left_ns <= 0) return NoAnswer(absl::StatusCode::kDeadlineExceeded, "timed out");
-      const bool sends = !unsent_.empty() || stream_->wants_to_send();
-      transfer_->Wait(socket_, static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), left_ns);
+      if (send_failure_ && read_bytes_ == read_before) return *send_failure_;
+      if (error = Wait(); !error.status.ok()) return error;
     }
   }
 
-  // Sends until the socket takes no more. A failure counts only if nothing can be read any more: the other end may have
-  // answered before it closed the connection.
+  // Waits until the socket is ready for the next round of Exchange.
+  CallResult Wait() {
+    const int64_t left_ns = deadline_ns_ - Now();
+    if (left_ns <= 0) return NoAnswer(absl::StatusCode::kDeadlineExceeded, "timed out");
+    const bool sends = !is_stuck_ && (!unsent_.empty() || stream_->wants_to_send());
+    const int events = sends ? CURL_WAIT_POLLIN | CURL_WAIT_POLLOUT : CURL_WAIT_POLLIN;
+    const absl::StatusOr<short> ready =
+        transfer_->Wait(socket_, static_cast<short>(events), is_stuck_ ? std::min(left_ns, kStuckNs) : left_ns);
+    if (!ready.ok()) return NoAnswer(absl::StatusCode::kUnavailable, Message(ready.status()));
+    can_send_ = (*ready & CURL_WAIT_POLLOUT) != 0;
+    return {};
+  }
+
+  // Sends until the socket takes no more. A failure of the socket counts only if nothing can be read any more: the
+  // other end may have answered before it closed the connection.
   CallResult SendSome() {
     bool failed = false;
+    is_stuck_ = can_send_ && !unsent_.empty();
     while (!failed) {
       if (unsent_.empty()) unsent_ = stream_->BytesToSend(&failed);
       if (unsent_.empty()) break;
       size_t sent = 0;
       const CURLcode code = curl_easy_send(transfer_->easy(), unsent_.data(), unsent_.size(), &sent);
+      if (code != CURLE_OK && code != CURLE_AGAIN) send_failure_ = transfer_->NoAnswer(code);
       if (code != CURLE_OK) break;
       unsent_.remove_prefix(sent);
+      is_stuck_ = false;
     }
     return failed ? NoAnswer(absl::StatusCode::kUnavailable, "the connection is unusable") : CallResult{};
   }
@@ -138,6 +162,8 @@ class Http2Post::Impl {
       if (code == CURLE_AGAIN) return {};
       if (code != CURLE_OK) return transfer_->NoAnswer(code);
       if (bytes == 0) return NoAnswer(absl::StatusCode::kUnavailable, "the receiver closed the connection");
+      read_bytes_ += bytes;
+      if (read_bytes_ > kReadBytesMax) return NoAnswer(absl::StatusCode::kUnavailable, "the receiver sends too much");
       if (!stream_->Read({buffer, bytes})) return NoAnswer(absl::StatusCode::kUnavailable, stream_->error());
       if (stream_->is_over() && !stream_->is_reusable()) break;
     }
@@ -145,12 +171,17 @@ class Http2Post::Impl {
   }
 
   const Headers fields_;
+  const Headers secrets_;  // headers of the user, such as authorization
   const bool tls_;
   const std::unique_ptr<CurlTransfer> transfer_;
   std::unique_ptr<Http2Stream> stream_;  // of the connection; null: there is none
   curl_socket_t socket_ = CURL_SOCKET_BAD;
   int64_t connected_ns_ = 0, deadline_ns_ = 0;  // monotonic
   std::string_view unsent_;                     // points into *stream_
+  size_t read_bytes_ = 0;                       // since the start of the request
+  std::optional<CallResult> send_failure_;      // of the connection
+  bool can_send_ = false;                       // says the socket
+  bool is_stuck_ = false;                       // but it took no bytes
 };
 
 absl::StatusOr<std::unique_ptr<Http2Post>> Http2Post::Make(const TransportOptions& options, const std::string& path,
@@ -166,9 +197,8 @@ absl::StatusOr<std::unique_ptr<Http2Post>> Http2Post::Make(const TransportOption
                  {":authority", std::move(authority)}};
   all.insert(all.end(), fields.begin(), fields.end());
   all.emplace_back("user-agent", UserAgent(options.version));
-  all.insert(all.end(), options.headers.begin(), options.headers.end());
   return std::unique_ptr<Http2Post>(
-      new Http2Post(std::make_unique<Impl>(std::move(transfer), std::move(all), options.tls)));
+      new Http2Post(std::make_unique<Impl>(std::move(transfer), std::move(all), options.headers, options.tls)));
 }
 
 Http2Post::Http2Post(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -19,6 +19,12 @@ namespace tributary::otlp {
 // of Debian 12 cannot use a connection without TLS twice. It also loses an answer that comes before the receiver has
 // read the whole request, and trailers directly before the end of the connection.
 //
+// A request whose stream the receiver resets (RST_STREAM) may be retried, whatever the code of the reset is. The
+// mapping of gRPC ("HTTP2 Transport Mapping" in its doc/PROTOCOL-HTTP2.md) makes some codes errors that may not be
+// retried, such as Internal for PROTOCOL_ERROR. But these codes describe the connection, not the request. Proxies send
+// them also when they have lost the receiver. Giving up would lose samples, while a retry at worst sends a request
+// twice.
+//
 // Keeps the connection open for the next request, but for 5 minutes at most. After a request without a complete answer,
 // the next request uses a new connection: the old one may be dead, for example because a load balancer has forgotten
 // it.
@@ -35,8 +41,7 @@ class Http2Post {
   Http2Post& operator=(const Http2Post&) = delete;
 
   // Sends `body`. `name` and `value` are one more header. Returns within `timeout_ns`. All errors may be retried:
-  // Unavailable, or DeadlineExceeded after `timeout_ns`. After Cancel, returns CancelledCall, and an answer without a
-  // head.
+  // Unavailable, or DeadlineExceeded after `timeout_ns`. After Cancel, returns Cancelled, and an answer without a head.
   PostResult Send(std::string_view body, const std::string& name, const std::string& value, int64_t timeout_ns);
   void Cancel();
 

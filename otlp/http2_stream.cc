@@ -14,14 +14,18 @@ namespace tributary::otlp {
 namespace {
 
 constexpr size_t kErrorBytesMax = 200;
+// The headers of the options, with the overhead of their compression, and the fields that every request has. The
+// default of nghttp2 is less.
+constexpr size_t kSentHeaderBytesMax = kHeadersMax * kHeaderBytesMax + (8u << 10);
+constexpr std::string_view kHttp1 = "HTTP/1";
 
 std::string_view Text(const uint8_t* bytes, size_t size) { return {reinterpret_cast<const char*>(bytes), size}; }
 
-nghttp2_nv MakeField(const std::string& name, const std::string& value) {
+nghttp2_nv MakeField(const std::string& name, const std::string& value, uint8_t flags) {
   const auto bytes = [](const std::string& text) {
     return const_cast<uint8_t*>(reinterpret_cast<const uint8_t*>(text.data()));  // nghttp2 only reads them
   };
-  return {bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
+  return {bytes(name), bytes(value), name.size(), value.size(), flags};
 }
 
 }  // namespace
@@ -33,6 +37,7 @@ nghttp2_session_callbacks* Http2Stream::NewCallbacks() {
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, OnFrame);
   nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, OnData);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, OnClose);
+  nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, OnNotSent);
   nghttp2_session_callbacks_set_error_callback2(callbacks, OnError);
   return callbacks;
 }
@@ -40,27 +45,35 @@ nghttp2_session_callbacks* Http2Stream::NewCallbacks() {
 Http2Stream::Http2Stream() {
   const std::unique_ptr<nghttp2_session_callbacks, void (*)(nghttp2_session_callbacks*)> callbacks(
       NewCallbacks(), nghttp2_session_callbacks_del);
+  nghttp2_option* new_option = nullptr;
+  TRIBUTARY_CHECK(nghttp2_option_new(&new_option) == 0);
+  const std::unique_ptr<nghttp2_option, void (*)(nghttp2_option*)> option(new_option, nghttp2_option_del);
+  nghttp2_option_set_max_send_header_block_length(new_option, kSentHeaderBytesMax);
   nghttp2_session* session = nullptr;
-  TRIBUTARY_CHECK(nghttp2_session_client_new(&session, callbacks.get(), this) == 0);
+  TRIBUTARY_CHECK(nghttp2_session_client_new2(&session, callbacks.get(), this, new_option) == 0);
   session_.reset(session);
   const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
                                              {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kAnswerHeaderBytesMax}};
   TRIBUTARY_CHECK(nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, settings, std::size(settings)) == 0);
 }
 
-bool Http2Stream::Begin(const Headers& fields, std::string_view body) {
+bool Http2Stream::Begin(const Headers& fields, const Headers& secrets, std::string_view body) {
   answer_ = {};
   is_whole_ = is_over_ = is_closed_ = false;
+  has_taken_body_ = is_sent_ = is_refused_ = false;
   error_.clear();
   body_ = body;
   std::vector<nghttp2_nv> list;
-  for (const auto& [name, value] : fields) list.push_back(MakeField(name, value));
+  for (const auto& [name, value] : fields) list.push_back(MakeField(name, value, NGHTTP2_NV_FLAG_NONE));
+  for (const auto& [name, value] : secrets) list.push_back(MakeField(name, value, NGHTTP2_NV_FLAG_NO_INDEX));
   nghttp2_data_provider provider{.source = {}, .read_callback = ReadBody};
   stream_ = nghttp2_submit_request(session_.get(), nullptr, list.data(), list.size(), &provider, nullptr);
+  if (stream_ < 0) error_ = nghttp2_strerror(stream_);
   return stream_ > 0;
 }
 
 std::string_view Http2Stream::BytesToSend(bool* failed) {
+  is_sent_ = has_taken_body_;
   const uint8_t* data = nullptr;
   const ssize_t bytes = nghttp2_session_mem_send(session_.get(), &data);
   *failed = bytes < 0;
@@ -68,6 +81,14 @@ std::string_view Http2Stream::BytesToSend(bool* failed) {
 }
 
 bool Http2Stream::Read(std::string_view bytes) {
+  if (first_bytes_.size() < kHttp1.size()) {
+    first_bytes_ += bytes.substr(0, kHttp1.size() - first_bytes_.size());
+    if (first_bytes_ == kHttp1) {
+      is_refused_ = true;
+      error_ = "the receiver speaks HTTP/1: is this the port for HTTP?";
+      return false;
+    }
+  }
   const ssize_t read =
       nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   if (read == static_cast<ssize_t>(bytes.size())) return true;
@@ -123,9 +144,18 @@ int Http2Stream::OnClose(nghttp2_session*, int32_t stream, uint32_t code, void* 
   auto& self = *static_cast<Http2Stream*>(user);
   if (stream != self.stream_) return 0;
   self.is_closed_ = true;
+  self.is_refused_ = code == NGHTTP2_REFUSED_STREAM;  // nghttp2 also sets this code after a GOAWAY
   if (self.is_over_) return 0;
   self.is_over_ = true;
   if (self.error_.empty()) self.error_ = fmt::format("the stream ended: {}", nghttp2_http2_strerror(code));
+  return 0;
+}
+
+int Http2Stream::OnNotSent(nghttp2_session*, const nghttp2_frame* frame, int code, void* user) {
+  auto& self = *static_cast<Http2Stream*>(user);
+  if (frame->hd.type == NGHTTP2_HEADERS && frame->hd.stream_id == self.stream_) {
+    self.error_ = fmt::format("the headers of the request cannot be sent: {}", nghttp2_strerror(code));
+  }
   return 0;
 }
 
@@ -137,10 +167,12 @@ int Http2Stream::OnError(nghttp2_session*, int, const char* text, size_t bytes, 
 
 ssize_t Http2Stream::ReadBody(nghttp2_session*, int32_t, uint8_t* buffer, size_t bytes, uint32_t* flags,
                               nghttp2_data_source*, void* user) {
-  std::string_view& body = static_cast<Http2Stream*>(user)->body_;
+  auto& self = *static_cast<Http2Stream*>(user);
+  std::string_view& body = self.body_;
   const size_t part = std::min(bytes, body.size());
   memcpy(buffer, body.data(), part);
   body.remove_prefix(part);
+  self.has_taken_body_ = body.empty();
   if (body.empty()) *flags |= NGHTTP2_DATA_FLAG_EOF;
   return static_cast<ssize_t>(part);
 }

@@ -19,14 +19,15 @@ class Http2Stream {
  public:
   Http2Stream();
 
-  // Begins a request. `body` must stay valid until the next request, or the end of the object. Returns false if the
-  // connection cannot have another request.
-  bool Begin(const Headers& fields, std::string_view body);
+  // Begins a request with both lists of header fields. No proxy may store those in `secrets` in its tables for
+  // compression (RFC 7541, 7.1.3). `body` must stay valid until the next request, or the end of the object. Returns
+  // false if the connection cannot have another request. Then error() says why.
+  bool Begin(const Headers& fields, const Headers& secrets, std::string_view body);
 
-  // Returns the next bytes to send, or "" if there are none at the moment. They are valid until the next call. Sets
-  // `*failed` if the connection is unusable.
+  // Returns the next bytes to send, or "" if there are none at the moment. They are valid until the next call, which
+  // says that all of them were sent. Sets `*failed` if the connection is unusable.
   std::string_view BytesToSend(bool* failed);
-  // Reads bytes of the other end. Returns false if they break the rules of HTTP/2.
+  // Reads bytes of the other end. Returns false if they break the rules of HTTP/2. Then error() says why.
   bool Read(std::string_view bytes);
 
   // The answer so far.
@@ -36,6 +37,9 @@ class Http2Stream {
   bool is_whole() const { return is_whole_; }
   // True if nothing more of the answer comes, or more than its limits allow.
   bool is_over() const { return is_over_; }
+  // True if the other end may have accepted the request: all of it was sent, and the other end has not said that it did
+  // not process it (RFC 9113, 8.7).
+  bool may_have_arrived() const { return is_sent_ && !is_refused_; }
   // True if the next request may use the connection: the other end has read this one, and has not said goodbye.
   bool is_reusable() const;
   // True if there are bytes to send.
@@ -56,6 +60,7 @@ class Http2Stream {
   static int OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* self);
   static int OnData(nghttp2_session*, uint8_t flags, int32_t stream, const uint8_t* data, size_t bytes, void* self);
   static int OnClose(nghttp2_session*, int32_t stream, uint32_t code, void* self);
+  static int OnNotSent(nghttp2_session*, const nghttp2_frame* frame, int code, void* self);
   static int OnError(nghttp2_session*, int code, const char* text, size_t bytes, void* self);
   static ssize_t ReadBody(nghttp2_session*, int32_t stream, uint8_t* buffer, size_t bytes, uint32_t* flags,
                           nghttp2_data_source*, void* self);
@@ -65,7 +70,10 @@ class Http2Stream {
   std::string_view body_;  // the part that is not sent yet
   PostAnswer answer_;
   bool is_whole_ = false, is_over_ = false, is_closed_ = false;
+  bool has_taken_body_ = false;  // nghttp2 has the end of the body
+  bool is_sent_ = false, is_refused_ = false;
   std::string error_;
+  std::string first_bytes_;  // that the other end has sent on this connection: as many as kHttp1 has
 };
 
 }  // namespace tributary::otlp

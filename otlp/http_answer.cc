@@ -18,6 +18,7 @@ namespace tributary::otlp {
 namespace {
 
 constexpr int64_t kRetryAfterMaxS = kRetryAfterMaxNs / kNsPerSecond;
+constexpr long kProxyWantsCredentials = 407;
 
 enum class BodyKind { kProtobuf, kJson, kText };
 
@@ -69,6 +70,7 @@ absl::StatusCode CodeOf(long status) {
       return absl::StatusCode::kResourceExhausted;
     case 501:
       return absl::StatusCode::kUnimplemented;
+    case kProxyWantsCredentials:
     case 502:
     case 503:
       return absl::StatusCode::kUnavailable;
@@ -81,6 +83,7 @@ absl::StatusCode CodeOf(long status) {
 
 std::string_view AdviceOf(long status) {
   if (status >= 300 && status < 400) return " (redirects are not followed: use the final URL)";
+  if (status == kProxyWantsCredentials) return " (the proxy wants a name and a password: add them to its URL)";
   if (status == 404) return " (check the path of the URL)";
   if (status == 413) return " (the request is too large for the receiver: raise its limit)";
   return "";
@@ -122,7 +125,8 @@ CallResult ReadHttpAnswer(const HttpAnswer& answer, UnixNs now, google::protobuf
     return result;
   }
   result.status = Error(CodeOf(status), fmt::format("HTTP {}{}{}", status, AdviceOf(status), ReasonOf(answer)));
-  result.may_retry = status == 429 || status == 502 || status == 503 || status == 504;
+  result.may_retry =
+      status == 429 || status == 502 || status == 503 || status == 504 || status == kProxyWantsCredentials;
   result.in_doubt = status == 502 || status == 504;  // of a gateway: the receiver behind it may have the request
   if (result.may_retry) result.retry_after_ns = RetryAfterNs(answer.retry_after, answer.date, now);
   return result;

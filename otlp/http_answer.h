@@ -21,6 +21,7 @@ struct HttpAnswer {
 // - 2xx: the request is accepted. Sets `*response` from the body, which may be empty. If the body is no OTLP response,
 //   returns Internal, because the sender cannot know what the receiver did with the request. It may not be sent again.
 // - 429, 502, 503 and 504: the request may be sent again, after the time of Retry-After if there is one.
+// - 407: the request may be sent again. Only a proxy sends this status: the request has not reached the receiver.
 // - any other status: the request is refused. Redirects count as refusals, because they are not followed.
 // The message of the result names the status and contains the receiver's explanation, at most 1 KiB of it. `now` is
 // used for a date in Retry-After if the answer does not have the receiver's own time.

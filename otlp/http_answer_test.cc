@@ -78,7 +78,7 @@ TEST(HttpAnswer, RefusesASuccessThatIsNotOtlp) {
 }
 
 TEST(HttpAnswer, RetriesOnlyTheStatusesOfTheProtocol) {
-  for (const long status : {429L, 502L, 503L, 504L}) {
+  for (const long status : {407L, 429L, 502L, 503L, 504L}) {
     const CallResult result = ReadHttpAnswer({.status = status}, kNow, nullptr);
     EXPECT_FALSE(result.status.ok());
     EXPECT_TRUE(result.may_retry) << status;
@@ -109,6 +109,8 @@ TEST(HttpAnswer, ReportsTheReasonOfARefusal) {
   EXPECT_THAT(Message(ReadHttpAnswer(large, kNow, nullptr).status), SizeIs(1024 + strlen("HTTP 503: ")));
   EXPECT_THAT(Message(ReadHttpAnswer({.status = 413}, kNow, nullptr).status), HasSubstr("too large"));
   EXPECT_THAT(Message(ReadHttpAnswer({.status = 302}, kNow, nullptr).status), HasSubstr("redirects are not followed"));
+  EXPECT_EQ(ReadHttpAnswer({.status = 407}, kNow, nullptr).status,
+            absl::UnavailableError("HTTP 407 (the proxy wants a name and a password: add them to its URL)"));
 }
 
 TEST(HttpAnswer, ReadsRetryAfterAsSecondsAndAsADate) {

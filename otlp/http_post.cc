@@ -62,11 +62,13 @@ PostResult HttpPost::Send(std::string_view body, int64_t timeout_ns) {
   transfer_->Set(CURLOPT_HEADERDATA, &result.answer);
   transfer_->Set(CURLOPT_WRITEDATA, &result.answer);
   const CURLcode code = transfer_->Perform(timeout_ns);
-  curl_off_t sent = 0;
-  curl_easy_getinfo(transfer_->easy(), CURLINFO_SIZE_UPLOAD_T, &sent);
+  result.may_have_arrived = transfer_->BytesUploaded() == body.size();
   if (code == CURLE_ABORTED_BY_CALLBACK) {
     transfer_->CloseConnections();
-    return {.answer = {}, .error = CancelledCall()};
+    result.answer = {};
+    result.error = CancelledCall();
+    result.error.in_doubt = result.may_have_arrived;
+    return result;
   }
   curl_easy_getinfo(transfer_->easy(), CURLINFO_RESPONSE_CODE, &result.answer.status);
   if (result.answer.header_bytes > kAnswerHeaderBytesMax) {
@@ -77,8 +79,7 @@ PostResult HttpPost::Send(std::string_view body, int64_t timeout_ns) {
     result.error = NoAnswer(absl::StatusCode::kUnavailable,
                             "the receiver closed the connection before the end of the answer's headers");
   }
-  // A receiver cannot accept a part of a request.
-  result.error.in_doubt = !result.error.status.ok() && static_cast<size_t>(sent) == body.size();
+  result.error.in_doubt = !result.error.status.ok() && result.may_have_arrived;
   return result;
 }
 

@@ -17,6 +17,8 @@ namespace tributary::otlp {
 struct PostResult {
   PostAnswer answer;  // what arrived of it
   CallResult error;   // its status is OK if the answer arrived as a whole
+  // The receiver may have the whole request. It cannot accept a part of one.
+  bool may_have_arrived = false;
 };
 
 // Sends POST requests over HTTP/1.1 to one URL, one at a time. It does not know what an answer means. Keeps the
@@ -30,7 +32,7 @@ class HttpPost {
                                                         const std::string& content_type);
 
   // Sends `body`. Returns within `timeout_ns`. All errors may be retried: Unavailable, or DeadlineExceeded after
-  // `timeout_ns`. After Cancel, returns CancelledCall, and an answer without a head.
+  // `timeout_ns`. After Cancel, returns Cancelled, and an answer without a head.
   PostResult Send(std::string_view body, int64_t timeout_ns);
   void Cancel() { transfer_->Cancel(); }
 

@@ -30,13 +30,15 @@ CallResult HttpTransport::Call(const google::protobuf::Message& request, google:
   // close the connection early.
   const bool is_whole = answer.status >= 300 || (answer.status >= 200 && (result.error.status.ok() || answer.is_cut));
   if (!answer.has_head || !is_whole) return result.error;
-  return ReadHttpAnswer({.status = answer.status,
-                         .content_type = std::string(FieldOf(answer.headers, "content-type")),
-                         .retry_after = std::string(FieldOf(answer.headers, "retry-after")),
-                         .date = std::string(FieldOf(answer.headers, "date")),
-                         .body = std::move(answer.body),
-                         .is_cut = answer.is_cut},
-                        clock_.Unix(), response);
+  CallResult call = ReadHttpAnswer({.status = answer.status,
+                                    .content_type = std::string(FieldOf(answer.headers, "content-type")),
+                                    .retry_after = std::string(FieldOf(answer.headers, "retry-after")),
+                                    .date = std::string(FieldOf(answer.headers, "date")),
+                                    .body = std::move(answer.body),
+                                    .is_cut = answer.is_cut},
+                                   clock_.Unix(), response);
+  call.in_doubt &= result.may_have_arrived;
+  return call;
 }
 
 }  // namespace tributary::otlp

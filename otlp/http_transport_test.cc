@@ -153,6 +153,18 @@ TEST(HttpTransport, AFailureIsInDoubtIfTheReceiverMayHaveTheRequest) {
   EXPECT_FALSE(SendTo(TestHttpServer()).in_doubt) << "accepted";
 }
 
+TEST(HttpTransport, ACancelledCallIsInDoubtIfTheReceiverHasTheRequest) {
+  const TestHttpServer server({.hangs = true});
+  OtlpProfilesSender sender = Sender(OptionsFor(server));
+  std::thread stopper([&] {
+    server.AwaitRequest();
+    sender.Cancel();
+  });
+  EXPECT_TRUE(sender.Send(Request(), {}, kSendNs).in_doubt);
+  stopper.join();
+  EXPECT_FALSE(sender.Send(Request(), {}, kSendNs).in_doubt) << "not sent at all";
+}
+
 // The body of such an answer is only an explanation.
 TEST(HttpTransport, ARefusalNeedsNoWholeBody) {
   for (const char* status : {"302 Found", "400 Bad Request", "500 Internal Server Error"}) {
@@ -193,15 +205,14 @@ TEST(HttpTransport, ConnectsAgainAfterTheReceiverClosedAnIdleConnection) {
 // Sets the variables of a proxy for one test.
 class HttpTransportProxy : public ::testing::Test {
  protected:
-  ~HttpTransportProxy() override {
-    unsetenv("http_proxy");
-    unsetenv("no_proxy");
-  }
   SendResult Send(const std::string& proxy, const char* no_proxy = "") {
     setenv("http_proxy", proxy.c_str(), 1);
     setenv("no_proxy", no_proxy, 1);
     return Sender({.common = {.target = "receiver.invalid:4318"}, .path = "/p"}).Send(Request(), {}, kSendNs);
   }
+
+ private:
+  const CleanProxyVariables clean_;
 };
 
 TEST_F(HttpTransportProxy, UsesTheProxyOfTheEnvironment) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdlib>
 #include <string>
 
 #include "base/clock.h"
@@ -13,6 +14,23 @@
 namespace tributary::otlp {
 
 inline constexpr int64_t kSendNs = 10 * kNsPerSecond;
+
+// Removes the variables of proxies, those of the developer's machine and later those of a test.
+class CleanProxyVariables {
+ public:
+  CleanProxyVariables() { Clean(); }
+  ~CleanProxyVariables() { Clean(); }
+  CleanProxyVariables(const CleanProxyVariables&) = delete;
+  CleanProxyVariables& operator=(const CleanProxyVariables&) = delete;
+
+ private:
+  static void Clean() {
+    for (const char* name :
+         {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"}) {
+      unsetenv(name);
+    }
+  }
+};
 
 inline ProfilesRequest Request() {
   ProfilesRequest request;

@@ -228,7 +228,8 @@ TEST_F(ProfileLogsTest, TheNamesOfAHugeStackAreCut) {
   EXPECT_LE(logs.request->ByteSizeLong(), bound);
   const auto& record = logs.request->resource_logs(0).scope_logs(0).log_records(0);
   EXPECT_LE(record.body().string_value().size(), 256u);
-  const auto& frames = AttributesOf(record).at("tributary.stack").array_value().values();
+  const AnyValue stack_value = AttributesOf(record).at("tributary.stack");
+  const auto& frames = stack_value.array_value().values();
   EXPECT_EQ(frames.size(), 100) << "frames without names stay";
   EXPECT_EQ(frames[99].kvlist_value().values(0).key(), "type");
 }

@@ -14,9 +14,10 @@ inline constexpr int64_t kSendTimeoutNs = 10 * kNsPerSecond;  // OpenTelemetry's
 
 // The result of one attempt to send items, such as profiles.
 struct SendResult : CallResult {
-  int64_t rejected_items = 0;    // if OK: items that the receiver refused; do not send them again
-  std::string message;           // if OK: the receiver's message
-  uint64_t dropped_strings = 0;  // names that the sender left out, because a message was full
+  int64_t rejected_items = 0;     // if OK: items that the receiver refused; do not send them again
+  std::string message;            // if OK: the receiver's message
+  uint64_t dropped_strings = 0;   // names that the sender left out, because a message was full
+  uint64_t left_out_samples = 0;  // if OK: samples that the sender left out, because of a limit of its own
 };
 
 // Sends requests to a receiver. Only one thread at a time may call Send. Any thread may call Cancel.

@@ -16,21 +16,19 @@ class TextOutput {
  public:
   explicit TextOutput(int fd) : fd_(fd) {}
 
-  // Prints the text that `make` returns. A text that was cut short belongs to the request that is now retried: then
-  // only the rest of it is printed.
-  SendResult Print(const std::function<std::string()>& make, int64_t timeout_ns) {
-    if (rest_.empty()) rest_ = make();
-    return Print(timeout_ns);
-  }
+  // Prints the text that `make` returns for the request with this identity. If the text of this request was cut short,
+  // prints only the rest of it. If the text of another request was cut short, ends its line first. That request will be
+  // printed again as a whole.
+  SendResult Print(const RequestIdentity& identity, const std::function<std::string()>& make, int64_t timeout_ns);
   // Makes the current call and all later calls of Print return soon, with the status Cancelled.
   void Cancel() { cancelled_ = true; }
 
  private:
-  SendResult Print(int64_t timeout_ns);
-
   const int fd_;
   std::atomic<bool> cancelled_{false};
-  std::string rest_;  // the unprinted rest of a text that was cut short
+  std::string rest_;      // the unprinted rest of a text that was cut short
+  RequestIdentity cut_;   // of this text
+  bool in_line_ = false;  // the last byte that was printed did not end a line
 };
 
 }  // namespace tributary::otlp

@@ -22,10 +22,10 @@ namespace {
 // Prints samples as the Collector distribution of the OpenTelemetry eBPF profiler does.
 class ConsoleSender : public otlp::ProfilesSender {
  public:
-  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity&,
+  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
                         int64_t timeout_ns) override {
-    return output_.Print([&] { return otlp::FormatProfiles(request, {.layout = otlp::TextLayout::kCollector}); },
-                         timeout_ns);
+    return output_.Print(
+        identity, [&] { return otlp::FormatProfiles(request, {.layout = otlp::TextLayout::kCollector}); }, timeout_ns);
   }
   void Cancel() override { output_.Cancel(); }
 

@@ -55,8 +55,8 @@ void ProfilerOptionTable::AddTo(Options& table) {
        .check = CheckTracers},
       &tracers_, "");
   table.Add({.name = "collection-agent",
-             .help = "OTLP receiver, as for the OpenTelemetry eBPF profiler; kernel-collector sends to the reducer of "
-                     "--intake-host, and a warning says which --export of the reducer sends to this receiver",
+             .help = "OTLP receiver, as for the OpenTelemetry eBPF profiler; kernel-collector sends to --intake-host "
+                     "instead, and a warning says which options send to this receiver",
              .value_name = "HOST:PORT",
              .env_aliases = {"OTEL_PROFILING_AGENT_COLLECTION_AGENT"},
              .check = [](std::string_view v) { return v.empty() ? absl::OkStatus() : ExportOption(v, true).status(); },
@@ -95,8 +95,9 @@ absl::StatusOr<std::vector<std::string>> ProfilerOptionTable::TakeWarnings() {
   if (!collection_agent_.empty()) {
     ASSIGN_OR_RETURN(const std::string option, ExportOption(collection_agent_, disable_tls_));
     warnings.push_back(fmt::format(
-        "--collection-agent: kernel-collector sends its samples to the reducer (--intake-host), not as OTLP; start the "
-        "reducer with {} to send them on",
+        "--collection-agent: kernel-collector sends its samples to --intake-host, by default to a reducer; start the "
+        "reducer with {} to send them on, or send OTLP without a reducer: --intake-encoder otlp_profiles "
+        "(docs/alone.md)",
         option));
   } else if (disable_tls_) {
     warnings.push_back(

@@ -83,6 +83,15 @@ TEST_F(ConsoleSenderTest, ContinuesWhereAStalledReaderStopped) {
   EXPECT_EQ(text, otlp::FormatProfiles(request, {.layout = otlp::TextLayout::kCollector}));
 }
 
+TEST_F(ConsoleSenderTest, PrintsAnotherRequestAsAWhole) {
+  ConsoleSender sender(writer_.get(), {.layout = otlp::TextLayout::kCollector});
+  EXPECT_FALSE(sender.Send(Request(100'000), {.first = 0}, kNsPerMs).status.ok());
+  std::string text = ReadAvailable();
+  EXPECT_FALSE(text.ends_with('\n'));
+  EXPECT_TRUE(sender.Send(Request(3), {.first = 9}, kNsPerSecond).status.ok());
+  EXPECT_EQ(ReadAvailable(), '\n' + otlp::FormatProfiles(Request(3), {.layout = otlp::TextLayout::kCollector}));
+}
+
 TEST_F(ConsoleSenderTest, ACancelEndsTheWaitForAReader) {
   ConsoleSender sender(writer_.get(), {.layout = otlp::TextLayout::kCollector});
   std::thread stopper([&] { sender.Cancel(); });

@@ -122,14 +122,19 @@ EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
   if (absl::Status status = Load(shard); !status.ok()) {
     return {.progress = Progress::kUnreadable,
             .sent_request = false,
+            .events = 0,
             .refused = 0,
             .status = std::move(status),
             .result = {}};
   }
   Feed& feed = feeds_[shard];
   const auto unsaved = [](absl::Status status) {
-    return Step{
-        .progress = Progress::kUnsaved, .sent_request = false, .refused = 0, .status = std::move(status), .result = {}};
+    return Step{.progress = Progress::kUnsaved,
+                .sent_request = false,
+                .events = 0,
+                .refused = 0,
+                .status = std::move(status),
+                .result = {}};
   };
   if (feed.events.empty()) {
     // If the cursor of the last request could not be saved, reading would return the same events again.
@@ -139,6 +144,7 @@ EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
     if (absl::Status status = Read(feed, shard); !status.ok()) {
       return {.progress = Progress::kUnreadable,
               .sent_request = false,
+              .events = 0,
               .refused = 0,
               .status = std::move(status),
               .result = {}};
@@ -166,6 +172,7 @@ EventExport::Step EventExport::Advance(uint32_t shard, int64_t timeout_ns) {
       return step;
     }
     step.sent_request = true;
+    step.events = feed.events.size();
     step.refused = step.result.status.ok() ? step.result.refused_events : feed.events.size();
     counters_.sent.Add(feed.events.size() - std::min<uint64_t>(step.refused, feed.events.size()));
     counters_.refused.Add(step.refused);

@@ -40,6 +40,7 @@ class EventExport {
   struct Step {
     Progress progress = Progress::kIdle;
     bool sent_request = false;  // the receiver has accepted or refused a request
+    uint64_t events = 0;        // of this request
     uint64_t refused = 0;       // events of this request that the receiver refused for good
     absl::Status status;
     EventResult result;

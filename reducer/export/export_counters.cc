@@ -38,6 +38,9 @@ ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
                          "rest of the request.")),
       dropped_strings(Add(metrics, label, "tributary_export_dropped_strings_total",
                           "Names that were replaced by an empty name, because the request of the export was full.")),
+      left_out_samples(Add(metrics, label, "tributary_export_left_out_samples_total",
+                           "Samples that the exporter left out of its output, because a limit of files or of the "
+                           "console was reached.")),
       expired_chunks(Add(metrics, label, "tributary_export_expired_chunks_total",
                          "Stored chunks of samples that expired before the exporter read them.")),
       expired_samples(Add(metrics, label, "tributary_export_expired_samples_total",

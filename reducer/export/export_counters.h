@@ -15,7 +15,7 @@ struct ExportCounters {
   ExportCounters(Metrics& metrics, const std::string& label);
 
   Counter &samples, &requests, &failures;
-  Counter &refused_samples, &repeated_samples, &rejected_items, &dropped_strings;
+  Counter &refused_samples, &repeated_samples, &rejected_items, &dropped_strings, &left_out_samples;
   Counter &expired_chunks, &expired_samples;
   Counter &events, &refused_events, &repeated_events;
 };

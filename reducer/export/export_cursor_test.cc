@@ -59,6 +59,27 @@ TEST_F(ExportCursorTest, NeverRetriesAPartialSuccess) {
   EXPECT_EQ(sender_->timeouts.size(), 1u);
 }
 
+// A hostile receiver cannot have rejected more than it got.
+TEST_F(ExportCursorTest, CountsNoMoreRejectedItemsThanTheRequestHas) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(3);
+  sender_->script = {{.rejected_items = INT64_MAX}, {.rejected_items = -1}};
+  loop_->RunOnce();
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(Counted("tributary_export_rejected_items_total"), 3u);
+}
+
+TEST_F(ExportCursorTest, CountsSamplesThatTheSenderLeftOut) {
+  AddProcess();
+  AddSymbols();
+  AddSamples(3);
+  sender_->script = {{.left_out_samples = 2}};
+  loop_->RunOnce();
+  EXPECT_EQ(Counted("tributary_export_left_out_samples_total"), 2u);
+}
+
 TEST_F(ExportCursorTest, SplitsALargeScanIntoRequests) {
   Restart({.cursor_name = "test", .metric_label = "otlp", .builder = {.bytes_soft = 4000}});
   AddProcess();

@@ -163,6 +163,29 @@ TEST_F(ExportIdentityTest, BeginsWithTheShardWhoseRequestIsInDoubt) {
   EXPECT_EQ(sender_->identities[0], lost);
 }
 
+// The last run's request is of shard 0, which cannot be read at first. Meanwhile, a request of shard 1 fails.
+TEST_F(ExportIdentityTest, RepeatsAFailedRequestBeforeThatOfAnUnreadableShard) {
+  AddProcess(1);
+  AddSamples(2, 0);
+  sender_->script = {Fails(absl::StatusCode::kDeadlineExceeded, true)};
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  const otlp::RequestIdentity last = sender_->identities.back();
+  Restart(SmallRequests());
+  AddSamples(3, 1);
+  store_.shards[0].error = absl::InternalError("disk");
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  ASSERT_EQ(sender_->identities.size(), 1u);
+  store_.shards[0].error.reset();
+  clock_.Advance(ExportLoop::kRetryMaxNs);
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  ASSERT_EQ(sender_->identities.size(), 3u);
+  EXPECT_NE(sender_->identities[0], last);
+  EXPECT_EQ(sender_->identities[1], sender_->identities[0]);
+  EXPECT_EQ(sender_->identities[2], last);
+  EXPECT_EQ(SamplesTaken(), 5u);
+}
+
 TEST_F(ExportIdentityTest, TheSenderStaysTheSameIfTheHostIsRenamed) {
   AddSamples(2);
   sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};

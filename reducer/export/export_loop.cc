@@ -65,11 +65,14 @@ int64_t ExportLoop::RunOnce() {
   return waits ? std::min(kPollNs, options_.interval_ns) : options_.interval_ns;
 }
 
-// Returns the feed whose request was not accepted in this run or the last one, or else the first feed. The receiver may
-// have got a part of this request, so no other request may be sent before it.
+// Returns the feed whose request was not accepted in this run, or else the one whose request was not accepted in the
+// last run, or else the first feed. The receiver may have got a part of this request, so no other request may be sent
+// before it. Both kinds occur if the shard of the last run's request could not be read for some time.
 size_t ExportLoop::FirstFeed() const {
-  const auto has_request = [](const Feed& feed) { return feed.made.request != nullptr || feed.last; };
-  const auto feed = std::find_if(feeds_.begin(), feeds_.end(), has_request);
+  auto feed = std::find_if(feeds_.begin(), feeds_.end(), [](const Feed& f) { return f.made.request != nullptr; });
+  if (feed == feeds_.end()) {
+    feed = std::find_if(feeds_.begin(), feeds_.end(), [](const Feed& f) { return f.last.has_value(); });
+  }
   return feed == feeds_.end() ? 0 : static_cast<size_t>(feed - feeds_.begin());
 }
 
@@ -133,7 +136,7 @@ ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush) {
     }
     if (step.sent_request) {
       backoff_ns_.Reset();
-      CountAnswer(step.result, step.refused, "process events");
+      CountAnswer(step.result, step.events, step.refused, "process events");
     }
     if (step.progress == EventExport::Progress::kUnsaved) {
       LogFailure("save its position in the store", step.status);
@@ -342,16 +345,20 @@ bool ExportLoop::Send(Feed& feed, int64_t timeout_ns) {
   }
   backoff_ns_.Reset();
   counters_.dropped_strings.Add(feed.made.dropped_strings + result.dropped_strings);
+  counters_.left_out_samples.Add(result.left_out_samples);
   (result.status.ok() ? counters_.samples : counters_.refused_samples).Add(feed.made.samples);
-  CountAnswer(result, result.status.ok() ? 0 : feed.made.samples, "samples");
+  CountAnswer(result, feed.made.rows, result.status.ok() ? 0 : feed.made.samples, "samples");
   return true;
 }
 
-// Counts an accepted request, and reports what the receiver refused or rejected. `refused`: samples or process events
-// of the request that are not sent again.
-void ExportLoop::CountAnswer(const otlp::SendResult& result, uint64_t refused, std::string_view noun) {
+// Counts an accepted request, and reports what the receiver refused or rejected. `items_max`: the request has at most
+// this many items, so the receiver cannot have rejected more. `refused`: samples or process events of the request that
+// are not sent again.
+void ExportLoop::CountAnswer(const otlp::SendResult& result, uint64_t items_max, uint64_t refused,
+                             std::string_view noun) {
   if (result.status.ok()) counters_.requests.Add();
-  counters_.rejected_items.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
+  counters_.rejected_items.Add(
+      std::min<uint64_t>(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)), items_max));
   uint64_t held = 0;
   if (refused > 0) {
     if (!rejection_log_.Allow(clock_.Monotonic(), &held)) return;

@@ -123,7 +123,7 @@ class ExportLoop {
   bool AwaitsMetadata(const Feed& feed);
   int64_t SendTimeout() const;
   bool Send(Feed& feed, int64_t timeout_ns);
-  void CountAnswer(const otlp::SendResult& result, uint64_t refused, std::string_view noun);
+  void CountAnswer(const otlp::SendResult& result, uint64_t items_max, uint64_t refused, std::string_view noun);
   void Delay(const otlp::SendResult& failure);
   bool SaveCursor(Feed& feed);
   bool SaveAll();

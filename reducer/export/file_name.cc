@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kTypeBytesMax = 24;
 constexpr size_t kDigestBytes = 8;  // 16 digits
 constexpr std::string_view kPart = ".part";
+constexpr std::string_view kDamaged = ".damaged";
 constexpr size_t kStampBytes = std::string_view("20261127T140059123Z").size();
 // The stamp has four digits for the year.
 constexpr int64_t kStampMsMax = 253'402'300'799'999;
@@ -87,7 +88,7 @@ std::string FileTypeOf(std::string_view type, std::string_view unit) {
 
 std::string FormatFileName(const FileName& name, std::string_view extension) {
   const std::string stamp = FormatStamp(std::clamp<int64_t>(name.stamp_ms, 0, kStampMsMax));
-  return fmt::format("{}.{}.{}{}", name.stem, stamp, extension, name.is_part ? kPart : "");
+  return fmt::format("{}.{}.{}{}", name.stem, stamp, extension, name.is_part ? kPart : name.is_damaged ? kDamaged : "");
 }
 
 std::optional<FileName> ParseFileName(std::string_view text, std::string_view extension) {
@@ -95,6 +96,8 @@ std::optional<FileName> ParseFileName(std::string_view text, std::string_view ex
   const std::string_view whole = text;
   out.is_part = text.ends_with(kPart);
   if (out.is_part) text.remove_suffix(kPart.size());
+  out.is_damaged = text.ends_with(kDamaged);
+  if (out.is_damaged) text.remove_suffix(kDamaged.size());
   const size_t tail = kStampBytes + 1 + extension.size();
   if (text.size() < tail + 2) return std::nullopt;
   const std::optional<int64_t> stamp = ParseStamp(text.substr(text.size() - tail, kStampBytes));

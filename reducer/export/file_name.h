@@ -9,6 +9,7 @@
 //
 //   checkout.cpu.nanoseconds.20261127T140059123Z.folded        STEM.STAMP.EXTENSION
 //   checkout.cpu.nanoseconds.20261127T150103007Z.folded.part   a file to which lines may still be appended
+//   checkout.cpu.nanoseconds.20261127T150103007Z.folded.damaged   a file that may miss lines after a power loss
 //
 // The stem of folded stacks is NAME.TYPE.UNIT, that of OTLP is NAME.
 
@@ -32,6 +33,7 @@ struct FileName {
   std::string stem;
   int64_t stamp_ms = 0;  // the unix time at which the file was created
   bool is_part = false;
+  bool is_damaged = false;
 };
 std::string FormatFileName(const FileName& name, std::string_view extension);
 // Returns nullopt if FormatFileName with this extension never returns `text`.

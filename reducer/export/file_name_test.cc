@@ -91,7 +91,7 @@ TEST(FileName, FormatsAndParses) {
 TEST(FileName, TheLongestNameFitsIntoADirectory) {
   const std::string stem =
       std::string(kFileNameBytesMax, 'a') + "." + FileTypeOf(std::string(99, 'b'), std::string(99, 'c'));
-  EXPECT_LE(FormatFileName({.stem = stem, .stamp_ms = 0, .is_part = true}, "folded").size(), 255u);
+  EXPECT_LE(FormatFileName({.stem = stem, .stamp_ms = 0, .is_damaged = true}, "folded").size(), 255u);
 }
 
 TEST(FileName, ParsesNoOtherNames) {

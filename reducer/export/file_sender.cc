@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<FileSender>> FileSender::Open(FileOptions options
                                                                             .rotate_bytes = options.rotate_bytes,
                                                                             .rotate_after_ns = options.rotate_after_ns,
                                                                             .keep = options.keep},
-                                                                           clock));
+                                                                           clock, metrics));
   return std::unique_ptr<FileSender>(new FileSender(std::move(options), std::move(files), clock, metrics));
 }
 
@@ -44,13 +44,21 @@ FileSender::~FileSender() {
   files_->FinishAll(kFinishNs);
 }
 
-otlp::SendResult FileSender::Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& /*identity*/,
+otlp::SendResult FileSender::Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
                                   int64_t timeout_ns) {
   const int64_t deadline_ns = clock_.Monotonic().value + timeout_ns;
   otlp::SendResult result;
-  result.status = files_->Sweep();
+  // Half of the time is left for the lines of the request.
+  const int64_t sweep_end_ns = deadline_ns - timeout_ns / 2;
+  result.status =
+      files_->Sweep([this, sweep_end_ns] { return cancelled_ || clock_.Monotonic().value >= sweep_end_ns; });
+  if (plan_ && plan_->identity != identity) {
+    files_->Undo();
+    plan_.reset();
+  }
   if (!plan_) {
     plan_ = MakePlan(request);
+    plan_->identity = identity;
     files_->Begin();
   }
   otlp::FoldedLines lines(request);
@@ -65,8 +73,11 @@ otlp::SendResult FileSender::Send(const otlp::ProfilesRequest& request, const ot
   }
   result.may_retry = !result.status.ok();
   if (!result.status.ok()) return result;
-  result.rejected_items = plan_->rejected;
-  if (plan_->rejected > 0) result.message = "there are too many sample types for the files `other`";
+  result.left_out_samples = plan_->left_out_samples;
+  if (plan_->left_out_samples > 0) {
+    result.message = fmt::format("there are too many sample types for the files `other`: {} samples are not written",
+                                 plan_->left_out_samples);
+  }
   plan_.reset();
   return result;
 }
@@ -120,7 +131,7 @@ absl::Status FileSender::WriteNext(const otlp::ProfilesRequest& request, otlp::F
   const Part& part = plan_->parts[plan_->part];
   bool is_done = true;
   if (plan_->stem.empty() && !ChooseStem()) {
-    ++plan_->rejected;
+    plan_->left_out_samples += part.samples;
   } else if (options_.format == FileOptions::Format::kOtlpJson) {
     RETURN_IF_ERROR(WriteJson(part, request));
   } else {

@@ -19,9 +19,10 @@ namespace tributary {
 // Writes samples to files: each service or container has its own files, with folded stacks or with OTLP in JSON.
 //
 // A request becomes a list of parts, one for each file. Send appends the parts one after the other. If a write fails,
-// for example because the disk is full, Send returns an error with may_retry = true. The next call must have the same
-// request. It continues with the first part that is not in its file. So a retry writes nothing twice. If the process is
-// killed before the request's cursor is saved, the next run writes the samples of this request again.
+// for example because the disk is full, Send returns an error with may_retry = true. If the next call has the same
+// request, it continues with the first part that is not in its file. So a retry writes nothing twice. If it has another
+// request, it first removes the written parts, because the first request will be written again as a whole. If the
+// process is killed before the request's cursor is saved, the next run writes the samples of this request again.
 //
 // The number of series is limited (FileOptions::series_max). Samples of other names, and of names that are too long
 // for a file name, are written to the files of the name kOtherName.
@@ -53,11 +54,12 @@ class FileSender : public otlp::ProfilesSender {
   };
   // The request that is being written.
   struct Plan {
+    otlp::RequestIdentity identity;
     std::vector<Part> parts;
     size_t part = 0;   // the next part…
     size_t entry = 0;  // …and its next entry
     std::string stem;  // of the next part; "": not chosen yet
-    int64_t rejected = 0;
+    uint64_t left_out_samples = 0;
   };
 
   FileSender(FileOptions options, std::unique_ptr<RotatedFiles> files, const Clock& clock, Metrics& metrics);

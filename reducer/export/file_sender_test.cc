@@ -188,15 +188,18 @@ TEST_F(FileSenderTest, NamesBeyondTheLimitShareFiles) {
 }
 
 // Their values have different units, so they cannot share a file.
-TEST_F(FileSenderTest, TypesBeyondTheLimitAreRejected) {
+TEST_F(FileSenderTest, TypesBeyondTheLimitAreLeftOut) {
   options_.series_max = 1;
   Open();
   TestRequest request;
   request.Add("a", "f");
-  for (size_t i = 0; i < FileSender::kOtherSeriesMax + 3; ++i) request.Add("x", "f", 1, {"t" + std::to_string(i), "u"});
+  for (size_t i = 0; i < FileSender::kOtherSeriesMax + 3; ++i) {
+    for (int k = 0; k < 5; ++k) request.Add("x", "f", 1, {"t" + std::to_string(i), "u"});
+  }
   const otlp::SendResult result = Send(*request.Finish());
   EXPECT_TRUE(result.status.ok()) << result.status;
-  EXPECT_EQ(result.rejected_items, 3);
+  EXPECT_EQ(result.left_out_samples, 15u);
+  EXPECT_EQ(result.rejected_items, 0);
   EXPECT_FALSE(result.message.empty());
   EXPECT_EQ(Files().size(), 1 + FileSender::kOtherSeriesMax);
 }
@@ -219,6 +222,26 @@ TEST_F(FileSenderTest, ARetryAfterAFullDiskWritesNothingTwice) {
   EXPECT_EQ(sums.size(), 201u);
   EXPECT_EQ(sums["f"], 2 * kPeriod);
   EXPECT_EQ(sums["function-7"], kPeriod);
+}
+
+// For example, the first request cannot be read from its shard for some time.
+TEST_F(FileSenderTest, AnotherRequestRemovesAPartOfARequest) {
+  Open();
+  TestRequest cut, other;
+  cut.Add("a", "f");
+  for (int i = 0; i < 200; ++i) cut.Add("b", "function-" + std::to_string(i));
+  other.Add("c", "g", 2);
+  const otlp::ProfilesRequestPtr first = cut.Finish(), second = other.Finish();
+  {
+    const FileSizeLimit limit(1'000);
+    EXPECT_FALSE(sender_->Send(*first, {.first = 0}, kNsPerSecond).status.ok());
+  }
+  EXPECT_TRUE(sender_->Send(*second, {.first = 201}, kNsPerSecond).status.ok());
+  EXPECT_THAT(Sums(), ElementsAre(Pair("g", 2 * kPeriod)));
+  EXPECT_TRUE(sender_->Send(*first, {.first = 0}, kNsPerSecond).status.ok());
+  std::map<std::string, uint64_t> sums = Sums();
+  EXPECT_EQ(sums.size(), 202u);
+  EXPECT_EQ(sums["f"], kPeriod);
 }
 
 // The next run writes the whole request.
@@ -279,6 +302,18 @@ TEST_F(FileSenderTest, FinishesOldFilesAtTheNextRequest) {
   clock_.Advance(60 * kNsPerMinute);
   SendAll(b);
   EXPECT_TRUE(Files().contains("a.cpu.nanoseconds." + kStamp + ".folded"));
+}
+
+TEST_F(FileSenderTest, ACancelEndsTheSweepOfOldFiles) {
+  Open();
+  TestRequest a, b;
+  a.Add("a", "f");
+  b.Add("b", "f");
+  SendAll(a);
+  clock_.Advance(60 * kNsPerMinute);
+  sender_->Cancel();
+  EXPECT_FALSE(Send(*b.Finish()).status.ok());
+  EXPECT_TRUE(Files().contains("a.cpu.nanoseconds." + kStamp + ".folded.part"));
 }
 
 // A killed process may have written a part of a request. The next run writes the whole request, because its cursor was

@@ -93,8 +93,8 @@ EventResult LogSender::SendEvents(std::span<const store::EventRecord> events, co
       return unanswered;
     }
     if (!result.status.ok()) answers_.refused_events += end - answered_;
-    answered_ = end;
-    answers_.rejected_items += result.rejected_items;
+    const size_t begin_of_part = std::exchange(answered_, end);
+    answers_.rejected_items += std::clamp<int64_t>(result.rejected_items, 0, static_cast<int64_t>(end - begin_of_part));
     if (!result.message.empty()) answers_.message = std::move(result.message);
     if (!result.status.ok()) answers_.message = result.status.ToString();
   }

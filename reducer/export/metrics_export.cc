@@ -123,7 +123,7 @@ bool MetricsExport::Send(const otlp::MetricsRequests::One& one, int64_t timeout_
 void MetricsExport::CountAccepted(uint64_t data_points, int64_t rejected, std::string_view message) {
   requests_.Add();
   data_points_.Add(data_points);
-  rejected_.Add(static_cast<uint64_t>(std::max<int64_t>(rejected, 0)));
+  rejected_.Add(std::min<uint64_t>(static_cast<uint64_t>(std::max<int64_t>(rejected, 0)), data_points));
   uint64_t held = 0;
   if ((rejected > 0 || !message.empty()) && rejection_log_.Allow(clock_.Monotonic(), &held)) {
     LogWarning(

@@ -186,6 +186,11 @@ TEST_F(MetricsExportTest, CountsRejectedDataPoints) {
   export_->RunOnce();
   EXPECT_EQ(Counted("rejected_data_points"), 3u);
   EXPECT_EQ(Counted("data_points"), 2u * 7u);
+  // A hostile receiver cannot have rejected more than it got.
+  transport_->answer.mutable_partial_success()->set_rejected_data_points(INT64_MAX);
+  clock_.Advance(kIntervalNs);
+  export_->RunOnce();
+  EXPECT_EQ(Counted("rejected_data_points"), 3u + 7u);
 }
 
 TEST_F(MetricsExportTest, CountsDataPointsThatAreTooLarge) {

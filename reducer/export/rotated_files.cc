@@ -25,6 +25,14 @@ constexpr mode_t kDirectoryMode = 0750, kFileMode = 0640;
 constexpr size_t kFilesMax = 5'000'000;  // more than all series with the largest value of `keep`
 constexpr int kStampTries = 100;
 
+// Returns the status of an error of a file. Only those errors for which EndsCall is true are the same for other files.
+absl::Status FileError(std::string_view operation, const std::string& path, int error) {
+  const absl::Status status = ErrnoStatus(operation, path, error);
+  const bool is_disk = error == EIO || error == EROFS;
+  return is_disk ? Error(absl::StatusCode::kUnavailable, ToStd(status.message())) : status;
+}
+bool EndsCall(const absl::Status& status) { return absl::IsResourceExhausted(status) || absl::IsUnavailable(status); }
+
 // Returns the size of the file up to the end of its last whole line.
 absl::StatusOr<int64_t> WholeLines(int fd, int64_t size, const std::string& path) {
   char buffer[65'536];
@@ -32,7 +40,7 @@ absl::StatusOr<int64_t> WholeLines(int fd, int64_t size, const std::string& path
     const int64_t begin = std::max<int64_t>(size - static_cast<int64_t>(sizeof buffer), 0);
     const ssize_t n = pread(fd, buffer, static_cast<size_t>(size - begin), begin);
     if (n < 0 && errno == EINTR) continue;
-    if (n != size - begin) return ErrnoStatus("read", path, n < 0 ? errno : EIO);
+    if (n != size - begin) return FileError("read", path, n < 0 ? errno : EBUSY);
     const size_t newline = std::string_view(buffer, static_cast<size_t>(n)).rfind('\n');
     if (newline != std::string_view::npos) return begin + static_cast<int64_t>(newline) + 1;
     size = begin;
@@ -44,8 +52,17 @@ absl::StatusOr<int64_t> WholeLines(int fd, int64_t size, const std::string& path
 
 std::string RotatedFiles::PathOf(std::string_view name) const { return fmt::format("{}/{}", options_.directory, name); }
 
-absl::StatusOr<std::unique_ptr<RotatedFiles>> RotatedFiles::Open(Options options, const Clock& clock) {
-  std::unique_ptr<RotatedFiles> files(new RotatedFiles(std::move(options), clock));
+RotatedFiles::RotatedFiles(Options options, const Clock& clock, Metrics& metrics)
+    : options_(std::move(options)),
+      clock_(clock),
+      unusable_files_(metrics.AddCounter("tributary_export_unusable_files_total",
+                                         "Files that were left alone, because they could not be opened, finished or "
+                                         "removed, and files that became damaged, because they could not be synced.",
+                                         {{"exporter", "file"}})) {}
+
+absl::StatusOr<std::unique_ptr<RotatedFiles>> RotatedFiles::Open(Options options, const Clock& clock,
+                                                                 Metrics& metrics) {
+  std::unique_ptr<RotatedFiles> files(new RotatedFiles(std::move(options), clock, metrics));
   RETURN_IF_ERROR(files->OpenDirectory());
   RETURN_IF_ERROR(files->Lock());
   RETURN_IF_ERROR(files->Scan());
@@ -106,24 +123,34 @@ absl::Status RotatedFiles::Scan() {
   if (errno != 0) return ErrnoStatus("list", options_.directory, errno);
   for (auto& [stem, series] : series_) std::sort(series.finished.begin(), series.finished.end());
   // One call for all files. The file system keeps the order of the changes below.
-  if (!parts.empty() && syncfs(directory_.get()) != 0) return ErrnoStatus("sync", options_.directory, errno);
-  for (const FileName& part : parts) {
+  const bool is_damaged = !parts.empty() && syncfs(directory_.get()) != 0;
+  if (is_damaged) LeaveAlone(ErrnoStatus("sync", options_.directory, errno));
+  for (FileName& part : parts) {
     Series& series = series_[part.stem];
-    RETURN_IF_ERROR(TakeOver(part, &series));
+    part.is_damaged = is_damaged;
+    if (absl::Status status = TakeOver(part, &series); !status.ok()) LeaveAlone(status);
     if (series.finished.empty()) series_.erase(part.stem);
   }
   return absl::OkStatus();
 }
 
+// Counts and logs a file that cannot be used.
+void RotatedFiles::LeaveAlone(const absl::Status& why) {
+  unusable_files_.Add();
+  if (uint64_t held = 0; unusable_log_.Allow(clock_.Monotonic(), &held)) {
+    LogError("a file of the export cannot be used, and is left alone error=\"{}\" suppressed={}", why.ToString(), held);
+  }
+}
+
 // Finishes a file that an earlier run left.
-absl::Status RotatedFiles::TakeOver(const FileName& name, Series* series) {
+absl::Status RotatedFiles::TakeOver(FileName name, Series* series) {
   const std::string text = FormatFileName(name, options_.extension);
   ASSIGN_OR_RETURN(const Fd fd, OpenPart(text));
   struct stat info{};
-  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("stat", PathOf(text), errno);
+  if (fstat(fd.get(), &info) != 0) return FileError("stat", PathOf(text), errno);
   ASSIGN_OR_RETURN(const int64_t bytes, WholeLines(fd.get(), info.st_size, PathOf(text)));
   if (bytes == 0) return Remove(text);
-  if (bytes < info.st_size && ftruncate(fd.get(), bytes) != 0) return ErrnoStatus("truncate", PathOf(text), errno);
+  if (bytes < info.st_size && ftruncate(fd.get(), bytes) != 0) return FileError("truncate", PathOf(text), errno);
   return Rename(name, series);
 }
 
@@ -147,7 +174,7 @@ bool RotatedFiles::Admit(std::string_view stem, size_t series_max) {
 absl::StatusOr<Fd> RotatedFiles::OpenPart(const std::string& name) const {
   Fd fd(openat(directory_.get(), name.c_str(), O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat info{};
-  if (!fd.valid() || fstat(fd.get(), &info) != 0) return ErrnoStatus("open", PathOf(name), errno);
+  if (!fd.valid() || fstat(fd.get(), &info) != 0) return FileError("open", PathOf(name), errno);
   if (!S_ISREG(info.st_mode) || info.st_nlink > 1) {
     return Error(absl::StatusCode::kPermissionDenied,
                  fmt::format("{} is not a regular file, or has another name, too: remove it", PathOf(name)));
@@ -161,9 +188,9 @@ absl::StatusOr<Fd> RotatedFiles::OpenTrimmed(const std::string& stem, Part* part
   const std::string name = NameOf(stem, part->stamp_ms, true);
   ASSIGN_OR_RETURN(Fd fd, OpenPart(name));
   struct stat info{};
-  if (fstat(fd.get(), &info) != 0) return ErrnoStatus("stat", PathOf(name), errno);
+  if (fstat(fd.get(), &info) != 0) return FileError("stat", PathOf(name), errno);
   if (info.st_size > part->bytes && ftruncate(fd.get(), part->bytes) != 0) {
-    return ErrnoStatus("truncate", PathOf(name), errno);
+    return FileError("truncate", PathOf(name), errno);
   }
   part->bytes = std::min<int64_t>(part->bytes, info.st_size);
   return fd;
@@ -179,11 +206,11 @@ absl::Status RotatedFiles::Create(const std::string& stem, Series* series) {
         openat(directory_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
     if (!fd.valid() && errno == EEXIST) continue;
     // The umask may have removed bits.
-    if (!fd.valid() || fchmod(fd.get(), kFileMode) != 0) return ErrnoStatus("create", PathOf(name), errno);
+    if (!fd.valid() || fchmod(fd.get(), kFileMode) != 0) return FileError("create", PathOf(name), errno);
     series->part = Part{.stamp_ms = stamp_ms, .bytes = 0, .created = clock_.Monotonic()};
     return absl::OkStatus();
   }
-  return ErrnoStatus("create", PathOf(stem), EEXIST);
+  return FileError("create", PathOf(stem), EEXIST);
 }
 
 absl::Status RotatedFiles::Append(const std::string& stem, std::string_view lines) {
@@ -194,7 +221,10 @@ absl::Status RotatedFiles::Append(const std::string& stem, std::string_view line
   }
   absl::StatusOr<Fd> fd = absl::NotFoundError("");
   if (series.part) fd = OpenTrimmed(stem, &*series.part);
-  if (absl::IsNotFound(fd.status())) {  // there is none, or another program has removed it
+  if (!fd.ok() && !EndsCall(fd.status())) {
+    // There is none, or another program has removed or changed it.
+    if (!absl::IsNotFound(fd.status())) LeaveAlone(fd.status());
+    Forget(stem, &series);
     absl::Status created = Create(stem, &series);
     if (!created.ok() && series.finished.empty()) series_.erase(stem);
     RETURN_IF_ERROR(created);
@@ -221,34 +251,44 @@ void RotatedFiles::Undo() {
   undo_.clear();
 }
 
-// Finishes the series' file. Removes the file if it is empty.
+// Finishes the series' file, or leaves it alone.
 absl::Status RotatedFiles::Finish(const std::string& stem, Series* series) {
-  const absl::StatusOr<Fd> fd = OpenTrimmed(stem, &*series->part);
-  if (absl::IsNotFound(fd.status())) {
-    series->part.reset();
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(fd.status());
-  const FileName name{.stem = stem, .stamp_ms = series->part->stamp_ms, .is_part = true};
-  if (series->part->bytes == 0) {
-    RETURN_IF_ERROR(Remove(FormatFileName(name, options_.extension)));
-  } else if (fdatasync(fd->get()) != 0) {
-    return ErrnoStatus("sync", PathOf(FormatFileName(name, options_.extension)), errno);
-  } else {
-    RETURN_IF_ERROR(Rename(name, series));
-  }
-  series->part.reset();
-  return absl::OkStatus();
+  const absl::Status finished = FinishPart(stem, series);
+  if (!finished.ok() && EndsCall(finished)) return finished;
+  if (!finished.ok() && !absl::IsNotFound(finished)) LeaveAlone(finished);
+  Forget(stem, series);
+  return RemoveFinished(stem, options_.keep, series);
 }
 
-// Gives a file its final name.
+// Gives the series' file its final name. Removes the file if it is empty.
+absl::Status RotatedFiles::FinishPart(const std::string& stem, Series* series) {
+  ASSIGN_OR_RETURN(const Fd fd, OpenTrimmed(stem, &*series->part));
+  FileName name{.stem = stem, .stamp_ms = series->part->stamp_ms, .is_part = true, .is_damaged = false};
+  const std::string text = FormatFileName(name, options_.extension);
+  if (series->part->bytes == 0) return Remove(text);
+  // After a failure, the kernel may have dropped the lines, and reports success for the next attempt.
+  if (!series->part->is_damaged && options_.sync(fd.get()) != 0) {
+    series->part->is_damaged = true;
+    LeaveAlone(FileError("sync", PathOf(text), errno));
+  }
+  name.is_damaged = series->part->is_damaged;
+  return Rename(name, series);
+}
+
+// Ends the series' unfinished file. Undo cannot change it any more.
+void RotatedFiles::Forget(const std::string& stem, Series* series) {
+  series->part.reset();
+  undo_.erase(stem);
+}
+
+// Gives an unfinished file its final name.
 absl::Status RotatedFiles::Rename(const FileName& part, Series* series) {
   FileName last = part;
   last.is_part = false;
   if (!series->finished.empty()) last.stamp_ms = std::max(last.stamp_ms, series->finished.back() + 1);
   const std::string from = FormatFileName(part, options_.extension), to = FormatFileName(last, options_.extension);
   if (renameat(directory_.get(), from.c_str(), directory_.get(), to.c_str()) != 0) {
-    return ErrnoStatus("rename", PathOf(from), errno);
+    return FileError("rename", PathOf(from), errno);
   }
   series->finished.push_back(last.stamp_ms);
   return absl::OkStatus();
@@ -256,21 +296,27 @@ absl::Status RotatedFiles::Rename(const FileName& part, Series* series) {
 
 absl::Status RotatedFiles::Remove(const std::string& name) const {
   if (unlinkat(directory_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return absl::OkStatus();
-  return ErrnoStatus("remove", PathOf(name), errno);
+  return FileError("remove", PathOf(name), errno);
 }
 
-absl::Status RotatedFiles::RemoveFinished(const std::string& stem, int64_t keep, Series* series) const {
+absl::Status RotatedFiles::RemoveFinished(const std::string& stem, int64_t keep, Series* series) {
   std::deque<int64_t>& finished = series->finished;
   while (std::ssize(finished) > keep) {
-    RETURN_IF_ERROR(Remove(NameOf(stem, finished.front(), false)));
+    FileName name{.stem = stem, .stamp_ms = finished.front(), .is_part = false, .is_damaged = false};
+    for (const bool is_damaged : {false, true}) {
+      name.is_damaged = is_damaged;
+      const absl::Status removed = Remove(FormatFileName(name, options_.extension));
+      if (!removed.ok() && EndsCall(removed)) return removed;
+      if (!removed.ok()) LeaveAlone(removed);
+    }
     finished.pop_front();
   }
   return absl::OkStatus();
 }
 
-absl::Status RotatedFiles::Sweep() {
+absl::Status RotatedFiles::Sweep(const std::function<bool()>& is_over) {
   size_t finishes = 0;
-  for (auto it = series_.begin(); it != series_.end();) {
+  for (auto it = series_.begin(); it != series_.end() && !is_over();) {
     auto& [stem, series] = *it;
     const bool is_old =
         series.part && clock_.Monotonic().value - series.part->created.value >= options_.rotate_after_ns;

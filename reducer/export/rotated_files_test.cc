@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -21,6 +22,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+bool Never() { return false; }
+
+int FailedSync(int) {
+  errno = EIO;
+  return -1;
+}
+
 class RotatedFilesTest : public ::testing::Test {
  protected:
   std::string PathOf(const std::string& name) const { return directory_.path() + "/d/" + name; }
@@ -29,11 +37,12 @@ class RotatedFilesTest : public ::testing::Test {
             .extension = "folded",
             .rotate_bytes = 10,
             .rotate_after_ns = 60 * kNsPerSecond,
-            .keep = 3};
+            .keep = 3,
+            .sync = sync_};
   }
   void Open() {
     files_.reset();
-    auto opened = RotatedFiles::Open(Options(), clock_);
+    auto opened = RotatedFiles::Open(Options(), clock_, metrics_);
     ASSERT_TRUE(opened.ok()) << opened.status();
     files_ = *std::move(opened);
   }
@@ -64,8 +73,14 @@ class RotatedFilesTest : public ::testing::Test {
     return info.st_mode & 07777;
   }
 
+  uint64_t Unusable() {
+    return metrics_.AddCounter("tributary_export_unusable_files_total", "", {{"exporter", "file"}}).value();
+  }
+
   const TestDirectory directory_;
   FakeClock clock_;  // 2023-11-14 22:13:20
+  Metrics metrics_;
+  int (*sync_)(int) = fdatasync;
   std::unique_ptr<RotatedFiles> files_;
 };
 
@@ -110,10 +125,10 @@ TEST_F(RotatedFilesTest, FinishesAnOldFile) {
   Open();
   Append("a", "x\n");
   clock_.Advance(59 * kNsPerSecond);
-  ASSERT_TRUE(files_->Sweep().ok());
+  ASSERT_TRUE(files_->Sweep(Never).ok());
   EXPECT_THAT(List(), ElementsAre("a.20231114T221320000Z.folded.part"));
   clock_.Advance(kNsPerSecond);
-  ASSERT_TRUE(files_->Sweep().ok());
+  ASSERT_TRUE(files_->Sweep(Never).ok());
   EXPECT_THAT(List(), ElementsAre("a.20231114T221320000Z.folded"));
 }
 
@@ -121,13 +136,13 @@ TEST_F(RotatedFilesTest, ASweepFinishesAFewFiles) {
   Open();
   for (size_t i = 0; i < RotatedFiles::kFinishesMax + 1; ++i) Append("s" + std::to_string(i), "x\n");
   clock_.Advance(60 * kNsPerSecond);
-  ASSERT_TRUE(files_->Sweep().ok());
+  ASSERT_TRUE(files_->Sweep(Never).ok());
   const auto parts = [this] {
     const std::vector<std::string> names = List();
     return std::count_if(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".part"); });
   };
   EXPECT_EQ(parts(), 1);
-  ASSERT_TRUE(files_->Sweep().ok());
+  ASSERT_TRUE(files_->Sweep(Never).ok());
   EXPECT_EQ(parts(), 0);
 }
 
@@ -135,7 +150,6 @@ TEST_F(RotatedFilesTest, KeepsTheNewestFinishedFiles) {
   Open();
   for (int i = 0; i < 5; ++i) Append("a", "123456789\n");
   Append("b", "x\n");
-  ASSERT_TRUE(files_->Sweep().ok());
   EXPECT_THAT(List(), ElementsAre("a.20231114T221320001Z.folded", "a.20231114T221320002Z.folded",
                                   "a.20231114T221320003Z.folded", "a.20231114T221320004Z.folded.part",
                                   "b.20231114T221320000Z.folded.part"));
@@ -143,7 +157,6 @@ TEST_F(RotatedFilesTest, KeepsTheNewestFinishedFiles) {
   files_.reset();
   Open();
   for (int i = 0; i < 2; ++i) Append("a", "123456789\n");
-  ASSERT_TRUE(files_->Sweep().ok());
   EXPECT_THAT(List(), ElementsAre("a.20231114T221320003Z.folded", "a.20231114T221320004Z.folded",
                                   "a.20231114T221320005Z.folded", "a.20231114T221320006Z.folded.part",
                                   "b.20231114T221320000Z.folded"));
@@ -196,11 +209,14 @@ TEST_F(RotatedFilesTest, UndoesAUnitExceptInFinishedFiles) {
   Append("c", "x 1\n");  // finishes the first file of c
   Append("d", "1234567\n");
   Append("d", "x 1\n");  // finishes the first file of d
+  Append("e", "1 1\n");
+  fs::remove(PathOf("e.20231114T221320000Z.folded.part"));
+  Append("e", "2 1\n");  // in a new file
   files_->Undo();
   EXPECT_EQ(Read("a.20231114T221320000Z.folded.part"), "x 1\n");
   files_->FinishAll(kNsPerSecond);
   EXPECT_THAT(List(), ElementsAre("a.20231114T221320000Z.folded", "c.20231114T221320000Z.folded",
-                                  "d.20231114T221320000Z.folded", "d.20231114T221320001Z.folded"));
+                                  "d.20231114T221320000Z.folded"));
   EXPECT_EQ(Read("c.20231114T221320000Z.folded"), "1234567\n");
 }
 
@@ -226,7 +242,7 @@ TEST_F(RotatedFilesTest, AFailedFirstWriteLeavesAnEmptyFileThatIsUsedOrRemoved) 
   }
   Append("a", "x 1\n");
   clock_.Advance(60 * kNsPerSecond);
-  ASSERT_TRUE(files_->Sweep().ok());
+  ASSERT_TRUE(files_->Sweep(Never).ok());
   EXPECT_THAT(List(), ElementsAre("a.20231114T221320000Z.folded"));
 }
 
@@ -262,23 +278,79 @@ TEST_F(RotatedFilesTest, DoesNotFollowLinks) {
   std::ofstream(victim) << "precious";
   fs::create_directory(PathOf(""));
   fs::create_symlink(victim, PathOf("a.20231114T221320000Z.folded.part"));
-  EXPECT_FALSE(RotatedFiles::Open(Options(), clock_).ok());
-  fs::remove(PathOf("a.20231114T221320000Z.folded.part"));
-  fs::create_hard_link(victim, PathOf("a.20231114T221320000Z.folded.part"));
-  EXPECT_EQ(RotatedFiles::Open(Options(), clock_).status().code(), absl::StatusCode::kPermissionDenied);
-  fs::remove(PathOf("a.20231114T221320000Z.folded.part"));
-
-  // A link that appears later is not opened either: the name with the next stamp is used.
+  fs::create_hard_link(victim, PathOf("b.20231114T221320000Z.folded.part"));
   Open();
-  fs::create_symlink(victim, PathOf("a.20231114T221320000Z.folded.part"));
+  EXPECT_EQ(Unusable(), 2u);
+  // The names with the next stamp are used.
   Append("a", "x\n");
+  Append("b", "x\n");
   EXPECT_EQ(Read("a.20231114T221320001Z.folded.part"), "x\n");
+  EXPECT_EQ(Read("b.20231114T221320001Z.folded.part"), "x\n");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(std::ifstream(victim).rdbuf()), {}), "precious");
+}
+
+// Another program has changed the files. The other series go on.
+TEST_F(RotatedFilesTest, AFileThatCannotBeUsedIsLeftAlone) {
+  Open();
+  for (const std::string stem : {"a", "b", "c", "d"}) Append(stem, "x 1\n");
+  fs::create_hard_link(PathOf("a.20231114T221320000Z.folded.part"), directory_.path() + "/link");
+  for (const std::string stem : {"b", "c"}) {
+    fs::remove(PathOf(stem + ".20231114T221320000Z.folded.part"));
+    fs::create_directory(PathOf(stem + ".20231114T221320000Z.folded.part"));
+  }
+  Append("a", "y 2\n");
+  Append("b", "longer than a file\n");
+  EXPECT_EQ(Unusable(), 2u);
+  EXPECT_EQ(Read("a.20231114T221320000Z.folded.part"), "x 1\n");
+  EXPECT_EQ(Read("a.20231114T221320001Z.folded.part"), "y 2\n");
+  EXPECT_EQ(Read("b.20231114T221320001Z.folded.part"), "longer than a file\n");
+  clock_.Advance(60 * kNsPerSecond);
+  EXPECT_TRUE(files_->Sweep(Never).ok());
+  EXPECT_EQ(Unusable(), 3u);
+  EXPECT_EQ(Read("d.20231114T221320000Z.folded"), "x 1\n");
+}
+
+TEST_F(RotatedFilesTest, AnOldFileThatCannotBeRemovedIsLeftAlone) {
+  fs::create_directories(PathOf("a.20231114T221319000Z.folded"));
+  Open();
+  for (int i = 0; i < 5; ++i) Append("a", "123456789\n");
+  EXPECT_EQ(Unusable(), 1u);
+  EXPECT_THAT(List(), ElementsAre("a.20231114T221319000Z.folded", "a.20231114T221320001Z.folded",
+                                  "a.20231114T221320002Z.folded", "a.20231114T221320003Z.folded",
+                                  "a.20231114T221320004Z.folded.part"));
+}
+
+// The kernel may have dropped the lines, so no other attempt proves that they are on disk.
+TEST_F(RotatedFilesTest, AFileThatCouldNotBeSyncedIsDamaged) {
+  sync_ = FailedSync;
+  Open();
+  for (int i = 0; i < 5; ++i) Append("a", "123456789\n");
+  EXPECT_EQ(Unusable(), 4u);
+  const auto names = ElementsAre("a.20231114T221320001Z.folded.damaged", "a.20231114T221320002Z.folded.damaged",
+                                 "a.20231114T221320003Z.folded.damaged", "a.20231114T221320004Z.folded.part");
+  EXPECT_THAT(List(), names) << "damaged files count for `keep`";
+  files_.reset();
+  sync_ = fdatasync;
+  Open();
+  EXPECT_THAT(List(), ElementsAre("a.20231114T221320001Z.folded.damaged", "a.20231114T221320002Z.folded.damaged",
+                                  "a.20231114T221320003Z.folded.damaged", "a.20231114T221320004Z.folded"));
+  ASSERT_TRUE(files_->Sweep(Never).ok());
+  EXPECT_EQ(List().size(), 3u);
+}
+
+TEST_F(RotatedFilesTest, ASweepEndsWhenItMust) {
+  Open();
+  for (const std::string stem : {"a", "b", "c"}) Append(stem, "x\n");
+  clock_.Advance(60 * kNsPerSecond);
+  int calls = 0;
+  ASSERT_TRUE(files_->Sweep([&calls] { return ++calls > 2; }).ok());
+  EXPECT_THAT(List(), ElementsAre("a.20231114T221320000Z.folded", "b.20231114T221320000Z.folded",
+                                  "c.20231114T221320000Z.folded.part"));
 }
 
 TEST_F(RotatedFilesTest, TheDirectoryHasOneWriter) {
   Open();
-  const auto second = RotatedFiles::Open(Options(), clock_);
+  const auto second = RotatedFiles::Open(Options(), clock_, metrics_);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("another exporter"));
   Open();
@@ -287,12 +359,12 @@ TEST_F(RotatedFilesTest, TheDirectoryHasOneWriter) {
 TEST_F(RotatedFilesTest, RefusesADirectoryThatAllUsersMayWrite) {
   fs::create_directory(PathOf(""));
   fs::permissions(PathOf(""), fs::perms::all);
-  EXPECT_EQ(RotatedFiles::Open(Options(), clock_).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(RotatedFiles::Open(Options(), clock_, metrics_).status().code(), absl::StatusCode::kPermissionDenied);
 }
 
 TEST_F(RotatedFilesTest, RefusesAFileInPlaceOfTheDirectory) {
   std::ofstream(directory_.path() + "/d") << "x";
-  EXPECT_FALSE(RotatedFiles::Open(Options(), clock_).ok());
+  EXPECT_FALSE(RotatedFiles::Open(Options(), clock_, metrics_).ok());
 }
 
 TEST_F(RotatedFilesTest, TheNumberOfSeriesIsLimited) {
@@ -311,7 +383,7 @@ TEST_F(RotatedFilesTest, AnEndedSeriesMakesRoomForANewOne) {
   Append("a", "x\n");
   clock_.Advance(60 * kNsPerSecond);
   Append("b", "x\n");
-  ASSERT_TRUE(files_->Sweep().ok());  // finishes the file of a
+  ASSERT_TRUE(files_->Sweep(Never).ok());  // finishes the file of a
   EXPECT_FALSE(files_->Admit("c", 2));
   clock_.Advance(121 * kNsPerSecond);
   EXPECT_TRUE(files_->Admit("b", 2));

@@ -156,7 +156,7 @@ def protocol():
             lib.check(last["captured"] == last["sent"] + last["lost"] and last["lost"] == 0, f"the law is broken: {last}")
             framed = d / "requests"
             framed.write_bytes(b"".join(len(body).to_bytes(4, "big") + body for body in receiver.bodies))
-            validated = subprocess.run([VALIDATE, framed], capture_output=True, text=True, check=False)
+            validated = subprocess.run([VALIDATE, "profiles", framed], capture_output=True, text=True, check=False)
             print(f"  names={names}: {last['sent']} samples, validator: {validated.stdout.strip()}")
             lib.check(validated.returncode == 0, "the validator has findings")
             lib.check((b"hash_blocks" in b"".join(receiver.bodies)) == names, "names are missing, or there are names")

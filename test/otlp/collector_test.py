@@ -136,6 +136,19 @@ class LogsTest(unittest.TestCase):
         self.assertEqual(weights(otelcol.log_records(send("logs", "http")[0].log_requests())), profiles)
 
 
+class ConfigurationTest(unittest.TestCase):
+    def test_the_configuration_for_users_is_valid(self):
+        """The test's Collector has no exporter `debug`, so the exporter is replaced."""
+        text = (otelcol.HERE.parent.parent / "dev" / "otel" / "otel-config.yaml").read_text()
+        exporter = "debug:\n    verbosity: detailed"
+        self.assertEqual((text.count(exporter), text.count("[debug]")), (1, 1))
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(text.replace(exporter, "file:\n    path: /dev/null").replace("[debug]", "[file]"))
+            file.flush()
+            status, output = run(otelcol.binary(), "validate", "--config", file.name)
+        self.assertEqual(status, 0, output)
+
+
 class WaysTest(unittest.TestCase):
     def test_every_way_carries_the_same_fields(self):
         grpc, http, json = (send("profiles", way)[0].requests() for way in ("grpc", "http", "json"))
