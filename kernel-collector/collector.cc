@@ -265,8 +265,9 @@ absl::StatusOr<Reloader::Reloaded> Collector::Reload() {
   CollectorOptions fresh;
   RETURN_IF_ERROR(parse_(&fresh).status());
   LogWarnings(fresh);
-  RETURN_IF_ERROR(outlet_->ChangeCredentials(fresh.credentials));
-  Reloader::Reloaded reloaded{.values = std::move(fresh.values), .log_level = fresh.log.options.level};
+  if (options_.sends_to_reducers()) RETURN_IF_ERROR(outlet_->ChangeCredentials(fresh.credentials));
+  Reloader::Reloaded reloaded{
+      .values = std::move(fresh.values), .log_level = fresh.log.options.level, .refused = NeedRestart(options_)};
   const uint32_t rate_hz = static_cast<uint32_t>(fresh.sample_rate_hz),
                  max_hz = SampleRingRateMaxHz(ring_bytes_, CpuCount());
   if (fresh.sample_rate_hz > options_.sample_rate_hz && rate_hz > max_hz) {

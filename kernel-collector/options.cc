@@ -306,6 +306,11 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   return outcome;
 }
 
+std::vector<std::string> NeedRestart(const CollectorOptions& options) {
+  if (options.sends_to_reducers()) return {};
+  return {"tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "intake-token-file"};
+}
+
 void LogWarnings(const CollectorOptions& options) {
   for (const std::string& warning : options.warnings) LogWarning("{}", warning);
 }

@@ -55,6 +55,10 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options);
 
+// Returns the names of the reloadable options that need a restart because the node sends to no reducer. Its connections
+// keep the credential options of the start, but read the files again.
+std::vector<std::string> NeedRestart(const CollectorOptions& options);
+
 // Logs `warnings`, one line for each.
 void LogWarnings(const CollectorOptions& options);
 

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/directory_testing.h"
@@ -32,6 +34,22 @@ TEST(CollectorOptions, Defaults) {
   EXPECT_DOUBLE_EQ(options->cpu_budget, 0.01);
   EXPECT_EQ(options->unwind_memory_bytes, 64 << 20);
   EXPECT_FALSE(options->upload_debug_info);
+}
+
+// Without a reducer, a reload must not say that it has changed the credentials.
+TEST(CollectorOptions, CredentialsNeedARestartWithoutAReducer) {
+  auto options = Parse({});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(NeedRestart(*options).empty());
+  options = Parse({"--intake-encoder=otlp_profiles", "--intake-host=https://h"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  std::set<std::string> credentials;
+  for (const OptionValue& value : options->values) {
+    const bool is_credential = value.name.starts_with("tls") || value.name.starts_with("intake-token");
+    if (value.reloadable && is_credential) credentials.insert(value.name);
+  }
+  const std::vector<std::string> names = NeedRestart(*options);
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()), credentials);
 }
 
 TEST(CollectorOptions, LogOptionsAreTaken) {

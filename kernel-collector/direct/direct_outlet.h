@@ -54,7 +54,9 @@ class DirectOutlet : public Outlet, public BatchSink {
   void SendSymbols(const ExecutableId& id, PackedTable table) override;
   void SendNoSymbols(const ExecutableId& id, const absl::Status& why) override;
   void SendDigest(const ExecutableId&, const absl::StatusOr<SymbolDigest>&) override {}  // none is requested
-  absl::Status ChangeCredentials(IntakeCredentialOptions) override { return absl::OkStatus(); }
+  absl::Status ChangeCredentials(IntakeCredentialOptions) override {
+    return absl::UnimplementedError("the credential options are taken only at the start");
+  }
   void SetSampleRate(uint32_t) override {}  // the value of each sample is its period
   Totals totals() const override;
   std::string ToString() const override { return receiver_; }

@@ -30,7 +30,7 @@ class Outlet {
   virtual void SendNoSymbols(const ExecutableId& id, const absl::Status& why) = 0;
   virtual void SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDigest>& digest) = 0;
 
-  // Uses the changed options. After an error nothing changes.
+  // Uses the changed options. After an error nothing changes. Unimplemented: they need a restart.
   virtual absl::Status ChangeCredentials(IntakeCredentialOptions options) = 0;
   virtual void SetSampleRate(uint32_t hz) = 0;
 
