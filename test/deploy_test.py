@@ -76,6 +76,7 @@ class Deploy(unittest.TestCase):
         self.package("libc6", "2.36-9", {"libc.so.6": [], "ld-linux-aarch64.so.1": []})
         self.package("libouter1", "1:1.0+dfsg-1", {"libouter.so.1": ["libinner.so.2", "libc.so.6"]})
         self.package("libinner2", "2.0-1", {"libinner.so.2": ["libc.so.6"]})
+        self.package("llvm-19-dev", "1:19.1-1", {})  # linked into kernel-collector
         # As on a machine that cross-compiles: only its own root has the files that are the same for every architecture.
         self.write("native/var/lib/dpkg/status", "Package: ca-certificates\nStatus: install ok installed\nArchitecture: all\nVersion: 2023\n\n")
         for name in ("b", "a"):
