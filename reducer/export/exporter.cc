@@ -1,6 +1,5 @@
 #include "reducer/export/exporter.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
@@ -99,11 +98,6 @@ std::string_view Parameter(const ExportUrl& url, std::string_view key) {
   return it != url.parameters.end() ? std::string_view(it->second) : std::string_view();
 }
 
-std::string HostName() {
-  char name[HOST_NAME_MAX + 1] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
-
 // For requests in JSON.
 void UseSmallRequests(otlp::ProfilesBuilder::Options* builder) {
   builder->bytes_soft /= kJsonFactor;
@@ -175,7 +169,8 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, con
                    MakeSender(url, variables, common, clock, metrics, &options));
   options.cursor_name = url.cursor_name;
   options.builder.scope_version = std::string(kVersion);
-  options.sender = HostName();
+  options.sender = ReducerHostName();
+  if (options.sender.empty()) options.sender = "unknown";
   options.joiner = common.joiner;
   options.metadata_wait_ns = common.metadata_wait_ns;
   const std::string_view interval = Parameter(url, "interval");

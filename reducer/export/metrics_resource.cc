@@ -1,6 +1,7 @@
 #include "reducer/export/metrics_resource.h"
 
 #include <fmt/format.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include <span>
@@ -22,11 +23,15 @@ std::string InstanceId(std::string_view host, int pid, UnixNs start) {
                      digits.substr(16, 4), digits.substr(20));
 }
 
+std::string ReducerHostName() {
+  char host[HOST_NAME_MAX + 1] = {};
+  return gethostname(host, sizeof host - 1) == 0 ? ToUtf8(host) : "";
+}
+
 Attributes ReducerResource(UnixNs start) {
-  char host[256] = {};
-  if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  const std::string host = ReducerHostName();
   Attributes out;
-  if (host[0] != '\0') SetAttribute(out, "host.name", ToUtf8(host));
+  if (!host.empty()) SetAttribute(out, "host.name", host);
   SetAttribute(out, "service.instance.id", InstanceId(host, getpid(), start));
   SetAttribute(out, "service.name", "tributary-reducer");
   SetAttribute(out, "service.version", kVersion);

@@ -8,6 +8,9 @@
 
 namespace tributary {
 
+// Returns the name of this host in UTF-8, or "" if the kernel has none. Any thread.
+std::string ReducerHostName();
+
 // Returns the attributes of this process as a source of telemetry (OpenTelemetry's conventions for resources):
 // service.name (tributary-reducer), service.version, service.instance.id, and host.name if the kernel has one.
 // `start`: when the process started. Any thread.
