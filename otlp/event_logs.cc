@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/saturate.h"
 #include "otlp/attribute_values.h"
 #include "profile/signal_name.h"
 #include "schemas/otlp/logs_service.pb.h"
@@ -17,8 +18,6 @@ namespace proto = ::opentelemetry::proto::logs::v1;
 
 constexpr size_t kRecordOverheadBytes = 8;     // tag and length
 constexpr size_t kResourceOverheadBytes = 64;  // tags and lengths of a resource, its logs and its scope
-
-int64_t ClampToInt64(uint64_t value) { return static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)); }
 
 void AddEnd(const ProcessEnd& end, KeyValues* out) {
   if (end.signal == 0) {

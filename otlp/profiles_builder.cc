@@ -42,10 +42,6 @@ int32_t ClampToInt32(uint32_t value) {
   return static_cast<int32_t>(std::min<uint32_t>(value, std::numeric_limits<int32_t>::max()));
 }
 
-int64_t ClampToInt64(uint64_t value) {
-  return static_cast<int64_t>(std::min<uint64_t>(value, std::numeric_limits<int64_t>::max()));
-}
-
 constexpr std::string_view kOwnPrefix = "tributary.";  // of attribute keys of this project
 
 }  // namespace

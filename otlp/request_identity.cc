@@ -26,6 +26,13 @@ std::string ProfileId(const RequestIdentity& identity, uint64_t number) {
   return std::string(digest.begin(), digest.begin() + 16);
 }
 
+uint64_t ContentDigest(std::string_view bytes) {
+  const Sha256Digest digest = Sha256(bytes);
+  uint64_t content = 0;
+  for (size_t i = 0; i < sizeof(content); ++i) content = content << 8 | digest[i];
+  return content;
+}
+
 uint64_t ContentOf(const ProfilesRequest& request) {
   std::string entries;  // 24 bytes each; a request has at most some 30,000
   const auto append = [&entries](uint64_t number) {
@@ -43,10 +50,7 @@ uint64_t ContentOf(const ProfilesRequest& request) {
       }
     }
   }
-  const Sha256Digest digest = Sha256(entries);
-  uint64_t content = 0;
-  for (size_t i = 0; i < sizeof(content); ++i) content = content << 8 | digest[i];
-  return content;
+  return ContentDigest(entries);
 }
 
 uint64_t SetProfileIds(const RequestIdentity& identity, ProfilesRequest* request) {

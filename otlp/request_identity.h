@@ -36,6 +36,9 @@ bool IsCount(const ::opentelemetry::proto::profiles::v1development::Profile& pro
 // name, a zero byte, the session, and the number as 8 bytes, the highest byte first.
 std::string ProfileId(const RequestIdentity& identity, uint64_t number);
 
+// Returns the first 8 bytes of the SHA-256 of `bytes`, the highest byte first.
+uint64_t ContentDigest(std::string_view bytes);
+
 // Returns a digest of the times, values and counts of all entries, in the order of the request. If two requests have
 // the same digest, a number means the same sample in both. Names and attributes do not count.
 uint64_t ContentOf(const ProfilesRequest& request);

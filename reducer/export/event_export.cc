@@ -7,7 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "base/sha256.h"
 #include "base/status.h"
 
 namespace tributary {
@@ -20,10 +19,7 @@ uint64_t ContentOf(std::span<const store::EventRecord> events) {
     text += fmt::format("{},{},{},{},{};", event.node_id, event.pid.value, event.start_time_ns, event.time.value,
                         static_cast<int>(event.kind));
   }
-  const Sha256Digest digest = Sha256(text);
-  uint64_t content = 0;
-  for (size_t i = 0; i < sizeof(content); ++i) content = content << 8 | digest[i];
-  return content;
+  return otlp::ContentDigest(text);
 }
 
 }  // namespace
