@@ -18,6 +18,7 @@ constexpr int64_t kTimeoutMsMax = 600'000;
 constexpr size_t kHeadersFileBytesMax = 512u << 10;  // room for kHeadersMax headers of kHeaderBytesMax, and comments
 
 absl::StatusOr<Headers> ReadHeaders(const Receiver& receiver, const Variables& variables) {
+  if (receiver.headers) return *receiver.headers;
   if (const auto file = receiver.parameters.find("headers_file"); file != receiver.parameters.end()) {
     if (file->second.empty()) return Headers{};
     ASSIGN_OR_RETURN(const std::string text, ReadSecretFile(file->second, kHeadersFileBytesMax));

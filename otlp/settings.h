@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -19,6 +20,7 @@ struct Receiver {
   // encoding, compression, timeout, headers_file, tls_ca, tls_cert, tls_key: see docs/export.md. The caller has checked
   // their values, but not whether their files exist.
   std::map<std::string, std::string, std::less<>> parameters;
+  std::optional<Headers> headers;  // if set: instead of those of headers_file and of the variables
 };
 
 struct Settings {

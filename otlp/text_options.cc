@@ -1,7 +1,11 @@
 #include "otlp/text_options.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include "base/percent.h"
+#include "base/status.h"
 
 namespace tributary::otlp {
 namespace {
@@ -17,6 +21,7 @@ constexpr std::pair<std::string_view, std::vector<std::string> TextOptions::*> k
     {"export_stack_frame_types", &TextOptions::export_stack_frame_types},
     {"export_sample_types", &TextOptions::export_sample_types}};
 
+constexpr std::string_view kLayout = "layout", kFunctionFile = "export_function_file";
 constexpr std::pair<std::string_view, TextLayout> kLayouts[] = {{"lazybackend", TextLayout::kLazyBackend},
                                                                 {"collector", TextLayout::kCollector}};
 
@@ -48,7 +53,7 @@ std::optional<std::vector<std::string>> ParseList(std::string_view value) {
 }  // namespace
 
 std::string_view SetTextOption(std::string_view key, std::string_view value, TextOptions* out) {
-  if (key == "layout") {
+  if (key == kLayout) {
     const TextLayout* layout = Find(kLayouts, value);
     if (layout == nullptr) return "layout must be lazybackend or collector";
     out->layout = *layout;
@@ -61,7 +66,7 @@ std::string_view SetTextOption(std::string_view key, std::string_view value, Tex
     return "";
   }
   const auto* of_switch = Find(kSwitches, key);
-  if (of_switch == nullptr && key != "export_function_file") {
+  if (of_switch == nullptr && key != kFunctionFile) {
     return "a parameter is unknown; the parameters are layout, ignore_profiles_without_container_id, "
            "export_resource_attributes, export_profile_attributes, export_sample_attributes, export_stack_frames, "
            "export_stack_frame_types, export_function_file and export_sample_types";
@@ -74,6 +79,29 @@ std::string_view SetTextOption(std::string_view key, std::string_view value, Tex
     out->export_function_file = on;
   }
   return "";
+}
+
+std::vector<std::string_view> TextOptionNames() {
+  std::vector<std::string_view> names = {kLayout, kFunctionFile};
+  for (const auto& [name, field] : kSwitches) names.push_back(name);
+  for (const auto& [name, field] : kLists) names.push_back(name);
+  return names;
+}
+
+absl::StatusOr<TextOptions> ParseTextOptions(std::string_view text, TextOptions defaults) {
+  std::set<std::string_view> names;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(item.size() + 1, text.size()));
+    const size_t equals = item.find('=');
+    std::string_view wrong = equals == item.npos ? "must be NAME=VALUE&NAME=VALUE" : "";
+    if (wrong.empty() && !names.insert(item.substr(0, equals)).second) wrong = "a switch is given twice";
+    if (wrong.empty()) {
+      wrong = SetTextOption(item.substr(0, equals), PercentDecoded(item.substr(equals + 1)), &defaults);
+    }
+    if (!wrong.empty()) return Error(absl::StatusCode::kInvalidArgument, wrong);
+  }
+  return defaults;
 }
 
 }  // namespace tributary::otlp

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 namespace tributary::otlp {
 
 // The layouts of FormatProfiles. They are the output formats of two well-known OpenTelemetry programs.
@@ -38,5 +40,11 @@ inline constexpr size_t kTextListItemsMax = 64;     // of a list in TextOptions
 // Sets the option with the name `key`: "layout", or the name of a field of TextOptions. The value of a switch is "true"
 // or "false". The value of a list has commas between its items; it may be empty. Returns "", or what is wrong.
 std::string_view SetTextOption(std::string_view key, std::string_view value, TextOptions* out);
+// Returns the names that SetTextOption accepts.
+std::vector<std::string_view> TextOptionNames();
+
+// Parses "NAME=VALUE&NAME=VALUE", with percent-encoded values. `defaults` has the values of the other options. Returns
+// InvalidArgument if a name stands twice, or if SetTextOption does not accept it.
+absl::StatusOr<TextOptions> ParseTextOptions(std::string_view text, TextOptions defaults);
 
 }  // namespace tributary::otlp

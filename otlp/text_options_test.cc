@@ -70,5 +70,28 @@ TEST(TextOptions, ALongListIsRefused) {
   EXPECT_THAT(options.export_sample_types, SizeIs(kTextListItemsMax));
 }
 
+TEST(TextOptions, ReadsALine) {
+  const auto options =
+      ParseTextOptions("export_stack_frames=false&export_sample_types=a%20b,c", {.layout = TextLayout::kCollector});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->layout, TextLayout::kCollector);
+  EXPECT_FALSE(options->export_stack_frames);
+  EXPECT_THAT(options->export_sample_types, ElementsAre("a b", "c"));
+  EXPECT_TRUE(ParseTextOptions("", {}).ok());
+  for (const char* bad :
+       {"x", "=", "layout=", "layout=x", "a=b", "layout=collector&layout=collector", "&", "export_stack_frames=1"}) {
+    EXPECT_EQ(ParseTextOptions(bad, {}).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST(TextOptions, AllNamesAreAccepted) {
+  for (const std::string_view name : TextOptionNames()) {
+    TextOptions options;
+    const bool is_list = name.ends_with("_types");
+    EXPECT_EQ(SetTextOption(name, name == "layout" ? "collector" : is_list ? "a" : "true", &options), "") << name;
+  }
+  EXPECT_THAT(TextOptionNames(), SizeIs(9));
+}
+
 }  // namespace
 }  // namespace tributary::otlp

@@ -4,6 +4,25 @@
 #include <string>
 
 namespace tributary {
+namespace {
+
+// Returns counts of `samples` samples, at most `all`. A printer of text does not say of which types the samples are
+// that it left out. CPU samples come first.
+SampleCounts PartOf(const SampleCounts& all, uint64_t samples) {
+  SampleCounts part;
+  const auto take = [&](SampleType type, uint64_t count) {
+    count = std::min(count, samples);
+    part.Add(type, count);
+    samples -= count;
+  };
+  take(SampleType::kCpu, all.cpu());
+  for (const auto& [type, count] : all.parts()) {
+    if (type != SampleType::kProcessEvent) take(type, count);
+  }
+  return part;
+}
+
+}  // namespace
 
 BatchSender::BatchSender(Options options, std::unique_ptr<otlp::ProfilesSender> sender, Callbacks callbacks,
                          const Clock& clock, Metrics& metrics)
@@ -188,11 +207,15 @@ bool BatchSender::Send(int64_t timeout_ns) {
   backoff_ns_.Reset();
   dropped_strings_.Add(made.dropped_strings);
   const bool is_sent = result.status.ok();
+  const SampleCounts left_out = PartOf(made.samples, result.left_out_samples);
+  SampleCounts sent = made.samples;
   {
     const std::lock_guard lock(mutex_);
     if (is_sent) {
-      totals_.sent += made.samples;
-      totals_.waiting -= made.samples;
+      sent -= left_out;
+      totals_.sent += sent;
+      totals_.waiting -= sent;
+      Lose(LossReason::kRejected, left_out);
     } else {
       Lose(LossReason::kRejected, made.samples);
     }
@@ -206,7 +229,7 @@ bool BatchSender::Send(int64_t timeout_ns) {
     }
     return true;
   }
-  sent_.Add(made.samples.total());
+  sent_.Add(sent.total());
   requests_.Add();
   rejected_profiles_.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
   if ((result.rejected_items > 0 || !result.message.empty()) && refusal_log_.Allow(clock_.Monotonic(), &held)) {

@@ -94,6 +94,27 @@ TEST_F(BatchSenderTest, SendsWhatIsPushed) {
   CheckLaw();
 }
 
+// The console leaves samples out if the text of a request would be too large.
+TEST_F(BatchSenderTest, SamplesThatTheSenderLeftOutAreLost) {
+  otlp::SendResult cut;
+  cut.left_out_samples = 2;
+  otlp::SendResult all = cut;
+  all.left_out_samples = 100;  // more than the request has
+  receiver_->script = {cut, all};
+  Push("prog", 3);
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Sent(), 1u);
+  EXPECT_EQ(Lost(LossReason::kRejected), 2u);
+  CheckLaw();
+  Push("prog", 3);
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Sent(), 1u);
+  EXPECT_EQ(Lost(LossReason::kRejected), 5u);
+  EXPECT_EQ(metrics_.AddCounter("tributary_direct_samples_total", "").value(), 1u);
+  EXPECT_EQ(metrics_.AddCounter("tributary_direct_lost_samples_total", "", {{"reason", "rejected"}}).value(), 5u);
+  CheckLaw();
+}
+
 TEST_F(BatchSenderTest, SendsAFailedRequestAgain) {
   receiver_->script = {Failure(absl::StatusCode::kUnavailable, true), Failure(absl::StatusCode::kUnavailable, true)};
   Push();

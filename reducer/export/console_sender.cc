@@ -4,26 +4,9 @@
 
 namespace tributary {
 
-otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
-                                     int64_t timeout_ns) {
-  otlp::SendResult result = output_.Print(
-      identity,
-      [&] {
-        otlp::RequestText made = otlp::FormatRequest(request, options_);
-        left_out_samples_ = made.left_out_samples;
-        return std::move(made.text);
-      },
-      timeout_ns);
-  if (result.status.ok() && left_out_samples_ > 0) {
-    result.left_out_samples = left_out_samples_;
-    result.message = "the text of the request is too large: samples are left out";
-  }
-  return result;
-}
-
 EventResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
                                       int64_t timeout_ns) {
-  return {output_.Print(identity, [&] { return FormatEvents(events); }, timeout_ns), 0};
+  return {output().Print(identity, [&] { return FormatEvents(events); }, timeout_ns), 0};
 }
 
 }  // namespace tributary

@@ -3,28 +3,19 @@
 #include <cstdint>
 #include <utility>
 
-#include "otlp/profiles_text.h"
-#include "otlp/text_output.h"
+#include "otlp/text_sender.h"
 #include "reducer/export/event_sender.h"
 
 namespace tributary {
 
 // Prints samples and process events as text to a file descriptor that the caller owns. Its errors are those of
 // otlp::TextOutput.
-class ConsoleSender : public otlp::ProfilesSender, public EventSender {
+class ConsoleSender : public otlp::TextSender, public EventSender {
  public:
-  ConsoleSender(int fd, otlp::TextOptions options) : options_(std::move(options)), output_(fd) {}
+  ConsoleSender(int fd, otlp::TextOptions options) : otlp::TextSender(fd, std::move(options)) {}
 
-  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
-                        int64_t timeout_ns) override;
   EventResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
                          int64_t timeout_ns) override;
-  void Cancel() override { output_.Cancel(); }
-
- private:
-  const otlp::TextOptions options_;
-  otlp::TextOutput output_;
-  uint64_t left_out_samples_ = 0;  // of the request that is being printed
 };
 
 }  // namespace tributary
