@@ -62,6 +62,11 @@ absl::StatusOr<T> NumberInRange(std::string_view text, T min, T max) {
   return *value;
 }
 
+// Returns false for a value that may have a password: a URL with a user does, and the log is no place for it.
+bool MayShow(const Options::Spec& spec, std::string_view value) {
+  return !spec.secret && value.find('@') == value.npos;
+}
+
 }  // namespace
 
 Options::Options(std::string binary, std::string summary) : binary_(std::move(binary)), summary_(std::move(summary)) {}
@@ -179,6 +184,13 @@ bool Options::IsGiven(std::string_view name) const {
                      [name](const Entry& entry) { return entry.spec.name == name && entry.rank > 0; });
 }
 
+std::string Options::GivenText(std::string_view name) const {
+  for (const Entry& entry : entries_) {
+    if (entry.spec.name == name && entry.rank > 0) return entry.text;
+  }
+  return "";
+}
+
 std::string Options::Nearest(std::string_view name) const {
   name = name.substr(0, 64);  // a key of megabytes in a file is like no option, and would cost as many steps
   std::string best;
@@ -202,7 +214,7 @@ absl::Status Options::Apply(Entry& entry, std::string_view value, const Source& 
   if (status.ok()) status = entry.set(value);
   if (!status.ok()) {
     return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("{} = {}: {}", source.name, EscapeForDisplay(entry.spec.secret ? "***" : value),
+                 fmt::format("{} = {}: {}", source.name, EscapeForDisplay(MayShow(entry.spec, value) ? value : "***"),
                              ToStd(status.message())));
   }
   entry.text = appends ? entry.text + "," + std::string(value) : std::string(value);
@@ -292,6 +304,7 @@ absl::StatusOr<Options::Outcome> Options::Parse(int argc, const char* const* arg
 
   RETURN_IF_ERROR(ParseEnvironment(environment));
   RETURN_IF_ERROR(ParseFlags(args));
+  if (derive_) RETURN_IF_ERROR(ApplyDerived());
 
   if (help_) {
     fputs(Help().c_str(), stdout);

@@ -81,8 +81,10 @@ class Options {
     std::string text;
     std::string source;  // place in the file: "line 4, column 23: receivers.profiling.SamplesPerSecond"
   };
-  // Returns nullopt if the file is not of the other format. Returns InvalidArgument, with the line, if it is wrong.
-  using ForeignReader = std::function<absl::StatusOr<std::optional<std::vector<ForeignValue>>>(const YamlNode& root)>;
+  // Returns nullopt if the text is not of the other format. Returns InvalidArgument, with the line, if it is wrong.
+  using ForeignReader = std::function<absl::StatusOr<std::optional<std::vector<ForeignValue>>>(std::string_view text)>;
+  // Returns values for options that depend on other options.
+  using Deriver = std::function<absl::StatusOr<std::vector<ForeignValue>>()>;
 
   Options(std::string binary, std::string summary);
 
@@ -101,13 +103,18 @@ class Options {
   // For an invalid value, the message names the source and the key, and says which values are allowed. Call it once.
   absl::StatusOr<Outcome> Parse(int argc, const char* const* argv, const Environment& environment);
   // Returns true if a flag, an environment variable or the file has set the option, even to its default. Call it after
-  // Parse.
+  // Parse, or while it derives.
   bool IsGiven(std::string_view name) const;
+  // Returns the value of such an option as text, or "" if nothing has set it. Call it after Parse, or while it derives.
+  std::string GivenText(std::string_view name) const;
   LogSetup log_setup() const;               // values of the options --log-…
   std::vector<OptionValue> values() const;  // all options that are allowed in a file
 
-  // Lets --config also accept YAML files of another format. `read` sees every file before its keys are options.
+  // Lets --config also accept files of another format. `read` sees the text of every file first.
   void SetForeignReader(ForeignReader read) { read_foreign_ = std::move(read); }
+  // Parse calls `derive` when all sources have been read, before it prints anything. A derived value has the rank of a
+  // value in the file, so a flag or an environment variable that sets the same option outranks it.
+  void SetDeriver(Deriver derive) { derive_ = std::move(derive); }
   // `make` must return the texts of the manual that are not in this table. Only --print-docs calls it.
   void SetManual(docs::Manual (*make)()) { make_manual_ = make; }
   docs::Command Describe() const;  // the table, for base/docs/, which turns it into documents
@@ -128,6 +135,7 @@ class Options {
   absl::Status Apply(Entry& entry, std::string_view value, const Source& source);
   absl::Status ParseEnvironment(const Environment& environment);
   absl::Status ParseFile(const std::string& path);
+  absl::Status ApplyDerived();
   // Applies one key of the file. If the value is a map, applies each of its keys, with `key` and `_` before it.
   absl::Status ParseFileKey(const std::string& path, const std::string& key, const YamlNode& value, bool nested);
   absl::Status ParseFlags(const std::vector<std::string>& args);
@@ -140,6 +148,7 @@ class Options {
   bool print_config_ = false, version_ = false, help_ = false;
   bool log_console_ = true;
   ForeignReader read_foreign_;
+  Deriver derive_;
   std::string print_docs_;
   docs::Manual (*make_manual_)() = nullptr;
   std::string log_level_, log_format_, log_file_path_;

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "base/yaml_document.h"
 
-// Reads the file of --config.
+// Reads the file of --config, and takes derived values.
 
 namespace tributary {
 namespace {
@@ -24,15 +24,10 @@ absl::Status Options::ParseFile(const std::string& path) {
   auto wrong = [&](const absl::Status& status) {
     return Error(status.code(), fmt::format("--config {}: {}", path, ToStd(status.message())));
   };
-  const absl::StatusOr<YamlNode> root = ReadYamlFile(path);
-  if (!root.ok()) return wrong(root.status());
-  if (root->IsNull()) return absl::OkStatus();
-  if (!root->IsMap()) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 fmt::format("--config {}: the file must be a YAML map of options, such as 'log_level: debug'", path));
-  }
+  const absl::StatusOr<std::string> text = ReadYamlText(path);
+  if (!text.ok()) return wrong(text.status());
   if (read_foreign_) {
-    const auto values = read_foreign_(*root);
+    const auto values = read_foreign_(*text);
     if (!values.ok()) return wrong(values.status());
     if (*values) {
       for (const ForeignValue& value : **values) {
@@ -43,7 +38,24 @@ absl::Status Options::ParseFile(const std::string& path) {
       return absl::OkStatus();
     }
   }
+  const absl::StatusOr<YamlNode> root = ParseYaml(*text);
+  if (!root.ok()) return wrong(root.status());
+  if (root->IsNull()) return absl::OkStatus();
+  if (!root->IsMap()) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 fmt::format("--config {}: the file must be a YAML map of options, such as 'log_level: debug'", path));
+  }
   for (const YamlNode& item : root->children) RETURN_IF_ERROR(ParseFileKey(path, item.key, item, false));
+  return absl::OkStatus();
+}
+
+absl::Status Options::ApplyDerived() {
+  ASSIGN_OR_RETURN(const std::vector<ForeignValue> values, derive_());
+  for (const ForeignValue& value : values) {
+    Entry* entry = Find(value.option);
+    TRIBUTARY_CHECK(entry != nullptr);
+    if (entry->rank <= 1) RETURN_IF_ERROR(Apply(*entry, value.text, {1, value.source}));
+  }
   return absl::OkStatus();
 }
 

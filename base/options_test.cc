@@ -170,10 +170,9 @@ TEST(Options, ReadsFilesOfAnotherFormat) {
     Options options("x", "Test.");
     options.Add({.name = "sample-rate", .help = "rate"}, &rate, 19, 1, 10000);
     options.SetForeignReader(
-        [](const YamlNode& root) -> absl::StatusOr<std::optional<std::vector<Options::ForeignValue>>> {
-          const YamlNode* value = root.Find("foreign");
-          if (value == nullptr) return std::nullopt;
-          return std::vector<Options::ForeignValue>{{"sample-rate", value->text, AtValue(*value, "foreign")}};
+        [](std::string_view text) -> absl::StatusOr<std::optional<std::vector<Options::ForeignValue>>> {
+          if (text != "foreign: 70000\n") return std::nullopt;
+          return std::vector<Options::ForeignValue>{{"sample-rate", "70000", "line 1, column 10: foreign"}};
         });
     const char* args[] = {"x", "--config", path.c_str()};
     const auto outcome = options.Parse(3, args, {});
@@ -185,6 +184,31 @@ TEST(Options, ReadsFilesOfAnotherFormat) {
                   HasSubstr(": line 1, column 10: foreign = 70000: must be a number from 1 to 10000"));
     }
   }
+}
+
+TEST(Options, DerivesValuesThatFlagsAndTheEnvironmentLeaveOpen) {
+  auto rate_with = [](std::vector<const char*> args, const Options::Environment& environment, std::string* error) {
+    int64_t rate = 0, other = 0;
+    Options options("x", "Test.");
+    options.Add({.name = "sample-rate", .help = "rate"}, &rate, 19, 1, 10000);
+    options.Add({.name = "other", .help = "other"}, &other, 1, 1, 100'000);
+    options.SetDeriver([&]() -> absl::StatusOr<std::vector<Options::ForeignValue>> {
+      if (!options.IsGiven("other")) return std::vector<Options::ForeignValue>{};
+      return std::vector<Options::ForeignValue>{{"sample-rate", fmt::format("{}", other), "derived from other"}};
+    });
+    args.insert(args.begin(), "x");
+    const auto outcome = options.Parse(static_cast<int>(args.size()), args.data(), environment);
+    *error = std::string(outcome.status().message());
+    return rate;
+  };
+  std::string error;
+  EXPECT_EQ(rate_with({}, {}, &error), 19);
+  EXPECT_EQ(rate_with({"--other=5"}, {}, &error), 5);
+  EXPECT_EQ(rate_with({"--other=5", "--sample-rate=6"}, {}, &error), 6);
+  EXPECT_EQ(rate_with({"--other=5"}, {{"EBPF_NET_SAMPLE_RATE", "7"}}, &error), 7);
+  EXPECT_EQ(error, "");
+  rate_with({"--other=20000"}, {}, &error);
+  EXPECT_EQ(error, "derived from other = 20000: must be a number from 1 to 10000");
 }
 
 TEST(Options, BooleansTakeNoValueAndCanBeNegated) {
@@ -210,6 +234,8 @@ TEST(Options, BadValuesReportSourceAndAllowedValues) {
   EXPECT_THAT(Parsed({"--sample-rate", "0"}).error(), HasSubstr("--sample-rate = 0: must be a number from 1 to 10000"));
   EXPECT_THAT(Parsed({}, {{"EBPF_NET_SAMPLE_RATE", "x\x1b"}}).error(),
               HasSubstr("environment variable EBPF_NET_SAMPLE_RATE = x\\x1b: must be a number"));
+  // A value with a user may have a password.
+  EXPECT_THAT(Parsed({"--sample-rate=http://user:secret@host"}).error(), HasSubstr("--sample-rate = ***: must be"));
   EXPECT_THAT(Parsed({"--sample-rate"}).error(), HasSubstr("needs a value"));
   EXPECT_THAT(Parsed({"stray"}).error(), HasSubstr("unexpected argument 'stray'"));
   EXPECT_THAT(Parsed({"--config=/nonexistent/x.yaml"}).error(), HasSubstr("cannot be read"));

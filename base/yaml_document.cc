@@ -211,7 +211,7 @@ absl::StatusOr<YamlNode> ParseYaml(std::string_view text, const YamlLimits& limi
   return builder.Take();
 }
 
-absl::StatusOr<YamlNode> ReadYamlFile(const std::string& path, const YamlLimits& limits) {
+absl::StatusOr<std::string> ReadYamlText(const std::string& path, const YamlLimits& limits) {
   std::ifstream file(path, std::ios::binary);
   std::string text(limits.bytes_max + 1, '\0');  // one more byte than allowed, so that ParseYaml sees a longer file
   if (!file) {
@@ -220,7 +220,7 @@ absl::StatusOr<YamlNode> ReadYamlFile(const std::string& path, const YamlLimits&
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) return Error(absl::StatusCode::kNotFound, "the file cannot be read; it must be a file, not a folder");
   text.resize(static_cast<size_t>(file.gcount()));
-  return ParseYaml(text, limits);
+  return text;
 }
 
 }  // namespace tributary

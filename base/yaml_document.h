@@ -41,8 +41,9 @@ struct YamlLimits {
 // kernel-collector stays below 128 MiB.
 absl::StatusOr<YamlNode> ParseYaml(std::string_view text, const YamlLimits& limits = {});
 
-// Reads a file, which may be a pipe, and parses it. Returns NotFound if it cannot be read, else as ParseYaml.
-absl::StatusOr<YamlNode> ReadYamlFile(const std::string& path, const YamlLimits& limits = {});
+// Reads a file, which may be a pipe. Returns NotFound if it cannot be read. Of a text that is too long, returns one
+// byte more than ParseYaml accepts.
+absl::StatusOr<std::string> ReadYamlText(const std::string& path, const YamlLimits& limits = {});
 
 // Returns "line L, column C: MESSAGE", for the place of the value.
 std::string AtValue(const YamlNode& node, std::string_view message);

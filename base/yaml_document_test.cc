@@ -109,10 +109,10 @@ TEST(YamlDocument, ReadsFiles) {
   const TestDirectory directory;
   const std::string path = directory.path() + "/a.yaml";
   std::ofstream(path) << "a: 1\n";
-  EXPECT_EQ(ReadYamlFile(path)->Find("a")->text, "1");
-  EXPECT_EQ(ReadYamlFile(directory.path()).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(ReadYamlFile(path + "x").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(ReadYamlFile("/dev/zero").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(*ReadYamlText(path), "a: 1\n");
+  EXPECT_EQ(ReadYamlText(directory.path()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadYamlText(path + "x").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ErrorOf(*ReadYamlText("/dev/zero")), "the text has more than 262144 bytes");
 }
 
 }  // namespace

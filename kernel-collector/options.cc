@@ -66,6 +66,55 @@ absl::Status CheckBytes(std::string_view value, int64_t min, int64_t max, std::s
   return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a size of {}", range));
 }
 
+// Parses the switches of the text on standard output.
+absl::StatusOr<otlp::TextOptions> ParseConsole(std::string_view switches) {
+  return otlp::ParseTextOptions(switches, {.layout = otlp::TextLayout::kCollector});
+}
+
+// Adds the options that say where samples go, and in which form.
+void AddDestination(Options& table, CollectorOptions& options, std::string* hosts, int64_t* port, std::string* console,
+                    std::string* names_memory) {
+  table.Add(
+      {.name = "intake-host",
+       .help = "host of the reducer, or HOST:PORT; to use several reducers, separate them with commas: each node sends "
+               "to one of them, chosen by the node id, and to another one while the chosen reducer does not answer; "
+               "with the encoders otlp_profiles and otlp_log, a receiver of OTLP: HOST, HOST:PORT, "
+               "http://HOST[:PORT][/PATH] or https://…",
+       .value_name = "HOST",
+       .check = CheckHost},
+      hosts, "127.0.0.1");
+  table.Add({.name = "intake-port",
+             .help = "port of each reducer, or of the receiver of OTLP, that --intake-host names without a port; with "
+                     "the encoder otlp_profiles, the default is 4318 for a URL, and 4317 for a host",
+             .value_name = "PORT"},
+            port, 8000, 1, 65'535);
+  table.Add({.name = "intake-encoder",
+             .help = "format in which samples are sent; binary: to reducers; without a reducer: otlp_profiles: as OTLP "
+                     "profiles, over HTTP if --intake-host is a URL, else over gRPC; otlp_log: as OTLP logs over HTTP; "
+                     "console: as text on standard output",
+             .value_name = "NAME",
+             .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
+            &options.intake_encoder, "binary");
+  table.Add({.name = "console",
+             .help = "without a reducer: print samples on standard output, with these switches: layout=collector or "
+                     "layout=lazybackend, and those of docs/export.md; the encoder console prints them instead of "
+                     "sending, and the other encoders print every sample that they send",
+             .value_name = "SWITCH=VALUE&SWITCH=VALUE",
+             .check = [](std::string_view v) { return ParseConsole(v).status(); }},
+            console, "");
+  table.Add({.name = "names",
+             .help = "without a reducer: look up the names of functions on this node; if false, frames have only "
+                     "addresses, and the collector needs less CPU time and memory"},
+            &options.names, true);
+  table.Add(
+      {.name = "names-memory-max",
+       .help = "without a reducer: largest amount of memory for the symbol tables with which functions are named, "
+               "1MiB to 4GiB; when it is full, the tables that were not used for the longest time are dropped",
+       .value_name = "SIZE",
+       .check = [](std::string_view v) { return CheckBytes(v, 1 << 20, int64_t{1} << 32, "1MiB to 4GiB"); }},
+      names_memory, "64MiB");
+}
+
 // Adds the options for data that waits on the node while no reducer answers.
 void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, std::string* spool,
                 std::string* in_doubt) {
@@ -129,6 +178,12 @@ absl::Status TakeReceiver(std::string_view host, uint16_t port, const Options::E
   return absl::OkStatus();
 }
 
+// Adds the settings of an exporter in a Collector's configuration.
+void AddSettings(const ReceiverSettings& settings, otlp::Receiver& receiver) {
+  receiver.parameters.insert(settings.parameters.begin(), settings.parameters.end());
+  if (!settings.headers.empty()) receiver.headers = settings.headers;
+}
+
 // Returns the path below --host-dir only if `inside` exists there too. The folder may be empty, or hold only other
 // mounts: for example /hostfs/sys where only /hostfs/sys/fs/cgroup is mounted.
 std::string MountOnHost(const std::string& host_dir, const std::string& path, const char* inside) {
@@ -149,42 +204,11 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
   std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
-  std::string metrics_listen, names_memory;
+  std::string metrics_listen, names_memory, console;
   int64_t port = 0;
   Options table("kernel-collector", "Samples the stacks of every process of this machine and sends them to a reducer.");
   table.SetManual(CollectorManual);
-  table.Add(
-      {.name = "intake-host",
-       .help = "host of the reducer, or HOST:PORT; to use several reducers, separate them with commas: each node sends "
-               "to one of them, chosen by the node id, and to another one while the chosen reducer does not answer; "
-               "with the encoders otlp_profiles and otlp_log, a receiver of OTLP: HOST, HOST:PORT, "
-               "http://HOST[:PORT][/PATH] or https://…",
-       .value_name = "HOST",
-       .check = CheckHost},
-      &hosts, "127.0.0.1");
-  table.Add({.name = "intake-port",
-             .help = "port of each reducer, or of the receiver of OTLP, that --intake-host names without a port; with "
-                     "the encoder otlp_profiles, the default is 4318 for a URL, and 4317 for a host",
-             .value_name = "PORT"},
-            &port, 8000, 1, 65'535);
-  table.Add({.name = "intake-encoder",
-             .help = "format in which samples are sent; binary: to reducers; without a reducer: otlp_profiles: as OTLP "
-                     "profiles, over HTTP if --intake-host is a URL, else over gRPC; otlp_log: as OTLP logs over HTTP; "
-                     "console: as text on standard output",
-             .value_name = "NAME",
-             .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
-            &options->intake_encoder, "binary");
-  table.Add({.name = "names",
-             .help = "without a reducer: look up the names of functions on this node; if false, frames have only "
-                     "addresses, and the collector needs less CPU time and memory"},
-            &options->names, true);
-  table.Add(
-      {.name = "names-memory-max",
-       .help = "without a reducer: largest amount of memory for the symbol tables with which functions are named, "
-               "1MiB to 4GiB; when it is full, the tables that were not used for the longest time are dropped",
-       .value_name = "SIZE",
-       .check = [](std::string_view v) { return CheckBytes(v, 1 << 20, int64_t{1} << 32, "1MiB to 4GiB"); }},
-      &names_memory, "64MiB");
+  AddDestination(table, *options, &hosts, &port, &console, &names_memory);
   intake::AddCredentials(table, options->credentials);
   table.Add({.name = "sample-rate",
              .help = "number of samples per second on each busy CPU",
@@ -269,9 +293,9 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   AddMetricsListen(table, "127.0.0.1:4041", &metrics_listen);
   AddHealthCheck(table, &options->health_check);
   ProfilerOptionTable profiler;
-  profiler.AddTo(table);
+  profiler.AddTo(table, environment);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
-  ASSIGN_OR_RETURN(options->warnings, profiler.TakeWarnings());
+  options->warnings = profiler.TakeWarnings();
   if (outcome == Options::Outcome::kExit) {
     // The output of --help and --version is not about the values of options.
     if (!table.IsGiven("print-config")) options->warnings.clear();
@@ -296,6 +320,13 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   if (!options->sends_to_reducers()) {
     RETURN_IF_ERROR(TakeReceiver(hosts, table.IsGiven("intake-port") ? static_cast<uint16_t>(port) : uint16_t{0},
                                  environment, *options));
+    if (profiler.receiver_settings()) AddSettings(*profiler.receiver_settings(), options->receiver.otlp);
+    if (options->receiver.is_console || !console.empty()) {
+      ASSIGN_OR_RETURN(options->receiver.text, ParseConsole(console));
+    }
+  } else if (!console.empty()) {
+    options->warnings.push_back(
+        "--console: has no effect with a reducer; start the reducer with --export console (docs/export.md)");
   }
   RETURN_IF_ERROR(metadata.Take());
   FindHostFolders(*options);

@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -111,6 +113,66 @@ TEST(CollectorOptions, PrintsWithoutAReducer) {
   EXPECT_TRUE(options->names);
 }
 
+TEST(CollectorOptions, PrintsWithSwitches) {
+  EXPECT_EQ(Parse({"--intake-encoder=console"})->receiver.text->layout, otlp::TextLayout::kCollector);
+  auto options = Parse({"--intake-encoder=console", "--console=layout=lazybackend&export_stack_frames=false"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->receiver.text->layout, otlp::TextLayout::kLazyBackend);
+  EXPECT_FALSE(options->receiver.text->export_stack_frames);
+  // What is sent is printed too.
+  options = Parse({"--intake-encoder=otlp_log"}, {{"EBPF_NET_CONSOLE", "layout=collector"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_FALSE(options->receiver.is_console);
+  EXPECT_TRUE(options->receiver.text);
+  EXPECT_FALSE(Parse({"--intake-encoder=otlp_log"})->receiver.text);
+  EXPECT_EQ(Parse({"--console=layout=collector"})->warnings.size(), 1u);
+  EXPECT_FALSE(Parse({"--console=layout=x"}).ok());
+}
+
+TEST(CollectorOptions, TakesTheCollectionAgent) {
+  auto options = Parse({"-collection-agent=gw:11000"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->receiver.ToString(), "grpcs://gw:11000");
+  EXPECT_TRUE(options->reducers.empty());
+  EXPECT_EQ(Parse({"-collection-agent=gw:11000", "-disable-tls"})->receiver.ToString(), "grpc://gw:11000");
+  EXPECT_EQ(Parse({"-collection-agent=gw:11000", "--intake-host=r"})->reducers.at(0).host, "r");
+}
+
+TEST(CollectorOptions, TakesTheExportersOfACollector) {
+  const TestDirectory directory;
+  const std::string path = directory.path() + "/config.yaml", flag = "--config=" + path;
+  auto write = [&](const std::string& exporter, const std::string& settings) {
+    std::ofstream(path) << "receivers: {profiling: }\nexporters: {" << exporter << ": " << settings
+                        << "}\nservice: {pipelines: {profiles: {receivers: [profiling], exporters: [" << exporter
+                        << "]}}}\n";
+  };
+  write("otlphttp",
+        "{endpoint: 'https://gw:4318', tls: {ca_file: /ca, cert_file: /c, key_file: /k}, headers: {a: '${env:S}'}, "
+        "encoding: json, compression: none, timeout: 3s}");
+  auto options = Parse({flag.c_str()}, {{"S", "secret"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->receiver.ToString(), "https://gw:4318/v1development/profiles");
+  EXPECT_EQ(options->receiver.otlp.parameters, (std::map<std::string, std::string, std::less<>>{{"compression", "none"},
+                                                                                                {"encoding", "json"},
+                                                                                                {"timeout", "3s"},
+                                                                                                {"tls_ca", "/ca"},
+                                                                                                {"tls_cert", "/c"},
+                                                                                                {"tls_key", "/k"}}));
+  EXPECT_EQ(options->receiver.otlp.headers, (otlp::Headers{{"a", "secret"}}));
+  for (const OptionValue& value : options->values) EXPECT_EQ(value.text.find("secret"), std::string::npos);
+  options = Parse({flag.c_str(), "--intake-host=reducer"}, {{"S", "secret"}});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->sends_to_reducers());
+  EXPECT_EQ(options->warnings.size(), 1u);
+  write("customprofilesexporter", "{export_stack_frames: false}");
+  options = Parse({flag.c_str()});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->receiver.is_console);
+  EXPECT_FALSE(options->receiver.text->export_stack_frames);
+  EXPECT_TRUE(options->receiver.text->ignore_profiles_without_container_id);
+  EXPECT_TRUE(Parse({flag.c_str(), "--console=layout=collector"})->receiver.text->export_stack_frames);
+}
+
 TEST(CollectorOptions, RefusesHostsThatDoNotFitTheEncoder) {
   EXPECT_FALSE(Parse({"--intake-host=http://collector"}).ok());
   EXPECT_FALSE(Parse({"--intake-encoder=otlp_profiles", "--intake-host=a,b"}).ok());
@@ -161,7 +223,8 @@ TEST(CollectorOptions, SeveralReducers) {
   std::vector<std::string> names;
   for (const HostPort& reducer : options->reducers) names.push_back(reducer.host + " " + std::to_string(reducer.port));
   EXPECT_EQ(names, (std::vector<std::string>{"a 7000", "b 9001", "::1 9002", "::2 7000"}));
-  for (const char* hosts : {"a,", ",a", "a,,b", "a,a", "a:0", "a:x", "a,b,c,d,e,f,g,h,i"}) {
+  EXPECT_EQ(Parse({"--intake-host=u:geheim@h:1"}).status().message().find("geheim"), std::string::npos);
+  for (const char* hosts : {"u:p@h:1", "u@h", "a,", ",a", "a,,b", "a,a", "a:0", "a:x", "a,b,c,d,e,f,g,h,i"}) {
     EXPECT_FALSE(Parse({"--intake-host", hosts}).ok()) << hosts;
   }
 }

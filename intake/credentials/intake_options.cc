@@ -26,7 +26,9 @@ absl::StatusOr<std::vector<HostPort>> ParseReducers(std::string_view value, uint
     const bool known = std::any_of(reducers.begin(), reducers.end(), [&](const HostPort& other) {
       return other.host == reducer.host && other.port == reducer.port;
     });
-    if (reducer.host.empty() || reducer.port == 0 || known || reducers.size() == kReducersMax) {
+    // A user or a password would be logged.
+    if (reducer.host.empty() || reducer.port == 0 || one.find('@') != std::string_view::npos || known ||
+        reducers.size() == kReducersMax) {
       return Error(absl::StatusCode::kInvalidArgument,
                    "must be HOST or HOST:PORT, or up to 8 different reducers in this form, separated by commas");
     }

@@ -36,7 +36,7 @@ DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSessi
 absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
     Loop& loop, DirectOptions options, PinnedSession& pins, const intake::MetadataFeed& feed, const Clock& clock,
     Metrics& metrics, std::function<void(const ExecutableId&)> need_symbols) {
-  ASSIGN_OR_RETURN(DirectSender sender, MakeDirectSender(options.receiver, options.variables, clock));
+  ASSIGN_OR_RETURN(DirectSender sender, MakeDirectSender(options.receiver, options.variables, clock, metrics));
   std::unique_ptr<DirectOutlet> outlet(
       new DirectOutlet(loop, options, pins, feed, clock, metrics, std::move(need_symbols)));
   BatchSender::Options sending;

@@ -8,30 +8,16 @@
 #include "base/ascii_case.h"
 #include "base/status.h"
 #include "base/version.h"
+#include "kernel-collector/direct/printed_sender.h"
 #include "otlp/grpc_transport.h"
 #include "otlp/http_transport.h"
 #include "otlp/otlp_logs_sender.h"
 #include "otlp/otlp_profiles_sender.h"
 #include "otlp/place.h"
-#include "otlp/profiles_text.h"
-#include "otlp/text_output.h"
+#include "otlp/text_sender.h"
 
 namespace tributary {
 namespace {
-
-// Prints samples as the Collector distribution of the OpenTelemetry eBPF profiler does.
-class ConsoleSender : public otlp::ProfilesSender {
- public:
-  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
-                        int64_t timeout_ns) override {
-    return output_.Print(
-        identity, [&] { return otlp::FormatProfiles(request, {.layout = otlp::TextLayout::kCollector}); }, timeout_ns);
-  }
-  void Cancel() override { output_.Cancel(); }
-
- private:
-  otlp::TextOutput output_{STDOUT_FILENO};
-};
 
 constexpr uint16_t kHttpPort = 4318, kGrpcPort = 4317;
 // A request in JSON has up to 3.7 times the bytes of the same request in protobuf. The limits of the builder count the
@@ -92,11 +78,14 @@ absl::StatusOr<DirectReceiver> ParseDirectReceiver(std::string_view encoder, std
 }
 
 absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, const otlp::Variables& variables,
-                                              const Clock& clock) {
+                                              const Clock& clock, Metrics& metrics) {
   DirectSender out;
   out.builder.scope_version = std::string(kVersion);
+  std::unique_ptr<otlp::ProfilesSender> printer;
+  if (receiver.text) printer = std::make_unique<otlp::TextSender>(STDOUT_FILENO, *receiver.text);
   if (receiver.is_console) {
-    out.sender = std::make_unique<ConsoleSender>();
+    TRIBUTARY_CHECK(printer != nullptr);
+    out.sender = std::move(printer);
     out.timeout_ns = otlp::kSendTimeoutNs;
     return out;
   }
@@ -113,6 +102,9 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
     out.sender = std::make_unique<otlp::OtlpLogsSender>(std::move(transport), otlp::LogRecords::kStacks);
   } else {
     out.sender = std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
+  }
+  if (printer != nullptr) {
+    out.sender = std::make_unique<PrintedSender>(std::move(printer), std::move(out.sender), clock, metrics);
   }
   return out;
 }

@@ -2,22 +2,26 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "otlp/profiles_builder.h"
 #include "otlp/sender.h"
 #include "otlp/settings.h"
+#include "otlp/text_options.h"
 
 namespace tributary {
 
 // A receiver of OTLP profiles or logs, as the options of kernel-collector name it.
 struct DirectReceiver {
-  bool is_console = false;  // prints samples on stdout instead
-  otlp::Receiver otlp;      // with the signal
-  std::string path;         // for HTTP
+  bool is_console = false;                // prints samples instead
+  std::optional<otlp::TextOptions> text;  // set if is_console; else, prints what it sends, too
+  otlp::Receiver otlp;                    // with the signal
+  std::string path;                       // for HTTP
 
   std::string ToString() const;  // for the log: "http://collector:4318/v1development/profiles", "console"
 };
@@ -39,8 +43,8 @@ struct DirectSender {
   int64_t timeout_ns = 0;                  // of one request
 };
 // Makes the sender. OTEL_EXPORTER_OTLP_* in `variables` fill what `receiver` leaves open. Returns the errors of
-// otlp::ResolveSettings, HttpTransport::Make and GrpcTransport::Make. `clock` must outlive the sender.
+// otlp::ResolveSettings, HttpTransport::Make and GrpcTransport::Make. `clock` and `metrics` must outlive the sender.
 absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, const otlp::Variables& variables,
-                                              const Clock& clock);
+                                              const Clock& clock, Metrics& metrics);
 
 }  // namespace tributary

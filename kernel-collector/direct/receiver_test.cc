@@ -48,6 +48,7 @@ TEST(DirectReceiver, RefusesOtherForms) {
 }
 
 TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
+  Metrics metrics;
   TestHttpServer server({.body = ""});
   absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_profiles", server.Url(), 0, false);
   ASSERT_TRUE(receiver.ok()) << receiver.status();
@@ -55,7 +56,7 @@ TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
                                                          {{"OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=a"},
                                                           {"OTEL_EXPORTER_OTLP_PROFILES_TIMEOUT", "3000"},
                                                           {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"}},
-                                                         Clock::Real());
+                                                         Clock::Real(), metrics);
   ASSERT_TRUE(sender.ok()) << sender.status();
   EXPECT_EQ(sender->timeout_ns, 3 * kNsPerSecond);
   EXPECT_LT(sender->builder.bytes_hard, otlp::ProfilesBuilder::Options().bytes_hard / 3);
@@ -66,19 +67,43 @@ TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
 }
 
 TEST(DirectReceiver, SendsLogs) {
+  Metrics metrics;
   TestHttpServer server({.body = ""});
   absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_log", server.Url(), 0, false);
   ASSERT_TRUE(receiver.ok()) << receiver.status();
-  absl::StatusOr<DirectSender> sender = MakeDirectSender(*receiver, {}, Clock::Real());
+  absl::StatusOr<DirectSender> sender = MakeDirectSender(*receiver, {}, Clock::Real(), metrics);
   ASSERT_TRUE(sender.ok()) << sender.status();
   EXPECT_EQ(sender->builder.size_of, otlp::ProfilesBuilder::SizeOf::kStackLogs);
   sender->sender->Send({}, {}, 10 * kNsPerSecond);
   EXPECT_THAT(server.Heads(), Contains(HasSubstr("POST /v1/logs ")));
 }
 
+// The headers of an exporter in a Collector's configuration replace those of the environment.
+TEST(DirectReceiver, SendsTheReceiversOwnHeaders) {
+  Metrics metrics;
+  TestHttpServer server({.body = ""});
+  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_profiles", server.Url(), 0, false);
+  ASSERT_TRUE(receiver.ok()) << receiver.status();
+  receiver->otlp.headers = otlp::Headers{{"x-tenant", "file"}};
+  receiver->otlp.parameters["timeout"] = "2s";
+  absl::StatusOr<DirectSender> sender =
+      MakeDirectSender(*receiver, {{"OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=a,y=b"}}, Clock::Real(), metrics);
+  ASSERT_TRUE(sender.ok()) << sender.status();
+  EXPECT_EQ(sender->timeout_ns, 2 * kNsPerSecond);
+  sender->sender->Send({}, {}, 10 * kNsPerSecond);
+  EXPECT_THAT(server.Heads(), Contains(HasSubstr("x-tenant: file")));
+  EXPECT_THAT(server.Heads(), testing::Not(Contains(HasSubstr("y: b"))));
+}
+
 TEST(DirectReceiver, RefusesHeadersThatAreInvalid) {
+  Metrics metrics;
   absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_profiles", "http://a", 0, false);
-  EXPECT_FALSE(MakeDirectSender(*receiver, {{"OTEL_EXPORTER_OTLP_HEADERS", "a b=c"}}, Clock::Real()).ok());
+  EXPECT_FALSE(MakeDirectSender(*receiver, {{"OTEL_EXPORTER_OTLP_HEADERS", "a b=c"}}, Clock::Real(), metrics).ok());
+  const absl::Status status =
+      MakeDirectSender(*receiver, {{"OTEL_EXPORTER_OTLP_HEADERS", "a=geheim%0d%0aX: y"}}, Clock::Real(), metrics)
+          .status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("OTEL_EXPORTER_OTLP_HEADERS"));
+  EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("geheim")));
 }
 
 }  // namespace

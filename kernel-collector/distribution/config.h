@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/options.h"
 #include "base/yaml_document.h"
+#include "kernel-collector/distribution/exporter.h"
 
 namespace tributary {
 
@@ -20,6 +21,7 @@ struct Interpreters {
 struct DistributionConfig {
   std::vector<Options::ForeignValue> values;
   std::optional<Interpreters> interpreters;
+  std::vector<Exporter> exporters;  // in use
   // One sentence for each component and key in use whose feature does not exist here, with its line. At most 64.
   std::vector<std::string> warnings;
 };
@@ -29,7 +31,8 @@ bool IsDistributionConfig(const YamlNode& root);
 
 // Reads `receivers`, `processors`, `exporters`, `extensions` and `service`. As in the Collector, a component has an
 // effect only if `service` uses it. All components must be of the distribution, and all their keys must have the right
-// type. table.h says what each of them does. Returns InvalidArgument for all errors, with line and column.
-absl::StatusOr<DistributionConfig> ReadDistributionConfig(const YamlNode& root);
+// type. table.h says what each of them does. Expands the variables in all values (variables.h). Returns InvalidArgument
+// for all errors, with line and column.
+absl::StatusOr<DistributionConfig> ReadDistributionConfig(YamlNode root, const Options::Environment& environment);
 
 }  // namespace tributary

@@ -22,11 +22,11 @@ using ::testing::Not;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-absl::StatusOr<DistributionConfig> Read(std::string_view yaml) {
+absl::StatusOr<DistributionConfig> Read(std::string_view yaml, const Options::Environment& environment = {}) {
   const auto root = ParseYaml(yaml);
   if (!root.ok()) return root.status();
   EXPECT_TRUE(IsDistributionConfig(*root));
-  return ReadDistributionConfig(*root);
+  return ReadDistributionConfig(*root, environment);
 }
 
 std::string ErrorOf(std::string_view yaml) {
@@ -53,11 +53,6 @@ std::string WithKey(const std::string& key) {
   return "receivers: {profiling: {" + key + "}}\nservice: {pipelines: {profiles: {receivers: [profiling]}}}\n";
 }
 
-std::string WithExporter(const std::string& exporter, const std::string& settings) {
-  return "receivers: {profiling: }\nexporters: {" + exporter + ": " + settings +
-         "}\nservice: {pipelines: {profiles: {receivers: [profiling], exporters: [" + exporter + "]}}}\n";
-}
-
 TEST(DistributionConfig, ReadsThePagesFirstExample) {
   const auto config = Read(Example("quick_start.yaml"));
   ASSERT_TRUE(config.ok()) << config.status();
@@ -65,18 +60,18 @@ TEST(DistributionConfig, ReadsThePagesFirstExample) {
                                                       Pair("sample-rate", "20"), Pair("log-level", "debug"),
                                                       Pair("resource-attribute", "foo=bar")));
   EXPECT_EQ(config->values[1].source, "line 5, column 23: receivers.profiling.SamplesPerSecond");
-  EXPECT_THAT(
-      config->warnings,
-      ElementsAre(HasSubstr("line 10: receivers.customprofilesreceiver: this example receiver"),
-                  HasSubstr("line 14: processors.customprofilesexporter: read as customprofilesprocessor"),
-                  AllOf(HasSubstr("line 18: exporters.customprofilesexporter: kernel-collector prints no stacks"),
-                        HasSubstr("--export 'console?layout=collector'"))));
+  EXPECT_THAT(config->warnings,
+              ElementsAre(HasSubstr("line 10: receivers.customprofilesreceiver: this example receiver"),
+                          HasSubstr("line 14: processors.customprofilesexporter: read as customprofilesprocessor")));
+  ASSERT_EQ(config->exporters.size(), 1u);
+  EXPECT_EQ(config->exporters[0].kind, Exporter::Kind::kConsole);
+  EXPECT_THAT(config->exporters[0].console, HasSubstr("&export_stack_frame_types=native,kernel,go,jvm,php,cpython&"));
 }
 
 TEST(DistributionConfig, NamesTheReducersOptionsForKubernetes) {
   const auto config = Read(Example("kubernetes.yaml"));
   ASSERT_TRUE(config.ok()) << config.status();
-  ASSERT_EQ(config->warnings.size(), 2u);
+  ASSERT_EQ(config->warnings.size(), 1u);
   EXPECT_THAT(config->warnings[0],
               AllOf(HasSubstr("processors.k8sattributes"), HasSubstr("run one k8s-collector in each cluster"),
                     HasSubstr("wait_for_metadata_timeout is the reducer's option --metadata-wait 10s")));
@@ -111,10 +106,11 @@ TEST(DistributionConfig, ReadsNewerKeys) {
                           HasSubstr("receivers.profiling/node.monitor_interval: "),
                           HasSubstr("receivers.profiling/node.probes: samples at probes do not exist yet"),
                           HasSubstr("processors.resource.attributes: only the actions"),
-                          HasSubstr("processors.batch: --batch-interval"),
-                          HasSubstr("start the reducer with --export otlp://pyroscope:4040 to send them on"),
-                          HasSubstr("extensions.pprof"), HasSubstr("line 23: service.telemetry"),
+                          HasSubstr("processors.batch: --batch-interval"), HasSubstr("extensions.pprof"),
+                          HasSubstr("line 23: service.telemetry"),
                           HasSubstr("service.pipelines.metrics: kernel-collector has only profiles")));
+  ASSERT_EQ(config->exporters.size(), 1u);
+  EXPECT_EQ(config->exporters[0].host, "pyroscope:4040");
 }
 
 TEST(DistributionConfig, SpellingsOfAKeyAreTheSame) {
@@ -147,10 +143,12 @@ TEST(DistributionConfig, EachRowOfTheTableIsUsable) {
     ASSERT_NE(component, nullptr) << key.component;
     EXPECT_EQ(FindKey(*component, key.name), &key) << key.name << " stands twice";
     EXPECT_EQ(KeyName(key.name), key.name);
-    EXPECT_EQ(key.warning.empty(), key.action != KeyAction::kOff) << key.name;
+    if (key.action != KeyAction::kExporter) {
+      EXPECT_EQ(key.warning.empty(), key.action != KeyAction::kOff) << key.name;
+    }
     // For kOff, no argument means that every value gives the warning. A flag must have a value that means "off".
     if (key.action != KeyAction::kOff || key.type == KeyType::kBool) {
-      EXPECT_EQ(key.argument.empty(), key.action == KeyAction::kAlways || key.action == KeyAction::kEndpoint)
+      EXPECT_EQ(key.argument.empty(), key.action == KeyAction::kAlways || key.action == KeyAction::kExporter)
           << key.name;
     }
   }
@@ -221,30 +219,43 @@ TEST(DistributionConfig, TwoSpellingsOfAKeyAreAnError) {
             "line 1, column 46: samples_per_second: the key stands twice, in two spellings");
 }
 
-TEST(DistributionConfig, VariablesAreErrorsWhereTheyWouldHaveAnEffect) {
-  const std::string expected = "variables are not expanded; use --";
-  EXPECT_EQ(ErrorOf(WithKey("include_env_vars: '${env:X}'")), "line 1, column 43: " + expected + "resource-env");
-  for (const auto& [key, option] : {std::pair{"SamplesPerSecond: '${env:X}'", "sample-rate"},
-                                    {"Tracers: 'go,${X}'", "tracers"},
-                                    {"interpreters: '${X}'", "tracers"},
-                                    {"interpreters: {python: {disabled: '${X}'}}", "tracers"},
-                                    {"VerboseMode: '${X}'", "log-level"},
-                                    {"reporter_interval: '${X}'", "batch-interval"}}) {
-    EXPECT_THAT(ErrorOf(WithKey(key)), HasSubstr(expected + option)) << key;
-  }
-  auto with_processor = [](const std::string& processor, const std::string& used = "resource") {
-    return "receivers: {profiling: }\nprocessors: {resource: " + processor +
-           "}\nservice: {pipelines: {profiles: {receivers: [profiling], processors: [" + used + "]}}}\n";
+TEST(DistributionConfig, ExpandsVariables) {
+  const Options::Environment environment = {{"RATE", "97"}, {"OFF", "true"},  {"NODE", "node-1"}, {"LIST", "[a, b]"},
+                                            {"W", "10s"},   {"NAMES", "A,B"}, {"EXPORTER", "nop"}};
+  auto values = [&](const std::string& key) {
+    const auto config = Read(WithKey(key), environment);
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.ok() ? ValuesOf(*config) : std::map<std::string, std::string>();
   };
-  const std::string node =
-      with_processor("{attributes: [{key: k8s.node.name, value: '${env:K8S_NODE_NAME}', action: upsert}]}");
-  EXPECT_EQ(ErrorOf(node), "line 2, column 66: " + expected + "resource-attribute");
-  EXPECT_EQ(ErrorOf(with_processor("{attributes: [{key: k8s.node.name, value: '${X}', action: upsert}]}", "")), "");
-  EXPECT_THAT(ValuesOf(*Read(with_processor("{attributes: [{key: a, value: 'b$$c$${d}', action: insert}]}"))),
-              ElementsAre(Pair("resource-attribute", "a=b%24c%24%7Bd%7D")));
-  // Values that are only for advice may be variables.
-  EXPECT_THAT(Read(WithKey("OffCPUThreshold: '${env:X}'"))->warnings, ElementsAre(HasSubstr("off-CPU")));
-  EXPECT_EQ(ErrorOf(WithKey("bpf_verifier_log_level: '${env:X}'")), "");
+  EXPECT_THAT(values("SamplesPerSecond: '${env:RATE}'"), ElementsAre(Pair("sample-rate", "97")));
+  EXPECT_THAT(values("SamplesPerSecond: '${env:UNSET:-5}'"), ElementsAre(Pair("sample-rate", "5")));
+  EXPECT_THAT(values("SamplesPerSecond: '${env:UNSET}'"), IsEmpty());  // the default
+  EXPECT_THAT(values("include_env_vars: 'X,${NAMES}'"), ElementsAre(Pair("resource-env", "X,A,B")));
+  EXPECT_THAT(values("VerboseMode: '${env:OFF}'"), ElementsAre(Pair("log-level", "debug")));
+  EXPECT_THAT(values("reporter_interval: '${env:W}'"), ElementsAre(Pair("batch-interval", "10s")));
+  EXPECT_THAT(values("interpreters: {python: {disabled: '${env:OFF}'}}")["tracers"], Not(HasSubstr("python")));
+  EXPECT_THAT(Read(WithKey("SamplesPerSecond: '${env:UNSET}'"))->warnings,
+              ElementsAre("line 1: the environment variable UNSET is not set; its value is empty"));
+  // A wrong type has the place of the variable.
+  EXPECT_EQ(std::string(Read(WithKey("SamplesPerSecond: '${env:NODE}'"), environment).status().message()),
+            "line 1, column 43: SamplesPerSecond must be a whole number");
+  EXPECT_EQ(std::string(Read(WithKey("SamplesPerSecond: '${env:LIST}'"), environment).status().message()),
+            "line 1, column 43: SamplesPerSecond must be a whole number");
+  EXPECT_THAT(ErrorOf(WithKey("Tracers: '${file:/etc/tracers}'")), HasSubstr("line 1, column 34: only environment"));
+  auto attribute = [&](const std::string& value) {
+    return ValuesOf(*Read("receivers: {profiling: }\nprocessors: {resource: {attributes: [{key: k, value: " + value +
+                              ", action: upsert}]}}\nservice: {pipelines: {profiles: {receivers: [profiling], "
+                              "processors: [resource]}}}\n",
+                          environment))["resource-attribute"];
+  };
+  EXPECT_EQ(attribute("'${env:NODE}'"), "k=node-1");
+  EXPECT_EQ(attribute("'b$$c$${d}'"), "k=b%24c%24%7Bd%7D");
+  EXPECT_EQ(attribute("'${env:LIST}'"), "k=%5Ba%2C%20b%5D");
+  // Names of components, too.
+  EXPECT_TRUE(Read("receivers: {profiling: }\nexporters: {nop: }\nservice: {pipelines: {profiles: {receivers: "
+                   "[profiling], exporters: ['${env:EXPORTER}']}}}\n",
+                   environment)
+                  .ok());
 }
 
 TEST(DistributionConfig, InterpretersAreOnUnlessDisabled) {
@@ -270,7 +281,6 @@ TEST(DistributionConfig, DurationsGetAFormThatOurOptionsAccept) {
         ->warnings.at(0);
   };
   EXPECT_THAT(advice("wait_for_metadata_timeout: 1m30s"), HasSubstr("option --metadata-wait 90s"));
-  EXPECT_THAT(advice("wait_for_metadata_timeout: '${env:X}'"), EndsWith("option --metadata-wait"));
   EXPECT_THAT(advice("wait_for_metadata: true"), EndsWith("option --metadata-wait"));
   EXPECT_THAT(advice("wait_for_metadata: false, context: c"), Not(HasSubstr("--metadata-wait")));
 }
@@ -283,8 +293,10 @@ TEST(DistributionConfig, KnowsTheNamesOfNewerReleases) {
       "[resource_detection, transform], exporters: [otlp_grpc, otlp_http/x]}}}\n");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_THAT(config->warnings, ElementsAre(HasSubstr("processors.resource_detection: kernel-collector always"),
-                                            HasSubstr("processors.transform: "), HasSubstr("--export otlps://a:4317"),
-                                            HasSubstr("exporters.otlp_http/x: "), HasSubstr("extensions.opamp: ")));
+                                            HasSubstr("processors.transform: "), HasSubstr("extensions.opamp: ")));
+  ASSERT_EQ(config->exporters.size(), 2u);
+  EXPECT_EQ(config->exporters[0].host, "a:4317");
+  EXPECT_EQ(config->exporters[1].kind, Exporter::Kind::kHttp);
 }
 
 TEST(DistributionConfig, TheNumberOfWarningsIsLimited) {
@@ -301,25 +313,6 @@ TEST(DistributionConfig, TheNumberOfWarningsIsLimited) {
   EXPECT_THAT(ErrorOf("receivers: {profiling: }\nprocessors: {k8sattributes: {extract: {labels: [" + rules + "]}}}\n" +
                       service),
               HasSubstr("there are more than 64 rules"));
-}
-
-TEST(DistributionConfig, EndpointsOfReceivers) {
-  auto warning = [](const std::string& settings) { return Read(WithExporter("otlp", settings))->warnings.at(0); };
-  EXPECT_THAT(warning("{endpoint: 'gateway:4317'}"), HasSubstr("--export otlps://gateway:4317"));
-  EXPECT_THAT(warning("{endpoint: 'https://[::1]:4317/', tls: {insecure: true}}"),
-              HasSubstr("--export otlps://[::1]:4317"));
-  for (const char* bad : {"gateway", "gateway:0", "gateway:70000", "unix:///s", "':4317'", "\"a\\r\\nb:1\"", "a b:1",
-                          "'${env:GW}:4317'", "dns:///gw:4317"}) {
-    EXPECT_THAT(warning(std::string("{endpoint: ") + bad + "}"),
-                HasSubstr("; start the reducer with --export, with the address of this receiver (docs/export.md)"))
-        << bad;
-  }
-  EXPECT_EQ(ErrorOf("receivers: {profiling: }\nexporters: {otlp: {endpoint: gateway}}\n"
-                    "service: {pipelines: {profiles: {receivers: [profiling]}}}\n"),
-            "");
-  const std::string secret = ErrorOf(WithExporter("otlp", "{endpoint: 'http://u:geheim@gateway:4317'}"));
-  EXPECT_THAT(secret, HasSubstr("line 2, column 30: endpoint must not contain a user or a password"));
-  EXPECT_EQ(secret.find("geheim"), std::string::npos);
 }
 
 }  // namespace

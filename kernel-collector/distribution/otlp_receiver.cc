@@ -19,7 +19,7 @@ bool IsHostByte(char c) {
 
 }  // namespace
 
-absl::StatusOr<std::string> ExportOption(std::string_view endpoint, bool plain) {
+absl::StatusOr<AgentAddress> ParseAgent(std::string_view endpoint, bool plain) {
   if (HasUser(endpoint)) {
     return Invalid("must not contain a user or a password: anyone can read the options of a process");
   }
@@ -36,7 +36,11 @@ absl::StatusOr<std::string> ExportOption(std::string_view endpoint, bool plain) 
       !std::all_of(endpoint.begin(), endpoint.end(), IsHostByte)) {
     return Invalid("must be HOST:PORT, with the port of an OTLP receiver");
   }
-  return fmt::format("--export {}://{}", plain ? "otlp" : "otlps", FormatHostPort(*address));
+  return AgentAddress{.target = FormatHostPort(*address), .tls = !plain};
+}
+
+std::string ExportOption(const AgentAddress& address) {
+  return fmt::format("--export {}://{}", address.tls ? "otlps" : "otlp", address.target);
 }
 
 bool HasUser(std::string_view endpoint) { return endpoint.find('@') != std::string_view::npos; }

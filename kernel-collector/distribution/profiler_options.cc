@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "kernel-collector/distribution/comma_list.h"
 #include "kernel-collector/distribution/config.h"
+#include "kernel-collector/distribution/flag_file.h"
 #include "kernel-collector/distribution/otlp_receiver.h"
 #include "kernel-collector/distribution/tracers.h"
 
@@ -30,6 +31,9 @@ absl::Status CheckGates(std::string_view gates) {
   return absl::OkStatus();
 }
 
+// Returns true for a message about a place in the file.
+bool IsOfFile(std::string_view message) { return message.starts_with("line "); }
+
 // Returns the gates of the list that have no meaning here, as written.
 std::vector<std::string> OtherGates(const std::vector<std::string>& lists) {
   std::vector<std::string> others;
@@ -43,7 +47,9 @@ std::vector<std::string> OtherGates(const std::vector<std::string>& lists) {
 
 }  // namespace
 
-void ProfilerOptionTable::AddTo(Options& table) {
+void ProfilerOptionTable::AddTo(Options& table, const Options::Environment& environment) {
+  table_ = &table;
+  environment_ = &environment;
   table.Add(
       {.name = "tracers",
        .help = "languages whose stacks are walked, as for the OpenTelemetry eBPF profiler: all, or names separated "
@@ -55,11 +61,12 @@ void ProfilerOptionTable::AddTo(Options& table) {
        .check = CheckTracers},
       &tracers_, "");
   table.Add({.name = "collection-agent",
-             .help = "OTLP receiver, as for the OpenTelemetry eBPF profiler; kernel-collector sends to --intake-host "
-                     "instead, and a warning says which options send to this receiver",
+             .help = "receiver of OTLP, as for the OpenTelemetry eBPF profiler: the same as --intake-encoder "
+                     "otlp_profiles --intake-host HOST:PORT --tls; has no effect if --intake-host, --intake-port or "
+                     "another encoder is given",
              .value_name = "HOST:PORT",
              .env_aliases = {"OTEL_PROFILING_AGENT_COLLECTION_AGENT"},
-             .check = [](std::string_view v) { return v.empty() ? absl::OkStatus() : ExportOption(v, true).status(); },
+             .check = [](std::string_view v) { return v.empty() ? absl::OkStatus() : ParseAgent(v, true).status(); },
              .secret = true},
             &collection_agent_, "");
   table.Add({.name = "disable-tls",
@@ -73,35 +80,51 @@ void ProfilerOptionTable::AddTo(Options& table) {
        .value_name = "GATE,GATE",
        .check = CheckGates},
       &feature_gates_);
-  table.SetForeignReader([this](const YamlNode& root) { return ReadFile(root); });
+  table.SetForeignReader([this](std::string_view text) { return ReadFile(text); });
+  table.SetDeriver([this] { return Derive(); });
 }
 
-absl::StatusOr<std::optional<std::vector<Options::ForeignValue>>> ProfilerOptionTable::ReadFile(const YamlNode& root) {
-  if (!IsDistributionConfig(root)) return std::nullopt;
-  ASSIGN_OR_RETURN(DistributionConfig config, ReadDistributionConfig(root));
-  file_warnings_ = std::move(config.warnings);
-  interpreters_ = std::move(config.interpreters);
-  return std::move(config.values);
+absl::StatusOr<std::optional<std::vector<Options::ForeignValue>>> ProfilerOptionTable::ReadFile(std::string_view text) {
+  ASSIGN_OR_RETURN(std::optional<DistributionConfig> flags, ReadFlagFile(text));
+  if (flags) {
+    file_ = *std::move(flags);
+    return std::move(file_.values);
+  }
+  absl::StatusOr<YamlNode> root = ParseYaml(text);
+  if (!root.ok() || !IsDistributionConfig(*root)) return std::nullopt;
+  ASSIGN_OR_RETURN(file_, ReadDistributionConfig(*std::move(root), *environment_));
+  return std::move(file_.values);
 }
 
-absl::StatusOr<std::vector<std::string>> ProfilerOptionTable::TakeWarnings() {
-  std::vector<std::string> warnings = std::move(file_warnings_);
-  for (std::string& warning : warnings) warning = "--config: " + warning;
-  const bool from_interpreters = interpreters_ && tracers_ == interpreters_->tracers;
-  const std::string missing = MissingTracers(from_interpreters ? interpreters_->named : tracers_);
+absl::StatusOr<std::vector<Options::ForeignValue>> ProfilerOptionTable::Derive() {
+  DestinationRequest request;
+  request.agent = collection_agent_;
+  request.agent_is_plain = disable_tls_;
+  request.exporters = std::move(file_.exporters);
+  request.has_host = table_->IsGiven("intake-host") || table_->IsGiven("intake-port");
+  request.encoder = table_->GivenText("intake-encoder");
+  absl::StatusOr<Destination> destination = ChooseDestination(request);
+  if (!destination.ok()) return WithContext(destination.status(), "--config");
+  destination_ = *std::move(destination);
+  for (Options::ForeignValue& value : destination_.values) {
+    if (IsOfFile(value.source)) value.source = "--config: " + value.source;
+  }
+  return std::move(destination_.values);
+}
+
+std::vector<std::string> ProfilerOptionTable::TakeWarnings() {
+  std::vector<std::string> warnings = std::move(file_.warnings);
+  for (std::string& warning : destination_.warnings) warnings.push_back(std::move(warning));
+  for (std::string& warning : warnings) {
+    if (IsOfFile(warning)) warning = "--config: " + warning;
+  }
+  const bool from_interpreters = file_.interpreters && tracers_ == file_.interpreters->tracers;
+  const std::string missing = MissingTracers(from_interpreters ? file_.interpreters->named : tracers_);
   if (!missing.empty()) {
     warnings.push_back("--tracers: " + missing);
   }
-  if (!collection_agent_.empty()) {
-    ASSIGN_OR_RETURN(const std::string option, ExportOption(collection_agent_, disable_tls_));
-    warnings.push_back(fmt::format(
-        "--collection-agent: kernel-collector sends its samples to --intake-host, by default to a reducer; start the "
-        "reducer with {} to send them on, or send OTLP without a reducer: --intake-encoder otlp_profiles "
-        "(docs/alone.md)",
-        option));
-  } else if (disable_tls_) {
-    warnings.push_back(
-        "--disable-tls: has no effect without --collection-agent; --tls is for reducers, and off if unset");
+  if (collection_agent_.empty() && disable_tls_) {
+    warnings.push_back("--disable-tls: has no effect without --collection-agent; --tls is off if unset");
   }
   for (const std::string& gate : OtherGates(feature_gates_)) {
     warnings.push_back(fmt::format("--feature-gates: {} has no effect here", EscapeForDisplay(gate)));

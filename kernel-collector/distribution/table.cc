@@ -13,9 +13,13 @@ using enum Section;
 using enum KeyType;
 using enum KeyAction;
 
+// For exporters whose place kernel-collector does not take.
 constexpr std::string_view kNoPrinting =
-    "kernel-collector prints no stacks; start the reducer with --export 'console?layout=collector', which prints all "
-    "attributes, frames and types";
+    "not used, because the samples go elsewhere; --console prints them too, unless they go to a reducer, which prints "
+    "them with --export 'console?layout=collector'";
+constexpr std::string_view kNoSending = "not used, because options say where the samples go (--intake-host)";
+constexpr std::string_view kRetries =
+    "samples are sent again until the receiver accepts them; --intake-memory-max limits how many wait";
 // For keys without a counterpart.
 constexpr std::string_view kOwnChoice = "kernel-collector has no such setting and chooses by itself";
 
@@ -45,12 +49,8 @@ constexpr Component kComponents[] = {
     {kExporters, "customprofilesexporter", true, kNoPrinting},
     {kExporters, "debug", false, kNoPrinting},
     {kExporters, "nop", false, ""},
-    {kExporters, "otlp", false, "kernel-collector sends its samples to the reducer (--intake-host), not as OTLP",
-     "otlp_grpc"},
-    {kExporters, "otlphttp", false,
-     "kernel-collector sends its samples to the reducer (--intake-host); start the reducer with --export, with the "
-     "address of this receiver (docs/export.md)",
-     "otlp_http"},
+    {kExporters, "otlp", false, kNoSending, "otlp_grpc"},
+    {kExporters, "otlphttp", false, kNoSending, "otlp_http"},
     {kExporters, "file", false, "kernel-collector writes no profiles to files; the reducer stores them"},
     {kExporters, "httprest", false,
      "the reducer's HTTP API has the functions of containers and processes (docs/api.md)"},
@@ -124,18 +124,47 @@ constexpr Key kKeys[] = {
     {kProcessors, "k8sattributes", "podassociation", kAny, kAlways},  // always by container.id and k8s.pod.uid
     {kProcessors, "k8sattributes", "exclude", kAny, kAlways},
 
-    // The other keys of this exporter are not read.
-    {kExporters, "otlp", "endpoint", kText, kEndpoint},
+    // Settings of these two exporters that are not in this table have no effect, and give a warning.
+    {kExporters, "otlp", "endpoint", kText, kExporter},
+    {kExporters, "otlp", "headers", kAny, kExporter},
+    {kExporters, "otlp", "compression", kText, kExporter},
+    {kExporters, "otlp", "timeout", kDuration, kExporter},
+    {kExporters, "otlp", "tls", kMap, kAlways},
+    {kExporters, "otlp", "tls.insecure", kBool, kExporter},
+    {kExporters, "otlp", "tls.cafile", kText, kExporter},
+    {kExporters, "otlp", "tls.certfile", kText, kExporter},
+    {kExporters, "otlp", "tls.keyfile", kText, kExporter},
+    {kExporters, "otlp", "tls.insecureskipverify", kBool, kExporter, "",
+     "the receiver's certificate is always checked"},
+    {kExporters, "otlp", "retryonfailure", kAny, kExporter, "", kRetries},
+    {kExporters, "otlp", "sendingqueue", kAny, kExporter, "", kRetries},
+    {kExporters, "otlphttp", "endpoint", kText, kExporter},
+    {kExporters, "otlphttp", "profilesendpoint", kText, kExporter},
+    {kExporters, "otlphttp", "tracesendpoint", kText, kAlways},
+    {kExporters, "otlphttp", "metricsendpoint", kText, kAlways},
+    {kExporters, "otlphttp", "logsendpoint", kText, kAlways},
+    {kExporters, "otlphttp", "encoding", kText, kExporter},
+    {kExporters, "otlphttp", "headers", kAny, kExporter},
+    {kExporters, "otlphttp", "compression", kText, kExporter},
+    {kExporters, "otlphttp", "timeout", kDuration, kExporter},
+    {kExporters, "otlphttp", "tls", kMap, kAlways},
+    {kExporters, "otlphttp", "tls.insecure", kBool, kExporter},
+    {kExporters, "otlphttp", "tls.cafile", kText, kExporter},
+    {kExporters, "otlphttp", "tls.certfile", kText, kExporter},
+    {kExporters, "otlphttp", "tls.keyfile", kText, kExporter},
+    {kExporters, "otlphttp", "tls.insecureskipverify", kBool, kExporter, "",
+     "the receiver's certificate is always checked"},
+    {kExporters, "otlphttp", "retryonfailure", kAny, kExporter, "", kRetries},
+    {kExporters, "otlphttp", "sendingqueue", kAny, kExporter, "", kRetries},
 
-    // The component's warning says which option of the reducer prints all of this.
-    {kExporters, "customprofilesexporter", "ignoreprofileswithoutcontainerid", kBool, kAlways},
-    {kExporters, "customprofilesexporter", "exportresourceattributes", kBool, kAlways},
-    {kExporters, "customprofilesexporter", "exportprofileattributes", kBool, kAlways},
-    {kExporters, "customprofilesexporter", "exportsampleattributes", kBool, kAlways},
-    {kExporters, "customprofilesexporter", "exportstackframes", kBool, kAlways},
-    {kExporters, "customprofilesexporter", "exportstackframetypes", kTexts, kAlways},
-    {kExporters, "customprofilesexporter", "exportfunctionfile", kBool, kAlways},
-    {kExporters, "customprofilesexporter", "exportsampletypes", kTexts, kAlways},
+    {kExporters, "customprofilesexporter", "ignoreprofileswithoutcontainerid", kBool, kExporter},
+    {kExporters, "customprofilesexporter", "exportresourceattributes", kBool, kExporter},
+    {kExporters, "customprofilesexporter", "exportprofileattributes", kBool, kExporter},
+    {kExporters, "customprofilesexporter", "exportsampleattributes", kBool, kExporter},
+    {kExporters, "customprofilesexporter", "exportstackframes", kBool, kExporter},
+    {kExporters, "customprofilesexporter", "exportstackframetypes", kTexts, kExporter},
+    {kExporters, "customprofilesexporter", "exportfunctionfile", kBool, kExporter},
+    {kExporters, "customprofilesexporter", "exportsampletypes", kTexts, kExporter},
 };
 
 }  // namespace

@@ -18,7 +18,8 @@ struct Component {
   std::string_view type;  // "otlp" also stands for "otlp/NAME"
   // Whether kKeys lists all its keys, so that other keys are errors. If not, other keys are not read.
   bool checks_keys;
-  // The warning if a pipeline uses the component. Empty: the component has its full effect.
+  // The warning if a pipeline uses the component. Empty: the component has its full effect. An exporter of exporter.h
+  // gives the warning only if kernel-collector does not take its place.
   std::string_view warning;
   // The name in newer releases of the Collector, if `type` is the older one. Both mean the same.
   std::string_view new_type = "";
@@ -32,7 +33,7 @@ enum class KeyAction {
   kLanguages,  // the names of the map's members are tracers
   kAttribute,  // the key and the value become an attribute of all samples
   kActions,    // the `attributes` of the processor `resource`
-  kEndpoint,   // of an OTLP receiver: the warning contains the reducer's matching --export
+  kExporter,   // exporter.h reads the value. `warning`: the setting has no equal here
   kOff,        // `argument` is the value that means "off": any other value gives `warning`
   kReducer,    // `argument` is the option of the reducer that matches: the component's warning names it
   kRules,      // a list of {key or key_regex, tag_name, from}: the component's warning has the reducer's `argument` for

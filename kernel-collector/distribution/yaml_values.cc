@@ -49,22 +49,9 @@ std::string DurationText(int64_t ns) {
   return fmt::format("{}ns", ns);
 }
 
-bool HasVariable(std::string_view text) {
-  while (text.find('$') != text.npos) {
-    text.remove_prefix(text.find('$'));
-    if (text.starts_with("${")) return true;
-    text.remove_prefix(text.starts_with("$$") ? 2 : 1);
-  }
-  return false;
-}
-
-std::string WithoutEscapes(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    out += text[i];
-    if (text.substr(i, 2) == "$$") ++i;
-  }
-  return out;
+std::optional<std::string_view> TextOf(const YamlNode& node) {
+  if (node.IsScalar() || !node.text.empty()) return node.text;
+  return std::nullopt;
 }
 
 }  // namespace tributary

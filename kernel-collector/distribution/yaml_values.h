@@ -20,8 +20,8 @@ std::optional<int64_t> ParseGoDurationNs(std::string_view text);
 // Writes a duration as a whole number of the largest unit up to seconds: "90s", "1500ms". Our options accept this form.
 std::string DurationText(int64_t ns);
 
-// The Collector replaces "${env:NAME}" by a variable, and "$$" by "$". There are no variables here.
-bool HasVariable(std::string_view text);
-std::string WithoutEscapes(std::string_view text);  // replaces "$$" by "$"
+// Returns the value as text. A list or a map from a variable has one, too (ExpandVariables). Returns nullopt for
+// others.
+std::optional<std::string_view> TextOf(const YamlNode& node);
 
 }  // namespace tributary

@@ -26,11 +26,5 @@ TEST(GoDuration, BecomesOneWholeNumber) {
   }
 }
 
-TEST(Variables, AreFoundUnlessEscaped) {
-  for (const char* yes : {"${A}", "a${env:A}b", "$$${A}", "$a${"}) EXPECT_TRUE(HasVariable(yes)) << yes;
-  for (const char* no : {"", "$", "$$", "$A", "$${A}", "a$${A}$$", "{A}"}) EXPECT_FALSE(HasVariable(no)) << no;
-  EXPECT_EQ(WithoutEscapes("a$$1b$$$$c$d$"), "a$1b$$c$d$");
-}
-
 }  // namespace
 }  // namespace tributary
