@@ -3,6 +3,7 @@
 The examples on the distribution's page must work as they are. Hostile files give one clear line and exit status 2.
 """
 
+import os
 import re
 import resource
 import signal
@@ -21,7 +22,7 @@ def warnings(text):
 
 def run(*args):
     return subprocess.run([lib.BIN / "kernel-collector", *args], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
-                          check=False)
+                          env={**os.environ, "OWN": "${env:OWN}"}, check=False)
 
 
 def the_pages_example_samples():
@@ -66,7 +67,10 @@ def settings_of_the_pages():
     # The command of lazybackend's and devfiler's pages.
     result = run("-collection-agent=localhost:4137", "-disable-tls", "-tracers=perl,go", "--print-config")
     found = warnings(result.stderr)
-    lib.check(len(found) == 2 and "yet: perl;" in found[0] and "--export otlp://localhost:4137" in found[1], f"{result}")
+    lib.check(len(found) == 1 and "yet: perl;" in found[0], f"{result}")
+    lib.check("intake_encoder: otlp_profiles" in result.stdout and 'intake_host: "localhost:4137"' in result.stdout, f"{result}")
+    result = run("-collection-agent=localhost:4137", "-disable-tls", "--intake-host=reducer", "--print-config")
+    lib.check("--export otlp://localhost:4137" in result.stderr and "intake_encoder: binary" in result.stdout, f"{result}")
     for flag in ("-collection-agent", "-colection-agent", "--colection-agent"):
         result = run(f"{flag}=http://user:secret@host:1")
         lib.check(result.returncode == 2 and "secret" not in result.stdout + result.stderr, f"{result}")
@@ -91,7 +95,17 @@ def hostile_files():
         "wrong type": ("receivers: {profiling: {OffCPUThreshold: [1]}}\n" + service, "line 1, column 42: OffCPUThreshold must be a number"),
         "out of range": ("receivers: {profiling: {SamplesPerSecond: 0}}\n" + service, "line 1, column 43: "),
         "our own key": ("cpu_budget: off\nsample_rate: [1]\n", "line 2, column 14: sample_rate: must be one value"),
-        "variable": ("receivers: {profiling: {include_env_vars: '${env:X}'}}\n" + service, "line 1, column 43: variables are not expanded"),
+        "another source": ("receivers: {profiling: {include_env_vars: '${file:/etc/shadow}'}}\n" + service,
+                           "line 1, column 43: only environment variables are expanded"),
+        "endless variable": ("receivers: {profiling: {Tracers: '${env:OWN}'}}\n" + service, "line 1, column 34: a variable contains itself"),
+        "two receivers": ("receivers: {profiling: }\nexporters: {otlp: {endpoint: 'a:1'}, otlp/2: {endpoint: 'b:1'}}\n"
+                          "service: {pipelines: {profiles: {receivers: [profiling], exporters: [otlp, otlp/2]}}}\n",
+                          "line 2, column 38: exporters.otlp/2: a node sends to one receiver"),
+        "port 0": ("receivers: {profiling: }\nexporters: {otlp: {endpoint: 'a:0'}}\n"
+                   "service: {pipelines: {profiles: {receivers: [profiling], exporters: [otlp]}}}\n", "line 2, column 30: "),
+        "header": ("receivers: {profiling: }\nexporters: {otlp: {endpoint: 'a:1', headers: {a: \"geheim\\r\\nX: y\"}}}\n"
+                   "service: {pipelines: {profiles: {receivers: [profiling], exporters: [otlp]}}}\n", "line 2, column 50: "),
+        "flags": ("tracers go\nsamples-per-second many\n", "line 2, column 20: samples_per_second must be a whole number"),
         "unknown component": ("receivers: {profiling: , hostmetrics: }\n" + service, "line 1, column 26: hostmetrics: unknown component"),
         "unknown tracer": ("receivers: {profiling: {Tracers: cobol}}\n" + service, "line 1, column 34: "),
         "not a map": ("receivers: 5\n" + service, "'profiling' is not defined"),
@@ -104,6 +118,7 @@ def hostile_files():
             output = (result.stdout + result.stderr).strip()
             lib.check(result.returncode == 2 and expected in output and len(output.splitlines()) == 1, f"{name}: {result}")
             lib.check(re.search(r"line \d+, column \d+", output), f"{name} has no place: {output}")
+            lib.check("geheim" not in output, f"{name} shows a secret: {output}")
         with open(path, "wb") as file:
             file.truncate(1 << 40)
         result = run(f"--config={path}")

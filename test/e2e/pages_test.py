@@ -1,0 +1,177 @@
+"""Tests the configurations and commands of other projects' pages, as they are, without a reducer.
+
+Their files are in test/fuzz/corpus/distribution_config_fuzz/ and dev/otel/.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import container_test
+import lib
+
+sys.path.insert(0, str(lib.SOURCE / "test" / "otlp"))
+import otelcol  # noqa: E402
+
+PAGES = lib.SOURCE / "test/fuzz/corpus/distribution_config_fuzz"
+CONTAINER = "d1" * 32
+PERIOD_NS = 1_000_000_000 // 997
+
+
+def totals(program):
+    """Returns the numbers of the collector's last line of totals."""
+    line = [line for line in program.text().splitlines() if " stopped captured=" in line][-1]
+    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
+
+
+def check_received(program, received, period_ns=PERIOD_NS):
+    """Compares what a Collector received with the kernel's counters."""
+    last = totals(program)
+    print(f"  captured {last['captured']} sent {last['sent']} lost {last['lost']}; received {received.count}, {received.ns} ns")
+    lib.check(last["captured"] == last["sent"] == received.count > 0 and last["lost"] == 0, f"{last}")
+    lib.check(received.ns == received.count * period_ns, f"{received.ns} ns")
+
+
+def resources(text):
+    """Returns the text of each resource that was printed."""
+    return re.findall(r"-+ New Resource Profile -+\n(.*?)-+ End Resource Profile -+\n", text, re.DOTALL)
+
+
+def the_distributions_first_example():
+    """Prints the stacks of containers, with the page's file and flags."""
+    folders = container_test.make(f"docker/{CONTAINER}")
+    try:
+        with lib.directory() as d, lib.programs() as programs:
+            # The log goes elsewhere, because the page's file switches on debug messages.
+            collector = lib.Program("collector", ["sh", "-c", 'exec "$@" 2>"$0"', d / "stderr", lib.BIN / "kernel-collector",
+                                                  f"--config={PAGES / 'quick_start.yaml'}", "--feature-gates=service.profilesSupport"],
+                                    d, as_root=True)
+            programs.append(collector)
+
+            def printed():
+                container_test.run_in(folders, 2)
+                return "Function: hash_blocks" in collector.text()
+
+            lib.wait_for("stacks of the container", printed, 60)
+            lib.check(collector.stop() == 0, "the collector's exit code")
+            found = resources(collector.text())
+            skipped = [text for text in found if "SKIPPED (no container.id)" in text]
+            shown = [text for text in found if text not in skipped]
+            print(f"  {len(found)} resources, of which {len(skipped)} are in no container")
+            lib.check(skipped and any(f"  container.id: {CONTAINER} (Str)\n" in text for text in shown), "resources are missing")
+            for text in shown:
+                lib.check("  container.id: " in text and "  foo: bar (Str)\n" in text, f"attributes are missing: {text}")
+            frames = re.findall(r"Instrumentation: (\w+), Function: .*, File: .*, Line: \d+, Column: \d+\n", "".join(shown))
+            lib.check("native" in frames and set(frames) <= {"native", "kernel", "go", "jvm", "php", "cpython"}, f"frames {set(frames)}")
+            log = (d / "stderr").read_text()
+            counts = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", re.findall(" stopped captured=.*", log)[-1])}
+            lib.check(counts["captured"] == counts["sent"] > 0 and counts["lost"] == 0, f"{counts}")
+            lib.check("customprofilesexporter: not used" not in log, "the exporter has no effect")
+    finally:
+        container_test.remove(folders)
+
+
+def the_profilers_command():
+    """Sends to a real Collector with the flags of lazybackend's and devfiler's pages."""
+    with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
+        collector = lib.Program("collector", [lib.BIN / "kernel-collector", f"-collection-agent={otel.address}", "-disable-tls",
+                                              "-tracers=perl,php,python,hotspot,ruby,v8,dotnet,go", "-samples-per-second=997",
+                                              "-reporter-interval=1s", "--cpu-budget=off"], d, as_root=True)
+        programs.append(collector)
+        lib.wait_for("the first request", otel.requests, 30)
+        lib.run_truth(2)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        otel.stop()
+        check_received(collector, otelcol.Totals(otelcol.samples(otel.requests())))
+
+
+GATEWAY = """
+receivers:
+  profiling: {samples_per_second: "${env:RATE:-997}", reporter_interval: 1s}
+exporters:
+  otlphttp:
+    endpoint: http://${env:GATEWAY}
+    encoding: json
+    headers: {x-token: "${TOKEN}"}
+  customprofilesexporter:
+    ignore_profiles_without_container_id: false
+    export_stack_frames: false
+service:
+  pipelines:
+    profiles: {receivers: [profiling], exporters: [otlphttp, customprofilesexporter]}
+"""
+
+
+def a_gateway():
+    """Sends to a real Collector over HTTP, and prints, as a file with both exporters says."""
+    with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
+        (d / "config.yaml").write_text(GATEWAY)
+        collector = lib.Program("collector", [lib.BIN / "kernel-collector", "--config", d / "config.yaml", "--cpu-budget=off"], d,
+                                as_root=True, env={**os.environ, "GATEWAY": otel.http_address, "TOKEN": "geheim"})
+        programs.append(collector)
+        lib.wait_for("the first request", otel.requests, 30)
+        lib.run_truth(2)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        otel.stop()
+        check_received(collector, otelcol.Totals(otelcol.samples(otel.requests())))
+        text = collector.text()
+        lib.check("  thread.name: truth (Str)\n" in text and "Function:" not in text, "the switches have no effect")
+        lib.check("geheim" not in text, "the log has a secret")
+
+
+def opentelemetry_networks_page():
+    """Sends logs to a real Collector with the page's variables, to the page's port in a network of its own.
+
+    The Collector has the configuration in dev/otel/, but writes to a file, because the test's Collector has no exporter `debug`.
+    """
+    text = (lib.SOURCE / "dev/otel/otel-config.yaml").read_text()
+    lib.check(text.count("debug") == 2 and "endpoint: 0.0.0.0:8000" in text, "dev/otel/otel-config.yaml has changed")
+    with lib.directory() as d, lib.programs() as programs:
+        received = d / "received"
+        (d / "config.yaml").write_text(text.replace("debug:\n    verbosity: detailed", f"file:\n    path: {received}").replace("[debug]", "[file]"))
+        network = lib.Program("network", ["unshare", "--net", "sh", "-c", "ip link set lo up && echo up && exec sleep 600"], d, as_root=True)
+        programs.append(network)
+        lib.wait_for("the network", lambda: "up" in network.text(), 10)
+        inside = ["nsenter", f"--net=/proc/{network.pid}/ns/net"]
+        otel = lib.Program("otelcol", [*inside, otelcol.binary(), "--config", d / "config.yaml"], d, as_root=True)
+        programs.append(otel)
+        lib.wait_for("the Collector", lambda: "Everything is ready" in otel.text(), 30)
+        page = {"EBPF_NET_INTAKE_HOST": "127.0.0.1", "EBPF_NET_INTAKE_PORT": "8000", "EBPF_NET_INTAKE_ENCODER": "otlp_log"}
+        collector = lib.Program("collector", [*inside, lib.BIN / "kernel-collector", "--log-console", "--cpu-budget=off",
+                                              "--sample-rate=997"], d, as_root=True, env={**os.environ, **page})
+        programs.append(collector)
+        lib.wait_for("sampling", lambda: " sampling rate_hz=" in collector.text(), 30)
+        lib.run_truth(2)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.check(otel.stop(20) == 0, "the Collector's exit code")
+        network.kill()
+        # pylint: disable-next=protected-access
+        check_received(collector, otelcol.Totals(otelcol.log_records(otelcol._json_lines(received))))
+
+
+def hostile_destinations():
+    """Tests that a wrong destination gives one line without secrets, and exit status 2."""
+    cases = {
+        ("-collection-agent=h:0",): "must be HOST:PORT",
+        ("-collection-agent=ftp://h:1",): "must be HOST:PORT",
+        ("-collection-agent=http://u:geheim@h:1",): "must not contain a user or a password",
+        ("--intake-host=u:geheim@h:1",): "must be HOST or HOST:PORT",
+        ("--intake-encoder=otlp_profiles", "--intake-host=http://h:0"): "must be 1 to 65535",
+        ("--intake-encoder=otlp_profiles", "--intake-host=ftp://h"): "--intake-host",
+        ("--intake-encoder=otlp_profiles", "--intake-host=http://u:geheim@h"): "must have no user name or password",
+        ("--intake-encoder=otlp_log", "--intake-host=h\r\nX: y"): "--intake-host",
+        ("--intake-encoder=console", "--console=layout=geheim&"): "layout must be",
+        ("--intake-port=0",): "--intake-port = 0",
+    }
+    for arguments, expected in cases.items():
+        done = subprocess.run([lib.BIN / "kernel-collector", *arguments], capture_output=True, text=True, timeout=60,
+                              stdin=subprocess.DEVNULL, check=False)
+        output = (done.stdout + done.stderr).strip()
+        lib.check(done.returncode == 2 and expected in output and len(output.splitlines()) == 1, f"{arguments}: {done}")
+        # The value of an option that is not secret is in the message.
+        lib.check("geheim" not in output or arguments[-1].startswith("--console"), f"{arguments}: {done}")
+
+
+if __name__ == "__main__":
+    lib.main(hostile_destinations, the_distributions_first_example, the_profilers_command, a_gateway, opentelemetry_networks_page)
