@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <optional>
 
 #include "base/health_check.h"
 #include "base/log.h"
@@ -184,6 +186,17 @@ void AddSettings(const ReceiverSettings& settings, otlp::Receiver& receiver) {
   if (!settings.headers.empty()) receiver.headers = settings.headers;
 }
 
+// Returns a value that changes with these settings, so that SIGHUP can report that a change of them needs a restart.
+// They are no options, and may be secret.
+OptionValue ValueOf(const std::optional<ReceiverSettings>& settings) {
+  std::string text;
+  if (settings) {
+    for (const auto& [name, value] : settings->parameters) text += fmt::format("{}={}\n", name, value);
+    for (const auto& [name, value] : settings->headers) text += fmt::format("{}: {}\n", name, value);
+  }
+  return {.name = "exporters of --config", .text = fmt::format("{}", std::hash<std::string>()(text))};
+}
+
 // Returns the path below --host-dir only if `inside` exists there too. The folder may be empty, or hold only other
 // mounts: for example /hostfs/sys where only /hostfs/sys/fs/cgroup is mounted.
 std::string MountOnHost(const std::string& host_dir, const std::string& path, const char* inside) {
@@ -303,6 +316,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   }
   options->log = table.log_setup();
   options->values = table.values();
+  options->values.push_back(ValueOf(profiler.receiver_settings()));
   ASSIGN_OR_RETURN(options->metrics_listen, TakeMetricsListen(table, metrics_listen));
   if (options->health_check) return outcome;
   if (options->sends_to_reducers()) {

@@ -160,6 +160,11 @@ TEST(CollectorOptions, TakesTheExportersOfACollector) {
                                                                                                 {"tls_key", "/k"}}));
   EXPECT_EQ(options->receiver.otlp.headers, (otlp::Headers{{"a", "secret"}}));
   for (const OptionValue& value : options->values) EXPECT_EQ(value.text.find("secret"), std::string::npos);
+  // A reload sees that they have changed.
+  const auto other = Parse({flag.c_str()}, {{"S", "other"}});
+  EXPECT_EQ(other->values.back().name, "exporters of --config");
+  EXPECT_NE(other->values.back().text, options->values.back().text);
+  EXPECT_EQ(Parse({flag.c_str()}, {{"S", "secret"}})->values.back().text, options->values.back().text);
   options = Parse({flag.c_str(), "--intake-host=reducer"}, {{"S", "secret"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_TRUE(options->sends_to_reducers());
