@@ -3,6 +3,7 @@
 Their files are in test/fuzz/corpus/distribution_config_fuzz/ and dev/otel/.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -31,6 +32,11 @@ def check_received(program, received, period_ns=PERIOD_NS):
     print(f"  captured {last['captured']} sent {last['sent']} lost {last['lost']}; received {received.count}, {received.ns} ns")
     lib.check(last["captured"] == last["sent"] == received.count > 0 and last["lost"] == 0, f"{last}")
     lib.check(received.ns == received.count * period_ns, f"{received.ns} ns")
+
+
+def requests(path):
+    """Returns the requests that a Collector wrote to a file."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def resources(text):
@@ -84,6 +90,40 @@ def the_profilers_command():
         lib.check(collector.stop() == 0, "the collector's exit code")
         otel.stop()
         check_received(collector, otelcol.Totals(otelcol.samples(otel.requests())))
+
+
+TLS = """
+receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "127.0.0.1:{port}", tls: {{cert_file: {folder}/cert, key_file: {folder}/key}}}}}}}}}}
+exporters: {{file: {{path: {folder}/received}}}}
+service:
+  telemetry: {{metrics: {{level: none}}}}
+  pipelines: {{profiles: {{receivers: [otlp], exporters: [file]}}}}
+"""
+
+
+def the_profilers_command_with_tls():
+    """Without -disable-tls, the receiver must have a certificate that the node trusts."""
+    with lib.directory() as d, lib.programs() as programs:
+        port = otelcol.free_port()
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost", "-keyout", d / "key", "-out", d / "cert"], check=True, capture_output=True)
+        (d / "config.yaml").write_text(TLS.format(port=port, folder=d))
+        otel = lib.Program("otelcol", [otelcol.binary(), "--config", d / "config.yaml", "--feature-gates=service.profilesSupport"], d)
+        programs.append(otel)
+        lib.wait_for("the Collector", lambda: "Everything is ready" in otel.text(), 30)
+        command = [lib.BIN / "kernel-collector", f"-collection-agent=localhost:{port}", "-reporter-interval=1s", "--names=false",
+                   "--shutdown-timeout=2s"]
+        refusing = lib.Program("refusing", command, d, as_root=True)
+        programs.append(refusing)
+        lib.wait_for("the refusal", lambda: "certificate" in refusing.text(), 30)
+        lib.check(refusing.stop() == 0, "the exit code of the collector that refuses the certificate")
+        lib.check(totals(refusing)["sent"] == 0, "samples went to a receiver without a trusted certificate")
+        collector = lib.Program("collector", [*command, f"--tls-ca={d / 'cert'}"], d, as_root=True)
+        programs.append(collector)
+        lib.wait_for("a request", lambda: (d / "received").exists() and (d / "received").stat().st_size, 30)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.check(otel.stop(20) == 0, "the Collector's exit code")
+        check_received(collector, otelcol.Totals(otelcol.samples(requests(d / "received"))), 1_000_000_000 // 19)
 
 
 GATEWAY = """
@@ -146,8 +186,7 @@ def opentelemetry_networks_page():
         lib.check(collector.stop() == 0, "the collector's exit code")
         lib.check(otel.stop(20) == 0, "the Collector's exit code")
         network.kill()
-        # pylint: disable-next=protected-access
-        check_received(collector, otelcol.Totals(otelcol.log_records(otelcol._json_lines(received))))
+        check_received(collector, otelcol.Totals(otelcol.log_records(requests(received))))
 
 
 def hostile_destinations():
@@ -174,4 +213,5 @@ def hostile_destinations():
 
 
 if __name__ == "__main__":
-    lib.main(hostile_destinations, the_distributions_first_example, the_profilers_command, a_gateway, opentelemetry_networks_page)
+    lib.main(hostile_destinations, the_distributions_first_example, the_profilers_command, the_profilers_command_with_tls, a_gateway,
+             opentelemetry_networks_page)
