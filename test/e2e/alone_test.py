@@ -202,6 +202,26 @@ def grpc():
         lib.check(received.ns == received.count * (1_000_000_000 // RATE), f"{received.ns} ns")
 
 
+def grpc_logs_and_metrics():
+    """Sends OTLP logs and the collector's own metrics over gRPC to a real Collector. The last metrics have the last totals."""
+    with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
+        collector = lib.Collector(d, 1, rate=RATE, args=[
+            "--intake-encoder", "otlp_log", "--intake-host", f"otlp://{otel.address}", "--batch-interval", "1s",
+            "--otlp-metrics-interval", "1s", "--shutdown-timeout", "40s", "--log-console"])
+        programs.append(collector)
+        lib.wait_for("the first records", otel.log_requests, 30)
+        lib.run_truth(2)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        otel.stop()
+        last = totals(collector)
+        count = sum(record.count for record in otelcol.log_records(otel.log_requests()))
+        values = {point.name: point for point in otelcol.points(otel.metrics_requests())}
+        sent = values["tributary_direct_samples_total"]
+        print(f"  captured {last['captured']} sent {last['sent']} lost {last['lost']}; received {count}, metric {sent.value}")
+        lib.check(last["captured"] == last["sent"] == count == sent.value and last["lost"] == 0, f"{last}")
+        lib.check(sent.resource["service.name"] == "tributary-kernel-collector" and sent.resource["host.name"], f"{sent.resource}")
+
+
 def killed():
     """Counts the samples that a killed collector had in memory."""
     lib.mount_bpffs()
@@ -252,4 +272,4 @@ def console():
 
 
 if __name__ == "__main__":
-    lib.main(outage, protocol, logs, grpc, killed, absent, console)
+    lib.main(outage, protocol, logs, grpc, grpc_logs_and_metrics, killed, absent, console)
