@@ -136,7 +136,8 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
     out.builder.size_of = otlp::ProfilesBuilder::SizeOf::kStackLogs;
     out.sender = std::make_unique<otlp::OtlpLogsSender>(std::move(transport), otlp::LogRecords::kStacks);
   } else {
-    out.sender = std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
+    out.builder.generation = settings.generation;
+    out.sender = std::make_unique<otlp::OtlpProfilesSender>(std::move(transport), settings.generation);
   }
   return out;
 }
