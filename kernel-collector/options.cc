@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <optional>
 
 #include "base/health_check.h"
 #include "base/log.h"
@@ -14,9 +12,11 @@
 #include "base/status.h"
 #include "base/types.h"
 #include "intake/credentials/intake_options.h"
+#include "kernel-collector/destination_options.h"
 #include "kernel-collector/distribution/profiler_options.h"
 #include "kernel-collector/manual.h"
 #include "kernel-collector/metadata/host_files.h"
+#include "kernel-collector/option_checks.h"
 
 namespace tributary {
 namespace {
@@ -42,79 +42,12 @@ absl::StatusOr<std::vector<std::string>> ParseVariableNames(std::string_view val
   return names;
 }
 
-absl::Status CheckDuration(std::string_view value, int64_t min_ns, int64_t max_ns, std::string_view range) {
-  auto ns = ParseDurationNs(value);
-  if (ns.ok() && *ns >= min_ns && *ns <= max_ns) return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a duration of {}", range));
-}
-
-// The encoder decides which of the two forms is the right one.
-absl::Status CheckHost(std::string_view value) {
-  return value.find("://") != value.npos ? ParseDirectReceiver("otlp_profiles", value, 0, /*tls=*/false).status()
-                                         : intake::ParseReducers(value, 1).status();
-}
-
 // Parses "0.05%" or "off", which is infinity.
 absl::StatusOr<double> ParseCpuBudget(std::string_view value) {
   if (value == "off") return std::numeric_limits<double>::infinity();
   const std::optional<double> percent = TakeNumber<double>(value);
   if (percent && value == "%" && *percent >= 0.001 && *percent <= 100) return *percent / 100;
   return Error(absl::StatusCode::kInvalidArgument, "must be 0.001% to 100%, or off");
-}
-
-absl::Status CheckBytes(std::string_view value, int64_t min, int64_t max, std::string_view range) {
-  auto bytes = ParseBytes(value);
-  if (bytes.ok() && *bytes >= min && *bytes <= max) return absl::OkStatus();
-  return Error(absl::StatusCode::kInvalidArgument, fmt::format("must be a size of {}", range));
-}
-
-// Parses the switches of the text on standard output.
-absl::StatusOr<otlp::TextOptions> ParseConsole(std::string_view switches) {
-  return otlp::ParseTextOptions(switches, {.layout = otlp::TextLayout::kCollector});
-}
-
-// Adds the options that say where samples go, and in which form.
-void AddDestination(Options& table, CollectorOptions& options, std::string* hosts, int64_t* port, std::string* console,
-                    std::string* names_memory) {
-  table.Add(
-      {.name = "intake-host",
-       .help = "host of the reducer, or HOST:PORT; to use several reducers, separate them with commas: each node sends "
-               "to one of them, chosen by the node id, and to another one while the chosen reducer does not answer; "
-               "with the encoders otlp_profiles and otlp_log, a receiver of OTLP: HOST, HOST:PORT, "
-               "http://HOST[:PORT][/PATH] or https://…",
-       .value_name = "HOST",
-       .check = CheckHost},
-      hosts, "127.0.0.1");
-  table.Add({.name = "intake-port",
-             .help = "port of each reducer, or of the receiver of OTLP, that --intake-host names without a port; with "
-                     "the encoder otlp_profiles, the default is 4318 for a URL, and 4317 for a host",
-             .value_name = "PORT"},
-            port, 8000, 1, 65'535);
-  table.Add({.name = "intake-encoder",
-             .help = "format in which samples are sent; binary: to reducers; without a reducer: otlp_profiles: as OTLP "
-                     "profiles, over HTTP if --intake-host is a URL, else over gRPC; otlp_log: as OTLP logs over HTTP; "
-                     "console: as text on standard output",
-             .value_name = "NAME",
-             .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
-            &options.intake_encoder, "binary");
-  table.Add({.name = "console",
-             .help = "without a reducer: print samples on standard output, with these switches: layout=collector or "
-                     "layout=lazybackend, and those of docs/export.md; the encoder console prints them instead of "
-                     "sending, and the other encoders print every sample that they send",
-             .value_name = "SWITCH=VALUE&SWITCH=VALUE",
-             .check = [](std::string_view v) { return ParseConsole(v).status(); }},
-            console, "");
-  table.Add({.name = "names",
-             .help = "without a reducer: look up the names of functions on this node; if false, frames have only "
-                     "addresses, and the collector needs less CPU time and memory"},
-            &options.names, true);
-  table.Add(
-      {.name = "names-memory-max",
-       .help = "without a reducer: largest amount of memory for the symbol tables with which functions are named, "
-               "1MiB to 4GiB; when it is full, the tables that were not used for the longest time are dropped",
-       .value_name = "SIZE",
-       .check = [](std::string_view v) { return CheckBytes(v, 1 << 20, int64_t{1} << 32, "1MiB to 4GiB"); }},
-      names_memory, "64MiB");
 }
 
 // Adds the options for data that waits on the node while no reducer answers.
@@ -151,52 +84,6 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
             in_doubt, "5m");
 }
 
-// Fills the options of a node that sends to no reducer.
-absl::Status TakeReceiver(std::string_view host, uint16_t port, const Options::Environment& environment,
-                          CollectorOptions& options) {
-  for (const auto& [name, value] : environment) {
-    if (name.starts_with("OTEL_EXPORTER_OTLP_")) options.otlp_variables.emplace(name, value);
-  }
-  if (!options.spool_dir.empty()) {
-    options.warnings.push_back(
-        "--spool-dir: is not used without a reducer; samples wait in memory (--intake-memory-max)");
-  }
-  const IntakeCredentialOptions& credentials = options.credentials;
-  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(options.intake_encoder, host, port, credentials.tls);
-  if (!receiver.ok()) return WithContext(receiver.status(), "--intake-host");
-  options.receiver = *std::move(receiver);
-  if (options.receiver.is_console) return absl::OkStatus();
-  if (!credentials.token_file.empty() || !credentials.tls_server_name.empty()) {
-    return Error(absl::StatusCode::kInvalidArgument,
-                 "--intake-token-file and --tls-server-name are for reducers; a receiver of OTLP gets the headers of "
-                 "OTEL_EXPORTER_OTLP_HEADERS");
-  }
-  auto& parameters = options.receiver.otlp.parameters;
-  if (!credentials.tls_ca.empty()) parameters["tls_ca"] = credentials.tls_ca;
-  if (!credentials.tls_cert.empty()) {
-    parameters["tls_cert"] = credentials.tls_cert;
-    parameters["tls_key"] = credentials.tls_key;
-  }
-  return absl::OkStatus();
-}
-
-// Adds the settings of an exporter in a Collector's configuration.
-void AddSettings(const ReceiverSettings& settings, otlp::Receiver& receiver) {
-  receiver.parameters.insert(settings.parameters.begin(), settings.parameters.end());
-  if (!settings.headers.empty()) receiver.headers = settings.headers;
-}
-
-// Returns a value that changes with these settings, so that SIGHUP can report that a change of them needs a restart.
-// They are no options, and may be secret.
-OptionValue ValueOf(const std::optional<ReceiverSettings>& settings) {
-  std::string text;
-  if (settings) {
-    for (const auto& [name, value] : settings->parameters) text += fmt::format("{}={}\n", name, value);
-    for (const auto& [name, value] : settings->headers) text += fmt::format("{}: {}\n", name, value);
-  }
-  return {.name = "exporters of --config", .text = fmt::format("{}", std::hash<std::string>()(text))};
-}
-
 // Returns the path below --host-dir only if `inside` exists there too. The folder may be empty, or hold only other
 // mounts: for example /hostfs/sys where only /hostfs/sys/fs/cgroup is mounted.
 std::string MountOnHost(const std::string& host_dir, const std::string& path, const char* inside) {
@@ -217,11 +104,11 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
   std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
-  std::string metrics_listen, names_memory, console;
-  int64_t port = 0;
+  std::string metrics_listen;
   Options table("kernel-collector", "Samples the stacks of every process of this machine and sends them to a reducer.");
   table.SetManual(CollectorManual);
-  AddDestination(table, *options, &hosts, &port, &console, &names_memory);
+  DestinationOptionTable destination;
+  destination.AddTo(table, *options);
   intake::AddCredentials(table, options->credentials);
   table.Add({.name = "sample-rate",
              .help = "number of samples per second on each busy CPU",
@@ -319,29 +206,13 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   options->values.push_back(ValueOf(profiler.receiver_settings()));
   ASSIGN_OR_RETURN(options->metrics_listen, TakeMetricsListen(table, metrics_listen));
   if (options->health_check) return outcome;
-  if (options->sends_to_reducers()) {
-    absl::StatusOr<std::vector<HostPort>> reducers = intake::ParseReducers(hosts, static_cast<uint16_t>(port));
-    if (!reducers.ok()) return WithContext(reducers.status(), "--intake-host");
-    options->reducers = *std::move(reducers);
-  }
   if (memory.empty()) memory = options->sends_to_reducers() ? "8MiB" : "32MiB";
   ASSIGN_OR_RETURN(options->intake_memory_bytes, ParseBytes(memory));
-  ASSIGN_OR_RETURN(options->names_memory_bytes, ParseBytes(names_memory));
   ASSIGN_OR_RETURN(options->spool_bytes_max, ParseBytes(spool));
   ASSIGN_OR_RETURN(options->in_doubt_timeout_ns, ParseDurationNs(in_doubt));
   ASSIGN_OR_RETURN(options->resource_env, ParseVariableNames(resource_env));
   RETURN_IF_ERROR(intake::TakeCredentials(options->credentials));
-  if (!options->sends_to_reducers()) {
-    RETURN_IF_ERROR(TakeReceiver(hosts, table.IsGiven("intake-port") ? static_cast<uint16_t>(port) : uint16_t{0},
-                                 environment, *options));
-    if (profiler.receiver_settings()) AddSettings(*profiler.receiver_settings(), options->receiver.otlp);
-    if (options->receiver.is_console || !console.empty()) {
-      ASSIGN_OR_RETURN(options->receiver.text, ParseConsole(console));
-    }
-  } else if (!console.empty()) {
-    options->warnings.push_back(
-        "--console: has no effect with a reducer; start the reducer with --export console (docs/export.md)");
-  }
+  RETURN_IF_ERROR(destination.Take(table, environment, profiler.receiver_settings(), *options));
   RETURN_IF_ERROR(metadata.Take());
   FindHostFolders(*options);
   ASSIGN_OR_RETURN(options->cpu_budget, ParseCpuBudget(cpu_budget));
