@@ -17,6 +17,8 @@ import otelcol  # noqa: E402
 
 PAGES = lib.SOURCE / "test/fuzz/corpus/distribution_config_fuzz"
 CONTAINER = "d1" * 32
+# On a busy machine, the last request takes longer than the default time.
+PATIENT = "--shutdown-timeout=50s"
 PERIOD_NS = 1_000_000_000 // 997
 
 
@@ -60,7 +62,7 @@ def the_distributions_first_example():
                 return "Function: hash_blocks" in collector.text()
 
             lib.wait_for("stacks of the container", printed, 60)
-            lib.check(collector.stop() == 0, "the collector's exit code")
+            lib.check(collector.stop(60) == 0, "the collector's exit code")
             found = resources(collector.text())
             skipped = [text for text in found if "SKIPPED (no container.id)" in text]
             shown = [text for text in found if text not in skipped]
@@ -83,11 +85,11 @@ def the_profilers_command():
     with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
         collector = lib.Program("collector", [lib.BIN / "kernel-collector", f"-collection-agent={otel.address}", "-disable-tls",
                                               "-tracers=perl,php,python,hotspot,ruby,v8,dotnet,go", "-samples-per-second=997",
-                                              "-reporter-interval=1s", "--cpu-budget=off"], d, as_root=True)
+                                              "-reporter-interval=1s", "--cpu-budget=off", PATIENT], d, as_root=True)
         programs.append(collector)
         lib.wait_for("the first request", otel.requests, 30)
         lib.run_truth(2)
-        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.check(collector.stop(60) == 0, "the collector's exit code")
         otel.stop()
         check_received(collector, otelcol.Totals(otelcol.samples(otel.requests())))
 
@@ -118,10 +120,10 @@ def the_profilers_command_with_tls():
         lib.wait_for("the refusal", lambda: "certificate" in refusing.text(), 30)
         lib.check(refusing.stop() == 0, "the exit code of the collector that refuses the certificate")
         lib.check(totals(refusing)["sent"] == 0, "samples went to a receiver without a trusted certificate")
-        collector = lib.Program("collector", [*command, f"--tls-ca={d / 'cert'}"], d, as_root=True)
+        collector = lib.Program("collector", [*command, PATIENT, f"--tls-ca={d / 'cert'}"], d, as_root=True)
         programs.append(collector)
         lib.wait_for("a request", lambda: (d / "received").exists() and (d / "received").stat().st_size, 30)
-        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.check(collector.stop(60) == 0, "the collector's exit code")
         lib.check(otel.stop(20) == 0, "the Collector's exit code")
         check_received(collector, otelcol.Totals(otelcol.samples(requests(d / "received"))), 1_000_000_000 // 19)
 
@@ -147,12 +149,12 @@ def a_gateway():
     """Sends to a real Collector over HTTP, and prints, as a file with both exporters says."""
     with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
         (d / "config.yaml").write_text(GATEWAY)
-        collector = lib.Program("collector", [lib.BIN / "kernel-collector", "--config", d / "config.yaml", "--cpu-budget=off"], d,
+        collector = lib.Program("collector", [lib.BIN / "kernel-collector", "--config", d / "config.yaml", "--cpu-budget=off", PATIENT], d,
                                 as_root=True, env={**os.environ, "GATEWAY": otel.http_address, "TOKEN": "geheim"})
         programs.append(collector)
         lib.wait_for("the first request", otel.requests, 30)
         lib.run_truth(2)
-        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.check(collector.stop(60) == 0, "the collector's exit code")
         otel.stop()
         check_received(collector, otelcol.Totals(otelcol.samples(otel.requests())))
         text = collector.text()
@@ -179,11 +181,11 @@ def opentelemetry_networks_page():
         lib.wait_for("the Collector", lambda: "Everything is ready" in otel.text(), 30)
         page = {"EBPF_NET_INTAKE_HOST": "127.0.0.1", "EBPF_NET_INTAKE_PORT": "8000", "EBPF_NET_INTAKE_ENCODER": "otlp_log"}
         collector = lib.Program("collector", [*inside, lib.BIN / "kernel-collector", "--log-console", "--cpu-budget=off",
-                                              "--sample-rate=997"], d, as_root=True, env={**os.environ, **page})
+                                              "--sample-rate=997", PATIENT], d, as_root=True, env={**os.environ, **page})
         programs.append(collector)
         lib.wait_for("sampling", lambda: " sampling rate_hz=" in collector.text(), 30)
         lib.run_truth(2)
-        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.check(collector.stop(60) == 0, "the collector's exit code")
         lib.check(otel.stop(20) == 0, "the Collector's exit code")
         network.kill()
         check_received(collector, otelcol.Totals(otelcol.log_records(requests(received))))
