@@ -12,13 +12,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "otlp/request_identity.h"
 #include "otlp/sender.h"
 #include "profile/executable_id.h"
 #include "reducer/export/event_export.h"
 #include "reducer/export/export_counters.h"
-#include "reducer/export/export_session.h"
-#include "reducer/export/shard_scan.h"
+#include "reducer/export/sample_feed.h"
 #include "reducer/store/store.h"
 
 namespace tributary {
@@ -78,54 +76,22 @@ class ExportLoop {
   }
 
  private:
-  struct Feed {
-    uint32_t shard = 0;
-    bool has_position = false;
-    // The exporter is new, and has seen no sample of the shard. Samples that expired before do not count.
-    bool is_new = false;
-    store::Cursor read_to;                       // all samples before it were read, or counted as expired
-    std::optional<store::ExportPosition> saved;  // unset: the store has no position
-    // The shard's file was replaced by an older copy. The exporter has seen the chunks up to this one, so they do not
-    // count if they have expired.
-    int64_t seen_to = 0;
-    MonotonicNs held_since;
-    std::unique_ptr<ShardScan> scan;  // the samples that are being sent
-    std::unique_ptr<RequestMaker> maker;
-    RequestMaker::Made made;         // the request that is being sent
-    otlp::RequestIdentity identity;  // of `made`
-    uint64_t content = 0;            // otlp::ContentOf(*made.request)
-    bool in_doubt = false;           // the receiver may have `made` already
-    store::ExportSession session = NewExportSession();
-    uint64_t next_number = 0;                  // of the next sample in `session`
-    std::optional<store::ExportRequest> last;  // the last run's request whose answer is not known; not made yet
-    std::optional<store::Cursor> doubt_to;     // the receiver may have samples before it from the last run
-    // Of samples that were sent or have expired, or of a new start: must be saved before the next request of any shard.
-    std::optional<store::Cursor> unsaved;
-  };
   // kUnsaved: a position could not be saved. Then the pass ends. If other shards went on, each could have a request
   // that is sent again after a kill.
   enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent, kUnsaved };
 
   size_t FirstFeed() const;
   Progress AdvanceEvents(bool flush);
-  Progress Advance(Feed& feed, bool flush);
-  Progress SendScan(Feed& feed);
-  absl::Status LoadPosition(Feed& feed);
-  void MakeNext(Feed& feed);
-  bool SaveRequest(Feed& feed);
-  bool Save(Feed& feed, const store::ExportPosition& position);
-  absl::Status ReadNext(Feed& feed);
+  Progress Advance(SampleFeed& feed, bool flush);
+  Progress SendScan(SampleFeed& feed);
   int64_t WaitForRetry();
-  absl::Status FindExpired(Feed& feed);
-  void CountExpired(Feed& feed, const store::CommittedScan& scan);
-  void StartAt(Feed& feed, const store::Cursor& begin);
-  bool AwaitsNames(const Feed& feed);
-  bool AwaitsMetadata(const Feed& feed);
+  bool AwaitsNames(const SampleFeed& feed);
+  bool AwaitsMetadata(const SampleFeed& feed);
   int64_t SendTimeout() const;
-  bool Send(Feed& feed, int64_t timeout_ns);
+  bool Send(SampleFeed& feed, int64_t timeout_ns);
   void CountAnswer(const otlp::SendResult& result, uint64_t items_max, uint64_t refused, std::string_view noun);
   void Delay(const otlp::SendResult& failure);
-  bool SaveCursor(Feed& feed);
+  bool IsSaved(const absl::Status& saved);
   bool SaveAll();
   void AddFeeds();
   void LogFailure(std::string_view operation, const absl::Status& status);
@@ -135,7 +101,6 @@ class ExportLoop {
   const SymbolLookup symbols_;
   const std::unique_ptr<otlp::ProfilesSender> sender_;
   const Clock& clock_;
-  std::vector<Feed> feeds_;
   std::optional<EventExport> events_;
   ArrivalWait<ExecutableId> names_{kNamesWaitNs};
   ArrivalWait<std::string> containers_;  // key: node, container and cgroup path
@@ -146,9 +111,10 @@ class ExportLoop {
   std::atomic<int64_t> deadline_ns_{INT64_MAX};
   LogLimit failure_log_{30 * kNsPerSecond};
   LogLimit rejection_log_{30 * kNsPerSecond};
-  LogLimit expired_log_{30 * kNsPerSecond};
 
   const ExportCounters counters_;
+  SampleFeed::Shared samples_;
+  std::vector<SampleFeed> feeds_;  // index: shard
 };
 
 }  // namespace tributary
