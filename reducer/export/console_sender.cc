@@ -1,6 +1,6 @@
 #include "reducer/export/console_sender.h"
 
-#include "reducer/export/events_text.h"
+#include "reducer/export/records_text.h"
 
 namespace tributary {
 
@@ -21,9 +21,19 @@ otlp::SendResult ConsoleSender::Send(const otlp::ProfilesRequest& request, const
   return result;
 }
 
-EventResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
-                                      int64_t timeout_ns) {
+RecordResult ConsoleSender::SendEvents(std::span<const store::EventRecord> events,
+                                       const otlp::RequestIdentity& identity, int64_t timeout_ns) {
   return {output_.Print(identity, [&] { return FormatEvents(events); }, timeout_ns), 0};
+}
+
+RecordResult ConsoleSender::SendLosses(std::span<const store::LossRecord> losses, const otlp::RequestIdentity& identity,
+                                       int64_t timeout_ns) {
+  return {output_.Print(identity, [&] { return FormatLosses(losses); }, timeout_ns), 0};
+}
+
+RecordResult ConsoleSender::SendRollouts(std::span<const Rollout> rollouts, const otlp::RequestIdentity& identity,
+                                         int64_t timeout_ns) {
+  return {output_.Print(identity, [&] { return FormatRollouts(rollouts); }, timeout_ns), 0};
 }
 
 }  // namespace tributary

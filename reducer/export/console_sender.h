@@ -5,20 +5,24 @@
 
 #include "otlp/profiles_text.h"
 #include "otlp/text_output.h"
-#include "reducer/export/event_sender.h"
+#include "reducer/export/record_sender.h"
 
 namespace tributary {
 
-// Prints samples and process events as text to a file descriptor that the caller owns. Its errors are those of
-// otlp::TextOutput.
-class ConsoleSender : public otlp::ProfilesSender, public EventSender {
+// Prints samples, process events, losses and rollouts as text to a file descriptor that the caller owns. Its errors are
+// those of otlp::TextOutput.
+class ConsoleSender : public otlp::ProfilesSender, public RecordSender {
  public:
   ConsoleSender(int fd, otlp::TextOptions options) : options_(std::move(options)), output_(fd) {}
 
   otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
                         int64_t timeout_ns) override;
-  EventResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
-                         int64_t timeout_ns) override;
+  RecordResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
+                          int64_t timeout_ns) override;
+  RecordResult SendLosses(std::span<const store::LossRecord> losses, const otlp::RequestIdentity& identity,
+                          int64_t timeout_ns) override;
+  RecordResult SendRollouts(std::span<const Rollout> rollouts, const otlp::RequestIdentity& identity,
+                            int64_t timeout_ns) override;
   void Cancel() override { output_.Cancel(); }
 
  private:

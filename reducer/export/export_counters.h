@@ -10,6 +10,11 @@ namespace tributary {
 Counter& AcceptedRequests(Metrics& metrics, const std::string& label);
 Counter& FailedRequests(Metrics& metrics, const std::string& label);
 
+// Of records of one kind.
+struct RecordCounters {
+  Counter &sent, &refused, &repeated;
+};
+
 // The metrics of the exporters of samples with one label. Exporters with the same label share them.
 struct ExportCounters {
   ExportCounters(Metrics& metrics, const std::string& label);
@@ -17,7 +22,7 @@ struct ExportCounters {
   Counter &samples, &requests, &failures;
   Counter &refused_samples, &repeated_samples, &rejected_items, &dropped_strings, &left_out_samples;
   Counter &expired_chunks, &expired_samples;
-  Counter &events, &refused_events, &repeated_events;
+  RecordCounters events, losses, rollouts;
 };
 
 }  // namespace tributary

@@ -1,5 +1,7 @@
 #include "reducer/export/export_loop.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -27,9 +29,16 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
                .symbols = symbols_,
                .clock = clock_,
                .counters = counters_} {
-  if (options_.events == nullptr) return;
-  events_.emplace(options_.cursor_name, options_.sender, store_, *options_.events,
-                  EventExport::Counters{counters_.events, counters_.refused_events, counters_.repeated_events});
+  if (options_.records == nullptr) return;
+  const auto add = [this](std::unique_ptr<RecordSource> source, const RecordCounters& counters) {
+    records_.push_back(std::make_unique<RecordExport>(options_.cursor_name, options_.sender, store_.positions(),
+                                                      std::move(source), counters));
+  };
+  add(MakeEventSource(store_, *options_.records), counters_.events);
+  add(MakeLossSource(store_, *options_.records), counters_.losses);
+  if (options_.rollouts != nullptr) {
+    add(MakeRolloutSource(*options_.rollouts, *options_.records), counters_.rollouts);
+  }
 }
 
 void ExportLoop::AddFeeds() {
@@ -38,7 +47,9 @@ void ExportLoop::AddFeeds() {
   }
   for (uint32_t shard = 0; shard < feeds_.size(); ++shard) {
     absl::Status status = feeds_[shard].Load();
-    if (status.ok() && events_) status = events_->Load(shard);
+    for (const auto& records : records_) {
+      if (status.ok()) status = records->Load(shard);
+    }
     if (!status.ok()) LogFailure("read its position", status);
   }
 }
@@ -49,11 +60,9 @@ int64_t ExportLoop::RunOnce() {
   AddFeeds();
   if (!SaveAll()) return kPollNs;
   // The receiver may have got a part of this request, so nothing else may be sent before it.
-  if (events_ && events_->interrupted()) {
-    const Progress progress = AdvanceEvents(false);
-    if (progress == Progress::kUnsent) return WaitForRetry();
-    if (progress == Progress::kUnsaved) return kPollNs;
-  }
+  const Progress interrupted = AdvanceRecords(false, /*only_interrupted=*/true);
+  if (interrupted == Progress::kUnsent) return WaitForRetry();
+  if (interrupted == Progress::kUnsaved) return kPollNs;
   bool more = false, waits = false;
   for (size_t i = 0, first = FirstFeed(); i < feeds_.size(); ++i) {
     Progress progress = Advance(feeds_[(first + i) % feeds_.size()], false);
@@ -63,13 +72,11 @@ int64_t ExportLoop::RunOnce() {
     more |= progress == Progress::kMore;
     waits |= progress == Progress::kWaiting || progress == Progress::kUnreadable;
   }
-  if (events_) {
-    const Progress progress = AdvanceEvents(false);
-    if (progress == Progress::kUnsent) return WaitForRetry();
-    if (progress == Progress::kUnsaved) return kPollNs;
-    more |= progress == Progress::kMore;
-    waits |= progress == Progress::kUnreadable;
-  }
+  const Progress records = AdvanceRecords(false);
+  if (records == Progress::kUnsent) return WaitForRetry();
+  if (records == Progress::kUnsaved) return kPollNs;
+  more |= records == Progress::kMore;
+  waits |= records == Progress::kUnreadable;
   if (more) return 0;
   return waits ? std::min(kPollNs, options_.interval_ns) : options_.interval_ns;
 }
@@ -90,8 +97,8 @@ bool ExportLoop::SaveAll() {
   for (SampleFeed& feed : feeds_) {
     if (!IsSaved(feed.SaveCursor())) return false;
   }
-  if (!events_) return true;
-  return IsSaved(events_->SaveAll());
+  return std::all_of(records_.begin(), records_.end(),
+                     [this](const auto& records) { return IsSaved(records->SaveAll()); });
 }
 
 // Reports samples that expire while the receiver takes none, and returns the time until the next attempt.
@@ -108,7 +115,7 @@ bool ExportLoop::Flush(MonotonicNs deadline) {
   AddFeeds();
   if (!SaveAll()) return false;
   const auto ends = [](Progress progress) { return progress == Progress::kUnsent || progress == Progress::kUnsaved; };
-  if (events_ && events_->interrupted() && ends(AdvanceEvents(true))) return false;
+  if (ends(AdvanceRecords(true, /*only_interrupted=*/true))) return false;
   bool all = true;
   for (size_t i = 0, first = FirstFeed(); i < feeds_.size(); ++i) {
     Progress progress = Progress::kMore;
@@ -116,7 +123,7 @@ bool ExportLoop::Flush(MonotonicNs deadline) {
     if (ends(progress)) return false;
     all &= progress == Progress::kIdle;
   }
-  return (!events_ || AdvanceEvents(true) == Progress::kIdle) && all;
+  return AdvanceRecords(true) == Progress::kIdle && all;
 }
 
 // Returns 0 if no request may begin now.
@@ -125,38 +132,59 @@ int64_t ExportLoop::SendTimeout() const {
   return left < kAnswerNs || cancelled_ ? 0 : std::min(left, options_.send_timeout_ns);
 }
 
-// Sends one request of process events for each shard, or all requests if `flush` is set. Begins with an interrupted
-// request.
-ExportLoop::Progress ExportLoop::AdvanceEvents(bool flush) {
-  Progress progress = Progress::kIdle;
-  const uint32_t first = events_->interrupted().value_or(0);
+// Sends one request of each kind of records for each shard, or all requests if `flush` is set. With `only_interrupted`,
+// only for the kinds with an interrupted request.
+ExportLoop::Progress ExportLoop::AdvanceRecords(bool flush, bool only_interrupted) {
+  Progress all = Progress::kIdle;
+  for (const auto& records : records_) {
+    if (only_interrupted && !records->interrupted()) continue;
+    const Progress progress = AdvanceRecords(*records, flush);
+    if (progress == Progress::kUnsent || progress == Progress::kUnsaved) return progress;
+    if (progress == Progress::kUnreadable || all == Progress::kIdle) all = progress;
+  }
+  return all;
+}
+
+// Begins with an interrupted request.
+ExportLoop::Progress ExportLoop::AdvanceRecords(RecordExport& records, bool flush) {
+  Progress all = Progress::kIdle;
+  const uint32_t first = records.interrupted().value_or(0);
   for (size_t i = 0; i < feeds_.size(); ++i) {
-    EventExport::Step step;
+    Progress progress = Progress::kMore;
     do {
-      const int64_t timeout_ns = SendTimeout();
-      if (timeout_ns == 0) return Progress::kUnsent;
-      step = events_->Advance(static_cast<uint32_t>((first + i) % feeds_.size()), timeout_ns);
-    } while (flush && step.progress == EventExport::Progress::kMore);
-    if (step.progress == EventExport::Progress::kUnsent) {
-      if (!cancelled_) Delay(step.result);
-      return Progress::kUnsent;
-    }
-    if (step.sent_request) {
-      backoff_ns_.Reset();
-      CountAnswer(step.result, step.events, step.refused, "process events");
-    }
-    if (step.progress == EventExport::Progress::kUnsaved) {
+      progress = SendRecords(records, static_cast<uint32_t>((first + i) % feeds_.size()));
+    } while (flush && progress == Progress::kMore);
+    if (progress == Progress::kUnsent || progress == Progress::kUnsaved) return progress;
+    if (progress == Progress::kUnreadable || all == Progress::kIdle) all = progress;
+  }
+  return all;
+}
+
+// Sends one request of records.
+ExportLoop::Progress ExportLoop::SendRecords(RecordExport& records, uint32_t shard) {
+  const int64_t timeout_ns = SendTimeout();
+  if (timeout_ns == 0) return Progress::kUnsent;
+  const RecordExport::Step step = records.Advance(shard, timeout_ns);
+  if (step.sent_request) {
+    backoff_ns_.Reset();
+    CountAnswer(step.result, step.records, step.refused, records.noun());
+  }
+  switch (step.progress) {
+    case RecordExport::Progress::kIdle:
+      return Progress::kIdle;
+    case RecordExport::Progress::kMore:
+      return Progress::kMore;
+    case RecordExport::Progress::kUnreadable:
+      LogFailure(fmt::format("read {}", records.noun()), step.status);
+      return Progress::kUnreadable;
+    case RecordExport::Progress::kUnsaved:
       (void)IsSaved(step.status);
       return Progress::kUnsaved;
-    }
-    if (step.progress == EventExport::Progress::kUnreadable) {
-      LogFailure("read process events", step.status);
-      progress = Progress::kUnreadable;
-    } else if (step.progress == EventExport::Progress::kMore && progress == Progress::kIdle) {
-      progress = Progress::kMore;
-    }
+    case RecordExport::Progress::kUnsent:
+      if (!cancelled_) Delay(step.result);
+      return Progress::kUnsent;
   }
-  return progress;
+  return Progress::kIdle;
 }
 
 // Advances one scan of one shard as far as possible, from reading to the saved cursor.
@@ -252,8 +280,8 @@ bool ExportLoop::Send(SampleFeed& feed, int64_t timeout_ns) {
 }
 
 // Counts an accepted request, and reports what the receiver refused or rejected. `items_max`: the request has at most
-// this many items, so the receiver cannot have rejected more. `refused`: samples or process events of the request that
-// are not sent again.
+// this many items, so the receiver cannot have rejected more. `refused`: samples or records of the request that are not
+// sent again.
 void ExportLoop::CountAnswer(const otlp::SendResult& result, uint64_t items_max, uint64_t refused,
                              std::string_view noun) {
   if (result.status.ok()) counters_.requests.Add();

@@ -14,8 +14,8 @@
 #include "base/metrics.h"
 #include "otlp/sender.h"
 #include "profile/executable_id.h"
-#include "reducer/export/event_export.h"
 #include "reducer/export/export_counters.h"
+#include "reducer/export/record_export.h"
 #include "reducer/export/sample_feed.h"
 #include "reducer/store/store.h"
 
@@ -26,7 +26,8 @@ namespace tributary {
 // request before it sends the request, and the cursor after it. So if the process is killed, at most one request is
 // sent again. The request that the next run sends has the same samples, numbers and ids. Only if samples of it have
 // expired meanwhile, or if it became too large because of names that arrived meanwhile, the next run sends what is left
-// with new numbers. Then the pass sends the new process events, if the receiver takes them.
+// with new numbers. Then the pass sends the new process
+// events, losses and rollouts, if the receiver takes them.
 //
 // The store may remove samples before they are read, because they are too old or because the disk is full. A pass
 // counts these samples. If the receiver takes no requests, a pass only looks for such samples.
@@ -55,7 +56,8 @@ class ExportLoop {
     const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only the store's data
     int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for metadata of a container
     int64_t send_timeout_ns = otlp::kSendTimeoutNs;
-    EventSender* events = nullptr;  // a part of the sender; null: it cannot send process events
+    RecordSender* records = nullptr;       // a part of the sender; null: it can send only samples
+    const RolloutLog* rollouts = nullptr;  // must outlive the loop; null: there are none
   };
   ExportLoop(Options options, store::Store& store, SymbolLookup symbols, std::unique_ptr<otlp::ProfilesSender> sender,
              const Clock& clock, Metrics& metrics);
@@ -63,7 +65,7 @@ class ExportLoop {
   // Makes one pass over the shards. If a request fails and may be retried, the pass ends, and RunOnce does nothing
   // until the time of the retry. Returns the time until the next pass in ns: 0 if there are more samples to send.
   int64_t RunOnce();
-  // Sends all committed samples and process events. Does not wait for symbols and metadata. Starts at once, even if
+  // Sends all committed samples and records. Does not wait for symbols and metadata. Starts at once, even if
   // RunOnce would still wait after a failure. Stops early shortly before `deadline`, after Cancel, or when a request
   // fails that may be retried. Returns false if unsent samples are left.
   bool Flush(MonotonicNs deadline);
@@ -81,7 +83,9 @@ class ExportLoop {
   enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent, kUnsaved };
 
   size_t FirstFeed() const;
-  Progress AdvanceEvents(bool flush);
+  Progress AdvanceRecords(bool flush, bool only_interrupted = false);
+  Progress AdvanceRecords(RecordExport& records, bool flush);
+  Progress SendRecords(RecordExport& records, uint32_t shard);
   Progress Advance(SampleFeed& feed, bool flush);
   Progress SendScan(SampleFeed& feed);
   int64_t WaitForRetry();
@@ -101,7 +105,6 @@ class ExportLoop {
   const SymbolLookup symbols_;
   const std::unique_ptr<otlp::ProfilesSender> sender_;
   const Clock& clock_;
-  std::optional<EventExport> events_;
   ArrivalWait<ExecutableId> names_{kNamesWaitNs};
   ArrivalWait<std::string> containers_;  // key: node, container and cgroup path
   std::mt19937_64 random_;
@@ -114,7 +117,8 @@ class ExportLoop {
 
   const ExportCounters counters_;
   SampleFeed::Shared samples_;
-  std::vector<SampleFeed> feeds_;  // index: shard
+  std::vector<SampleFeed> feeds_;                       // index: shard
+  std::vector<std::unique_ptr<RecordExport>> records_;  // one for each kind
 };
 
 }  // namespace tributary

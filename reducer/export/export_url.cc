@@ -45,9 +45,12 @@ absl::Status ParseReceiverPlace(std::string_view text, std::string_view default_
   return absl::OkStatus();
 }
 
-// The cursor of process events has the exporter's name and ".events" (EventExport).
+// The cursors of process events, losses and rollouts have the exporter's name and one of these suffixes (RecordExport).
+constexpr std::array<std::string_view, 3> kRecordSuffixes = {".events", ".losses", ".rollouts"};
+
 bool IsName(std::string_view name) {
-  return !name.empty() && name.size() <= kNameBytesMax && !name.ends_with(".events") &&
+  return !name.empty() && name.size() <= kNameBytesMax &&
+         std::ranges::none_of(kRecordSuffixes, [name](std::string_view suffix) { return name.ends_with(suffix); }) &&
          std::all_of(name.begin(), name.end(), [](char c) { return IsUrlUnreserved(c) && c != '~'; });
 }
 
@@ -59,7 +62,9 @@ const otlp::Signal* FindSignal(std::string_view name) {
 // Returns "" if the value is allowed, and otherwise what is wrong.
 std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std::string_view value) {
   if (key == "name")
-    return IsName(value) ? "" : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events at its end";
+    return IsName(value) ? ""
+                         : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events, .losses or "
+                           ".rollouts at its end";
   if (url.kind == ExportUrl::Kind::kConsole) {
     otlp::TextOptions ignored;
     return otlp::SetTextOption(key, value, &ignored);

@@ -98,6 +98,8 @@ TEST(ExportUrl, RefusesWrongParameters) {
                             "name=a/b",
                             "name=a%26b",
                             "name=a.events",
+                            "name=a.losses",
+                            "name=a.rollouts",
                             "layout=collector",
                             "tls_cert=/c",
                             "tls_key=/k",

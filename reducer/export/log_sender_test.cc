@@ -70,7 +70,7 @@ class LogSenderTest : public ::testing::Test {
       event.name = "work";
     }
   }
-  EventResult Send() { return sender_->SendEvents(events_, identity_, kNsPerSecond); }
+  RecordResult Send() { return sender_->SendEvents(events_, identity_, kNsPerSecond); }
   static otlp::CallResult Fails(bool may_retry) {
     return {.status = Error(absl::StatusCode::kUnavailable, "x"), .may_retry = may_retry, .retry_after_ns = {}};
   }
@@ -83,7 +83,7 @@ class LogSenderTest : public ::testing::Test {
 };
 
 TEST_F(LogSenderTest, DividesEventsIntoRequests) {
-  const EventResult result = Send();
+  const RecordResult result = Send();
   EXPECT_TRUE(result.status.ok());
   EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11), ElementsAre(12, 13), ElementsAre(14)));
   EXPECT_EQ(result.rejected_items, 3);
@@ -103,9 +103,9 @@ TEST_F(LogSenderTest, ARetrySendsOnlyWhatWasNotAccepted) {
 
 TEST_F(LogSenderTest, ARefusedRequestDoesNotHoldUpTheOthers) {
   transport_->script = {{}, Fails(false)};
-  const EventResult result = Send();
+  const RecordResult result = Send();
   EXPECT_TRUE(result.status.ok());
-  EXPECT_EQ(result.refused_events, 2u);
+  EXPECT_EQ(result.refused_records, 2u);
   EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11), IsEmpty(), ElementsAre(14)));
 }
 
@@ -113,9 +113,9 @@ TEST_F(LogSenderTest, ARefusedRequestDoesNotHoldUpTheOthers) {
 TEST_F(LogSenderTest, ARetryKeepsTheAnswersOfEarlierRequests) {
   transport_->script = {Fails(false), Fails(true)};
   EXPECT_TRUE(Send().may_retry);
-  const EventResult result = Send();
+  const RecordResult result = Send();
   EXPECT_TRUE(result.status.ok());
-  EXPECT_EQ(result.refused_events, 2u);
+  EXPECT_EQ(result.refused_records, 2u);
   EXPECT_EQ(result.rejected_items, 2);
 }
 
@@ -127,7 +127,7 @@ TEST_F(LogSenderTest, CountsNoMoreRejectedRecordsThanThereAreEvents) {
 
 TEST_F(LogSenderTest, BeginsNoRequestThatItsTimeIsTooShortFor) {
   transport_->on_call = [this] { clock_.Advance(kNsPerSecond / 2); };
-  EventResult result = Send();
+  RecordResult result = Send();
   EXPECT_TRUE(result.may_retry);
   EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11)));
   while (!result.status.ok()) result = Send();

@@ -1,16 +1,14 @@
-#include "reducer/export/event_export.h"
+#include "reducer/export/record_export.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "base/status.h"
-#include "reducer/export/events_text.h"
 #include "reducer/export/export_loop.h"
 #include "reducer/store/fake_store_testing.h"
 
@@ -20,50 +18,89 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Takes process events. Answers from a script, then OK when the script is used up.
-class FakeSender : public otlp::ProfilesSender, public EventSender {
+// Takes all kinds of records. Answers from a script, then OK when the script is used up.
+class FakeSender : public otlp::ProfilesSender, public RecordSender {
  public:
   otlp::SendResult Send(const otlp::ProfilesRequest&, const otlp::RequestIdentity&, int64_t) override { return {}; }
   void Cancel() override {}
-  EventResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
-                         int64_t) override {
-    identities.push_back(identity);
-    if (on_send) on_send();
-    EventResult result;
-    if (!script.empty()) {
-      result = script.front();
-      script.pop_front();
-    }
+  RecordResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
+                          int64_t) override {
+    const RecordResult result = Answer(identity);
     for (const store::EventRecord& event : events) {
       (result.status.ok() ? taken : failed).push_back(event.pid.value);
     }
     return result;
   }
+  RecordResult SendLosses(std::span<const store::LossRecord> losses, const otlp::RequestIdentity& identity,
+                          int64_t) override {
+    const RecordResult result = Answer(identity);
+    for (const store::LossRecord& loss : losses) {
+      if (result.status.ok()) lost.push_back(loss.samples);
+    }
+    return result;
+  }
+  RecordResult SendRollouts(std::span<const Rollout> rollouts, const otlp::RequestIdentity& identity,
+                            int64_t) override {
+    const RecordResult result = Answer(identity);
+    for (const Rollout& rollout : rollouts) {
+      if (result.status.ok()) rolled_out.push_back(rollout.name);
+    }
+    return result;
+  }
 
-  std::deque<EventResult> script;
+  std::deque<RecordResult> script;
   std::function<void()> on_send;
-  std::vector<int32_t> taken, failed;
+  std::vector<int32_t> taken, failed;             // pids of events
+  std::vector<int64_t> lost;                      // samples
+  std::vector<std::string> rolled_out;            // names
   std::vector<otlp::RequestIdentity> identities;  // of all attempts
+
+ private:
+  RecordResult Answer(const otlp::RequestIdentity& identity) {
+    identities.push_back(identity);
+    if (on_send) on_send();
+    RecordResult result;
+    if (!script.empty()) {
+      result = script.front();
+      script.pop_front();
+    }
+    return result;
+  }
 };
 
-class EventExportTest : public ::testing::Test {
+class NoMetadata final : public MetadataSink {
+  void Connected(const MetadataSender&) override {}
+  void Disconnected(const MetadataSender&) override {}
+  void Take(const MetadataSender&, MetadataUpdate) override {}
+};
+
+class RecordExportTest : public ::testing::Test {
  protected:
-  EventExportTest() { Restart(true); }
+  RecordExportTest() { Restart(true); }
 
   void Restart(bool takes_events) {
     auto sender = std::make_unique<FakeSender>();
     sender_ = sender.get();
-    ExportLoop::Options options{.cursor_name = "test", .metric_label = "console"};
-    if (takes_events) options.events = sender_;
+    ExportLoop::Options options{.cursor_name = "test", .metric_label = "console", .rollouts = &rollouts_};
+    if (takes_events) options.records = sender_;
     loop_ = std::make_unique<ExportLoop>(
         std::move(options), store_, [](const ExecutableId&) { return nullptr; }, std::move(sender), clock_, metrics_);
   }
   void Add(int32_t pid, size_t shard = 0) {
     store_.shards[shard].events.push_back({.kind = ProcessEventKind::kExec, .time = UnixNs{1}, .pid = Pid{pid}});
   }
+  void Lose(int64_t samples, size_t shard = 0) {
+    store_.shards[shard].losses.push_back({.node_id = "n", .type = {"cpu", "nanoseconds"}, .samples = samples});
+  }
+  void RollOut(const std::string& name) {
+    ASSERT_TRUE(rollouts_.AddService(name, clock_.Unix(), {{"service.name", name}}));
+  }
+  uint64_t Count(std::string_view counter) {
+    return metrics_.AddCounter(counter, "", {{"exporter", "console"}}).value();
+  }
   int64_t Cursor(uint32_t shard = 0) { return store_.Cursor("test.events", shard); }
-  static EventResult Fails(bool may_retry) {
-    EventResult result;
+  static RecordResult Fails(bool may_retry) {
+    RecordResult result;
     result.status = Error(absl::StatusCode::kUnavailable, "x");
     result.may_retry = may_retry;
     return result;
@@ -72,11 +109,13 @@ class EventExportTest : public ::testing::Test {
   store::FakeStore store_{2};
   FakeClock clock_;
   Metrics metrics_;
+  NoMetadata no_metadata_;
+  RolloutLog rollouts_{{}, no_metadata_, clock_, metrics_};
   FakeSender* sender_ = nullptr;
   std::unique_ptr<ExportLoop> loop_;
 };
 
-TEST_F(EventExportTest, SendsCommittedEventsOnceAndSavesTheCursor) {
+TEST_F(RecordExportTest, SendsCommittedEventsOnceAndSavesTheCursor) {
   Add(1);
   Add(2, 1);
   EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
@@ -93,7 +132,7 @@ TEST_F(EventExportTest, SendsCommittedEventsOnceAndSavesTheCursor) {
   EXPECT_EQ(metrics_.AddCounter("tributary_export_events_total", "", {{"exporter", "console"}}).value(), 4u);
 }
 
-TEST_F(EventExportTest, AnInterruptedRequestIsSentAgainBeforeOthers) {
+TEST_F(RecordExportTest, AnInterruptedRequestIsSentAgainBeforeOthers) {
   Add(1, 1);
   sender_->script = {Fails(true)};
   EXPECT_GT(loop_->RunOnce(), 0);
@@ -106,7 +145,7 @@ TEST_F(EventExportTest, AnInterruptedRequestIsSentAgainBeforeOthers) {
   EXPECT_THAT(sender_->taken, ElementsAre(1, 2));
 }
 
-TEST_F(EventExportTest, RefusedEventsAreNotSentAgain) {
+TEST_F(RecordExportTest, RefusedEventsAreNotSentAgain) {
   Add(1);
   sender_->script = {Fails(false)};
   loop_->RunOnce();
@@ -116,15 +155,15 @@ TEST_F(EventExportTest, RefusedEventsAreNotSentAgain) {
   EXPECT_EQ(metrics_.AddCounter("tributary_export_refused_events_total", "", {{"exporter", "console"}}).value(), 1u);
 }
 
-TEST_F(EventExportTest, FlushSendsAllEvents) {
-  for (int32_t i = 0; i < static_cast<int32_t>(EventExport::kEventsMax) + 5; ++i) Add(i);
+TEST_F(RecordExportTest, FlushSendsAllEvents) {
+  for (int32_t i = 0; i < static_cast<int32_t>(RecordExport::kRecordsMax) + 5; ++i) Add(i);
   EXPECT_EQ(loop_->RunOnce(), 0) << "more events are left";
-  EXPECT_EQ(sender_->taken.size(), EventExport::kEventsMax);
+  EXPECT_EQ(sender_->taken.size(), RecordExport::kRecordsMax);
   EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
-  EXPECT_EQ(sender_->taken.size(), EventExport::kEventsMax + 5);
+  EXPECT_EQ(sender_->taken.size(), RecordExport::kRecordsMax + 5);
 }
 
-TEST_F(EventExportTest, SkipsEventsIfTheReceiverDoesNotTakeThem) {
+TEST_F(RecordExportTest, SkipsEventsIfTheReceiverDoesNotTakeThem) {
   Restart(false);
   Add(1);
   EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
@@ -132,7 +171,7 @@ TEST_F(EventExportTest, SkipsEventsIfTheReceiverDoesNotTakeThem) {
   EXPECT_EQ(Cursor(), 0);
 }
 
-TEST_F(EventExportTest, StoreErrorsAreTriedAgain) {
+TEST_F(RecordExportTest, StoreErrorsAreTriedAgain) {
   Add(1);
   store_.shards[0].error = Error(absl::StatusCode::kUnavailable, "locked");
   loop_->RunOnce();
@@ -144,7 +183,7 @@ TEST_F(EventExportTest, StoreErrorsAreTriedAgain) {
 
 // The shard's file was replaced by an empty one. If this run is killed, the next one must not continue at the old
 // position.
-TEST_F(EventExportTest, SavesANewStartBeforeTheFirstRequest) {
+TEST_F(RecordExportTest, SavesANewStartBeforeTheFirstRequest) {
   ASSERT_TRUE(store_.positions().SavePosition("test.events", 0, {.cursor = {.chunk = 100}}).ok());
   Add(1);
   sender_->script = {Fails(true)};
@@ -157,7 +196,7 @@ TEST_F(EventExportTest, SavesANewStartBeforeTheFirstRequest) {
   EXPECT_EQ(Cursor(), 1);
 }
 
-TEST_F(EventExportTest, SendsNoRequestOfAnotherShardUntilTheCursorIsSaved) {
+TEST_F(RecordExportTest, SendsNoRequestOfAnotherShardUntilTheCursorIsSaved) {
   loop_->RunOnce();
   Add(1, 0);
   Add(2, 1);
@@ -171,7 +210,7 @@ TEST_F(EventExportTest, SendsNoRequestOfAnotherShardUntilTheCursorIsSaved) {
 }
 
 // The disk is full after a request was accepted.
-TEST_F(EventExportTest, SendsNothingTwiceIfTheCursorCannotBeSaved) {
+TEST_F(RecordExportTest, SendsNothingTwiceIfTheCursorCannotBeSaved) {
   loop_->RunOnce();
   Add(1);
   sender_->on_send = [this] { store_.position_error = Error(absl::StatusCode::kResourceExhausted, "disk full"); };
@@ -185,7 +224,7 @@ TEST_F(EventExportTest, SendsNothingTwiceIfTheCursorCannotBeSaved) {
 }
 
 // The process is killed while a request is in doubt. More events arrive before the next run.
-TEST_F(EventExportTest, RepeatsTheRequestInDoubtWithTheSameEventsAndNumbers) {
+TEST_F(RecordExportTest, RepeatsTheRequestInDoubtWithTheSameEventsAndNumbers) {
   Add(1);
   loop_->RunOnce();
   Add(2);
@@ -206,7 +245,7 @@ TEST_F(EventExportTest, RepeatsTheRequestInDoubtWithTheSameEventsAndNumbers) {
 }
 
 // The first event of the request has expired, and a new one arrived. A number must not mean another event.
-TEST_F(EventExportTest, OtherEventsGetNewNumbers) {
+TEST_F(RecordExportTest, OtherEventsGetNewNumbers) {
   Add(1);
   Add(2);
   sender_->script = {Fails(true)};
@@ -220,47 +259,86 @@ TEST_F(EventExportTest, OtherEventsGetNewNumbers) {
   EXPECT_EQ(Cursor(), 2);
 }
 
-TEST_F(EventExportTest, CountsEventsThatThePartsOfABatchRefuse) {
+TEST_F(RecordExportTest, CountsEventsThatThePartsOfABatchRefuse) {
   for (int32_t pid = 1; pid <= 5; ++pid) Add(pid);
-  EventResult partly;
-  partly.refused_events = 2;
+  RecordResult partly;
+  partly.refused_records = 2;
   sender_->script = {partly};
   loop_->RunOnce();
   EXPECT_EQ(metrics_.AddCounter("tributary_export_events_total", "", {{"exporter", "console"}}).value(), 3u);
   EXPECT_EQ(metrics_.AddCounter("tributary_export_refused_events_total", "", {{"exporter", "console"}}).value(), 2u);
 }
 
-TEST(EventsText, HasOneLineForEachEvent) {
-  store::EventRecord exit;
-  exit.kind = ProcessEventKind::kExit;
-  exit.time = UnixNs{1'763'700'131'000'000'005};
-  exit.host_name = "web-1";
-  exit.node_id = "n1";
-  exit.pid = Pid{42};
-  exit.parent = Pid{1};
-  exit.name = "a\nProcess Event: forged";
-  exit.executable_path = "/bin/\x1b[2J\xff";
-  exit.container_id = "c0ffee";
-  exit.uid = 1000;
-  exit.end = {
-      .signal = SIGSEGV, .core_dumped = true, .run_ns = 3, .user_ns = 2, .system_ns = 1, .peak_rss_bytes = 4096};
-  store::EventRecord sum;
-  sum.kind = ProcessEventKind::kSum;
-  sum.events = 5;
-  sum.processes = 2;
-  sum.end = {.exit_code = 3};
-  store::EventRecord start;
-  start.parent = Pid{-1};  // a node may send any number
-  EXPECT_EQ(
-      FormatEvents(std::vector<store::EventRecord>{exit, sum, start}),
-      "Process Event: exit, Time: 2025-11-21T04:42:11.000000005Z, host.name: web-1, host.id: n1, process.pid: 42, "
-      "process.parent_pid: 1, process.command: a\\x0aProcess Event: forged, process.executable.path: "
-      "/bin/\\x1b[2J\\xff, container.id: c0ffee, user.id: 1000, signal: SIGSEGV, core_dumped: true, run_ns: 3, "
-      "user_ns: 2, system_ns: 1, peak_rss_bytes: 4096\n"
-      "Process Event: sum, Time: 1970-01-01T00:00:00.000000000Z, processes: 2, events: 5, user.id: 0, exit_code: 3, "
-      "run_ns: 0, user_ns: 0, system_ns: 0, peak_rss_bytes: 0\n"
-      "Process Event: start, Time: 1970-01-01T00:00:00.000000000Z, process.pid: 0, process.parent_pid: -1, user.id: "
-      "0\n");
+TEST_F(RecordExportTest, SendsLossesAndRolloutsOnce) {
+  Lose(3);
+  Lose(-1, 1);
+  RollOut("web");
+  RollOut("db");
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->lost, ElementsAre(3, -1));
+  EXPECT_THAT(sender_->rolled_out, ElementsAre("web", "db"));
+  EXPECT_EQ(store_.Cursor("test.losses", 1), 1);
+  Restart(true);
+  RollOut("cart");
+  Lose(4);
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_THAT(sender_->lost, ElementsAre(4));
+  EXPECT_THAT(sender_->rolled_out, ElementsAre("cart"));
+  EXPECT_EQ(Count("tributary_export_losses_total"), 3u);
+  EXPECT_EQ(Count("tributary_export_rollouts_total"), 3u);
+  EXPECT_EQ(Count("tributary_export_events_total"), 0u);
+}
+
+// The process is killed while a request is in doubt. More losses arrive before the next run.
+TEST_F(RecordExportTest, RepeatsLossesInDoubtWithTheSameNumbers) {
+  Lose(1);
+  Lose(2);
+  sender_->script = {Fails(true)};
+  loop_->RunOnce();
+  const otlp::RequestIdentity lost = sender_->identities.back();
+  Lose(3);
+  Add(7);
+  Restart(true);
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_THAT(sender_->lost, ElementsAre(1, 2, 3));
+  EXPECT_EQ(sender_->identities.at(0), lost) << "it comes before the process event";
+  EXPECT_EQ(Count("tributary_export_repeated_losses_total"), 2u);
+  EXPECT_EQ(Count("tributary_export_repeated_events_total"), 0u);
+}
+
+TEST_F(RecordExportTest, RepeatsRolloutsInDoubtWithTheSameNumbers) {
+  RollOut("web");
+  sender_->script = {Fails(true)};
+  loop_->RunOnce();
+  const otlp::RequestIdentity lost = sender_->identities.back();
+  Restart(true);
+  RollOut("db");
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_THAT(sender_->rolled_out, ElementsAre("web", "db"));
+  ASSERT_EQ(sender_->identities.size(), 2u);
+  EXPECT_EQ(sender_->identities[0], lost);
+  EXPECT_EQ(Count("tributary_export_repeated_rollouts_total"), 1u);
+}
+
+TEST_F(RecordExportTest, EachKindHasASessionOfItsOwn) {
+  Add(1);
+  Lose(3);
+  RollOut("web");
+  loop_->RunOnce();
+  ASSERT_EQ(sender_->identities.size(), 3u);
+  EXPECT_NE(sender_->identities[0].session, sender_->identities[1].session);
+  EXPECT_NE(sender_->identities[1].session, sender_->identities[2].session);
+  for (const otlp::RequestIdentity& identity : sender_->identities) EXPECT_EQ(identity.first, 0u);
+}
+
+TEST_F(RecordExportTest, RefusedLossesAreNotSentAgain) {
+  Lose(3);
+  sender_->script = {Fails(false)};
+  loop_->RunOnce();
+  Lose(4);
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->lost, ElementsAre(4));
+  EXPECT_EQ(Count("tributary_export_refused_losses_total"), 1u);
 }
 
 }  // namespace

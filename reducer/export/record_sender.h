@@ -5,26 +5,32 @@
 
 #include "otlp/request_identity.h"
 #include "otlp/sender.h"
+#include "reducer/metadata/rollout_log.h"
 #include "reducer/store/event_record.h"
+#include "reducer/store/loss_record.h"
 
 namespace tributary {
 
-// The result of one attempt to send process events.
-struct EventResult : otlp::SendResult {
-  // Events that the receiver refused for good, if it accepted others. If the status is an error that may not be
+// The result of one attempt to send records.
+struct RecordResult : otlp::SendResult {
+  // Records that the receiver refused for good, if it accepted others. If the status is an error that may not be
   // retried, it refused all of them.
-  uint64_t refused_events = 0;
+  uint64_t refused_records = 0;
 };
 
-// Sends process events to a receiver. Senders whose receiver cannot take process events do not implement it. Only one
-// thread at a time may call SendEvents.
-class EventSender {
+// Sends records that are no samples: process events, losses and rollouts. Senders whose receiver cannot take them do
+// not implement it. Only one thread at a time may call the methods. Each call makes one attempt, as
+// ProfilesSender::Send does. `identity` is that of the first record. If a call is repeated, it has the same records and
+// the same identity.
+class RecordSender {
  public:
-  virtual ~EventSender() = default;
-  // Makes one attempt, as ProfilesSender::Send does. `identity` is that of the first event. If a call is repeated, it
-  // has the same events and the same identity.
-  virtual EventResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
-                                 int64_t timeout_ns) = 0;
+  virtual ~RecordSender() = default;
+  virtual RecordResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
+                                  int64_t timeout_ns) = 0;
+  virtual RecordResult SendLosses(std::span<const store::LossRecord> losses, const otlp::RequestIdentity& identity,
+                                  int64_t timeout_ns) = 0;
+  virtual RecordResult SendRollouts(std::span<const Rollout> rollouts, const otlp::RequestIdentity& identity,
+                                    int64_t timeout_ns) = 0;
 };
 
 }  // namespace tributary
