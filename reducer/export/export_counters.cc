@@ -45,6 +45,13 @@ ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
                          "Stored chunks of samples that expired before the exporter read them.")),
       expired_samples(Add(metrics, label, "tributary_export_expired_samples_total",
                           "Samples that expired before the exporter read them: the receiver never gets them.")),
+      skipped_samples(Add(metrics, label, "tributary_export_skipped_samples_total",
+                          "Samples that the exporter skipped, because they had waited longer than --export-lag-max: "
+                          "the receiver never gets them.")),
+      skipped_cpu_ns(metrics.AddDurationCounter("tributary_export_skipped_cpu_seconds_total",
+                                                "CPU time of the CPU samples that the exporter skipped, because they "
+                                                "had waited longer than --export-lag-max.",
+                                                {{"exporter", label}})),
       events{Add(metrics, label, "tributary_export_events_total",
                  "Process events in requests that the receiver of the export accepted."),
              Add(metrics, label, "tributary_export_refused_events_total",

@@ -22,6 +22,7 @@ struct ExportCounters {
   Counter &samples, &requests, &failures;
   Counter &refused_samples, &repeated_samples, &rejected_items, &dropped_strings, &left_out_samples;
   Counter &expired_chunks, &expired_samples;
+  Counter &skipped_samples, &skipped_cpu_ns;
   RecordCounters events, losses, rollouts;
 };
 

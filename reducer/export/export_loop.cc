@@ -28,7 +28,8 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
                .store = store_,
                .symbols = symbols_,
                .clock = clock_,
-               .counters = counters_} {
+               .counters = counters_,
+               .lag_max_ns = options_.lag_max_ns} {
   if (options_.records == nullptr) return;
   const auto add = [this](std::unique_ptr<RecordSource> source, const RecordCounters& counters) {
     records_.push_back(std::make_unique<RecordExport>(options_.cursor_name, options_.sender, store_.positions(),
@@ -55,8 +56,8 @@ void ExportLoop::AddFeeds() {
 }
 
 int64_t ExportLoop::RunOnce() {
-  int64_t wait = not_before_.value - clock_.Monotonic().value;
-  if (wait > 0) return wait;
+  const int64_t wait = not_before_.value - clock_.Monotonic().value;
+  if (wait > 0) return options_.lag_max_ns == 0 ? wait : WaitForRetry();
   AddFeeds();
   if (!SaveAll()) return kPollNs;
   // The receiver may have got a part of this request, so nothing else may be sent before it.
@@ -101,13 +102,15 @@ bool ExportLoop::SaveAll() {
                      [this](const auto& records) { return IsSaved(records->SaveAll()); });
 }
 
-// Reports samples that expire while the receiver takes none, and returns the time until the next attempt.
+// Reports samples that expire or wait too long while the receiver takes none. Returns the time until the next attempt,
+// or until it must look for such samples again.
 int64_t ExportLoop::WaitForRetry() {
   for (SampleFeed& feed : feeds_) {
     if (absl::Status status = feed.FindExpired(); !status.ok()) LogFailure("read", status);
     if (!IsSaved(feed.SaveCursor())) break;
   }
-  return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, 0);
+  const int64_t wait = std::max<int64_t>(not_before_.value - clock_.Monotonic().value, 0);
+  return options_.lag_max_ns == 0 ? wait : std::min(wait, SampleFeed::LookEveryNs(options_.lag_max_ns));
 }
 
 bool ExportLoop::Flush(MonotonicNs deadline) {

@@ -56,6 +56,7 @@ class ExportLoop {
     const ResourceJoiner* joiner = nullptr;        // must outlive the loop; null: sends only the store's data
     int64_t metadata_wait_ns = 10 * kNsPerSecond;  // for metadata of a container
     int64_t send_timeout_ns = otlp::kSendTimeoutNs;
+    int64_t lag_max_ns = 0;  // samples that wait longer after their commit, in this run, are skipped; 0: none are
     RecordSender* records = nullptr;       // a part of the sender; null: it can send only samples
     const RolloutLog* rollouts = nullptr;  // must outlive the loop; null: there are none
   };

@@ -84,6 +84,7 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
     return ns.ok() && *ns >= kExportIntervalMinNs && *ns <= kExportIntervalMaxNs ? "" : "interval must be 1s to 1h";
   }
+  if (key == "lag_max") return ParseExportLag(value).ok() ? "" : "lag_max must be 1m to 365d, or 0";
   if (key == "headers_file") return "";
   if (key == "encoding") {
     if (url.kind != ExportUrl::Kind::kOtlpHttp) return "gRPC has no parameter encoding: use otlp+http://";
@@ -93,7 +94,8 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     if (!url.tls) return "tls_ca, tls_cert and tls_key need otlps:// or otlp+https://";
     return value.empty() ? "tls_ca, tls_cert and tls_key must name files" : "";
   }
-  return "a parameter is unknown; the parameters are signal, samples, interval, name, encoding, compression, timeout, "
+  return "a parameter is unknown; the parameters are signal, samples, interval, lag_max, name, encoding, compression, "
+         "timeout, "
          "headers_file, tls_ca, tls_cert and tls_key";
 }
 
@@ -120,8 +122,10 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
       !ParseExportInterval(interval->second).ok()) {
     return Invalid("interval must be 1s to 5m, except for metrics");
   }
-  if (out->parameters.contains("samples") && out->signal.name == otlp::kMetricsSignal.name) {
-    return Invalid("metrics have no parameter samples");
+  for (const char* const key : {"samples", "lag_max"}) {
+    if (out->parameters.contains(key) && out->signal.name == otlp::kMetricsSignal.name) {
+      return Invalid(fmt::format("metrics have no parameter {}", key));
+    }
   }
   return absl::OkStatus();
 }
@@ -156,6 +160,13 @@ std::string ShownExportUrl(std::string_view url) {
   }
   if (const size_t end = shown.find('?'); end != shown.npos) shown.replace(end + 1, shown.npos, "...");
   return EscapeForDisplay(shown);
+}
+
+absl::StatusOr<int64_t> ParseExportLag(std::string_view text) {
+  if (text == "0") return 0;
+  const absl::StatusOr<int64_t> ns = ParseDurationNs(text);
+  if (ns.ok() && (*ns == 0 || (*ns >= kNsPerMinute && *ns <= 365 * kNsPerDay))) return *ns;
+  return Invalid("must be 1m to 365d, or 0 for no limit");
 }
 
 absl::StatusOr<int64_t> ParseExportInterval(std::string_view text) {

@@ -179,6 +179,11 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, con
   if (!interval.empty()) {
     ASSIGN_OR_RETURN(options.interval_ns, ParseExportInterval(interval));
   }
+  const std::string_view lag_max = Parameter(url, "lag_max");
+  options.lag_max_ns = common.lag_max_ns;
+  if (!lag_max.empty()) {
+    ASSIGN_OR_RETURN(options.lag_max_ns, ParseExportLag(lag_max));
+  }
   auto loop =
       std::make_unique<ExportLoop>(std::move(options), store, symbols.lookup(), std::move(sender), clock, metrics);
   return std::make_unique<ExportThread<ExportLoop>>(std::move(loop), clock);

@@ -34,7 +34,8 @@ struct ExportCommon {
   const ResourceJoiner* joiner = nullptr;
   const RolloutLog* rollouts = nullptr;  // must outlive the exporter; null: there are none
   int64_t metadata_wait_ns = 0;          // how long samples wait for the metadata of their container
-  int64_t interval_ns = kNsPerSecond;    // between two passes, if the URL has no parameter `interval`
+  int64_t lag_max_ns = 0;  // of samples, if the URL has no parameter `lag_max`; 0: no limit but the store's retention
+  int64_t interval_ns = kNsPerSecond;  // between two passes, if the URL has no parameter `interval`
 };
 
 // Makes an exporter for one value of --export, after ResolveExportUrls has parsed it:

@@ -1,10 +1,18 @@
 #include "reducer/export/sample_feed.h"
 
+#include <numeric>
 #include <utility>
 
+#include "base/saturate.h"
 #include "base/status.h"
+#include "profile/sample_types.h"
 
 namespace tributary {
+namespace {
+
+constexpr uint64_t kSkippedAtOnceMax = 1'000'000;  // some 0.1 s
+
+}  // namespace
 
 absl::Status SampleFeed::Load() {
   if (has_position_) return absl::OkStatus();
@@ -21,8 +29,10 @@ absl::Status SampleFeed::Load() {
 absl::Status SampleFeed::ReadNext() {
   RETURN_IF_ERROR(Load());
   ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, shared_.store.OpenReader(shard_));
+  RETURN_IF_ERROR(SkipLagging(*reader));
   ASSIGN_OR_RETURN(std::unique_ptr<ShardScan> scan, ShardScan::Read(*reader, read_to_, shared_.scan_rows_max));
   CountExpired(scan->committed());
+  NoteNewest(scan->committed().newest);
   StartAt(scan->begin());
   if (scan->row_count() == 0) return absl::OkStatus();
   scan_ = std::move(scan);
@@ -36,9 +46,11 @@ absl::Status SampleFeed::FindExpired() {
   const auto none = [](const store::SampleColumns&, const store::Cursor&) { return absl::OkStatus(); };
   ASSIGN_OR_RETURN(const store::CommittedScan scan, reader->ScanCommitted(read_to_, 0, none));
   CountExpired(scan);
+  NoteNewest(scan.newest);
+  const absl::Status skipped = SkipLagging(*reader);
   // Otherwise the samples of a scan must be sent first.
-  if (scan_ == nullptr) StartAt(scan.next);
-  return absl::OkStatus();
+  if (scan_ == nullptr) StartAt(read_to_);
+  return skipped;
 }
 
 // Sets the position that must be saved before the samples behind it are sent. A new exporter saves its position even if
@@ -69,6 +81,58 @@ void SampleFeed::CountExpired(const store::CommittedScan& scan) {
         "chunks={} samples={} suppressed={}",
         shared_.exporter, shard_, scan.expired_chunks, scan.expired_samples, held);
   }
+}
+
+// Remembers which chunks exist now. There are about kMarksMax marks, whatever the limit of the lag is.
+void SampleFeed::NoteNewest(int64_t newest) {
+  if (shared_.lag_max_ns == 0) return;
+  const MonotonicNs now = shared_.clock.Monotonic();
+  // A file that was replaced has other chunks.
+  if (!marks_.empty() && newest < marks_.back().newest) marks_.clear();
+  if (marks_.empty() || now.value - marks_.back().at.value >= LookEveryNs(shared_.lag_max_ns)) {
+    marks_.push_back({now, newest});
+  }
+  // Of the marks that are old enough to skip to, only the latest one is needed.
+  while (marks_.size() > 1 && now.value - marks_[1].at.value >= shared_.lag_max_ns) marks_.pop_front();
+}
+
+// Skips the chunks that have waited longer than the limit of the lag, and counts their samples. Reads them one by one,
+// and stops after kSkippedAtOnceMax samples: the next call goes on.
+absl::Status SampleFeed::SkipLagging(store::StoreReader& reader) {
+  const MonotonicNs now = shared_.clock.Monotonic();
+  if (shared_.lag_max_ns == 0 || marks_.empty() || now.value - marks_.front().at.value < shared_.lag_max_ns) {
+    return absl::OkStatus();
+  }
+  const int64_t skip_to = marks_.front().newest;
+  if (read_to_.chunk >= skip_to) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const auto types, reader.SampleTypes());
+  uint64_t samples = 0, cpu_ns = 0;
+  const auto count = [&](const store::SampleColumns& columns, const store::Cursor&) {
+    samples += std::accumulate(columns.counts.begin(), columns.counts.end(), uint64_t{0});
+    const auto type = types.find(columns.type);
+    if (type == types.end() || type->second != InfoOf(*FindSampleType(SampleType::kCpu))) return absl::OkStatus();
+    for (const uint64_t value : columns.values) AddSaturating(value, &cpu_ns);
+    return absl::OkStatus();
+  };
+  absl::Status status;
+  while (status.ok() && read_to_.chunk < skip_to && samples < kSkippedAtOnceMax) {
+    const int64_t from = read_to_.chunk;
+    const absl::StatusOr<store::CommittedScan> scan = reader.ScanCommitted(read_to_, 1, count);
+    status = scan.status();
+    if (!scan.ok()) break;
+    CountExpired(*scan);
+    if (read_to_.chunk <= from) break;
+  }
+  shared_.counters.skipped_samples.Add(samples);
+  shared_.counters.skipped_cpu_ns.Add(cpu_ns);
+  uint64_t held = 0;
+  if (samples > 0 && shared_.skipped_log.Allow(now, &held)) {
+    LogWarning(
+        "skips samples that waited longer than --export-lag-max, the receiver is too slow or was away too long "
+        "exporter={} shard={} samples={} cpu_ns={} suppressed={}",
+        shared_.exporter, shard_, samples, cpu_ns, held);
+  }
+  return status;
 }
 
 void SampleFeed::StartRequests() {

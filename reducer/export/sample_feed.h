@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +25,8 @@ namespace tributary {
 // decides when a feed reads and when a request is sent. Used by one thread.
 class SampleFeed {
  public:
+  static constexpr int64_t kMarksMax = 64;  // the lag is measured in parts of its limit, this many
+
   // What the feeds of an exporter share. Must outlive them.
   struct Shared {
     std::string exporter;  // the name of its positions
@@ -34,15 +38,19 @@ class SampleFeed {
     SymbolLookup symbols;
     const Clock& clock;
     const ExportCounters& counters;
-    LogLimit expired_log{30 * kNsPerSecond};
+    int64_t lag_max_ns = 0;  // samples that wait longer are skipped; 0: none are
+    LogLimit expired_log{30 * kNsPerSecond}, skipped_log{30 * kNsPerSecond};
   };
+  // With this limit of the lag, ReadNext or FindExpired must be called at least this often.
+  static int64_t LookEveryNs(int64_t lag_max_ns) { return std::max(lag_max_ns / kMarksMax, kNsPerSecond); }
+
   SampleFeed(uint32_t shard, Shared& shared) : shared_(shared), shard_(shard) {}
 
   // Loads the position, if it is not loaded yet.
   absl::Status Load();
   // Reads the next samples, unless there are none.
   absl::Status ReadNext();
-  // Only counts the samples that have expired.
+  // Only counts the samples that have expired or wait too long.
   absl::Status FindExpired();
   // Returns the samples that were read and are not sent yet, or nullptr.
   const ShardScan* scan() const { return scan_.get(); }
@@ -77,10 +85,19 @@ class SampleFeed {
  private:
   absl::Status Save(const store::ExportPosition& position);
   void CountExpired(const store::CommittedScan& scan);
+  void NoteNewest(int64_t newest);
+  absl::Status SkipLagging(store::StoreReader& reader);
   void StartAt(const store::Cursor& begin);
+
+  // The newest chunk of the shard at a time.
+  struct Mark {
+    MonotonicNs at;
+    int64_t newest = 0;
+  };
 
   Shared& shared_;
   uint32_t shard_ = 0;
+  std::deque<Mark> marks_;  // oldest first; with a limit of the lag
   bool has_position_ = false;
   // The exporter is new, and has seen no sample of the shard. Samples that expired before do not count.
   bool is_new_ = false;

@@ -114,7 +114,7 @@ TEST_P(LossConformance, SamplesThatArriveAfterAllReduceTheLossOfAClosedSession) 
 TEST_P(LossConformance, SamplesThatAreTooOldAreLosses) {
   TestCollector collector("node-a");
   collector.Add(At(-30 * 86'400), collector.Thread(1, "t"), collector.Stack({1}));
-  Commit(collector.Take(At(0)));
+  Commit(collector.Take(At(-30 * 86'400)));
   Settle();
   int64_t cursor = 0;
   EXPECT_THAT(Committed(&cursor), ElementsAre("node-a cpu too_old 1"));
