@@ -29,6 +29,7 @@ LIMITS = [
     ("docs/metrics.md", r"and for ([\d,]+) that one machine", "reducer/store/store.h", "kSampleTypesOfMachineMax"),
     ("docs/limits.md", r"in a shard, for exporters \| ([\d,]+)", "reducer/store/loss_record.h", "kLossesMax"),
     ("docs/limits.md", r"retention-events`; (\d+) sample types", "reducer/store/loss_record.h", "kLossTypesMax"),
+    ("docs/limits.md", r"signal=metrics`.*? \| ([\d,]+) bytes in protobuf", "otlp/metrics_builder.h", "bytes_max"),
     ("docs/limits.md", r"user stack \| ([\d,]+)", "bpf/include/records.h", "TRIB_USER_FRAMES_MAX"),
     ("docs/limits.md", r"kernel stack \| ([\d,]+)", "bpf/include/records.h", "TRIB_KERNEL_FRAMES_MAX"),
     ("docs/limits.md", r"walk knows \| ([\d,]+)", "bpf/include/unwind.h", "TRIB_PROCESSES_MAX"),
