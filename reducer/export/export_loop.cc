@@ -33,9 +33,11 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
   if (options_.records == nullptr) return;
   const auto add = [this](std::unique_ptr<RecordSource> source, const RecordCounters& counters) {
     records_.push_back(std::make_unique<RecordExport>(options_.cursor_name, options_.sender, store_.positions(),
-                                                      std::move(source), counters));
+                                                      std::move(source), counters, clock_));
   };
-  add(MakeEventSource(store_, *options_.records), counters_.events);
+  const bool joins = options_.records->joins_events();
+  const EventFacts facts{.are_sent = joins, .hold_ns = joins ? options_.metadata_wait_ns : 0};
+  add(MakeEventSource(store_, *options_.records, facts), counters_.events);
   add(MakeLossSource(store_, *options_.records), counters_.losses);
   if (options_.rollouts != nullptr) {
     add(MakeRolloutSource(*options_.rollouts, *options_.records), counters_.rollouts);
@@ -77,7 +79,7 @@ int64_t ExportLoop::RunOnce() {
   if (records == Progress::kUnsent) return WaitForRetry();
   if (records == Progress::kUnsaved) return kPollNs;
   more |= records == Progress::kMore;
-  waits |= records == Progress::kUnreadable;
+  waits |= records == Progress::kWaiting || records == Progress::kUnreadable;
   if (more) return 0;
   return waits ? std::min(kPollNs, options_.interval_ns) : options_.interval_ns;
 }
@@ -143,7 +145,7 @@ ExportLoop::Progress ExportLoop::AdvanceRecords(bool flush, bool only_interrupte
     if (only_interrupted && !records->interrupted()) continue;
     const Progress progress = AdvanceRecords(*records, flush);
     if (progress == Progress::kUnsent || progress == Progress::kUnsaved) return progress;
-    if (progress == Progress::kUnreadable || all == Progress::kIdle) all = progress;
+    all = std::max(all, progress);
   }
   return all;
 }
@@ -155,19 +157,19 @@ ExportLoop::Progress ExportLoop::AdvanceRecords(RecordExport& records, bool flus
   for (size_t i = 0; i < feeds_.size(); ++i) {
     Progress progress = Progress::kMore;
     do {
-      progress = SendRecords(records, static_cast<uint32_t>((first + i) % feeds_.size()));
+      progress = SendRecords(records, static_cast<uint32_t>((first + i) % feeds_.size()), flush);
     } while (flush && progress == Progress::kMore);
     if (progress == Progress::kUnsent || progress == Progress::kUnsaved) return progress;
-    if (progress == Progress::kUnreadable || all == Progress::kIdle) all = progress;
+    all = std::max(all, progress);
   }
   return all;
 }
 
 // Sends one request of records.
-ExportLoop::Progress ExportLoop::SendRecords(RecordExport& records, uint32_t shard) {
+ExportLoop::Progress ExportLoop::SendRecords(RecordExport& records, uint32_t shard, bool flush) {
   const int64_t timeout_ns = SendTimeout();
   if (timeout_ns == 0) return Progress::kUnsent;
-  const RecordExport::Step step = records.Advance(shard, timeout_ns);
+  const RecordExport::Step step = records.Advance(shard, timeout_ns, flush);
   if (step.sent_request) {
     backoff_ns_.Reset();
     CountAnswer(step.result, step.records, step.refused, records.noun());
@@ -177,6 +179,8 @@ ExportLoop::Progress ExportLoop::SendRecords(RecordExport& records, uint32_t sha
       return Progress::kIdle;
     case RecordExport::Progress::kMore:
       return Progress::kMore;
+    case RecordExport::Progress::kWaiting:
+      return Progress::kWaiting;
     case RecordExport::Progress::kUnreadable:
       LogFailure(fmt::format("read {}", records.noun()), step.status);
       return Progress::kUnreadable;

@@ -80,13 +80,13 @@ class ExportLoop {
 
  private:
   // kUnsaved: a position could not be saved. Then the pass ends. If other shards went on, each could have a request
-  // that is sent again after a kill.
+  // that is sent again after a kill. Of several kinds of records, the last one in this order counts.
   enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent, kUnsaved };
 
   size_t FirstFeed() const;
   Progress AdvanceRecords(bool flush, bool only_interrupted = false);
   Progress AdvanceRecords(RecordExport& records, bool flush);
-  Progress SendRecords(RecordExport& records, uint32_t shard);
+  Progress SendRecords(RecordExport& records, uint32_t shard, bool flush);
   Progress Advance(SampleFeed& feed, bool flush);
   Progress SendScan(SampleFeed& feed);
   int64_t WaitForRetry();

@@ -45,6 +45,7 @@ class Resources {
     process.executable_path = event.executable_path;
     process.container_id = event.container_id;
     process.cgroup_path = event.cgroup_path;
+    process.attributes = event.attributes;
     return ResourceAt(*joined_->Of(process), event.time)->attributes;
   }
 

@@ -30,6 +30,7 @@ class LogSender : public otlp::ProfilesSender, public RecordSender {
                         int64_t timeout_ns) override {
     return logs_.Send(request, identity, timeout_ns);
   }
+  bool joins_events() const override { return joiner_ != nullptr; }
   // Send one or more requests of about `record_bytes_max` bytes, within `timeout_ns` together. If the call fails and is
   // repeated, only those requests are sent again that had no answer.
   RecordResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,

@@ -10,7 +10,7 @@ namespace {
 
 using Progress = RecordExport::Progress;
 
-// Returns the result of a step that met an error of the store.
+// Returns the result of a step that has sent nothing.
 RecordExport::Step Stopped(Progress progress, absl::Status status) {
   RecordExport::Step step;
   step.progress = progress;
@@ -21,12 +21,13 @@ RecordExport::Step Stopped(Progress progress, absl::Status status) {
 }  // namespace
 
 RecordExport::RecordExport(const std::string& exporter, std::string sender, store::PositionStore& positions,
-                           std::unique_ptr<RecordSource> source, const RecordCounters& counters)
+                           std::unique_ptr<RecordSource> source, const RecordCounters& counters, const Clock& clock)
     : source_(std::move(source)),
       position_name_(exporter + std::string(source_->position_suffix())),
       sender_(std::move(sender)),
       positions_(positions),
-      counters_(counters) {}
+      counters_(counters),
+      clock_(clock) {}
 
 absl::Status RecordExport::Load(uint32_t shard) {
   if (feeds_.size() <= shard) feeds_.resize(size_t{shard} + 1);
@@ -60,6 +61,8 @@ absl::Status RecordExport::Read(Feed& feed, uint32_t shard) {
   }
   feed.next = {.chunk = read.next, .samples = std::nullopt};
   feed.records = std::move(read.records);
+  feed.read_at = clock_.Monotonic();
+  feed.is_complete = false;
   Identify(feed);
   if (feed.records->size() == 0) feed.records.reset();
   return absl::OkStatus();
@@ -105,7 +108,14 @@ absl::Status RecordExport::SaveAll() {
   return absl::OkStatus();
 }
 
-RecordExport::Step RecordExport::Advance(uint32_t shard, int64_t timeout_ns) {
+// A request of the last run is repeated at once: until then, no other request may be in doubt. If many records wait,
+// none are held back.
+bool RecordExport::IsHeld(const Feed& feed) const {
+  return !feed.is_complete && !feed.in_doubt && feed.records->size() < kRecordsMax &&
+         clock_.Monotonic().value - feed.read_at.value < source_->hold_ns();
+}
+
+RecordExport::Step RecordExport::Advance(uint32_t shard, int64_t timeout_ns, bool flush) {
   if (absl::Status status = Load(shard); !status.ok()) return Stopped(Progress::kUnreadable, std::move(status));
   Feed& feed = feeds_[shard];
   if (!feed.has_position) return {};  // the records are in the first shard
@@ -123,6 +133,14 @@ RecordExport::Step RecordExport::Advance(uint32_t shard, int64_t timeout_ns) {
   }
   Step step;
   if (feed.records != nullptr) {
+    if (!flush && IsHeld(feed)) return Stopped(Progress::kWaiting, absl::OkStatus());
+    if (!feed.is_complete) {
+      if (absl::Status status = feed.records->Complete(); !status.ok()) {
+        if (feed.in_doubt) interrupted_ = shard;
+        return Stopped(Progress::kUnreadable, std::move(status));
+      }
+      feed.is_complete = true;
+    }
     step = Send(feed, shard, timeout_ns);
     if (!step.sent_request) return step;
   }

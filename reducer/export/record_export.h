@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "otlp/request_identity.h"
 #include "reducer/export/export_counters.h"
@@ -28,11 +29,12 @@ class RecordExport {
 
   // `sender` is that of RequestIdentity. All borrowed objects must outlive the RecordExport.
   RecordExport(const std::string& exporter, std::string sender, store::PositionStore& positions,
-               std::unique_ptr<RecordSource> source, const RecordCounters& counters);
+               std::unique_ptr<RecordSource> source, const RecordCounters& counters, const Clock& clock);
 
   enum class Progress {
     kIdle,        // all records that were committed when the step began are sent
     kMore,        // more records are left
+    kWaiting,     // records are held back, because facts about them may still arrive
     kUnreadable,  // `status` is an error of the store
     kUnsaved,     // `status` is an error of the store: it could not save the position
     kUnsent       // `result` is an error of the receiver that may be retried
@@ -47,8 +49,8 @@ class RecordExport {
   };
   // Loads the position in the shard, if it is not loaded yet.
   absl::Status Load(uint32_t shard);
-  // Sends at most one batch of records of the shard.
-  Step Advance(uint32_t shard, int64_t timeout_ns);
+  // Sends at most one batch of records of the shard. With `flush`, holds none back.
+  Step Advance(uint32_t shard, int64_t timeout_ns, bool flush);
   // Saves the positions that could not be saved before.
   absl::Status SaveAll();
   // If a request of this run or the last one has no answer, returns its shard. Then the next request to the receiver
@@ -64,13 +66,16 @@ class RecordExport {
     std::unique_ptr<RecordBatch> records;  // that are being sent; null: none
     otlp::RequestIdentity identity;        // of `records`
     bool in_doubt = false;                 // the receiver may have `records` already
-    bool is_cut = false;                   // more records were read than belong to the last run's request
+    MonotonicNs read_at;
+    bool is_complete = false;  // Complete was called
+    bool is_cut = false;       // more records were read than belong to the last run's request
     store::ExportSession session = NewExportSession();
     uint64_t next_number = 0;                  // of the next record in `session`
     std::optional<store::ExportRequest> last;  // the last run's request whose answer is not known
   };
   absl::Status Read(Feed& feed, uint32_t shard);
   void Identify(Feed& feed);
+  bool IsHeld(const Feed& feed) const;
   Step Send(Feed& feed, uint32_t shard, int64_t timeout_ns);
   absl::Status SaveCursor(Feed& feed, uint32_t shard);
   absl::Status Save(Feed& feed, uint32_t shard, const store::ExportPosition& position);
@@ -80,6 +85,7 @@ class RecordExport {
   const std::string sender_;
   store::PositionStore& positions_;
   const RecordCounters counters_;
+  const Clock& clock_;
   std::vector<Feed> feeds_;  // index: shard
   std::optional<uint32_t> interrupted_;
 };

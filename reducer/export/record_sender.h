@@ -25,6 +25,8 @@ struct RecordResult : otlp::SendResult {
 class RecordSender {
  public:
   virtual ~RecordSender() = default;
+  // Returns true if events are sent with metadata, and with the attributes that their processes have reported.
+  virtual bool joins_events() const { return false; }
   virtual RecordResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity& identity,
                                   int64_t timeout_ns) = 0;
   virtual RecordResult SendLosses(std::span<const store::LossRecord> losses, const otlp::RequestIdentity& identity,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "reducer/export/event_attributes.h"
 
 namespace tributary {
 namespace {
@@ -48,18 +49,44 @@ class Batch : public RecordBatch {
     return (sender_.*send_)(records_, identity, timeout_ns);
   }
 
+ protected:
+  std::vector<Record>& records() { return records_; }
+
  private:
   std::vector<Record> records_;
   RecordSender& sender_;
   const SendMethod send_;
 };
 
+class EventBatch : public Batch<store::EventRecord> {
+ public:
+  EventBatch(std::vector<store::EventRecord> events, store::Store& store, uint32_t shard, bool has_facts,
+             RecordSender& sender)
+      : Batch(std::move(events), sender, &RecordSender::SendEvents),
+        store_(store),
+        shard_(shard),
+        has_facts_(has_facts) {}
+
+  absl::Status Complete() override {
+    if (!has_facts_) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard_));
+    return AddProcessAttributes(*reader, records());
+  }
+
+ private:
+  store::Store& store_;
+  const uint32_t shard_;
+  const bool has_facts_;
+};
+
 class EventSource : public RecordSource {
  public:
-  EventSource(store::Store& store, RecordSender& sender) : store_(store), sender_(sender) {}
+  EventSource(store::Store& store, RecordSender& sender, const EventFacts& facts)
+      : store_(store), sender_(sender), facts_(facts) {}
 
   std::string_view position_suffix() const override { return ".events"; }
   std::string_view noun() const override { return "process events"; }
+  int64_t hold_ns() const override { return facts_.hold_ns; }
   absl::StatusOr<Read> ReadBehind(uint32_t shard, int64_t from, size_t records_max) override {
     ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
     std::vector<store::EventRecord> events;
@@ -68,13 +95,13 @@ class EventSource : public RecordSource {
       return absl::OkStatus();
     };
     ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedEvents(from, records_max, add));
-    return Read{std::make_unique<Batch<store::EventRecord>>(std::move(events), sender_, &RecordSender::SendEvents),
-                next};
+    return Read{std::make_unique<EventBatch>(std::move(events), store_, shard, facts_.are_sent, sender_), next};
   }
 
  private:
   store::Store& store_;
   RecordSender& sender_;
+  const EventFacts facts_;
 };
 
 class LossSource : public RecordSource {
@@ -120,8 +147,8 @@ class RolloutSource : public RecordSource {
 
 }  // namespace
 
-std::unique_ptr<RecordSource> MakeEventSource(store::Store& store, RecordSender& sender) {
-  return std::make_unique<EventSource>(store, sender);
+std::unique_ptr<RecordSource> MakeEventSource(store::Store& store, RecordSender& sender, const EventFacts& facts) {
+  return std::make_unique<EventSource>(store, sender, facts);
 }
 
 std::unique_ptr<RecordSource> MakeLossSource(store::Store& store, RecordSender& sender) {
