@@ -12,7 +12,7 @@ namespace {
 
 TEST(EventLogs, HasARecordForEachEvent) {
   const RequestIdentity identity{.sender = "r", .session = {1}, .first = 5};
-  EventLogs logs(identity, "1.2.3");
+  RecordLogs logs(identity, "1.2.3");
   const Attributes web{{"host.name", "web-1"}}, db{{"host.name", "db-1"}};
   EventInfo exit{.time = UnixNs{1000},
                  .kind = ProcessEventKind::kExit,
@@ -28,14 +28,17 @@ TEST(EventLogs, HasARecordForEachEvent) {
                          .user_ns = 2,
                          .system_ns = UINT64_MAX,
                          .peak_rss_bytes = 4096}};
-  logs.Add(web, exit);
-  logs.Add(db, {.time = UnixNs{-5}, .kind = ProcessEventKind::kStart, .pid = Pid{7}, .parent = Pid{-1}, .name = "b"});
-  logs.Add(web, {.time = UnixNs{2000},
-                 .kind = ProcessEventKind::kSum,
-                 .name = "c",
-                 .events = 6,
-                 .processes = 2,
-                 .end = {.exit_code = 3}});
+  AddEvent(web, exit, &logs);
+  AddEvent(db, {.time = UnixNs{-5}, .kind = ProcessEventKind::kStart, .pid = Pid{7}, .parent = Pid{-1}, .name = "b"},
+           &logs);
+  AddEvent(web,
+           {.time = UnixNs{2000},
+            .kind = ProcessEventKind::kSum,
+            .name = "c",
+            .events = 6,
+            .processes = 2,
+            .end = {.exit_code = 3}},
+           &logs);
   const size_t bound = logs.bytes();
   const LogsRequestPtr request = logs.Finish();
   EXPECT_LE(request->ByteSizeLong(), bound);
@@ -77,8 +80,8 @@ TEST(EventLogs, HasARecordForEachEvent) {
 // Names come from programs, so two of them may be equal as UTF-8.
 TEST(EventLogs, AResourceHasNoKeyTwice) {
   const RequestIdentity identity;
-  EventLogs logs(identity, "");
-  logs.Add({{"a\xfe", "1"}, {"a\xff", "2"}, {"b", ""}}, {});
+  RecordLogs logs(identity, "");
+  AddEvent({{"a\xfe", "1"}, {"a\xff", "2"}, {"b", ""}}, {}, &logs);
   const LogsRequestPtr request = logs.Finish();
   const auto& attributes = request->resource_logs(0).resource().attributes();
   ASSERT_EQ(attributes.size(), 1);

@@ -59,7 +59,7 @@ std::map<std::string, std::string> VariablesOfExports(const Options::Environment
 
 // Options of the store of samples, and of its limits (docs/store.md).
 struct StoreTexts {
-  std::string raw_age, sum_age, event_age, bytes_max, definition_bytes, session_memory, export_interval;
+  std::string raw_age, sum_age, event_age, bytes_max, definition_bytes, session_memory, export_interval, export_lag_max;
   int64_t shards = 1;
 };
 
@@ -98,6 +98,13 @@ void AddStore(Options& table, const Options::Environment& environment, ReducerOp
              .value_name = "DURATION",
              .check = [](std::string_view text) { return ParseExportInterval(text).status(); }},
             &texts.export_interval, "1s");
+  table.Add(
+      {.name = "export-lag-max",
+       .help = "longest time that samples may wait for an exporter whose receiver is slow or away, 1m to 365d, or "
+               "0: no limit but the store's retention; samples that wait longer are skipped and counted",
+       .value_name = "DURATION",
+       .check = [](std::string_view text) { return ParseExportLag(text).status(); }},
+      &texts.export_lag_max, "0");
   out.export_variables = VariablesOfExports(environment);
 }
 
@@ -143,6 +150,7 @@ void AddStoreLimits(Options& table, ReducerOptions& out, StoreTexts& texts) {
 
 absl::Status TakeStore(const StoreTexts& texts, ReducerOptions& out) {
   ASSIGN_OR_RETURN(out.export_interval_ns, ParseExportInterval(texts.export_interval));
+  ASSIGN_OR_RETURN(out.export_lag_max_ns, ParseExportLag(texts.export_lag_max));
   if (out.store.empty()) out.store = DefaultStoreUrl(out.data_dir);
   ASSIGN_OR_RETURN(out.raw_age_ns, ParseDurationNs(texts.raw_age));
   ASSIGN_OR_RETURN(out.sum_age_ns, ParseDurationNs(texts.sum_age));

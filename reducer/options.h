@@ -53,6 +53,7 @@ struct ReducerOptions {
   std::vector<std::string> source_dirs;
   int64_t metadata_keep_ns = 0, metadata_wait_ns = 0;
   int64_t export_interval_ns = kNsPerSecond;
+  int64_t export_lag_max_ns = 0;  // 0: no limit
   K8sNameRules k8s_names;
   Attributes resource;  // attributes of all samples
   std::string ports_file;

@@ -48,9 +48,26 @@ TEST(ReducerOptions, KeepsOnlyTheVariablesOfTheExport) {
 }
 
 TEST(ReducerOptions, TakesTheGivenValues) {
-  auto options = Parse({"-p", "9000", "--http-listen", ":80", "--export", "console", "--export", "otlp://h:1",
-                        "--retention", "1h", "--retention-events", "30d", "--num-ingest-shards", "4", "--data-dir",
-                        "/x", "--session-memory-bytes-max", "512MiB"},
+  auto options = Parse({"-p",
+                        "9000",
+                        "--http-listen",
+                        ":80",
+                        "--export",
+                        "console",
+                        "--export",
+                        "otlp://h:1",
+                        "--retention",
+                        "1h",
+                        "--retention-events",
+                        "30d",
+                        "--num-ingest-shards",
+                        "4",
+                        "--data-dir",
+                        "/x",
+                        "--session-memory-bytes-max",
+                        "512MiB",
+                        "--export-lag-max",
+                        "6h"},
                        {{"EBPF_NET_STORE_BYTES_MAX", "1GiB"}});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->intake_listen.host, "127.0.0.1");
@@ -64,6 +81,8 @@ TEST(ReducerOptions, TakesTheGivenValues) {
   EXPECT_EQ(options->store_bytes_max, 1ull << 30);
   EXPECT_EQ(options->session_memory_bytes_max, 512ull << 20);
   EXPECT_EQ(options->data_dir, "/x");
+  EXPECT_EQ(options->export_lag_max_ns, 360 * kNsPerMinute);
+  EXPECT_EQ(Parse({})->export_lag_max_ns, 0) << "no limit";
 }
 
 TEST(ReducerOptions, SwitchesDigestsOfSymbolTablesOff) {
@@ -206,6 +225,7 @@ TEST(ReducerOptions, AWrongValueNamesItsOption) {
                                                                   {"--http-listen", "::1:80"},
                                                                   {"--store", "postgres:x"},
                                                                   {"--store", "sqlite:"},
+                                                                  {"--export-lag-max", "1s"},
                                                                   {"--shards", "0"}}) {
     absl::Status status = Parse({flag, value}).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << flag;

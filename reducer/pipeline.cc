@@ -279,7 +279,9 @@ absl::Status Pipeline::OpenExporters() {
     absl::StatusOr<std::unique_ptr<Exporter>> exporter =
         MakeExporter(urls[i], options_.export_variables, *store_, *symbols_,
                      {.joiner = joiner_.get(),
+                      .rollouts = rollouts_.get(),
                       .metadata_wait_ns = options_.metadata_wait_ns,
+                      .lag_max_ns = options_.export_lag_max_ns,
                       .interval_ns = options_.export_interval_ns},
                      clock_, metrics_);
     if (!exporter.ok()) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "reducer/export/events_text.h"
+#include "reducer/export/records_text.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
 namespace tributary {

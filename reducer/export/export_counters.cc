@@ -37,12 +37,30 @@ ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
                          "Stored chunks of samples that expired before the exporter read them.")),
       expired_samples(Add(metrics, label, "tributary_export_expired_samples_total",
                           "Samples that expired before the exporter read them: the receiver never gets them.")),
-      events(Add(metrics, label, "tributary_export_events_total",
-                 "Process events in requests that the receiver of the export accepted.")),
-      refused_events(Add(metrics, label, "tributary_export_refused_events_total",
-                         "Process events in requests that the receiver of the export refused, and that are not sent "
-                         "again.")),
-      repeated_events(Add(metrics, label, "tributary_export_repeated_events_total",
-                          "Process events that were sent again although the receiver of the export may have them.")) {}
+      skipped_samples(Add(metrics, label, "tributary_export_skipped_samples_total",
+                          "Samples that the exporter skipped, because they had waited longer than --export-lag-max: "
+                          "the receiver never gets them.")),
+      skipped_cpu_ns(metrics.AddDurationCounter("tributary_export_skipped_cpu_seconds_total",
+                                                "CPU time of the CPU samples that the exporter skipped, because they "
+                                                "had waited longer than --export-lag-max.",
+                                                {{"exporter", label}})),
+      events{Add(metrics, label, "tributary_export_events_total",
+                 "Process events in requests that the receiver of the export accepted."),
+             Add(metrics, label, "tributary_export_refused_events_total",
+                 "Process events in requests that the receiver of the export refused, and that are not sent again."),
+             Add(metrics, label, "tributary_export_repeated_events_total",
+                 "Process events that were sent again although the receiver of the export may have them.")},
+      losses{Add(metrics, label, "tributary_export_losses_total",
+                 "Records of losses in requests that the receiver of the export accepted."),
+             Add(metrics, label, "tributary_export_refused_losses_total",
+                 "Records of losses in requests that the receiver of the export refused, and that are not sent again."),
+             Add(metrics, label, "tributary_export_repeated_losses_total",
+                 "Records of losses that were sent again although the receiver of the export may have them.")},
+      rollouts{Add(metrics, label, "tributary_export_rollouts_total",
+                   "Rollouts in requests that the receiver of the export accepted."),
+               Add(metrics, label, "tributary_export_refused_rollouts_total",
+                   "Rollouts in requests that the receiver of the export refused, and that are not sent again."),
+               Add(metrics, label, "tributary_export_repeated_rollouts_total",
+                   "Rollouts that were sent again although the receiver of the export may have them.")} {}
 
 }  // namespace tributary

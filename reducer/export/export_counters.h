@@ -6,6 +6,11 @@
 
 namespace tributary {
 
+// Of records of one kind.
+struct RecordCounters {
+  Counter &sent, &refused, &repeated;
+};
+
 // The metrics of the exporters of samples with one label. Exporters with the same label share them.
 struct ExportCounters {
   ExportCounters(Metrics& metrics, const std::string& label);
@@ -13,7 +18,8 @@ struct ExportCounters {
   Counter &samples, &requests, &failures;
   Counter &refused_samples, &repeated_samples, &rejected_items, &dropped_strings, &left_out_samples;
   Counter &expired_chunks, &expired_samples;
-  Counter &events, &refused_events, &repeated_events;
+  Counter &skipped_samples, &skipped_cpu_ns;
+  RecordCounters events, losses, rollouts;
 };
 
 }  // namespace tributary

@@ -46,9 +46,12 @@ absl::Status ParseReceiverPlace(std::string_view text, std::string_view default_
   return absl::OkStatus();
 }
 
-// The cursor of process events has the exporter's name and ".events" (EventExport).
+// The cursors of process events, losses and rollouts have the exporter's name and one of these suffixes (RecordExport).
+constexpr std::array<std::string_view, 3> kRecordSuffixes = {".events", ".losses", ".rollouts"};
+
 bool IsName(std::string_view name) {
-  return !name.empty() && name.size() <= kNameBytesMax && !name.ends_with(".events") &&
+  return !name.empty() && name.size() <= kNameBytesMax &&
+         std::ranges::none_of(kRecordSuffixes, [name](std::string_view suffix) { return name.ends_with(suffix); }) &&
          std::all_of(name.begin(), name.end(), [](char c) { return IsUrlUnreserved(c) && c != '~'; });
 }
 
@@ -60,7 +63,9 @@ const otlp::Signal* FindSignal(std::string_view name) {
 // Returns "" if the value is allowed, and otherwise what is wrong.
 std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std::string_view value) {
   if (key == "name")
-    return IsName(value) ? "" : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events at its end";
+    return IsName(value) ? ""
+                         : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events, .losses or "
+                           ".rollouts at its end";
   const bool is_otlp = url.kind == ExportUrl::Kind::kOtlpGrpc || url.kind == ExportUrl::Kind::kOtlpHttp;
   if (key == "generation") {
     if (!is_otlp) return "generation is for receivers of OTLP profiles: use otlp:// or otlp+http://";
@@ -85,6 +90,7 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     const absl::StatusOr<int64_t> ns = ParseDurationNs(value);
     return ns.ok() && *ns >= kExportIntervalMinNs && *ns <= kExportIntervalMaxNs ? "" : "interval must be 1s to 1h";
   }
+  if (key == "lag_max") return ParseExportLag(value).ok() ? "" : "lag_max must be 1m to 365d, or 0";
   if (key == "headers_file") return "";
   if (key == "encoding") {
     if (url.kind != ExportUrl::Kind::kOtlpHttp) return "gRPC has no parameter encoding: use otlp+http://";
@@ -94,7 +100,7 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     if (!url.tls) return "tls_ca, tls_cert and tls_key need otlps:// or otlp+https://";
     return value.empty() ? "tls_ca, tls_cert and tls_key must name files" : "";
   }
-  return "a parameter is unknown; the parameters are signal, samples, interval, name, encoding, generation, "
+  return "a parameter is unknown; the parameters are signal, samples, interval, lag_max, name, encoding, generation, "
          "compression, timeout, headers_file, tls_ca, tls_cert and tls_key";
 }
 
@@ -121,8 +127,10 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
       !ParseExportInterval(interval->second).ok()) {
     return Invalid("interval must be 1s to 5m, except for metrics");
   }
-  if (out->parameters.contains("samples") && out->signal.name == otlp::kMetricsSignal.name) {
-    return Invalid("metrics have no parameter samples");
+  for (const char* const key : {"samples", "lag_max"}) {
+    if (out->parameters.contains(key) && out->signal.name == otlp::kMetricsSignal.name) {
+      return Invalid(fmt::format("metrics have no parameter {}", key));
+    }
   }
   if (out->parameters.contains("generation") && out->signal.name != otlp::kProfilesSignal.name) {
     return Invalid("generation is only for signal=profiles: logs and metrics are the same for all receivers");
@@ -160,6 +168,13 @@ std::string ShownExportUrl(std::string_view url) {
   }
   if (const size_t end = shown.find('?'); end != shown.npos) shown.replace(end + 1, shown.npos, "...");
   return EscapeForDisplay(shown);
+}
+
+absl::StatusOr<int64_t> ParseExportLag(std::string_view text) {
+  if (text == "0") return 0;
+  const absl::StatusOr<int64_t> ns = ParseDurationNs(text);
+  if (ns.ok() && (*ns == 0 || (*ns >= kNsPerMinute && *ns <= 365 * kNsPerDay))) return *ns;
+  return Invalid("must be 1m to 365d, or 0 for no limit");
 }
 
 absl::StatusOr<int64_t> ParseExportInterval(std::string_view text) {

@@ -44,6 +44,10 @@ absl::StatusOr<ExportUrl> ParseExportUrlPlainly(std::string_view url);
 // (--retention-raw). InvalidArgument: another text.
 absl::StatusOr<int64_t> ParseExportInterval(std::string_view text);
 
+// Parses the longest time that samples may wait for an exporter: 1m to 365d, or 0 for no limit. InvalidArgument:
+// another text.
+absl::StatusOr<int64_t> ParseExportLag(std::string_view text);
+
 // Returns `receiver`, the signal unless it is that of profiles, and `name` unless it is empty.
 std::string CursorName(std::string_view receiver, const otlp::Signal& signal, std::string_view name);
 

@@ -110,6 +110,9 @@ TEST(ExportUrl, RefusesWrongParameters) {
                             "samples=all",
                             "interval=999ms",
                             "interval=6m",
+                            "lag_max=59s",
+                            "lag_max=366d",
+                            "signal=metrics&lag_max=1h",
                             "signal=metrics&interval=61m",
                             "signal=metrics&samples=single",
                             "signal=",
@@ -118,6 +121,8 @@ TEST(ExportUrl, RefusesWrongParameters) {
                             "name=a/b",
                             "name=a%26b",
                             "name=a.events",
+                            "name=a.losses",
+                            "name=a.rollouts",
                             "layout=collector",
                             "tls_cert=/c",
                             "tls_key=/k",
@@ -244,6 +249,14 @@ TEST(ExportUrl, TheSignalDecidesThePath) {
 
 TEST(ExportUrl, EscapesTheUrlInErrors) {
   EXPECT_EQ(ParseExportUrl("x\x1b[2J").status().message().find('\x1b'), absl::string_view::npos);
+}
+
+TEST(ExportUrl, ParsesTheLongestLag) {
+  EXPECT_EQ(ParseExportLag("0").value(), 0);
+  EXPECT_EQ(ParseExportLag("1m").value(), kNsPerMinute);
+  EXPECT_EQ(ParseExportLag("365d").value(), 365 * kNsPerDay);
+  for (const char* text : {"", "-1h", "59s", "366d", "1GiB"}) EXPECT_FALSE(ParseExportLag(text).ok()) << text;
+  EXPECT_EQ(ParseExportUrl("otlp://c?lag_max=2h").value().parameters.at("lag_max"), "2h");
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
   if (url.kind == ExportUrl::Kind::kConsole) {
     options->metric_label = "console";
     auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.text);
-    options->events = sender.get();
+    options->records = sender.get();
     return sender;
   }
   if (url.kind == ExportUrl::Kind::kFile) {
@@ -101,7 +101,7 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
     auto sender = std::make_unique<LogSender>(std::move(transport),
                                               single ? otlp::LogRecords::kSamples : otlp::LogRecords::kStacks,
                                               common.joiner, clock, options->builder.bytes_soft);
-    options->events = sender.get();
+    options->records = sender.get();
     return sender;
   }
   options->builder.aggregated = samples == "aggregated";
@@ -140,11 +140,17 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, con
   options.sender = otlp::HostName();
   if (options.sender.empty()) options.sender = "unknown";
   options.joiner = common.joiner;
+  options.rollouts = common.rollouts;
   options.metadata_wait_ns = common.metadata_wait_ns;
   const std::string_view interval = Parameter(url, "interval");
   options.interval_ns = common.interval_ns;
   if (!interval.empty()) {
     ASSIGN_OR_RETURN(options.interval_ns, ParseExportInterval(interval));
+  }
+  const std::string_view lag_max = Parameter(url, "lag_max");
+  options.lag_max_ns = common.lag_max_ns;
+  if (!lag_max.empty()) {
+    ASSIGN_OR_RETURN(options.lag_max_ns, ParseExportLag(lag_max));
   }
   auto loop =
       std::make_unique<ExportLoop>(std::move(options), store, symbols.lookup(), std::move(sender), clock, metrics);

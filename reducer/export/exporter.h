@@ -12,15 +12,16 @@
 namespace tributary {
 
 class ResourceJoiner;
+class RolloutLog;
 
-// Sends data to one receiver: committed samples from the store, and process events if the receiver takes them; or the
-// values of all metrics, without a cursor (MetricsExport). It works on its own thread, from construction until
-// destruction. A cursor per shard marks how far the samples were sent. The store keeps the cursors. A cursor moves
-// after each request that was sent. So after a restart, at most the samples of one request are sent again, with the
-// same numbers, and no sample is skipped, unless the store has deleted it meanwhile. Such samples are counted. Samples
-// that the receiver refuses for good count as sent. The destructor makes a last pass over the samples that were
-// committed before the destructor began. It begins no request that the receiver could not answer in time, and returns
-// within 5 s, even if samples are unsent. The reducer sends these samples after its next start.
+// Sends data to one receiver: committed samples from the store, and process events, losses and rollouts if the receiver
+// takes them; or the values of all metrics, without a cursor (MetricsExport). It works on its own thread, from
+// construction until destruction. A cursor per shard marks how far the samples were sent. The store keeps the cursors.
+// A cursor moves after each request that was sent. So after a restart, at most the samples of one request are sent
+// again, with the same numbers, and no sample is skipped, unless the store has deleted it meanwhile. Such samples are
+// counted. Samples that the receiver refuses for good count as sent. The destructor makes a last pass over the samples
+// that were committed before the destructor began. It begins no request that the receiver could not answer in time, and
+// returns within 5 s, even if samples are unsent. The reducer sends these samples after its next start.
 class Exporter {
  public:
   virtual ~Exporter() = default;
@@ -31,7 +32,9 @@ struct ExportCommon {
   // Adds metadata, such as pods and services, to the samples. Must outlive the exporter; null: exporters send only the
   // store's data.
   const ResourceJoiner* joiner = nullptr;
-  int64_t metadata_wait_ns = 0;        // how long samples wait for the metadata of their container
+  const RolloutLog* rollouts = nullptr;  // must outlive the exporter; null: there are none
+  int64_t metadata_wait_ns = 0;          // how long samples wait for the metadata of their container
+  int64_t lag_max_ns = 0;  // of samples, if the URL has no parameter `lag_max`; 0: no limit but the store's retention
   int64_t interval_ns = kNsPerSecond;  // between two passes, if the URL has no parameter `interval`
 };
 
@@ -41,11 +44,12 @@ struct ExportCommon {
 //   otlp+http://host:port/path   OTLP profiles over HTTP without TLS (port 4318 and OTLP's path by default)
 //   otlp+https://host:port/path  the same over TLS
 //   otlp                         the URL that OTEL_EXPORTER_OTLP_* name (export_settings.h)
-//                                each of these with ?signal=logs: OTLP logs, also of process events
+//                                each of these with ?signal=logs: OTLP logs, also of process events,
+//                                losses and rollouts
 //   …?signal=metrics             not samples, but OTLP metrics with the values of `metrics` (MetricsExport)
 //   console                      text on stdout: samples as the OpenTelemetry Collector's profiles exporters
-//                                print them, and a line for each process event; ?layout=lazybackend (default: with
-//                                times and lines) or ?layout=collector (with value types)
+//                                print them, and a line for each process event, loss and rollout; ?layout=lazybackend
+//                                (default: with times and lines) or ?layout=collector (with value types)
 //   file:///directory            files with folded stacks, or with OTLP in JSON, of each service or container; no
 //   events
 // docs/export.md describes the parameters that a URL may have behind a question mark.

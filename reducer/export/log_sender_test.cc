@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "reducer/metadata/metadata_store.h"
+#include "reducer/metadata/resource_joiner.h"
 #include "schemas/otlp/logs_service.pb.h"
 
 namespace tributary {
@@ -70,7 +72,7 @@ class LogSenderTest : public ::testing::Test {
       event.name = "work";
     }
   }
-  EventResult Send() { return sender_->SendEvents(events_, identity_, kNsPerSecond); }
+  RecordResult Send() { return sender_->SendEvents(events_, identity_, kNsPerSecond); }
   static otlp::CallResult Fails(bool may_retry) {
     return {.status = Error(absl::StatusCode::kUnavailable, "x"), .may_retry = may_retry, .retry_after_ns = {}};
   }
@@ -83,7 +85,7 @@ class LogSenderTest : public ::testing::Test {
 };
 
 TEST_F(LogSenderTest, DividesEventsIntoRequests) {
-  const EventResult result = Send();
+  const RecordResult result = Send();
   EXPECT_TRUE(result.status.ok());
   EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11), ElementsAre(12, 13), ElementsAre(14)));
   EXPECT_EQ(result.rejected_items, 3);
@@ -103,9 +105,9 @@ TEST_F(LogSenderTest, ARetrySendsOnlyWhatWasNotAccepted) {
 
 TEST_F(LogSenderTest, ARefusedRequestDoesNotHoldUpTheOthers) {
   transport_->script = {{}, Fails(false)};
-  const EventResult result = Send();
+  const RecordResult result = Send();
   EXPECT_TRUE(result.status.ok());
-  EXPECT_EQ(result.refused_events, 2u);
+  EXPECT_EQ(result.refused_records, 2u);
   EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11), IsEmpty(), ElementsAre(14)));
 }
 
@@ -113,9 +115,9 @@ TEST_F(LogSenderTest, ARefusedRequestDoesNotHoldUpTheOthers) {
 TEST_F(LogSenderTest, ARetryKeepsTheAnswersOfEarlierRequests) {
   transport_->script = {Fails(false), Fails(true)};
   EXPECT_TRUE(Send().may_retry);
-  const EventResult result = Send();
+  const RecordResult result = Send();
   EXPECT_TRUE(result.status.ok());
-  EXPECT_EQ(result.refused_events, 2u);
+  EXPECT_EQ(result.refused_records, 2u);
   EXPECT_EQ(result.rejected_items, 2);
 }
 
@@ -127,7 +129,7 @@ TEST_F(LogSenderTest, CountsNoMoreRejectedRecordsThanThereAreEvents) {
 
 TEST_F(LogSenderTest, BeginsNoRequestThatItsTimeIsTooShortFor) {
   transport_->on_call = [this] { clock_.Advance(kNsPerSecond / 2); };
-  EventResult result = Send();
+  RecordResult result = Send();
   EXPECT_TRUE(result.may_retry);
   EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10, 11)));
   while (!result.status.ok()) result = Send();
@@ -137,6 +139,47 @@ TEST_F(LogSenderTest, BeginsNoRequestThatItsTimeIsTooShortFor) {
 TEST_F(LogSenderTest, CancelEndsTheCall) {
   sender_->Cancel();
   EXPECT_TRUE(transport_->cancelled);
+}
+
+TEST_F(LogSenderTest, LossesBelongToTheirHost) {
+  transport_->rejected = 0;
+  const std::vector<store::LossRecord> losses = {
+      {.node_id = "n1", .host_name = "h1", .type = {"cpu", "nanoseconds"}, .samples = 3}};
+  EXPECT_TRUE(sender_->SendLosses(losses, identity_, kNsPerSecond).status.ok());
+  EXPECT_THAT(transport_->calls, ElementsAre(ElementsAre(10)));
+  EXPECT_THAT(transport_->resources["host.name"], ElementsAre("h1"));
+}
+
+TEST_F(LogSenderTest, RolloutsBelongToTheirWorkload) {
+  const std::vector<Rollout> rollouts = {{.kind = "deployment", .name_space = "shop", .name = "web"},
+                                         {.kind = "deployment", .name_space = "shop", .name = "db"}};
+  EXPECT_TRUE(sender_->SendRollouts(rollouts, identity_, kNsPerSecond).status.ok());
+  EXPECT_THAT(transport_->resources["k8s.deployment.name"], ElementsAre("web", "db"));
+}
+
+// With metadata, an event has the attributes that its process has reported about itself. A loss has no service.
+TEST_F(LogSenderTest, ResourcesAreThoseOfSamples) {
+  Metrics metrics;
+  const K8sNameRules rules;
+  AttributeNames names;
+  MetadataStore metadata(MetadataStore::Options{}, rules, names, clock_, metrics);
+  const ResourceJoiner joiner(metadata, rules, names, {{"env", "prod"}}, metrics);
+  auto transport = std::make_unique<FakeTransport>();
+  transport_ = transport.get();
+  LogSender sender(std::move(transport), otlp::LogRecords::kStacks, &joiner, clock_, 100'000);
+  events_.resize(1);
+  events_[0].attributes = "service.name=checkout,team.name=red";
+  EXPECT_TRUE(sender.SendEvents(events_, identity_, kNsPerSecond).status.ok());
+  EXPECT_THAT(transport_->resources["service.name"], ElementsAre("checkout"));
+  EXPECT_THAT(transport_->resources["team.name"], ElementsAre("red"));
+  transport_->resources.clear();
+  EXPECT_TRUE(sender
+                  .SendLosses(std::vector<store::LossRecord>{{.node_id = "n1", .host_name = "h1", .samples = 3}},
+                              identity_, kNsPerSecond)
+                  .status.ok());
+  EXPECT_THAT(transport_->resources["env"], ElementsAre("prod"));
+  EXPECT_THAT(transport_->resources["host.name"], ElementsAre("h1"));
+  EXPECT_THAT(transport_->resources["service.name"], IsEmpty());
 }
 
 }  // namespace

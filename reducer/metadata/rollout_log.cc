@@ -79,7 +79,9 @@ RolloutLog::~RolloutLog() {
 absl::Status RolloutLog::Load() {
   if (store_ == nullptr) return absl::OkStatus();
   RETURN_IF_ERROR(store_->Load([this](const RolloutStore::Row& row) {
-    (void)Put(row.cluster, row.id, row.at, DecodeAttributes(row.attributes));
+    constexpr int64_t kNumbersMax = INT64_MAX / 2;  // a damaged store may contain any number
+    (void)Put(row.cluster, row.id, row.at, DecodeAttributes(row.attributes),
+              std::clamp<int64_t>(row.no, 1, kNumbersMax));
   }));
   is_stored_ = true;
   DropOld();
@@ -114,7 +116,9 @@ bool RolloutLog::Add(const std::string& cluster, Entity entity) {
   if (known_.contains(KeyOf(cluster, entity.id))) return false;
   // A cluster's clock may be ahead. A rollout in the future would never become old.
   const UnixNs at = std::min(entity.from, clock_.Unix());
-  if (!Put(cluster, entity.id, at, std::move(entity.attributes))) {
+  // Also higher than the numbers that were given before a restart, even if the rollouts are gone.
+  const int64_t no = std::max(last_number_ + 1, clock_.Unix().value);
+  if (!Put(cluster, entity.id, at, std::move(entity.attributes), no)) {
     refused_.Add();
     return false;
   }
@@ -122,13 +126,19 @@ bool RolloutLog::Add(const std::string& cluster, Entity entity) {
   return true;
 }
 
-bool RolloutLog::Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes) {
-  Rollout rollout{.cluster = cluster, .at = at, .attributes = std::move(attributes)};
+bool RolloutLog::Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes, int64_t no) {
+  Rollout rollout{.cluster = cluster, .at = at, .attributes = std::move(attributes), .no = no};
   if (at.value <= 0 || !(ParseServiceId(id, &rollout) || ParseId(id, &rollout))) return false;
   std::string key = KeyOf(cluster, id);
   if (!known_.insert(key).second) return false;
   by_cluster_[cluster].emplace(at, key);
-  if (is_stored_) unsaved_.emplace(at, key);
+  // A damaged store may have given a number twice.
+  while (!by_number_.try_emplace(rollout.no, at, key).second) ++rollout.no;
+  last_number_ = std::max(last_number_, rollout.no);
+  if (is_stored_) {
+    unsaved_.emplace(at, key);
+    unsaved_numbers_.insert(rollout.no);
+  }
   rollouts_.emplace(Key(at, std::move(key)), std::move(rollout));
   return true;
 }
@@ -154,6 +164,8 @@ void RolloutLog::Forget(std::map<Key, Rollout>::iterator rollout) {
   // A rollout that is being written now is in neither set: it is removed after that write.
   if (is_stored_ && unsaved_.erase(rollout->first) == 0) unremoved_.insert(key);
   known_.erase(key);
+  by_number_.erase(rollout->second.no);
+  unsaved_numbers_.erase(rollout->second.no);
   const auto of_cluster = by_cluster_.find(rollout->second.cluster);
   of_cluster->second.erase(rollout->first);
   if (of_cluster->second.empty()) by_cluster_.erase(of_cluster);
@@ -173,7 +185,11 @@ absl::Status RolloutLog::Write() {
     if (changes.empty() || store_ == nullptr) return absl::OkStatus();
     const absl::Status saved = store_->Save(changes.added, changes.removed);
     retry_.Record(saved);
-    if (saved.ok()) continue;
+    if (saved.ok()) {
+      const std::lock_guard lock(mutex_);
+      for (const RolloutStore::Row& row : changes.added) unsaved_numbers_.erase(row.no);
+      continue;
+    }
     GiveBack(std::move(changes));
     return saved;
   }
@@ -192,7 +208,9 @@ RolloutLog::Changes RolloutLog::TakeChanges() {
     Key key = std::move(unsaved_.extract(unsaved_.begin()).value());
     RolloutStore::Row row = RowOf(key.second);
     row.at = key.first;
-    row.attributes = EncodeAttributes(rollouts_.find(key)->second.attributes, kEntityBytesMax, nullptr);
+    const Rollout& rollout = rollouts_.find(key)->second;
+    row.attributes = EncodeAttributes(rollout.attributes, kEntityBytesMax, nullptr);
+    row.no = rollout.no;
     taken.added.push_back(std::move(row));
     taken.added_keys.push_back(std::move(key));
   }
@@ -216,6 +234,19 @@ std::vector<Rollout> RolloutLog::List(store::TimeRange range, size_t limit,
   for (auto it = rollouts_.lower_bound(Key(range.to, "")); it != begin && out.size() < limit;) {
     --it;
     if (accept(it->second)) out.push_back(it->second);
+  }
+  return out;
+}
+
+RolloutLog::Numbered RolloutLog::ListBehind(int64_t no, size_t limit) const {
+  const std::lock_guard lock(mutex_);
+  if (no > last_number_ && last_number_ > 0) no = 0;
+  Numbered out{.next = no};
+  const int64_t end = unsaved_numbers_.empty() ? INT64_MAX : *unsaved_numbers_.begin();
+  for (auto it = by_number_.upper_bound(no); it != by_number_.end() && it->first < end; ++it) {
+    if (out.rollouts.size() == limit) break;
+    out.rollouts.push_back(rollouts_.find(it->second)->second);
+    out.next = it->first;
   }
   return out;
 }

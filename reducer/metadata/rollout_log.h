@@ -28,6 +28,9 @@ struct Rollout {
   std::string kind, name_space, name;  // `kind`: "deployment" or another workload kind, or kServiceKind
   UnixNs at;                           // creation of the first pod of that version, or start of its first process
   Attributes attributes;               // rollout.*, rollout.previous.*, service.version, …
+  // The order in which this reducer got the rollouts. A rollout that is reported again after it was dropped has another
+  // number.
+  int64_t no = 0;
 };
 // The kind of rollouts that this reducer detects itself. In such a rollout, `name` and `name_space` are the attributes
 // service.name and service.namespace.
@@ -73,6 +76,14 @@ class RolloutLog final : public MetadataSink {
   // Returns the rollouts within the range for which `accept` returns true, newest first, but at most `limit`.
   std::vector<Rollout> List(store::TimeRange range, size_t limit, absl::FunctionRef<bool(const Rollout&)> accept) const;
 
+  struct Numbered {
+    std::vector<Rollout> rollouts;
+    int64_t next = 0;  // the number of the last one, or `no`. 0: `no` belongs to data that no longer exist
+  };
+  // Returns rollouts with a higher number than `no`, in the order of their numbers, but at most `limit`. If there is a
+  // store, leaves out those that are not in the store yet: after a kill they could get another number. For exporters.
+  Numbered ListBehind(int64_t no, size_t limit) const;
+
  private:
   using Key = std::pair<UnixNs, std::string>;  // time; cluster, zero byte, id
 
@@ -89,7 +100,7 @@ class RolloutLog final : public MetadataSink {
   void GiveBack(Changes changes);
   bool Add(const std::string& cluster, Entity entity);
   // Returns false if the rollout is invalid or known already.
-  bool Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes);
+  bool Put(const std::string& cluster, const std::string& id, UnixNs at, Attributes attributes, int64_t no);
   std::map<Key, Rollout>::iterator OldestOfMost();
   void Forget(std::map<Key, Rollout>::iterator rollout);
   void DropOld();
@@ -109,8 +120,11 @@ class RolloutLog final : public MetadataSink {
   std::map<Key, Rollout> rollouts_;
   absl::flat_hash_set<std::string> known_;  // second parts of the keys of rollouts_
   absl::flat_hash_map<std::string, std::set<Key>> by_cluster_;
+  std::map<int64_t, Key> by_number_;
+  int64_t last_number_ = 0;
   // Not in the store yet: rollouts to add, and second parts of the keys of rollouts to remove.
   std::set<Key> unsaved_;
+  std::set<int64_t> unsaved_numbers_;  // also those that are being written
   absl::flat_hash_set<std::string> unremoved_;
 };
 

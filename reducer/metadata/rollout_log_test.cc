@@ -51,6 +51,11 @@ class RolloutLogTest : public testing::Test {
     for (const Rollout& r : rollouts) out.push_back(r.kind + " " + r.name_space + " " + r.name);
     return out;
   }
+  std::vector<std::string> Numbered(int64_t no, size_t limit = 100) const {
+    std::vector<std::string> names;
+    for (const Rollout& rollout : log_->ListBehind(no, limit).rollouts) names.push_back(rollout.name);
+    return names;
+  }
   uint64_t Count(std::string_view name) { return metrics_.AddCounter(name, "").value(); }
 
   const TestDirectory directory_;
@@ -113,6 +118,66 @@ TEST_F(RolloutLogTest, OutlivesARestart) {
   EXPECT_EQ(FindAttribute(rollouts[0].attributes, "rollout.images"), "web:2,side,car");
   log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -40)}});
   EXPECT_EQ(Listed(-100, 0).size(), 1u);
+}
+
+TEST_F(RolloutLogTest, NumbersRolloutsInTheOrderOfTheirArrival) {
+  log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -50)}});
+  log_->Take(kCluster, {.entities = {Of("deployment/shop/db/1", -60)}});
+  EXPECT_THAT(Numbered(0), IsEmpty()) << "they are not in the store yet";
+  ASSERT_TRUE(log_->Flush().ok());
+  EXPECT_THAT(Numbered(0, 1), ElementsAre("web"));
+  const int64_t first = log_->ListBehind(0, 1).next;
+  EXPECT_THAT(Numbered(first), ElementsAre("db"));
+  const int64_t last = log_->ListBehind(0, 10).next;
+  EXPECT_EQ(log_->ListBehind(last, 10).next, last);
+  Open();
+  EXPECT_THAT(Numbered(first), ElementsAre("db")) << "numbers survive a restart";
+  clock_.Advance(2000 * kNsPerSecond);
+  Open();
+  EXPECT_THAT(Numbered(0), IsEmpty()) << "they are too old";
+  log_->Take(kCluster, {.entities = {Of("deployment/shop/web/2", -1)}});
+  ASSERT_TRUE(log_->Flush().ok());
+  EXPECT_THAT(Numbered(last), ElementsAre("web")) << "a new number is higher than all earlier ones";
+}
+
+// An exporter's position may be from another store.
+TEST_F(RolloutLogTest, AHigherNumberThanTheLastOneStartsOver) {
+  log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -50)}});
+  ASSERT_TRUE(log_->Flush().ok());
+  EXPECT_THAT(Numbered(INT64_MAX), ElementsAre("web"));
+}
+
+TEST_F(RolloutLogTest, WithoutAStoreRolloutsHaveNumbersAtOnce) {
+  is_kept_ = false;
+  Open();
+  log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -50)}});
+  EXPECT_THAT(Numbered(0), ElementsAre("web"));
+}
+
+// The file of an earlier release has no numbers. A damaged one may have any.
+TEST_F(RolloutLogTest, StoredRolloutsGetNumbersOfTheirOwn) {
+  log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -50), Of("deployment/shop/db/1", -60)}});
+  ASSERT_TRUE(log_->Flush().ok());
+  log_.reset();
+  for (const std::string no : {"0", "-5", "9223372036854775807"}) {
+    {
+      store::Database old = store::Database::Open(path_, store::Database::Mode::kReadWrite).value();
+      ASSERT_TRUE(old.Execute("UPDATE rollout SET no = " + no).ok());
+    }
+    Open();
+    EXPECT_EQ(Numbered(0).size(), 2u) << no;
+    log_->Take(kCluster, {.entities = {Of("deployment/shop/web/2", -50)}});
+    ASSERT_TRUE(log_->Flush().ok());
+    log_.reset();
+    store::Database file = store::Database::Open(path_, store::Database::Mode::kReadWrite).value();
+    ASSERT_TRUE(file.Execute("DELETE FROM rollout WHERE id = CAST('deployment/shop/web/2' AS BLOB)").ok());
+  }
+  {
+    store::Database old = store::Database::Open(path_, store::Database::Mode::kReadWrite).value();
+    ASSERT_TRUE(old.Execute("ALTER TABLE rollout DROP COLUMN no; PRAGMA user_version = 2").ok());
+  }
+  Open();
+  EXPECT_THAT(Numbered(0), ElementsAre("db", "web")) << "in the order of their times";
 }
 
 TEST_F(RolloutLogTest, ServicesMayHaveAnyName) {

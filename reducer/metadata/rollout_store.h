@@ -20,6 +20,7 @@ class RolloutStore {
     std::string cluster, id;
     UnixNs at;
     std::string attributes;  // for DecodeAttributes
+    int64_t no = 0;          // order in which the reducer got the rollouts
   };
   virtual absl::Status Load(absl::FunctionRef<void(const Row&)> visit) = 0;
   // Removes the rows of `removed`, then adds those of `added`, in one transaction. A row that exists already stays as

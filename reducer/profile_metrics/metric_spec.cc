@@ -266,7 +266,9 @@ std::vector<std::string> FindUnknownTypes(const std::vector<MetricSpec>& specs, 
     const std::string name = EscapeForDisplay(type.name + ":" + type.unit);
     sentences.push_back(
         types.contains({type.name, type.unit, Aggregation::kLast})
-            ? fmt::format("the type {} of the metric {} is a gauge, and gauges make no metrics", name, spec.name)
+            ? fmt::format("the type {} of the metric {} is a gauge, and gauges make no metrics: read it with "
+                          "/api/v1/timeline?type={}, or let the program itself offer the gauge to Prometheus",
+                          name, spec.name, name)
             : fmt::format("no program has sent samples of the type {} of the metric {} yet: check its spelling", name,
                           spec.name));
   }

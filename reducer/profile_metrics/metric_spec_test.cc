@@ -140,7 +140,9 @@ TEST(MetricSpec, FindsTypesThatNoProgramSends) {
   EXPECT_THAT(FindUnknownTypes(*specs, types),
               ElementsAre("no program has sent samples of the type hepa:bytes of the metric c_total yet: check its "
                           "spelling",
-                          "the type live:bytes of the metric d_total is a gauge, and gauges make no metrics"));
+                          "the type live:bytes of the metric d_total is a gauge, and gauges make no metrics: read it "
+                          "with /api/v1/timeline?type=live:bytes, or let the program itself offer the gauge to "
+                          "Prometheus"));
 }
 
 }  // namespace

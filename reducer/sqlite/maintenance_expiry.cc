@@ -187,7 +187,8 @@ absl::Status Maintenance::RemoveUnusedDefinitions(Removed* removed) {
   // If events stay longer than samples, their texts are the only definitions that are left of these days.
   RETURN_IF_ERROR(keep_texts_in_ledger_.Bind(day, NodeLedger::kRowBytes).Run());
   // Sessions stay longer than their samples.
-  return database_.Execute("DELETE FROM machine WHERE id NOT IN (SELECT machine FROM session)");
+  return database_.Execute(
+      "DELETE FROM machine WHERE id NOT IN (SELECT machine FROM session) AND id NOT IN (SELECT machine FROM loss)");
 }
 
 absl::Status Maintenance::GiveBackPages() {

@@ -222,7 +222,8 @@ TEST_F(ProcessNumbersTest, ADamagedNumberOfADayProtectsAllNumbers) {
 
 // Removes what schemas 15 and 16 added.
 const std::string kToSchemaFourteen =
-    "DELETE FROM watermark WHERE name = 'threads_from'; DROP TABLE number_day; PRAGMA user_version = 14";
+    "DROP TABLE loss; DELETE FROM watermark WHERE name IN ('threads_from', 'losses_sealed'); DROP TABLE number_day; "
+    "PRAGMA user_version = 14";
 
 TEST_F(ProcessNumbersTest, NumbersOfEarlierReleasesAreProtected) {
   Commit({1, 2, 3, 4, 5});

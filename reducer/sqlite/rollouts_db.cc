@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "embedded/sql_rollouts_0001.h"
 #include "embedded/sql_rollouts_0002.h"
+#include "embedded/sql_rollouts_0003.h"
 
 namespace tributary {
 namespace {
@@ -15,7 +16,8 @@ constexpr std::string_view kSettings =
 absl::StatusOr<store::Database> Open(const std::string& path) {
   ASSIGN_OR_RETURN(store::Database database, store::Database::Open(path, store::Database::Mode::kReadWrite));
   RETURN_IF_ERROR(database.Execute(kSettings));
-  RETURN_IF_ERROR(database.Migrate({{embedded::sql_rollouts_0001()}, {embedded::sql_rollouts_0002()}}));
+  RETURN_IF_ERROR(database.Migrate(
+      {{embedded::sql_rollouts_0001()}, {embedded::sql_rollouts_0002()}, {embedded::sql_rollouts_0003()}}));
   RETURN_IF_ERROR(database.QuickCheck());
   return database;
 }

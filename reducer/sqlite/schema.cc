@@ -19,6 +19,7 @@
 #include "embedded/sql_shard_0014.h"
 #include "embedded/sql_shard_0015.h"
 #include "embedded/sql_shard_0016.h"
+#include "embedded/sql_shard_0017.h"
 #include "embedded/sql_store_0001.h"
 #include "embedded/sql_store_0002.h"
 #include "embedded/sql_store_0003.h"
@@ -66,7 +67,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0013(), ConvertStrings},
                                {embedded::sql_shard_0014()},
                                {embedded::sql_shard_0015(), ProtectEarlierNumbers},
-                               {embedded::sql_shard_0016()}});
+                               {embedded::sql_shard_0016()},
+                               {embedded::sql_shard_0017()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

@@ -182,6 +182,14 @@ void SessionTable::Replace(Session& session, std::unique_ptr<SessionDictionary> 
   session.dictionary = std::move(dictionary);
 }
 
+absl::Status SessionTable::VisitTouched(
+    absl::FunctionRef<absl::Status(const Session&, const SessionTotals& before)> visit) const {
+  for (const Touched& touched : touched_) {
+    if (touched.session->machine != 0) RETURN_IF_ERROR(visit(*touched.session, touched.totals));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SessionTable::WriteTouched(int64_t now_ns) {
   now_ns_ = now_ns;
   for (const Touched& touched : touched_) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "base/metrics.h"
 #include "base/refusals.h"
@@ -105,6 +106,8 @@ class SessionTable {
   // Replaces the session's dictionary with one that has only the definitions that `eviction` keeps. Returns false and
   // changes nothing if `eviction` does not fit the dictionary (see SessionDictionary::Derive).
   bool ContinueGeneration(Session& session, uint32_t generation, const Eviction& eviction);
+  // Visits the sessions of the current transaction that have a machine, with their totals before it.
+  absl::Status VisitTouched(absl::FunctionRef<absl::Status(const Session&, const SessionTotals& before)> visit) const;
   absl::Status WriteTouched(int64_t now_ns);
   void Settle();  // committed
   void Undo();    // rolled back

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/status.h"
 #include "reducer/sqlite/column_codec.h"
+#include "reducer/sqlite/loss_table.h"
 #include "reducer/sqlite/sample_type_table.h"
 #include "reducer/sqlite/schema.h"
 #include "reducer/sqlite/session_columns.h"
@@ -276,6 +277,12 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedEvents(int64_t cursor, s
                                                                const EventVisitor& visit) {
   if (!events_) return cursor;
   return events_->ScanCommitted(cursor, events_max, visit);
+}
+
+absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedLosses(int64_t cursor, size_t losses_max,
+                                                               const LossVisitor& visit) {
+  if (database_ == nullptr) return cursor;
+  return ScanLosses(*database_, machines_, cursor, losses_max, visit);
 }
 
 void SqliteShardReader::CancelIf(std::function<bool()> is_cancelled) {

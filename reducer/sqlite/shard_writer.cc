@@ -36,6 +36,8 @@ absl::Status SqliteShardWriter::Prepare() {
   types_ = std::make_unique<SampleTypeTable>(std::move(types));
   ASSIGN_OR_RETURN(EventWriter events, EventWriter::Prepare(*database_, *ledger_));
   events_ = std::make_unique<EventWriter>(std::move(events));
+  ASSIGN_OR_RETURN(LossTable losses, LossTable::Prepare(*database_));
+  losses_ = std::make_unique<LossTable>(std::move(losses));
   ASSIGN_OR_RETURN(tries_, DayTries::Prepare(*database_, *ledger_, options_.trie, clock_, metrics_));
   ASSIGN_OR_RETURN(SessionTable sessions, SessionTable::Prepare(*database_, *ledger_, options_.sessions, metrics_));
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
@@ -79,6 +81,7 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::CommitOrUnd
     definitions_->Rollback();
     types_->Forget();
     events_->Forget();
+    losses_->Forget();
     samples_->Rollback();
     tries_->Rollback();
     // Only sessions of this group can have ids of rows and nodes that were rolled back. Undo has removed these ids.
@@ -99,10 +102,22 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> SqliteShardWriter::TryCommit(s
   RETURN_IF_ERROR(tries_->Write());
   RETURN_IF_ERROR(definitions_->WriteProcesses());
   RETURN_IF_ERROR(events_->Write());
+  RETURN_IF_ERROR(WriteLosses());
   RETURN_IF_ERROR(sessions_->WriteTouched(clock_.Unix().value));
   RETURN_IF_ERROR(ledger_->Write());
   RETURN_IF_ERROR(transaction.Commit());
   return outcomes;
+}
+
+absl::Status SqliteShardWriter::WriteLosses() {
+  const UnixNs now = clock_.Unix();
+  return sessions_->VisitTouched([&](const Session& session, const SessionTotals& before) {
+    absl::Status status;
+    VisitLossChanges(before, session.totals, [&](const SampleTypeInfo& type, LossReason reason, int64_t samples) {
+      if (status.ok()) status = losses_->Add(session.machine, type, reason, samples, now);
+    });
+    return status;
+  });
 }
 
 // Makes sessions forget the numbers of processes and threads that will be given to others, and all they know of the
@@ -318,6 +333,7 @@ absl::Status SqliteShardWriter::Maintain(UnixNs now) {
   }
   Maintenance::Removed removed;
   absl::Status status = maintenance_->Run(now, &removed);
+  status.Update(losses_->Maintain(now, options_.maintenance.event_age_ns));
   counters_.AddExpiry(static_cast<uint64_t>(removed.over_share.rows), removed.size_stalled);
   if (uint64_t suppressed; removed.size_stalled && size_stalled_.Allow(clock_.Monotonic(), &suppressed)) {
     LogWarning(

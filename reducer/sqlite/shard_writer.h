@@ -13,6 +13,7 @@
 #include "reducer/sqlite/day_tries.h"
 #include "reducer/sqlite/definition_tables.h"
 #include "reducer/sqlite/event_writer.h"
+#include "reducer/sqlite/loss_table.h"
 #include "reducer/sqlite/maintenance.h"
 #include "reducer/sqlite/node_ledger.h"
 #include "reducer/sqlite/sample_type_table.h"
@@ -66,6 +67,7 @@ class SqliteShardWriter : public ShardWriter {
   absl::StatusOr<Session*> FindClosed(Session& sender, const ClosedSession& closed, bool may_be_new);
   bool TakeDefinitions(Session& session, const RowBatch& batch);
   absl::Status StoreEvents(Session& session, const RowBatch& batch);
+  absl::Status WriteLosses();
   void CountReduced(const RowBatch& batch);
   AgeRules Rules() const;
   void ForgetTrie(Day day);
@@ -79,6 +81,7 @@ class SqliteShardWriter : public ShardWriter {
   std::unique_ptr<DefinitionTables> definitions_;
   std::unique_ptr<SampleTypeTable> types_;
   std::unique_ptr<EventWriter> events_;
+  std::unique_ptr<LossTable> losses_;
   std::unique_ptr<DayTries> tries_;
   std::unique_ptr<SessionTable> sessions_;
   std::unique_ptr<Maintenance> maintenance_;

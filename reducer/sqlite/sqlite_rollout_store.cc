@@ -11,25 +11,27 @@ absl::StatusOr<std::unique_ptr<RolloutStore>> SqliteRolloutStore::Open(const std
   ASSIGN_OR_RETURN(store::Database opened, OpenRolloutsDb(directory));
   std::unique_ptr<SqliteRolloutStore> made(new SqliteRolloutStore(std::move(opened)));
   store::Database& database = made->database_;
-  ASSIGN_OR_RETURN(made->insert_, database.Prepare("INSERT OR IGNORE INTO rollout (cluster, id, at, attributes) "
-                                                   "VALUES (?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(made->insert_, database.Prepare("INSERT OR IGNORE INTO rollout (cluster, id, at, attributes, no) "
+                                                   "VALUES (?, ?, ?, ?, ?)"));
   ASSIGN_OR_RETURN(made->remove_, database.Prepare("DELETE FROM rollout WHERE cluster = ? AND id = ?"));
   return made;
 }
 
 absl::Status SqliteRolloutStore::Load(absl::FunctionRef<void(const Row&)> visit) {
-  ASSIGN_OR_RETURN(store::Statement all, database_.Prepare("SELECT cluster, id, at, attributes FROM rollout"));
+  ASSIGN_OR_RETURN(store::Statement all, database_.Prepare("SELECT cluster, id, at, attributes, no FROM rollout"));
   for (;;) {
     ASSIGN_OR_RETURN(const bool row, all.Step());
     if (!row) return absl::OkStatus();
-    visit({std::string(all.Bytes(0)), std::string(all.Bytes(1)), UnixNs{all.Int(2)}, std::string(all.Bytes(3))});
+    visit({std::string(all.Bytes(0)), std::string(all.Bytes(1)), UnixNs{all.Int(2)}, std::string(all.Bytes(3)),
+           all.Int(4)});
   }
 }
 
 absl::Status SqliteRolloutStore::Save(std::span<const Row> added, std::span<const Row> removed) {
   ASSIGN_OR_RETURN(store::Transaction transaction, store::Transaction::Begin(database_));
   for (const Row& row : removed) RETURN_IF_ERROR(remove_.Bind(row.cluster, row.id).Run());
-  for (const Row& row : added) RETURN_IF_ERROR(insert_.Bind(row.cluster, row.id, row.at.value, row.attributes).Run());
+  for (const Row& row : added)
+    RETURN_IF_ERROR(insert_.Bind(row.cluster, row.id, row.at.value, row.attributes, row.no).Run());
   return transaction.Commit();
 }
 

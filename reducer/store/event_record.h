@@ -61,6 +61,7 @@ struct EventRecord {
   std::string name, executable_path, container_id, cgroup_path;
   uint32_t events = 1, processes = 1;
   ProcessEnd end;
+  std::string attributes;  // the process's own resource attributes, as in ProcessRow, if a caller has looked them up
 };
 
 }  // namespace tributary::store

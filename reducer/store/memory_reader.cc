@@ -357,4 +357,13 @@ absl::StatusOr<int64_t> MemoryReader::ScanCommittedEvents(int64_t cursor, size_t
   return cursor;
 }
 
+absl::StatusOr<int64_t> MemoryReader::ScanCommittedLosses(int64_t cursor, size_t losses_max, const LossVisitor& visit) {
+  RETURN_IF_ERROR(Check());
+  const auto newest = static_cast<int64_t>(shard_.losses.size());
+  if (cursor > newest) cursor = 0;
+  const int64_t end = cursor + std::min(newest - cursor, static_cast<int64_t>(losses_max));
+  for (; cursor < end; ++cursor) RETURN_IF_ERROR(visit(shard_.losses[static_cast<size_t>(cursor)]));
+  return cursor;
+}
+
 }  // namespace tributary::store

@@ -74,6 +74,7 @@ struct MemoryShard {
   std::map<std::pair<Day, std::string>, uint32_t> trie_shares;  // nodes that a machine (node id) has added to a trie
   std::vector<Sample> samples;
   std::vector<Event> events;
+  std::vector<LossRecord> losses;           // index + 1: number
   int64_t last_sample = 0, last_event = 0;  // the last numbers given
   uint64_t samples_end = 0;                 // `end` of the last sample
   uint32_t last_process = 0, last_thread = 0;

@@ -44,11 +44,31 @@ absl::StatusOr<std::vector<ShardWriter::Outcome>> MemoryWriter::Commit(std::span
   RETURN_IF_ERROR(shard_.Check());
   RETURN_IF_ERROR(shard_.commit_error.value_or(absl::OkStatus()));
   tally_ = {};
+  std::map<Source, SessionTotals> before;
+  for (const auto& [source, session] : shard_.sessions) before.emplace(source, session.totals);
   std::vector<Outcome> outcomes;
   for (const RowBatch& batch : group) outcomes.push_back(Apply(batch));
+  NoteLosses(before);
   DropLeastUsed();
   counters_.Add(tally_);
   return outcomes;
+}
+
+// Unlike a store of files, adds a record for each commit.
+void MemoryWriter::NoteLosses(const std::map<Source, SessionTotals>& before) {
+  for (const auto& [source, session] : shard_.sessions) {
+    const auto old_totals = before.find(source);
+    VisitLossChanges(old_totals != before.end() ? old_totals->second : SessionTotals(), session.totals,
+                     [&](const SampleTypeInfo& type, LossReason reason, int64_t samples) {
+                       shard_.losses.push_back({.node_id = session.node_id,
+                                                .host_name = shard_.machines[session.node_id].host_name,
+                                                .type = type,
+                                                .reason = reason,
+                                                .samples = samples,
+                                                .first = clock_.Unix(),
+                                                .last = clock_.Unix()});
+                     });
+  }
 }
 
 ShardWriter::Outcome MemoryWriter::Apply(const RowBatch& batch) {

@@ -56,6 +56,7 @@ class MemoryWriter : public ShardWriter {
   SessionDictionary::StoreThread MapThread(const Session& session, SessionDictionary& dictionary, ThreadRef ref,
                                            Slot slot);
   ProcessNo MapProcess(const Session& session, SessionDictionary& dictionary, ProcessRef ref, Slot slot);
+  void NoteLosses(const std::map<Source, SessionTotals>& before);
   void ForgetUnused();
   void DropLeastUsed();
 

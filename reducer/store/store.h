@@ -19,6 +19,7 @@
 #include "profile/process_event.h"
 #include "profile/row_batch.h"
 #include "reducer/store/export_position.h"
+#include "reducer/store/loss_record.h"
 
 // The interface of a store of samples. It has a side for writing and a side for reading. Each shard's store-writer
 // thread owns a ShardWriter. Queries and exporters open a StoreReader per shard on each of their threads. A reader does
@@ -325,6 +326,10 @@ class StoreReader {
   absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) { return ScanEvents(range, {}, visit); }
   // As ScanCommitted, for process events, with a cursor of its own. Within a chunk, events are in order of time.
   virtual absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) = 0;
+  // Visits the losses that were committed after the position `cursor`, in the order of their commits, and returns the
+  // position behind the last one. A loss is visited kLossWindowNs after its commit, when its record does not change any
+  // more, and after a call of ShardWriter::Maintain. A cursor that belongs to data that no longer exist starts over.
+  virtual absl::StatusOr<int64_t> ScanCommittedLosses(int64_t cursor, size_t losses_max, const LossVisitor& visit) = 0;
 
   // Makes this and later calls end soon with DeadlineExceeded once `is_cancelled` returns true. The reader calls it at
   // least once per few milliseconds of work, on its own thread, also while it reads data that no visitor gets.

@@ -140,6 +140,18 @@ class EventConformance : public StoreConformanceTest {
   NamedAccounting Accounting() { return Reader()->Nodes()->at(0).accounting; }
   NamedSampleCounts Stored() { return Reader()->Nodes()->at(0).stored; }
 };
+class LossConformance : public StoreConformanceTest {
+ protected:
+  // Calls Maintain when the records do not change any more.
+  void Settle() {
+    clock_.Advance(kLossWindowNs);
+    Maintain(1);
+  }
+  // Returns "node type reason samples" for each record that was committed after `*cursor`, and moves the cursor.
+  std::vector<std::string> Committed(int64_t* cursor, size_t losses_max = 1'000);
+  // Expects that Σ samples over the records are the totals of each node.
+  void ExpectTotals();
+};
 class FilterConformance : public StoreConformanceTest {
  protected:
   void Fill(TestCollector& collector, int pid);
@@ -189,6 +201,7 @@ class ShardConformance : public StoreConformanceTest {};
                            testing::Values(::tributary::store::MakeStoreBackend(make)));                             \
   INSTANTIATE_TEST_SUITE_P(name, GaugeConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
   INSTANTIATE_TEST_SUITE_P(name, EventConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
+  INSTANTIATE_TEST_SUITE_P(name, LossConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));      \
   INSTANTIATE_TEST_SUITE_P(name, FilterConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
   INSTANTIATE_TEST_SUITE_P(name, ProcessConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));   \
   INSTANTIATE_TEST_SUITE_P(name, TrieConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));      \

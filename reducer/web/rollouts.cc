@@ -1,7 +1,5 @@
 #include "reducer/web/rollouts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <span>
@@ -12,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/json.h"
 #include "base/status.h"
+#include "reducer/metadata/rollout_fields.h"
 #include "reducer/web/unit_json.h"
 
 namespace tributary {
@@ -39,10 +38,6 @@ absl::StatusOr<Selected> SelectedWorkloads(QueryEngine& engine, const QueryReque
     selected.workloads.emplace(kServiceKind, service.name_space, service.name);
   }
   return selected;
-}
-
-std::string_view EnvironmentOf(const Rollout& rollout) {
-  return rollout.kind == kServiceKind ? FindAttribute(rollout.attributes, "deployment.environment.name") : "";
 }
 
 // Checks the environment of a service, because services of two environments may have the same name.
@@ -95,10 +90,10 @@ void WriteUse(JsonWriter& json, std::string_view key, const Use& use) {
   json.EndObject();
 }
 
-void WriteVersion(JsonWriter& json, const Attributes& attributes, std::string_view prefix, std::string_view version) {
-  json.Field("hash", FindAttribute(attributes, fmt::format("{}.hash", prefix)));
-  json.Field("images", FindAttribute(attributes, fmt::format("{}.images", prefix)));
-  json.Field("version", FindAttribute(attributes, version));
+void WriteVersion(JsonWriter& json, const RolloutVersion& version) {
+  json.Field("hash", version.hash);
+  json.Field("images", version.images);
+  json.Field("version", version.version);
 }
 
 void WriteRollout(JsonWriter& json, const Rollout& rollout, const Uses* uses) {
@@ -109,11 +104,11 @@ void WriteRollout(JsonWriter& json, const Rollout& rollout, const Uses* uses) {
   json.Field("namespace", rollout.name_space);
   json.Field("name", rollout.name);
   json.Field("environment", EnvironmentOf(rollout));
-  json.Field("executable", FindAttribute(rollout.attributes, "process.executable.name"));
-  WriteVersion(json, rollout.attributes, "rollout", "service.version");
+  json.Field("executable", ExecutableOf(rollout));
+  WriteVersion(json, VersionOf(rollout));
   json.Key("previous");
   json.BeginObject();
-  WriteVersion(json, rollout.attributes, "rollout.previous", "rollout.previous.service.version");
+  WriteVersion(json, PreviousVersionOf(rollout));
   json.EndObject();
   if (uses != nullptr) {
     WriteUse(json, "before", uses->before);

@@ -1,4 +1,4 @@
-#include "reducer/export/events_text.h"
+#include "reducer/export/records_text.h"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "profile/signal_name.h"
+#include "reducer/metadata/rollout_fields.h"
 
 namespace tributary {
 namespace {
@@ -21,8 +22,8 @@ std::string FormatTime(UnixNs time) {
 
 class Line {
  public:
-  explicit Line(const store::EventRecord& event)
-      : text_(fmt::format("Process Event: {}, Time: {}", ProcessEventKindName(event.kind), FormatTime(event.time))) {}
+  Line(std::string_view kind, std::string_view what, UnixNs time)
+      : text_(fmt::format("{}: {}, Time: {}", kind, EscapeForDisplay(what), FormatTime(time))) {}
 
   void Add(std::string_view key, std::string_view value) {
     if (!value.empty()) text_ += fmt::format(", {}: {}", key, EscapeForDisplay(value));
@@ -54,7 +55,7 @@ void AddEnd(Line& line, const store::EventRecord& event) {
 std::string FormatEvents(std::span<const store::EventRecord> events) {
   std::string text;
   for (const store::EventRecord& event : events) {
-    Line line(event);
+    Line line("Process Event", ProcessEventKindName(event.kind), event.time);
     const bool is_sum = event.kind == ProcessEventKind::kSum;
     line.Add("host.name", event.host_name);
     line.Add("host.id", event.node_id);
@@ -70,6 +71,42 @@ std::string FormatEvents(std::span<const store::EventRecord> events) {
     line.Add("container.id", event.container_id);
     line.Add("user.id", event.uid);
     if (is_sum || event.kind == ProcessEventKind::kExit) AddEnd(line, event);
+    text += std::move(line).Take();
+  }
+  return text;
+}
+
+std::string FormatLosses(std::span<const store::LossRecord> losses) {
+  std::string text;
+  for (const store::LossRecord& loss : losses) {
+    Line line("Loss", LossReasonName(loss.reason), loss.first);
+    line.Add("host.name", loss.host_name);
+    line.Add("host.id", loss.node_id);
+    const bool is_event = loss.type == SampleTypeInfo{};
+    line.Add(is_event ? "events" : "samples", fmt::format("{}", loss.samples));
+    line.Add("type", loss.type.name);
+    line.Add("unit", loss.type.unit);
+    text += std::move(line).Take();
+  }
+  return text;
+}
+
+std::string FormatRollouts(std::span<const Rollout> rollouts) {
+  std::string text;
+  for (const Rollout& rollout : rollouts) {
+    Line line("Rollout", rollout.name, rollout.at);
+    line.Add("kind", rollout.kind);
+    line.Add("namespace", rollout.name_space);
+    line.Add("cluster", rollout.cluster);
+    line.Add("environment", EnvironmentOf(rollout));
+    line.Add("executable", ExecutableOf(rollout));
+    const RolloutVersion version = VersionOf(rollout), previous = PreviousVersionOf(rollout);
+    line.Add("version", version.version);
+    line.Add("images", version.images);
+    line.Add("hash", version.hash);
+    line.Add("previous version", previous.version);
+    line.Add("previous images", previous.images);
+    line.Add("previous hash", previous.hash);
     text += std::move(line).Take();
   }
   return text;

@@ -1,0 +1,156 @@
+#include "reducer/export/event_attributes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "reducer/export/export_loop.h"
+#include "reducer/store/fake_store_testing.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr UnixNs kStart{1'700'000'000 * kNsPerSecond};
+
+// Keeps the attributes of the events that it takes.
+class FakeSender : public otlp::ProfilesSender, public RecordSender {
+ public:
+  otlp::SendResult Send(const otlp::ProfilesRequest&, const otlp::RequestIdentity&, int64_t) override { return {}; }
+  void Cancel() override {}
+  bool joins_events() const override { return true; }
+  RecordResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity&, int64_t) override {
+    for (const store::EventRecord& event : events) attributes.push_back(event.attributes);
+    return {};
+  }
+  RecordResult SendLosses(std::span<const store::LossRecord>, const otlp::RequestIdentity&, int64_t) override {
+    return {};
+  }
+  RecordResult SendRollouts(std::span<const Rollout>, const otlp::RequestIdentity&, int64_t) override { return {}; }
+
+  std::vector<std::string> attributes;
+};
+
+class EventAttributesTest : public ::testing::Test {
+ protected:
+  void AddProcess(int32_t pid, const std::string& attributes, uint32_t exec_sequence = 0,
+                  const std::string& node_id = "node-1") {
+    std::vector<store::ProcessRow>& processes = store_.shards[0].processes;
+    processes.push_back({.no = store::ProcessNo{static_cast<uint32_t>(processes.size() + 1)},
+                         .node_id = node_id,
+                         .pid = Pid{pid},
+                         .start_time_ns = 5,
+                         .exec_sequence = exec_sequence,
+                         .attributes = attributes});
+    // A store returns the processes of its samples.
+    store_.shards[0].samples.push_back({.time = kStart, .process = processes.back().no, .node_id = node_id});
+  }
+  void AddEvent(int32_t pid, int64_t start_time_ns = 5) {
+    store_.shards[0].events.push_back({.kind = ProcessEventKind::kExit,
+                                       .time = kStart,
+                                       .node_id = "node-1",
+                                       .pid = Pid{pid},
+                                       .start_time_ns = start_time_ns});
+  }
+  std::vector<std::string> Found() {
+    std::vector<store::EventRecord> events;
+    const auto reader = store_.OpenReader(0).value();
+    EXPECT_TRUE(reader
+                    ->ScanCommittedEvents(0, 100,
+                                          [&](const store::ProcessEventRow& event) {
+                                            events.emplace_back(event);
+                                            return absl::OkStatus();
+                                          })
+                    .ok());
+    EXPECT_TRUE(AddProcessAttributes(*reader, events).ok());
+    std::vector<std::string> attributes;
+    for (const store::EventRecord& event : events) attributes.push_back(event.attributes);
+    return attributes;
+  }
+
+  store::FakeStore store_;
+};
+
+TEST_F(EventAttributesTest, AreThoseOfTheProcessWithTheSamePidAndStart) {
+  AddProcess(7, "service.name=web");
+  AddProcess(8, "service.name=other", 0, "node-2");
+  AddEvent(7);
+  AddEvent(7, 6);  // the pid was used again
+  AddEvent(8);
+  AddEvent(9);
+  AddEvent(7, 0);  // a sum has no process
+  EXPECT_THAT(Found(), ElementsAre("service.name=web", "", "", "", ""));
+}
+
+TEST_F(EventAttributesTest, TheLastExecCounts) {
+  AddProcess(7, "service.name=a", 1);
+  AddProcess(7, "service.name=b", 2);
+  AddProcess(7, "", 3);  // not known yet
+  AddEvent(7);
+  EXPECT_THAT(Found(), ElementsAre("service.name=b"));
+}
+
+class HeldEventsTest : public EventAttributesTest {
+ protected:
+  HeldEventsTest() {
+    auto sender = std::make_unique<FakeSender>();
+    sender_ = sender.get();
+    loop_ = std::make_unique<ExportLoop>(
+        ExportLoop::Options{.cursor_name = "test", .metric_label = "otlp_logs", .records = sender_}, store_,
+        [](const ExecutableId&) { return nullptr; }, std::move(sender), clock_, metrics_);
+  }
+
+  FakeClock clock_;
+  Metrics metrics_;
+  FakeSender* sender_ = nullptr;
+  std::unique_ptr<ExportLoop> loop_;
+};
+
+// The first samples of a process, and with them its attributes, arrive after its start.
+TEST_F(HeldEventsTest, WaitForAttributesThatArriveLater) {
+  AddEvent(7);
+  EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  EXPECT_THAT(sender_->attributes, IsEmpty());
+  clock_.Advance(5 * kNsPerSecond);
+  AddProcess(7, "service.name=web");
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->attributes, IsEmpty());
+  clock_.Advance(5 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->attributes, ElementsAre("service.name=web"));
+  EXPECT_EQ(store_.Cursor("test.events", 0), 1);
+}
+
+TEST_F(HeldEventsTest, DoNotWaitAtAStop) {
+  AddEvent(7);
+  loop_->RunOnce();
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_THAT(sender_->attributes, ElementsAre(""));
+}
+
+TEST_F(HeldEventsTest, DoNotWaitIfThereAreMany) {
+  for (size_t i = 0; i < RecordExport::kRecordsMax; ++i) AddEvent(7);
+  loop_->RunOnce();
+  EXPECT_EQ(sender_->attributes.size(), RecordExport::kRecordsMax);
+}
+
+TEST_F(HeldEventsTest, ReadTheAttributesAgainAfterAnErrorOfTheStore) {
+  AddEvent(7);
+  AddProcess(7, "service.name=web");
+  loop_->RunOnce();
+  clock_.Advance(10 * kNsPerSecond);
+  store_.shards[0].error = Error(absl::StatusCode::kUnavailable, "locked");
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->attributes, IsEmpty());
+  store_.shards[0].error.reset();
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->attributes, ElementsAre("service.name=web"));
+}
+
+}  // namespace
+}  // namespace tributary

@@ -1,0 +1,5 @@
+-- Exporters send rollouts in the order in which the reducer got them. no: increases with each rollout.
+ALTER TABLE rollout ADD COLUMN no INTEGER NOT NULL DEFAULT 0;
+UPDATE rollout SET no = numbered.no
+  FROM (SELECT cluster, id, row_number() OVER (ORDER BY at, cluster, id) AS no FROM rollout) AS numbered
+  WHERE rollout.cluster = numbered.cluster AND rollout.id = numbered.id;
