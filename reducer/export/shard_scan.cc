@@ -144,6 +144,7 @@ RequestMaker::Made RequestMaker::Next(const std::optional<store::Cursor>& end) {
   if (chunk_ == scan_.chunks_.size()) return {};
   builder_ = std::make_unique<otlp::ProfilesBuilder>(options_);
   resource_cache_.clear();
+  resource_indices_.clear();
   thread_cache_.clear();
   own_cache_.clear();
   stack_cache_.clear();
@@ -211,7 +212,12 @@ otlp::ResourceIndex RequestMaker::ResourceOf(const ShardScan::Chunk& chunk, stor
   Joined& joined = cached->second;
   const size_t i = joined.states == nullptr ? 0 : ResourceIndexAt(*joined.states, time);
   otlp::ResourceIndex& index = joined.indices[i];
-  if (index.value < 0) index = builder_->AddResource((*joined.states)[i].resource->attributes);
+  if (index.value < 0) {
+    const Resource& resource = *(*joined.states)[i].resource;
+    auto [known, added] = resource_indices_.try_emplace(&resource);
+    if (added) known->second = builder_->AddResource(resource.attributes);
+    index = known->second;
+  }
   return index;
 }
 
