@@ -13,6 +13,7 @@ import loads
 import memory_cgroup
 import otlp_sink
 
+PEER_READY_S = 300  # on a busy machine the peer may take minutes to start
 REPORT_S = 12  # a batch of 5 s waits until its processes are described, and the peer's report interval varies by a fifth
 NAMES, NO_NAMES, PEER = "names", "no names", "peer"
 LOADS = {each.name: each for each in (loads.Recursion, loads.Tools)}
@@ -72,7 +73,7 @@ def run(subject, load_class, rate, options):
             program = lib.Program("subject", cgroup.prefix + command_of(subject, sink.address, rate, options), d)
             programs.append(program)
             time.sleep(options.settle)
-            lib.wait_for("the first report", lambda: sink.arrivals or not program.running(), 120)
+            lib.wait_for("the first report", lambda: sink.arrivals or not program.running(), PEER_READY_S)
             lib.check(program.running(), "the program ended")
             first = Reading(program.pid, sink)
             rss, in_cgroup = watch(program.pid, cgroup, options.seconds)
