@@ -144,8 +144,7 @@ ResourceIndex ProfilesBuilder::AddResource(const Attributes& attributes) {
   if (added) {
     resources_.push_back(std::make_unique<OpenResource>());
     auto*& resource = resources_.back()->resource;
-    resource =
-        google::protobuf::Arena::CreateMessage<opentelemetry::proto::resource::v1::Resource>(request_->GetArena());
+    resource = NewInArena<opentelemetry::proto::resource::v1::Resource>(*request_);
     SetResource(attributes, resource);
     bytes_ += kResourceBytes + resource->ByteSizeLong() + options_.scope_name.size() + options_.scope_version.size();
   }
