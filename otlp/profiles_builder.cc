@@ -7,8 +7,10 @@
 #include "base/hex.h"
 #include "base/saturate.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "otlp/attribute_values.h"
 #include "otlp/log_size.h"
+#include "otlp/request_arena.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
 namespace tributary::otlp {
@@ -47,12 +49,16 @@ int32_t ClampToInt32(uint32_t value) {
 
 constexpr std::string_view kOwnPrefix = "tributary.";  // of attribute keys of this project
 
+// Returns ToText(text). `buffer` owns it if it is not the text itself.
+std::string_view TextOf(std::string_view text, std::string* buffer) {
+  if (text.size() <= ProfilesBuilder::kStringBytesMax && IsUtf8(text)) return text;
+  return *buffer = ToText(text);
+}
+
 }  // namespace
 
-void DeleteRequest::operator()(ProfilesRequest* request) const { delete request; }
-
 struct ProfilesBuilder::OpenProfile {
-  proto::Profile profile;
+  proto::Profile* profile = nullptr;  // in the request's arena
   uint64_t first_ns = std::numeric_limits<uint64_t>::max();
   uint64_t last_ns = 0;
   absl::flat_hash_map<std::array<int32_t, 3>, int32_t> samples;  // by stack, attribute set and link
@@ -60,13 +66,13 @@ struct ProfilesBuilder::OpenProfile {
 };
 
 struct ProfilesBuilder::OpenResource {
-  opentelemetry::proto::resource::v1::Resource resource;
+  opentelemetry::proto::resource::v1::Resource* resource = nullptr;  // in the request's arena
   std::map<ProfileKey, OpenProfile> profiles;
 };
 
 ProfilesBuilder::ProfilesBuilder(Options options)
     : options_(std::move(options)),
-      request_(new ProfilesRequest),
+      request_(NewArenaRequest()),
       dictionary_(request_->mutable_dictionary()),
       bytes_(kRequestBytes) {
   // Element 0 of every table.
@@ -96,19 +102,22 @@ bool ProfilesBuilder::NoRoomFor(std::string_view text) {
 }
 
 int32_t ProfilesBuilder::String(std::string_view text) {
-  std::string utf8 = ToText(text);
+  std::string buffer;
+  const std::string_view utf8 = TextOf(text, &buffer);
   if (auto it = strings_.find(utf8); it != strings_.end()) return it->second;
   if (NoRoomFor(utf8)) return 0;
   bytes_ += kStringBytes + utf8.size();
   int32_t index = dictionary_->string_table_size();
-  dictionary_->add_string_table(utf8);
-  strings_.emplace(std::move(utf8), index);
+  std::string* added = dictionary_->add_string_table();
+  added->assign(utf8);
+  strings_.emplace(*added, index);
   return index;
 }
 
 // Returns 0 (no attribute) if the value is empty or does not fit.
 int32_t ProfilesBuilder::StringAttribute(std::string_view key, std::string_view value) {
-  std::string utf8 = ToText(value);
+  std::string buffer;
+  const std::string_view utf8 = TextOf(value, &buffer);
   if (utf8.empty()) return 0;
   auto known = string_attributes_.find({key, utf8});
   if (known != string_attributes_.end()) return known->second;
@@ -117,8 +126,9 @@ int32_t ProfilesBuilder::StringAttribute(std::string_view key, std::string_view 
   int32_t index = dictionary_->attribute_table_size();
   auto* attribute = dictionary_->add_attribute_table();
   attribute->set_key_strindex(String(key));
-  attribute->mutable_value()->set_string_value(utf8);
-  string_attributes_.emplace(std::make_pair(key, std::move(utf8)), index);
+  attribute->mutable_value()->mutable_string_value()->assign(utf8);
+  string_attributes_.emplace(std::pair<std::string_view, std::string_view>(key, attribute->value().string_value()),
+                             index);
   return index;
 }
 
@@ -137,9 +147,10 @@ ResourceIndex ProfilesBuilder::AddResource(const Attributes& attributes) {
   auto [it, added] = resource_ids_.try_emplace(attributes, static_cast<int32_t>(resources_.size()));
   if (added) {
     resources_.push_back(std::make_unique<OpenResource>());
-    auto& resource = resources_.back()->resource;
-    SetResource(attributes, &resource);
-    bytes_ += kResourceBytes + resource.ByteSizeLong() + options_.scope_name.size() + options_.scope_version.size();
+    auto*& resource = resources_.back()->resource;
+    resource = NewInArena<opentelemetry::proto::resource::v1::Resource>(*request_);
+    SetResource(attributes, resource);
+    bytes_ += kResourceBytes + resource->ByteSizeLong() + options_.scope_name.size() + options_.scope_version.size();
   }
   return ResourceIndex(it->second);
 }
@@ -226,9 +237,10 @@ MappingIndex ProfilesBuilder::AddMapping(const ExecutableId& id, std::string_vie
 }
 
 FunctionIndex ProfilesBuilder::AddFunction(std::string_view name, std::string_view system_name, std::string_view file) {
-  int32_t name_index = String(name);
+  const int32_t name_index = String(name);
   if (name_index == 0) return FunctionIndex(0);
-  int32_t system_index = system_name.empty() ? name_index : String(system_name);
+  const bool is_same = system_name.empty() || system_name == name;
+  const int32_t system_index = is_same ? name_index : options_.linkage_names ? String(system_name) : 0;
   const int32_t file_index = String(file);
   auto [it, added] = functions_.try_emplace({name_index, system_index, file_index}, dictionary_->function_table_size());
   if (added) {
@@ -322,12 +334,13 @@ ProfilesBuilder::OpenProfile& ProfilesBuilder::FindProfile(ResourceIndex resourc
     bytes_ += kProfileBytes;
     const bool cpu = key.type == kCpu;
     const SampleTypeInfo& type = types_[static_cast<size_t>(key.type.value)];
-    open.profile.mutable_sample_type()->set_type_strindex(cpu ? String("samples") : String(type.name));
-    open.profile.mutable_sample_type()->set_unit_strindex(cpu ? String("count") : String(type.unit));
+    open.profile = NewInArena<proto::Profile>(*request_);
+    open.profile->mutable_sample_type()->set_type_strindex(cpu ? String("samples") : String(type.name));
+    open.profile->mutable_sample_type()->set_unit_strindex(cpu ? String("count") : String(type.unit));
     if (cpu) {
-      open.profile.mutable_period_type()->set_type_strindex(String("cpu"));
-      open.profile.mutable_period_type()->set_unit_strindex(String("nanoseconds"));
-      open.profile.set_period(key.period);
+      open.profile->mutable_period_type()->set_type_strindex(String("cpu"));
+      open.profile->mutable_period_type()->set_unit_strindex(String("nanoseconds"));
+      open.profile->set_period(key.period);
     }
   }
   return open;
@@ -340,9 +353,9 @@ void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, in
   open.last_ns = std::max(open.last_ns, time);
 
   auto [it, added] = open.samples.try_emplace({sample.stack.value, sample.attributes.value, sample.link.value},
-                                              open.profile.samples_size());
+                                              open.profile->samples_size());
   if (added) {
-    auto* fresh = open.profile.add_samples();
+    auto* fresh = open.profile->add_samples();
     fresh->set_stack_index(sample.stack.value);
     fresh->set_link_index(sample.link.value);
     const std::vector<int32_t>& set = attribute_sets_[sample.attributes.value];
@@ -358,7 +371,7 @@ void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, in
   if (log_size_ != nullptr && (added || options_.size_of == SizeOf::kSampleLogs)) {
     bytes_ += log_size_->RecordBytes(sample.stack.value, sample.attributes.value);
   }
-  auto* kept = open.profile.mutable_samples(it->second);
+  auto* kept = open.profile->mutable_samples(it->second);
   switch (key.shape) {
     case Shape::kTimestamps:
       for (uint32_t i = 0; i < times; ++i) kept->add_timestamps_unix_nano(time);
@@ -379,14 +392,14 @@ ProfilesRequestPtr ProfilesBuilder::Finish() {
   for (const std::unique_ptr<OpenResource>& open : resources_) {
     if (open->profiles.empty()) continue;
     auto* resource_profiles = request_->add_resource_profiles();
-    resource_profiles->mutable_resource()->Swap(&open->resource);
+    resource_profiles->set_allocated_resource(open->resource);
     auto* scope_profiles = resource_profiles->add_scope_profiles();
     scope_profiles->mutable_scope()->set_name(options_.scope_name);
     scope_profiles->mutable_scope()->set_version(options_.scope_version);
     for (auto& [key, profile] : open->profiles) {
-      profile.profile.set_time_unix_nano(profile.first_ns);
-      profile.profile.set_duration_nano(profile.last_ns - profile.first_ns + 1);
-      scope_profiles->add_profiles()->Swap(&profile.profile);
+      profile.profile->set_time_unix_nano(profile.first_ns);
+      profile.profile->set_duration_nano(profile.last_ns - profile.first_ns + 1);
+      scope_profiles->mutable_profiles()->AddAllocated(profile.profile);
     }
   }
   return std::move(request_);

@@ -32,7 +32,8 @@ namespace tributary::otlp {
 class LogSize;
 
 using ProfilesRequest = ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
-// Deletes a request. With this deleter, code that owns a request need not include protobuf's headers.
+// Deletes a request, and the protobuf arena that it is in, if there is one: an arena has only one request. With this
+// deleter, code that owns a request need not include protobuf's headers.
 struct DeleteRequest {
   void operator()(ProfilesRequest* request) const;
 };
@@ -86,6 +87,8 @@ class ProfilesBuilder {
     SizeOf size_of = SizeOf::kProfiles;
     Generation generation = Generation::kNewest;  // in which the request will be sent: bytes() counts this layout
     bool aggregated = false;                      // a value for each stack and thread, without time stamps
+    // false: a linkage name that differs from the name, for example because it is mangled, is left out.
+    bool linkage_names = true;
     size_t bytes_soft = 2'500'000;
     size_t bytes_hard = 3'700'000;
     std::string scope_name = "tributary";
@@ -175,10 +178,11 @@ class ProfilesBuilder {
   uint64_t sample_count_ = 0;
   uint64_t dropped_strings_ = 0;
 
-  absl::flat_hash_map<std::string, int32_t> strings_;
-  std::set<std::string, std::less<>> own_keys_;  // all other keys are literals
-  std::map<std::pair<std::string_view, std::string>, int32_t> string_attributes_;
-  std::map<std::pair<std::string_view, int64_t>, int32_t> int_attributes_;
+  absl::flat_hash_map<std::string_view, int32_t> strings_;  // the texts are in *dictionary_
+  std::set<std::string, std::less<>> own_keys_;             // all other keys are literals
+  absl::flat_hash_map<std::pair<std::string_view, std::string_view>, int32_t>
+      string_attributes_;  // values: as strings_
+  absl::flat_hash_map<std::pair<std::string_view, int64_t>, int32_t> int_attributes_;
   absl::flat_hash_map<std::pair<std::string, int32_t>, int32_t> mappings_;  // by id and file name
   absl::flat_hash_map<std::array<int32_t, 3>, int32_t> functions_;          // by name, system name and file
   struct LocationKey {
@@ -197,7 +201,7 @@ class ProfilesBuilder {
   std::unique_ptr<LogSize> log_size_;                 // null: bytes() counts the request itself
   absl::flat_hash_map<std::string, int32_t> links_;   // by trace and span
   std::vector<std::vector<int32_t>> attribute_sets_;  // [0]: none
-  std::map<std::vector<int32_t>, int32_t> attribute_set_ids_;
+  absl::flat_hash_map<std::vector<int32_t>, int32_t> attribute_set_ids_;
   std::map<std::pair<AttributesIndex, Ending>, AttributesIndex> ending_sets_;
   std::vector<SampleTypeInfo> types_;
   std::vector<std::unique_ptr<OpenResource>> resources_;

@@ -216,6 +216,22 @@ TEST_F(ProfilesBuilderTest, AttributesDescribeThreadMappingAndFrame) {
   EXPECT_EQ(String(*request, function.system_name_strindex()), "_Z4mainv");
 }
 
+TEST_F(ProfilesBuilderTest, LeavesOutMangledNamesWithoutLinkageNames) {
+  ProfilesBuilder builder({.linkage_names = false});
+  EXPECT_EQ(builder.AddFunction("main()", "_Z4mainv").value, 1);
+  EXPECT_EQ(builder.AddFunction("main()", "_Z4mainl").value, 1);
+  EXPECT_EQ(builder.AddFunction("write", "write").value, 2);
+  EXPECT_EQ(builder.AddFunction("read", "").value, 3);
+  const ProfilesRequestPtr request = builder.Finish();
+  const auto system_name = [this, &request](int function) {
+    return String(*request, request->dictionary().function_table(function).system_name_strindex());
+  };
+  EXPECT_EQ(request->dictionary().function_table_size(), 4);
+  EXPECT_EQ(system_name(1), "");
+  EXPECT_EQ(system_name(2), "write");
+  EXPECT_EQ(system_name(3), "read");
+}
+
 TEST_F(ProfilesBuilderTest, ElementZeroOfEveryTableIsZero) {
   ProfilesRequestPtr request = builder_.Finish();
   const proto::ProfilesDictionary& d = request->dictionary();

@@ -188,6 +188,7 @@ bool BatchSender::SendCurrent(MonotonicNs deadline) {
     current_->made = {};
     callbacks_.progressed();
   }
+  tables_.ReleasePages();
   const std::lock_guard lock(mutex_);
   queue_bytes_ -= current_->waiting.set.bytes;
   current_.reset();

@@ -1,5 +1,6 @@
 #include "kernel-collector/direct/name_tables.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <utility>
@@ -40,7 +41,17 @@ std::shared_ptr<const SymbolTable> NameTables::Find(const ExecutableId& id) {
   const auto it = tables_.find(id);
   if (it == tables_.end()) return nullptr;
   uses_.splice(uses_.begin(), uses_, it->second.use);
+  it->second.is_read = true;
   return it->second.table;
+}
+
+void NameTables::ReleasePages() {
+  for (auto& [id, known] : tables_) {
+    if (!std::exchange(known.is_read, false)) continue;
+    const std::string_view bytes = known.table->bytes();
+    // The pages stay in the memory file. If the call fails, they only stay resident.
+    (void)madvise(const_cast<char*>(bytes.data()), bytes.size(), MADV_DONTNEED);
+  }
 }
 
 // The decoded table is copied from the heap into a memory file, so that the heap can shrink again.
@@ -78,7 +89,7 @@ void NameTables::Add(const ExecutableId& id, const PackedTable& packed) {
   while (bytes_ + bytes > bytes_max_ || tables_.size() >= kTablesMax) DropOldest(now);
   bytes_ += bytes;
   uses_.push_front(id);
-  tables_.emplace(id, Known{*std::move(opened), uses_.begin()});
+  tables_.emplace(id, Known{*std::move(opened), uses_.begin(), /*is_read=*/true});
   bytes_gauge_.Set(static_cast<int64_t>(bytes_));
 }
 

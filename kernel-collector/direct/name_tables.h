@@ -18,8 +18,8 @@ namespace tributary {
 // The symbol tables with which a node names frames. If the tables take more than `bytes_max` bytes, or are more than
 // kTablesMax, the tables that were not used for the longest time are dropped. They must be made again when they are
 // needed. A table that takes more than a quarter of `bytes_max` is refused, so that it does not displace most others. A
-// table is in a memory file that is mapped into memory. So only the pages that look-ups have read count as resident
-// memory of this process; the memory of its cgroup contains all of them. Used by one thread.
+// table is in a memory file that is mapped into memory. So only the pages that look-ups have read since ReleasePages
+// count as resident memory of this process; the memory of its cgroup contains all of them. Used by one thread.
 class NameTables {
  public:
   static constexpr size_t kTablesMax = 8192;
@@ -36,6 +36,10 @@ class NameTables {
     return !tables_.contains(id) && !pauses_.IsPaused(id, clock_.Monotonic());
   }
 
+  // Unmaps the pages that look-ups have read since the last call. The next look-up maps them again, 16 at once. Without
+  // this, nearly all pages of a table would soon be resident. Takes less than 1 ms.
+  void ReleasePages();
+
   // Decodes the table and stores it. Takes tens of milliseconds for a large table.
   void Add(const ExecutableId& id, const PackedTable& packed);
   // There is no table for the executable: IsWanted returns false for some time, which depends on the reason.
@@ -49,6 +53,7 @@ class NameTables {
   struct Known {
     std::shared_ptr<const SymbolTable> table;
     std::list<ExecutableId>::iterator use;
+    bool is_read = false;  // since ReleasePages
   };
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Open(const PackedTable& packed) const;
   void DropOldest(MonotonicNs now);

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <numeric>
 #include <string>
 
+#include "base/process_status_testing.h"
 #include "kernel-collector/direct/direct_testing.h"
 
 namespace tributary {
@@ -75,6 +77,27 @@ TEST_F(NameTablesTest, RefusesATableThatIsTooLarge) {
   EXPECT_FALSE(tables.IsWanted(TestId("large")));
   EXPECT_NE(tables.Find(TestId("small")), nullptr);
   EXPECT_EQ(Counted("tributary_direct_symbol_tables_refused_total"), 1u);
+}
+
+TEST_F(NameTablesTest, ReleasedPagesAreNotResidentUntilTheyAreReadAgain) {
+  constexpr size_t kTables = 1000, kBytes = 10'000;
+  NameTables tables(uint64_t{64} << 20, clock_, metrics_);
+  for (size_t i = 0; i < kTables; ++i) Add(tables, "id " + std::to_string(i), kBytes);
+  const auto read_all = [&tables] {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < kTables; ++i) {
+      const std::string_view bytes = tables.Find(TestId("id " + std::to_string(i)))->bytes();
+      sum = std::accumulate(bytes.begin(), bytes.end(), sum);
+    }
+    return sum;
+  };
+  const uint64_t sum = read_all();
+  // The kernel's count of resident pages is a little inexact.
+  const auto half = static_cast<int64_t>(kTables * kBytes / 1024 / 2);
+  EXPECT_GT(StatusKib("RssShmem:"), half);
+  tables.ReleasePages();
+  EXPECT_LT(StatusKib("RssShmem:"), half);
+  EXPECT_EQ(read_all(), sum);
 }
 
 // Five tables are in use, and four have room: each is made again only rarely.

@@ -104,6 +104,8 @@ absl::StatusOr<DirectReceiver> ParseDirectReceiver(std::string_view encoder, std
 absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, const otlp::Variables& variables,
                                               const Clock& clock, Metrics& metrics) {
   DirectSender out;
+  // Each request repeats all names, and mangled names are a tenth of its bytes.
+  out.builder.linkage_names = false;
   out.builder.scope_version = std::string(kVersion);
   std::unique_ptr<otlp::ProfilesSender> printer;
   if (receiver.text) printer = std::make_unique<otlp::TextSender>(STDOUT_FILENO, *receiver.text);

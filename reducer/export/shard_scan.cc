@@ -93,8 +93,10 @@ absl::Status ShardScan::LoadDefinitions(store::StoreReader& reader) {
     wanted.insert(chunk.columns.processes.begin(), chunk.columns.processes.end());
   }
   ASSIGN_OR_RETURN(std::vector<store::ProcessRow> processes, reader.Processes(range, &wanted));
+  processes_.reserve(processes.size());
   for (store::ProcessRow& row : processes) processes_.emplace(row.no, std::move(row));
   ASSIGN_OR_RETURN(std::vector<store::ThreadRow> threads, reader.Threads(range, wanted));
+  threads_.reserve(threads.size());
   for (store::ThreadRow& row : threads) threads_.emplace(row.no, std::move(row));
   ASSIGN_OR_RETURN(executable_rows_, reader.Executables());
   ASSIGN_OR_RETURN(types_, reader.SampleTypes());
@@ -143,11 +145,18 @@ RequestMaker::RequestMaker(const ShardScan& scan, SymbolLookup symbols, const Re
 RequestMaker::Made RequestMaker::Next(const std::optional<store::Cursor>& end) {
   if (chunk_ == scan_.chunks_.size()) return {};
   builder_ = std::make_unique<otlp::ProfilesBuilder>(options_);
-  resource_cache_.clear();
-  thread_cache_.clear();
-  own_cache_.clear();
-  stack_cache_.clear();
-  location_cache_.clear();
+  // The next request has about as many entries. A table that grows is copied each time.
+  const auto empty = [](auto& cache) {
+    const size_t size = cache.size();
+    cache.clear();
+    cache.reserve(size);
+  };
+  empty(resource_cache_);
+  empty(resource_indices_);
+  empty(thread_cache_);
+  empty(own_cache_);
+  empty(stack_cache_);
+  empty(location_cache_);
   Made made;
   made.begin = scan_.CursorAt(chunk_, row_);
   const auto is_full = [&] {
@@ -211,7 +220,12 @@ otlp::ResourceIndex RequestMaker::ResourceOf(const ShardScan::Chunk& chunk, stor
   Joined& joined = cached->second;
   const size_t i = joined.states == nullptr ? 0 : ResourceIndexAt(*joined.states, time);
   otlp::ResourceIndex& index = joined.indices[i];
-  if (index.value < 0) index = builder_->AddResource((*joined.states)[i].resource->attributes);
+  if (index.value < 0) {
+    const Resource& resource = *(*joined.states)[i].resource;
+    auto [known, added] = resource_indices_.try_emplace(&resource);
+    if (added) known->second = builder_->AddResource(resource.attributes);
+    index = known->second;
+  }
   return index;
 }
 

@@ -116,6 +116,7 @@ class RequestMaker {
   // State of the request that is being built.
   std::unique_ptr<otlp::ProfilesBuilder> builder_;
   absl::flat_hash_map<store::ProcessNo, Joined> resource_cache_;
+  absl::flat_hash_map<const Resource*, otlp::ResourceIndex> resource_indices_;  // resource_cache_ keeps them alive
   absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;
   absl::flat_hash_map<std::pair<otlp::AttributesIndex, store::StringId>, otlp::Annotations> own_cache_;
   absl::flat_hash_map<std::pair<store::Day, store::NodeNo>, otlp::StackIndex> stack_cache_;

@@ -14,6 +14,7 @@ import re
 import subprocess
 import time
 
+import alone
 import loads
 import measure
 import lib
@@ -285,10 +286,23 @@ def compare_in_turn(options):
     return verdicts, results
 
 
+def compare_alone(options):
+    lib.check(options.load in (None, *alone.LOADS), f"--alone has no load {options.load}")
+    options.seconds = options.seconds or 60
+    commit = describe(options, f"{options.rounds} rounds, windows of {options.seconds:g} s, {options.settle:g} s after the start")
+    verdicts, results = alone.compare(options)
+    if options.history:
+        report.append_history(alone.figures_of(results), commit)
+    return verdicts, results
+
+
 def main():
     parser = argparse.ArgumentParser(prog="dev/bench peers")
     parser.add_argument("--ebpf-profiler", required=True, metavar="PATH",
                         help="binary of the OpenTelemetry eBPF profiler, the peer")
+    parser.add_argument("--alone", action="store_true",
+                        help="compare nodes without a reducer, with and without names; loads steady and churn")
+    parser.add_argument("--rounds", type=int, default=3, help="--alone: the figures are medians of so many runs of each program")
     parser.add_argument("--seconds", type=float,
                         help=f"length of each window in s; default 60, and {together.SECONDS} with mixed and tight")
     parser.add_argument("--settle", type=float, default=15, help="seconds from a program's start to its window")
@@ -299,13 +313,15 @@ def main():
     parser.add_argument("--batch-interval", type=float, default=together.BATCH_S,
                         help="mixed, tight: Tributary's batch interval, in s")
     parser.add_argument("--keep", metavar="DIR", help="mixed, tight: write what Tributary's collectors send to DIR/intake-RATE.bin")
-    parser.add_argument("--history", action="store_true", help="mixed, tight: append the figures to test/bench/history.jsonl")
+    parser.add_argument("--history", action="store_true", help="--alone, mixed, tight: append the figures to test/bench/history.jsonl")
     parser.add_argument("--json", metavar="PATH", help="also write all figures to this file")
     options = parser.parse_args()
 
     mount_tracefs()
     at_once = {each.name: each for each in (mixed_load.Mixed, mixed_load.Tight)}
-    if options.load in at_once:
+    if options.alone:
+        verdicts, results = compare_alone(options)
+    elif options.load in at_once:
         verdicts, results = compare_bytes(at_once[options.load], options)
     else:
         verdicts, results = compare_in_turn(options)
