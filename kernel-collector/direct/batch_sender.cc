@@ -1,51 +1,28 @@
 #include "kernel-collector/direct/batch_sender.h"
 
 #include <algorithm>
-#include <string>
 
 namespace tributary {
 
-BatchSender::BatchSender(Options options, std::unique_ptr<otlp::ProfilesSender> sender, Callbacks callbacks,
-                         const Clock& clock, Metrics& metrics)
+BatchSender::BatchSender(Options options, Receiver receiver, Callbacks callbacks, const Clock& clock, Metrics& metrics)
     : options_(std::move(options)),
-      sender_(std::move(sender)),
+      receiver_(std::move(receiver)),
       callbacks_(std::move(callbacks)),
       clock_(clock),
       tables_(options_.table_bytes_max, clock, metrics),
-      identity_(options_.identity),
-      sent_(metrics.AddCounter("tributary_direct_samples_total",
-                               "Samples that were sent to a receiver of OTLP, or printed, without a reducer")),
-      requests_(metrics.AddCounter("tributary_direct_requests_total", "Requests that the receiver accepted")),
-      failures_(metrics.AddCounter("tributary_direct_failures_total",
-                                   "Requests that failed and are sent again: the receiver cannot be reached, or is "
-                                   "overloaded")),
-      rejected_profiles_(metrics.AddCounter("tributary_direct_rejected_profiles_total",
-                                            "Profiles that the receiver rejected from requests that it accepted")),
-      dropped_strings_(metrics.AddCounter("tributary_direct_dropped_strings_total",
-                                          "Names that were left out because the request would have been too large")),
-      left_out_tables_(metrics.AddCounter("tributary_direct_symbol_tables_left_out_total",
-                                          "Symbol tables that were left out because too many waited to be opened, "
-                                          "and are made again")),
-      waiting_gauge_(metrics.AddGauge("tributary_direct_waiting_samples", "Samples that wait to be sent")),
-      queue_bytes_gauge_(
-          metrics.AddGauge("tributary_direct_queue_bytes", "Memory of the samples that wait to be sent")) {
-  for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    lost_.push_back(&metrics.AddCounter("tributary_direct_lost_samples_total",
-                                        "Samples that were lost because they could not be sent, by reason",
-                                        {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}}));
-  }
-}
+      maker_(options_.builder, options_.identity, options_.event_identity),
+      counters_(metrics) {}
 
 void BatchSender::Push(SampleSet set) {
   const std::lock_guard lock(mutex_);
-  totals_.waiting += CountSamples(set.samples);
+  totals_.waiting += CountRecords(set);
   queue_bytes_ += set.bytes;
   queue_.push_back({std::move(set), clock_.Monotonic()});
-  // The samples that are being sent are not in the queue. They stay. So does the newest set: else a set that is larger
+  // The set that is being sent is not in the queue. It stays. So does the newest set: else a set that is larger
   // than the queue would always be lost, even if the receiver accepts everything.
   while (queue_bytes_ > options_.queue_bytes_max && queue_.size() > 1) {
     queue_bytes_ -= queue_.front().set.bytes;
-    Lose(LossReason::kBatchOverflow, CountSamples(queue_.front().set.samples));
+    Lose(LossReason::kBatchOverflow, CountRecords(queue_.front().set));
     queue_.pop_front();
   }
   UpdateGauges();
@@ -56,7 +33,7 @@ void BatchSender::AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable>
   const uint64_t bytes = table.ok() ? table->stored_bytes() : 0;
   const bool has_room =
       new_tables_.size() < kTablesWaitingMax && new_table_bytes_ + bytes <= options_.new_table_bytes_max;
-  if (!has_room && !new_tables_.empty()) return left_out_tables_.Add();
+  if (!has_room && !new_tables_.empty()) return counters_.left_out_tables.Add();
   new_table_bytes_ += bytes;
   new_tables_.emplace_back(id, std::move(table));
 }
@@ -66,16 +43,17 @@ BatchSender::Totals BatchSender::totals() const {
   return totals_;
 }
 
-// By value: `samples` may be totals_.waiting itself.
-void BatchSender::Lose(LossReason reason, SampleCounts samples) {
-  totals_.waiting -= samples;
-  totals_.lost.LostFor(reason) += samples;
-  lost_[static_cast<size_t>(reason)]->Add(samples.total());
+// By value: `counts` may be totals_.waiting itself.
+void BatchSender::Lose(LossReason reason, SampleCounts counts) {
+  totals_.waiting -= counts;
+  totals_.lost.LostFor(reason) += counts;
+  counters_.Lost(reason, counts);
 }
 
 void BatchSender::UpdateGauges() {
-  waiting_gauge_.Set(static_cast<int64_t>(totals_.waiting.total()));
-  queue_bytes_gauge_.Set(static_cast<int64_t>(queue_bytes_));
+  counters_.waiting_samples.Set(static_cast<int64_t>(totals_.waiting.total()));
+  counters_.waiting_events.Set(static_cast<int64_t>(totals_.waiting.events()));
+  counters_.queue_bytes.Set(static_cast<int64_t>(queue_bytes_));
 }
 
 // Ends after the table during which `deadline` passed or Cancel was called. A large table takes tens of milliseconds.
@@ -120,9 +98,9 @@ bool BatchSender::AwaitsNames(const SampleSet& set, MonotonicNs now) {
       });
 }
 
-// Returns false if no samples are ready. Samples do not wait for names if the queue is half full.
+// Returns false if no set is ready. Samples do not wait for names if the queue is half full.
 bool BatchSender::TakeNext(bool flush) {
-  if (current_ != nullptr) return true;
+  if (set_ != nullptr) return true;
   const std::lock_guard lock(mutex_);
   if (queue_.empty()) return false;
   const MonotonicNs now = clock_.Monotonic();
@@ -130,14 +108,11 @@ bool BatchSender::TakeNext(bool flush) {
   const bool may_wait = !flush && options_.names && queue_bytes_ <= options_.queue_bytes_max / 2 &&
                         now.value - next.since.value < kNamesWaitNs;
   if (may_wait && AwaitsNames(next.set, now)) return false;
-  current_ = std::make_unique<Current>(std::move(queue_.front()));
+  set_ = std::make_unique<const SampleSet>(std::move(queue_.front().set));
   queue_.pop_front();
-  current_->requests.emplace(
-      current_->waiting.set,
-      [this](const ExecutableId& id) {
-        return options_.names ? tables_.Find(id) : std::shared_ptr<const SymbolTable>();
-      },
-      options_.builder);
+  maker_.Begin(*set_, [this](const ExecutableId& id) {
+    return options_.names ? tables_.Find(id) : std::shared_ptr<const SymbolTable>();
+  });
   return true;
 }
 
@@ -157,60 +132,60 @@ int64_t BatchSender::RunOnce() {
 // Returns false if a request was not sent, and must be sent again.
 bool BatchSender::SendCurrent(MonotonicNs deadline) {
   for (;;) {
-    if (current_->made.request == nullptr) {
-      current_->made = current_->requests->Next();
-      if (current_->made.request == nullptr) break;
-      in_doubt_ = false;
-      identity_.first = next_number_;
-      next_number_ = otlp::SetProfileIds(identity_, current_->made.request.get());
-    }
+    if (request_.empty()) request_ = maker_.Next();
+    if (request_.empty()) break;
     const int64_t left_ns = deadline.value - clock_.Monotonic().value;
     if (left_ns <= 0 || cancelled_ || !Send(std::min(options_.send_timeout_ns, left_ns))) return false;
-    current_->made = {};
+    request_ = {};
     callbacks_.progressed();
   }
   const std::lock_guard lock(mutex_);
-  queue_bytes_ -= current_->waiting.set.bytes;
-  current_.reset();
+  queue_bytes_ -= set_->bytes;
+  set_.reset();
   UpdateGauges();
   return true;
 }
 
 // Returns true if this request needs no other attempt.
 bool BatchSender::Send(int64_t timeout_ns) {
-  const SetRequests::Made& made = current_->made;
-  const otlp::SendResult result = sender_->Send(*made.request, identity_, timeout_ns);
-  in_doubt_ |= result.in_doubt;
+  const otlp::SendResult result = request_.samples != nullptr
+                                      ? receiver_.samples->Send(*request_.samples, request_.identity, timeout_ns)
+                                      : receiver_.events->SendLogs(*request_.events, timeout_ns);
+  if (request_.in_doubt && (result.status.ok() || result.in_doubt)) counters_.Repeated(request_.counts);
+  request_.in_doubt |= result.in_doubt;
   if (!result.status.ok() && result.may_retry) {
     if (!cancelled_) Delay(result);
     return false;
   }
   backoff_ns_.Reset();
-  dropped_strings_.Add(made.dropped_strings);
+  counters_.dropped_strings.Add(request_.dropped_strings);
   const bool is_sent = result.status.ok();
   {
     const std::lock_guard lock(mutex_);
     if (is_sent) {
-      totals_.sent += made.samples;
-      totals_.waiting -= made.samples;
+      totals_.sent += request_.counts;
+      totals_.waiting -= request_.counts;
     } else {
-      Lose(LossReason::kRejected, made.samples);
+      Lose(LossReason::kRejected, request_.counts);
     }
     UpdateGauges();
   }
   uint64_t held = 0;
   if (!is_sent) {
     if (refusal_log_.Allow(clock_.Monotonic(), &held)) {
-      LogError("the receiver refused a request, its samples are lost samples={} error=\"{}\" suppressed={}",
-               made.samples.total(), result.status.ToString(), held);
+      LogError(
+          "the receiver refused a request, its samples and events are lost samples={} events={} error=\"{}\" "
+          "suppressed={}",
+          request_.counts.total(), request_.counts.events(), result.status.ToString(), held);
     }
     return true;
   }
-  sent_.Add(made.samples.total());
-  requests_.Add();
-  rejected_profiles_.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
+  counters_.samples.Add(request_.counts.total());
+  counters_.events.Add(request_.counts.events());
+  counters_.requests.Add();
+  counters_.rejected_items.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
   if ((result.rejected_items > 0 || !result.message.empty()) && refusal_log_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("the receiver rejected profiles or sent a warning rejected_profiles={} message=\"{}\" suppressed={}",
+    LogWarning("the receiver rejected profiles or records, or sent a warning rejected={} message=\"{}\" suppressed={}",
                result.rejected_items, result.message, held);
   }
   return true;
@@ -218,7 +193,7 @@ bool BatchSender::Send(int64_t timeout_ns) {
 
 // Sets the time of the next attempt.
 void BatchSender::Delay(const otlp::SendResult& failure) {
-  failures_.Add();
+  counters_.failures.Add();
   const MonotonicNs now = clock_.Monotonic();
   not_before_.value = now.value + std::max(backoff_ns_.NextJittered(random_), failure.retry_after_ns.value_or(0));
   if (uint64_t held = 0; failure_log_.Allow(now, &held)) {
@@ -237,19 +212,20 @@ void BatchSender::Flush(MonotonicNs deadline) {
 void BatchSender::GiveUp() {
   {
     const std::lock_guard lock(mutex_);
-    if (in_doubt_ && current_ != nullptr) Lose(LossReason::kInDoubt, current_->made.samples);
+    if (request_.in_doubt) Lose(LossReason::kInDoubt, request_.counts);
     Lose(LossReason::kShutdown, totals_.waiting);
     queue_.clear();
     queue_bytes_ = 0;
     UpdateGauges();
   }
-  current_.reset();
+  request_ = {};
+  set_.reset();
   callbacks_.progressed();
 }
 
 void BatchSender::Cancel() {
   cancelled_ = true;
-  sender_->Cancel();
+  receiver_.samples->Cancel();
 }
 
 }  // namespace tributary

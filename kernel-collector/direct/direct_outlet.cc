@@ -25,11 +25,15 @@ DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSessi
       receiver_(options.receiver.ToString()),
       need_symbols_(std::move(need_symbols)),
       lost_events_(metrics.AddCounter("tributary_direct_lost_process_events_total",
-                                      "Process events that were lost because they are not sent without a reducer",
+                                      "Process events that were lost because they could not be sent, by "
+                                      "reason; not_taken: only OTLP logs can contain them",
                                       {{"reason", std::string(LossReasonName(LossReason::kNotTaken))}})),
       predecessor_lost_(
           metrics.AddCounter("tributary_direct_predecessor_lost_samples_total",
                              "Samples that an earlier collector had captured and not sent when it was killed")),
+      predecessor_lost_events_(
+          metrics.AddCounter("tributary_direct_predecessor_lost_process_events_total",
+                             "Process events that an earlier collector had captured and not sent when it was killed")),
       settle_timer_(std::make_unique<Timer>(loop, [this] { Settle(); })),
       deadline_timer_(std::make_unique<Timer>(loop, [this] { thread_->sender().Cancel(); })) {}
 
@@ -47,6 +51,10 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
   sending.builder = std::move(sender.builder);
   sending.identity.sender = options.session.host_name;
   sending.identity.session = options.session.session_id;
+  // Process events have numbers, and so a session, of their own.
+  sending.event_identity = sending.identity;
+  sending.event_identity.session.back() ^= 1;
+  outlet->takes_events_ = sender.events != nullptr;
   DirectOutlet* borrowed = outlet.get();
   // The thread ends before the outlet does.
   BatchSender::Callbacks callbacks{
@@ -56,7 +64,8 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
           },
       .progressed = [borrowed] { borrowed->loop_.Post(borrowed->scope_.Wrap([borrowed] { borrowed->Pin(); })); }};
   outlet->thread_ = std::make_unique<SenderThread>(std::make_unique<BatchSender>(
-      std::move(sending), std::move(sender.sender), std::move(callbacks), clock, metrics));
+      std::move(sending), BatchSender::Receiver{.samples = std::move(sender.sender), .events = sender.events},
+      std::move(callbacks), clock, metrics));
   return outlet;
 }
 
@@ -66,9 +75,10 @@ void DirectOutlet::OnSampling() {
   if (!pins_.predecessor()) return;
   const Predecessor& from = *pins_.predecessor();
   const SampleCounts lost = from.unattributed() - from.accounting.TotalLost();
-  LogWarning("an earlier collector ended without sending all samples captured={} lost={} lost_before={}",
-             from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total());
+  LogWarning("an earlier collector ended without sending all samples captured={} lost={} lost_before={} lost_events={}",
+             from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total(), lost.events());
   predecessor_lost_.Add(lost.total());
+  predecessor_lost_events_.Add(lost.events());
   pins_.ForgetPredecessor({});
 }
 
@@ -78,10 +88,13 @@ void DirectOutlet::Start() {
 }
 
 absl::Status DirectOutlet::Take(Batch batch) {
-  const uint64_t events = CountRecords(batch).events();
-  events_not_taken_ += events;
-  lost_events_.Add(events);
-  if (batch.samples.empty()) return absl::OkStatus();
+  if (!takes_events_) {
+    const uint64_t events = CountRecords(batch).events();
+    events_not_taken_ += events;
+    lost_events_.Add(events);
+    batch.events.clear();
+  }
+  if (batch.samples.empty() && batch.events.empty()) return absl::OkStatus();
   if (settling_.size() >= kSettlingMax) SettleFirst();
   settling_samples_ += batch.samples.size();
   settling_.push_back({std::move(batch), clock_.Monotonic()});
@@ -121,7 +134,7 @@ Outlet::Totals DirectOutlet::totals() const {
   const BatchSender::Totals of_sender = thread_->sender().totals();
   Totals out{.lost = of_sender.lost,
              .sent_samples = of_sender.sent.total(),
-             .sent_events = 0,
+             .sent_events = of_sender.sent.events(),
              .waiting_samples = of_sender.waiting.total() + settling_samples_};
   out.lost.LostFor(LossReason::kNotTaken).AddEvents(events_not_taken_);
   return out;
@@ -130,7 +143,9 @@ Outlet::Totals DirectOutlet::totals() const {
 // Remembers what was sent or counted as lost, in case that this process is killed.
 void DirectOutlet::Pin() {
   const BatchSender::Totals done = thread_->sender().totals();
-  pins_.Set(0, {session_id_, done.sent + done.lost.TotalLost()}, /*asked=*/true);
+  SampleCounts counted = done.sent + done.lost.TotalLost();
+  counted.AddEvents(events_not_taken_);
+  pins_.Set(0, {session_id_, counted}, /*asked=*/true);
 }
 
 void DirectOutlet::Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) {
@@ -142,7 +157,7 @@ void DirectOutlet::Flush(int64_t timeout_ms, std::function<void(uint64_t undeliv
   thread_->Flush(deadline, [this, done = std::move(done)] {
     loop_.Post(scope_.Wrap([this, done] {
       deadline_timer_->Stop();
-      pins_.Finish(/*undelivered=*/false);  // every sample was sent or is counted as lost
+      pins_.Finish(/*undelivered=*/false);  // every sample and event was sent or is counted as lost
       done(0);
     }));
   });

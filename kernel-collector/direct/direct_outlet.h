@@ -31,10 +31,10 @@ struct DirectOptions {
   SessionInfo session;
 };
 
-// Sends a node's samples as OTLP profiles or logs, or prints them, without a reducer. Each batch waits kSettleNs, so
-// that the attributes of its youngest processes and containers are known. Then its samples are copied, and the sender's
-// thread names and sends them (BatchSender). Process events are only counted: they are lost{not_taken}. Loop thread
-// only.
+// Sends a node's samples and process events as OTLP logs, or its samples as OTLP profiles, or prints them, without a
+// reducer. Each batch waits kSettleNs, so that the attributes of its youngest processes and containers are known. Then
+// it is copied, and the sender's thread names and sends the samples (BatchSender). Only logs can contain process
+// events. Otherwise they are counted: they are lost{not_taken}. Loop thread only.
 class DirectOutlet : public Outlet, public BatchSink {
  public:
   static constexpr int64_t kSettleNs = kNsPerSecond;
@@ -83,8 +83,9 @@ class DirectOutlet : public Outlet, public BatchSink {
   const std::function<void(const ExecutableId&)> need_symbols_;
   std::deque<Settling> settling_;
   uint64_t settling_samples_ = 0;
+  bool takes_events_ = false;
   uint64_t events_not_taken_ = 0;
-  Counter &lost_events_, &predecessor_lost_;
+  Counter &lost_events_, &predecessor_lost_, &predecessor_lost_events_;
   std::unique_ptr<Timer> settle_timer_, deadline_timer_;
   CallbackScope scope_;
   std::unique_ptr<SenderThread> thread_;  // last: the thread uses the other members

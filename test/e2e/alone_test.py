@@ -162,6 +162,18 @@ def protocol():
             lib.check((b"hash_blocks" in b"".join(receiver.bodies)) == names, "names are missing, or there are names")
 
 
+def check_events(records, last, truth):
+    """The records of process events are those that the kernel's counters have."""
+    records = [r for r in records if r.event.startswith("tributary.process.")]
+    count = sum(r.attributes.get("tributary.process.events", 1) for r in records)
+    print(f"  events {last['events']} sent {last['events_sent']}; {len(records)} records of {count} events")
+    lib.check(last["events"] == last["events_sent"] == count and last["events_lost"] == 0, f"{last}")
+    lib.check(len({r.identity for r in records}) == len(records), "an identity occurs twice")
+    kinds = {r.event.removeprefix("tributary.process."): r for r in records if r.attributes.get("process.pid") == truth["pid"]}
+    lib.check({"start", "exec", "exit"} <= set(kinds), f"the truth program has only the events {set(kinds)}")
+    lib.check(kinds["exit"].resource["service.name"] == "truth", f"resource {kinds['exit'].resource}")
+
+
 def logs():
     """Sends OTLP logs with the variables of opentelemetry-network's page."""
     with lib.directory() as d, lib.programs() as programs:
@@ -175,13 +187,15 @@ def logs():
         lib.check(collector.stop() == 0, "the collector's exit code")
         receiver.stop()
         last = totals(collector)
-        records = list(otelcol.log_records(receiver.requests()))
+        logged = list(otelcol.log_records(receiver.requests()))
+        records = [r for r in logged if r.event == "tributary.samples"]
         count, ns = sum(r.count for r in records), sum(r.ns for r in records)
         print(f"  captured {last['captured']}; {len(records)} records of {count} samples, {ns} ns")
         lib.check(last["captured"] == last["sent"] == count and last["lost"] == 0, f"{last}")
         lib.check(ns == count * (1_000_000_000 // RATE), f"{ns} ns")
         of_truth = [r for r in records if r.attributes.get("process.pid") == truth["pid"]]
         lib.check(any(f.get("function") == "hash_blocks" for r in of_truth for f in r.attributes["tributary.stack"]), "no names")
+        check_events(logged, last, truth)
 
 
 def grpc():
