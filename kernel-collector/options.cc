@@ -84,7 +84,8 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
   table.Add({.name = "spool-dir",
              .help = "directory of the spool, which stores samples on disk until a reducer acknowledges them; samples "
                      "are written to the spool when no reducer has answered for 5 s, when --intake-memory-max is full, "
-                     "and when the collector stops; if empty, there is no spool",
+                     "and when the collector stops; without a reducer, after a request failed; if empty, there is no "
+                     "spool",
              .value_name = "DIR"},
             &options.spool_dir, "");
   table.Add({.name = "spool-bytes-max",
@@ -106,15 +107,16 @@ absl::Status TakeReceiver(std::string_view host, uint16_t port, const Options::E
   for (const auto& [name, value] : environment) {
     if (name.starts_with("OTEL_EXPORTER_OTLP_")) options.otlp_variables.emplace(name, value);
   }
-  if (!options.spool_dir.empty()) {
-    options.warnings.push_back(
-        "--spool-dir: is not used without a reducer; samples wait in memory (--intake-memory-max)");
-  }
   const IntakeCredentialOptions& credentials = options.credentials;
   absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(options.intake_encoder, host, port, credentials.tls);
   if (!receiver.ok()) return WithContext(receiver.status(), "--intake-host");
   options.receiver = *std::move(receiver);
-  if (options.receiver.is_console) return absl::OkStatus();
+  if (options.receiver.is_console) {
+    if (!options.spool_dir.empty()) {
+      options.warnings.push_back("--spool-dir: is not used, because printed samples do not wait for a receiver");
+    }
+    return absl::OkStatus();
+  }
   if (!credentials.token_file.empty() || !credentials.tls_server_name.empty()) {
     return Error(absl::StatusCode::kInvalidArgument,
                  "--intake-token-file and --tls-server-name are for reducers; a receiver of OTLP gets the headers of "

@@ -4,14 +4,20 @@
 
 namespace tributary {
 
-BatchSender::BatchSender(Options options, Receiver receiver, Callbacks callbacks, const Clock& clock, Metrics& metrics)
+BatchSender::BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
+                         const Clock& clock, Metrics& metrics)
     : options_(std::move(options)),
       receiver_(std::move(receiver)),
+      spool_(std::move(spool)),
       callbacks_(std::move(callbacks)),
       clock_(clock),
       tables_(options_.table_bytes_max, clock, metrics),
       maker_(options_.builder, options_.identity, options_.event_identity),
-      counters_(metrics) {}
+      counters_(metrics) {
+  if (spool_ == nullptr) return;
+  totals_.earlier_waiting = spool_->earlier() + spool_->found_lost();
+  TakeDropped();
+}
 
 void BatchSender::Push(SampleSet set) {
   const std::lock_guard lock(mutex_);
@@ -22,7 +28,7 @@ void BatchSender::Push(SampleSet set) {
   // than the queue would always be lost, even if the receiver accepts everything.
   while (queue_bytes_ > options_.queue_bytes_max && queue_.size() > 1) {
     queue_bytes_ -= queue_.front().set.bytes;
-    Lose(LossReason::kBatchOverflow, CountRecords(queue_.front().set));
+    Lose(spool_ != nullptr ? LossReason::kSpoolOverflow : LossReason::kBatchOverflow, CountRecords(queue_.front().set));
     queue_.pop_front();
   }
   UpdateGauges();
@@ -98,75 +104,179 @@ bool BatchSender::AwaitsNames(const SampleSet& set, MonotonicNs now) {
       });
 }
 
-// Returns false if no set is ready. Samples do not wait for names if the queue is half full.
+// Samples do not wait for names if the queue is half full.
+bool BatchSender::IsReady(const Waiting& waiting) {
+  const MonotonicNs now = clock_.Monotonic();
+  const bool may_wait =
+      options_.names && queue_bytes_ <= options_.queue_bytes_max / 2 && now.value - waiting.since.value < kNamesWaitNs;
+  return !may_wait || !AwaitsNames(waiting.set, now);
+}
+
+// Begins with the next set, unless there is one. Returns false if none is ready.
 bool BatchSender::TakeNext(bool flush) {
   if (set_ != nullptr) return true;
-  const std::lock_guard lock(mutex_);
-  if (queue_.empty()) return false;
-  const MonotonicNs now = clock_.Monotonic();
-  const Waiting& next = queue_.front();
-  const bool may_wait = !flush && options_.names && queue_bytes_ <= options_.queue_bytes_max / 2 &&
-                        now.value - next.since.value < kNamesWaitNs;
-  if (may_wait && AwaitsNames(next.set, now)) return false;
-  set_ = std::make_unique<const SampleSet>(std::move(queue_.front().set));
-  queue_.pop_front();
+  {
+    const std::lock_guard lock(mutex_);
+    if (queue_.empty() || !(flush || IsReady(queue_.front()))) return false;
+    set_ = std::make_unique<const SampleSet>(std::move(queue_.front().set));
+    queue_.pop_front();
+  }
   maker_.Begin(*set_, [this](const ExecutableId& id) {
     return options_.names ? tables_.Find(id) : std::shared_ptr<const SymbolTable>();
   });
-  return true;
+  MakeNext();
+  return set_ != nullptr;
+}
+
+// Makes the next request of the set. If there is none, the set is done.
+void BatchSender::MakeNext() {
+  made_ = maker_.Next();
+  if (!made_.empty()) return;
+  const std::lock_guard lock(mutex_);
+  queue_bytes_ -= set_->bytes;
+  set_.reset();
+  UpdateGauges();
+}
+
+bool BatchSender::ShouldSpill() const {
+  if (spool_ == nullptr || clock_.Monotonic() < spill_not_before_) return false;
+  if (!spool_->empty()) return true;
+  const std::lock_guard lock(mutex_);
+  return queue_bytes_ > options_.queue_bytes_max / 2;
+}
+
+// Moves all sets that are ready to the spool. Ends when the spool takes nothing more.
+void BatchSender::Spill(bool flush) {
+  while (TakeNext(flush)) {
+    while (set_ != nullptr) {
+      if (!AppendToSpool()) return;
+    }
+  }
+}
+
+// Returns false if the spool does not take the request.
+bool BatchSender::AppendToSpool() {
+  const bool appended = spool_->Append(made_).ok();
+  TakeDropped();
+  if (appended) {
+    MakeNext();
+  } else {
+    spill_not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
+  }
+  return appended;
+}
+
+void BatchSender::TakeDropped() {
+  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
+  if (dropped.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (const RequestSpool::Dropped& each : dropped) {
+    if (!each.earlier) {
+      Lose(each.reason, each.counts);
+      continue;
+    }
+    totals_.earlier_waiting -= each.counts;
+    totals_.earlier_lost += each.counts;
+    counters_.Lost(each.reason, each.counts);
+  }
+  UpdateGauges();
 }
 
 int64_t BatchSender::RunOnce() {
   TakeTables(MonotonicNs{INT64_MAX});
   if (options_.names) AskForTables();
-  const MonotonicNs now = clock_.Monotonic();
-  if (now < not_before_) return not_before_.value - now.value;
-  if (!TakeNext(/*flush=*/false)) {
+  if (spool_ != nullptr) spool_->Tick();
+  if (ShouldSpill()) Spill(/*flush=*/false);
+  const auto idle_ns = [this] {
     const std::lock_guard lock(mutex_);
-    return queue_.empty() ? kIdleNs : kNamesPollNs;
+    return !queue_.empty() ? kNamesPollNs : spool_ != nullptr ? kSpoolTickNs : kIdleNs;
+  };
+  const int64_t delay_ns = not_before_.value - clock_.Monotonic().value;
+  if (delay_ns > 0) return spool_ != nullptr ? std::min(delay_ns, idle_ns()) : delay_ns;
+  switch (SendNext(MonotonicNs{INT64_MAX}, /*flush=*/false)) {
+    case Step::kNothing:
+      return idle_ns();
+    case Step::kSent:
+      return 0;
+    case Step::kFailed:
+      break;
   }
-  if (SendCurrent(MonotonicNs{INT64_MAX})) return 0;
+  if (spool_ != nullptr) return cancelled_ ? kNamesPollNs : 0;  // the next call moves the queue to the spool
   return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, kNamesPollNs);
 }
 
-// Returns false if a request was not sent, and must be sent again.
-bool BatchSender::SendCurrent(MonotonicNs deadline) {
-  for (;;) {
-    if (request_.empty()) request_ = maker_.Next();
-    if (request_.empty()) break;
-    const int64_t left_ns = deadline.value - clock_.Monotonic().value;
-    if (left_ns <= 0 || cancelled_ || !Send(std::min(options_.send_timeout_ns, left_ns))) return false;
-    request_ = {};
-    callbacks_.progressed();
+BatchSender::Step BatchSender::SendNext(MonotonicNs deadline, bool flush) {
+  if (spool_ != nullptr && !spool_->empty()) {
+    if (const Step step = SendSpooled(deadline); step != Step::kNothing) return step;
   }
-  const std::lock_guard lock(mutex_);
-  queue_bytes_ -= set_->bytes;
-  set_.reset();
-  UpdateGauges();
-  return true;
+  if (!TakeNext(flush)) return Step::kNothing;
+  if (Send(made_, /*earlier=*/false, deadline)) {
+    MakeNext();
+    callbacks_.progressed();
+    return Step::kSent;
+  }
+  // In the spool, the request stays as it was sent, also if this process is killed.
+  if (spool_ != nullptr) AppendToSpool();
+  return Step::kFailed;
+}
+
+// Sends the oldest request of the spool.
+BatchSender::Step BatchSender::SendSpooled(MonotonicNs deadline) {
+  std::optional<RequestSpool::Front> front = spool_->ReadFront();
+  TakeDropped();
+  if (!front) return Step::kNothing;
+  DirectRequest& request = front->request;
+  if (request.events != nullptr && receiver_.events == nullptr) {
+    // The encoder is another one than that of the earlier collector.
+    spool_->DropFront(LossReason::kNotTaken);
+    TakeDropped();
+    callbacks_.progressed();
+    return Step::kSent;
+  }
+  const bool was_in_doubt = request.in_doubt;
+  spool_->MarkFront(true);
+  if (!Send(request, front->earlier, deadline)) {
+    spool_->MarkFront(was_in_doubt || request.in_doubt);
+    return Step::kFailed;
+  }
+  spool_->PopFront();
+  callbacks_.progressed();
+  return Step::kSent;
 }
 
 // Returns true if this request needs no other attempt.
-bool BatchSender::Send(int64_t timeout_ns) {
-  const otlp::SendResult result = request_.samples != nullptr
-                                      ? receiver_.samples->Send(*request_.samples, request_.identity, timeout_ns)
-                                      : receiver_.events->SendLogs(*request_.events, timeout_ns);
-  if (request_.in_doubt && (result.status.ok() || result.in_doubt)) counters_.Repeated(request_.counts);
-  request_.in_doubt |= result.in_doubt;
+bool BatchSender::Send(DirectRequest& request, bool earlier, MonotonicNs deadline) {
+  const int64_t left_ns = deadline.value - clock_.Monotonic().value;
+  if (left_ns <= 0 || cancelled_) return false;
+  const int64_t timeout_ns = std::min(options_.send_timeout_ns, left_ns);
+  const otlp::SendResult result = request.samples != nullptr
+                                      ? receiver_.samples->Send(*request.samples, request.identity, timeout_ns)
+                                      : receiver_.events->SendLogs(*request.events, timeout_ns);
+  if (request.in_doubt && (result.status.ok() || result.in_doubt)) counters_.Repeated(request.counts);
+  request.in_doubt |= result.in_doubt;
   if (!result.status.ok() && result.may_retry) {
     if (!cancelled_) Delay(result);
     return false;
   }
   backoff_ns_.Reset();
-  counters_.dropped_strings.Add(request_.dropped_strings);
+  CountAnswer(request, earlier, result);
+  return true;
+}
+
+void BatchSender::CountAnswer(const DirectRequest& request, bool earlier, const otlp::SendResult& result) {
+  counters_.dropped_strings.Add(request.dropped_strings);
   const bool is_sent = result.status.ok();
   {
     const std::lock_guard lock(mutex_);
-    if (is_sent) {
-      totals_.sent += request_.counts;
-      totals_.waiting -= request_.counts;
+    if (earlier) {
+      totals_.earlier_waiting -= request.counts;
+      (is_sent ? totals_.earlier_sent : totals_.earlier_lost) += request.counts;
+      if (!is_sent) counters_.Lost(LossReason::kRejected, request.counts);
+    } else if (is_sent) {
+      totals_.sent += request.counts;
+      totals_.waiting -= request.counts;
     } else {
-      Lose(LossReason::kRejected, request_.counts);
+      Lose(LossReason::kRejected, request.counts);
     }
     UpdateGauges();
   }
@@ -176,19 +286,19 @@ bool BatchSender::Send(int64_t timeout_ns) {
       LogError(
           "the receiver refused a request, its samples and events are lost samples={} events={} error=\"{}\" "
           "suppressed={}",
-          request_.counts.total(), request_.counts.events(), result.status.ToString(), held);
+          request.counts.total(), request.counts.events(), result.status.ToString(), held);
     }
-    return true;
+    return;
   }
-  counters_.samples.Add(request_.counts.total());
-  counters_.events.Add(request_.counts.events());
+  counters_.samples.Add(request.counts.total());
+  counters_.events.Add(request.counts.events());
+  if (earlier) counters_.Earlier(request.counts);
   counters_.requests.Add();
   counters_.rejected_items.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
   if ((result.rejected_items > 0 || !result.message.empty()) && refusal_log_.Allow(clock_.Monotonic(), &held)) {
     LogWarning("the receiver rejected profiles or records, or sent a warning rejected={} message=\"{}\" suppressed={}",
                result.rejected_items, result.message, held);
   }
-  return true;
 }
 
 // Sets the time of the next attempt.
@@ -204,21 +314,22 @@ void BatchSender::Delay(const otlp::SendResult& failure) {
 void BatchSender::Flush(MonotonicNs deadline) {
   const MonotonicNs now = clock_.Monotonic();
   TakeTables(MonotonicNs{now.value + (deadline.value - now.value) / 4});
-  while (TakeNext(/*flush=*/true) && SendCurrent(deadline)) {
+  while (SendNext(deadline, /*flush=*/true) == Step::kSent) {
   }
+  if (spool_ != nullptr) Spill(/*flush=*/true);
   GiveUp();
 }
 
 void BatchSender::GiveUp() {
   {
     const std::lock_guard lock(mutex_);
-    if (request_.in_doubt) Lose(LossReason::kInDoubt, request_.counts);
-    Lose(LossReason::kShutdown, totals_.waiting);
+    if (made_.in_doubt) Lose(LossReason::kInDoubt, made_.counts);
+    Lose(LossReason::kShutdown, spool_ != nullptr ? totals_.waiting - spool_->own() : totals_.waiting);
     queue_.clear();
     queue_bytes_ = 0;
     UpdateGauges();
   }
-  request_ = {};
+  made_ = {};
   set_.reset();
   callbacks_.progressed();
 }

@@ -19,6 +19,7 @@
 #include "base/metrics.h"
 #include "kernel-collector/direct/name_tables.h"
 #include "kernel-collector/direct/request_maker.h"
+#include "kernel-collector/direct/request_spool.h"
 #include "kernel-collector/direct/sample_set.h"
 #include "kernel-collector/direct/send_counters.h"
 #include "otlp/sender.h"
@@ -32,6 +33,10 @@ namespace tributary {
 // executable. If a request fails and may be retried, the same request is sent again later. If the receiver refuses a
 // request, its samples or events are lost (rejected).
 //
+// With a spool, a request that fails and all later ones go to the spool, until the spool is empty again. They also go
+// there if half the queue is full. While the spool takes nothing, they wait in the queue; what a full queue loses then
+// counts as spool_overflow. What an earlier collector has left in the spool is sent first.
+//
 // The law: the samples and the events that were pushed are sent, lost or waiting, at any moment (Totals).
 //
 // It has no thread and never sleeps: SenderThread calls RunOnce and Flush on its own thread. All other functions may be
@@ -41,6 +46,7 @@ class BatchSender {
   static constexpr int64_t kNamesWaitNs = 10 * kNsPerSecond;
   static constexpr int64_t kNamesPollNs = kNsPerSecond / 10;
   static constexpr int64_t kIdleNs = 3600 * kNsPerSecond;
+  static constexpr int64_t kSpoolTickNs = 5 * kNsPerSecond;  // also the pause after the spool took nothing
   static constexpr int64_t kRetryMinNs = kNsPerSecond / 2, kRetryMaxNs = 30 * kNsPerSecond;
   static constexpr size_t kTablesWaitingMax = 1024;
 
@@ -63,16 +69,20 @@ class BatchSender {
     std::function<void(const ExecutableId&)> need_symbols;  // the answer is AddSymbols
     std::function<void()> progressed;                       // samples or events were sent or lost
   };
-  // `clock` and `metrics` must outlive this object.
-  BatchSender(Options options, Receiver receiver, Callbacks callbacks, const Clock& clock, Metrics& metrics);
+  // `spool` may be nullptr. `clock` and `metrics` must outlive this object.
+  BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
+              const Clock& clock, Metrics& metrics);
 
   void Push(SampleSet set);
   // An error: there is no table. If too many tables wait for the thread, the table is left out and asked for again.
   void AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable> table);
 
   struct Totals {
-    SampleCounts sent, waiting;
-    Accounting lost;  // only the losses
+    SampleCounts sent, waiting;  // in memory, or in the spool
+    Accounting lost;             // only the losses
+    // The same for what earlier collectors have left in the spool. It was not pushed, so the numbers above are without
+    // it.
+    SampleCounts earlier_sent, earlier_waiting, earlier_lost;
   };
   Totals totals() const;
 
@@ -81,7 +91,8 @@ class BatchSender {
   int64_t RunOnce();
   // Sends everything, without waiting for names. Ends at the first request that fails, at `deadline`, or after Cancel.
   // Tables that have arrived are opened in at most a quarter of the time, because samples without names are better than
-  // none. What is then unsent is lost: in_doubt if the receiver may have the request, else shutdown.
+  // none. What is then unsent goes to the spool. What the spool does not take is lost: in_doubt if the receiver may
+  // have the request, else shutdown.
   void Flush(MonotonicNs deadline);
   // Makes the current request and all later ones fail at once.
   void Cancel();
@@ -96,9 +107,22 @@ class BatchSender {
   void TakeTables(MonotonicNs deadline);
   void AskForTables();
   bool AwaitsNames(const SampleSet& set, MonotonicNs now);
+  bool IsReady(const Waiting& waiting);  // needs mutex_
   bool TakeNext(bool flush);
-  bool SendCurrent(MonotonicNs deadline);
-  bool Send(int64_t timeout_ns);
+  void MakeNext();
+  bool ShouldSpill() const;
+  void Spill(bool flush);
+  bool AppendToSpool();
+  void TakeDropped();
+  enum class Step {
+    kNothing,  // nothing is ready
+    kSent,     // the receiver accepted or refused a request
+    kFailed    // a request must be sent again
+  };
+  Step SendNext(MonotonicNs deadline, bool flush);
+  Step SendSpooled(MonotonicNs deadline);
+  bool Send(DirectRequest& request, bool earlier, MonotonicNs deadline);
+  void CountAnswer(const DirectRequest& request, bool earlier, const otlp::SendResult& result);
   void Delay(const otlp::SendResult& failure);
   void GiveUp();
   void Lose(LossReason reason, SampleCounts counts);  // needs mutex_
@@ -106,6 +130,7 @@ class BatchSender {
 
   const Options options_;
   const Receiver receiver_;
+  const std::unique_ptr<RequestSpool> spool_;  // used only by the thread that calls RunOnce
   const Callbacks callbacks_;
   const Clock& clock_;
 
@@ -121,11 +146,12 @@ class BatchSender {
   NameTables tables_;
   ArrivalWait<ExecutableId> names_wait_{kNamesWaitNs};
   RequestMaker maker_;
-  std::unique_ptr<const SampleSet> set_;  // that is being sent
-  DirectRequest request_;                 // of set_; empty: none is being sent
+  // The set of which requests are made, and the next of them. The request is empty if there is no set.
+  std::unique_ptr<const SampleSet> set_;
+  DirectRequest made_;
   std::mt19937_64 random_{SeedOrRandom(0)};
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
-  MonotonicNs not_before_{0};
+  MonotonicNs not_before_{0}, spill_not_before_{0};
   LogLimit failure_log_{30 * kNsPerSecond}, refusal_log_{30 * kNsPerSecond};
   SendCounters counters_;
 };

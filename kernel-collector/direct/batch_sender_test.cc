@@ -64,7 +64,7 @@ class BatchSenderTest : public testing::Test {
     auto sender = std::make_unique<FakeSender>();
     receiver_ = sender.get();
     sender_ = std::make_unique<BatchSender>(
-        std::move(options), BatchSender::Receiver{.samples = std::move(sender), .events = receiver_},
+        std::move(options), BatchSender::Receiver{.samples = std::move(sender), .events = receiver_}, nullptr,
         BatchSender::Callbacks{.need_symbols = [this](const ExecutableId& id) { wanted_.push_back(id); },
                                .progressed = [] {}},
         clock_, metrics_);
@@ -79,6 +79,12 @@ class BatchSenderTest : public testing::Test {
     batches_.AddEvent(ProcessEventKind::kExit, program);
     ++pushed_events_;
     Push(program);
+  }
+  // Sends what is due. Returns the time until more may be due.
+  int64_t Run() {
+    int64_t wait_ns = 0;
+    while (wait_ns == 0) wait_ns = sender_->RunOnce();
+    return wait_ns;
   }
   void CheckLaw() {
     const BatchSender::Totals totals = sender_->totals();
@@ -374,19 +380,19 @@ TEST_F(BatchSenderTest, CountsEventsThatAreLostOrSentAgain) {
   interrupted.in_doubt = true;
   receiver_->script = {{}, interrupted};
   PushWithEvent();
-  const int64_t wait_ns = sender_->RunOnce();
+  const int64_t wait_ns = Run();
   EXPECT_EQ(sender_->totals().waiting.events(), 1u);
   EXPECT_EQ(Counted("tributary_direct_repeated_process_events_total"), 0u);
   CheckLaw();
   clock_.Advance(wait_ns);
-  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Run(), BatchSender::kIdleNs);
   EXPECT_EQ(Counted("tributary_direct_repeated_process_events_total"), 1u);
   EXPECT_EQ(Counted("tributary_direct_repeated_samples_total"), 0u);
   EXPECT_EQ(receiver_->texts.size(), 2u);
 
   receiver_->script = {{}, Failure(absl::StatusCode::kInvalidArgument, false)};
   PushWithEvent();
-  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Run(), BatchSender::kIdleNs);
   EXPECT_EQ(sender_->totals().lost.LostFor(LossReason::kRejected).events(), 1u);
   EXPECT_EQ(Lost(LossReason::kRejected), 0u);
 

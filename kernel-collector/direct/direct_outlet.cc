@@ -5,12 +5,28 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "intake/spool/spool_directory.h"
+#include "kernel-collector/direct/request_spool.h"
 
 namespace tributary {
 namespace {
 
 // The end of a stop: the sender's thread then has this time to notice that it was cancelled.
 constexpr int64_t kCancelMs = 100;
+
+absl::StatusOr<std::unique_ptr<RequestSpool>> OpenSpool(const DirectOptions& options, const Clock& clock,
+                                                        Metrics& metrics) {
+  if (options.spool_dir.empty() || options.receiver.is_console) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<intake::SpoolStorage> storage, intake::OpenSpoolDirectory(options.spool_dir));
+  absl::StatusOr<std::unique_ptr<RequestSpool>> spool =
+      RequestSpool::Open(options.spool_bytes_max, std::move(storage), clock, metrics);
+  if (!spool.ok()) return WithContext(spool.status(), options.spool_dir);
+  if (!(*spool)->empty()) {
+    LogInfo("the spool contains unsent samples of an earlier collector samples={} events={} bytes={}",
+            (*spool)->earlier().total(), (*spool)->earlier().events(), (*spool)->bytes());
+  }
+  return spool;
+}
 
 }  // namespace
 
@@ -41,6 +57,8 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
     Loop& loop, DirectOptions options, PinnedSession& pins, const intake::MetadataFeed& feed, const Clock& clock,
     Metrics& metrics, std::function<void(const ExecutableId&)> need_symbols) {
   ASSIGN_OR_RETURN(DirectSender sender, MakeDirectSender(options.receiver, options.variables, clock));
+  absl::StatusOr<std::unique_ptr<RequestSpool>> spool = OpenSpool(options, clock, metrics);
+  if (!spool.ok()) return WithContext(spool.status(), "--spool-dir");
   std::unique_ptr<DirectOutlet> outlet(
       new DirectOutlet(loop, options, pins, feed, clock, metrics, std::move(need_symbols)));
   BatchSender::Options sending;
@@ -51,10 +69,14 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
   sending.builder = std::move(sender.builder);
   sending.identity.sender = options.session.host_name;
   sending.identity.session = options.session.session_id;
-  // Process events have numbers, and so a session, of their own.
   sending.event_identity = sending.identity;
-  sending.event_identity.session.back() ^= 1;
+  sending.event_identity.session = EventSession(sending.identity.session);
   outlet->takes_events_ = sender.events != nullptr;
+  if (*spool != nullptr && pins.predecessor()) {
+    for (const Predecessor::Share& share : pins.predecessor()->shares) {
+      outlet->spooled_by_predecessor_ += (*spool)->FoundOf(share.session_id);
+    }
+  }
   DirectOutlet* borrowed = outlet.get();
   // The thread ends before the outlet does.
   BatchSender::Callbacks callbacks{
@@ -65,25 +87,30 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
       .progressed = [borrowed] { borrowed->loop_.Post(borrowed->scope_.Wrap([borrowed] { borrowed->Pin(); })); }};
   outlet->thread_ = std::make_unique<SenderThread>(std::make_unique<BatchSender>(
       std::move(sending), BatchSender::Receiver{.samples = std::move(sender.sender), .events = sender.events},
-      std::move(callbacks), clock, metrics));
+      *std::move(spool), std::move(callbacks), clock, metrics));
   return outlet;
 }
 
 // An earlier collector was killed, and its samples in memory with it. No receiver is told, so they are only counted
-// here. If this start failed, the next one must report them.
-void DirectOutlet::OnSampling() {
+// here. Its samples in the spool are not lost: they are sent, or lost later. If this start failed, the next one must
+// report them.
+void DirectOutlet::ReportPredecessor() {
   if (!pins_.predecessor()) return;
   const Predecessor& from = *pins_.predecessor();
-  const SampleCounts lost = from.unattributed() - from.accounting.TotalLost();
-  LogWarning("an earlier collector ended without sending all samples captured={} lost={} lost_before={} lost_events={}",
-             from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total(), lost.events());
+  const SampleCounts lost = from.unattributed() - from.accounting.TotalLost() - spooled_by_predecessor_;
+  LogWarning(
+      "an earlier collector ended without sending all samples captured={} lost={} lost_before={} lost_events={} "
+      "spooled={}",
+      from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total(), lost.events(),
+      spooled_by_predecessor_.total());
   predecessor_lost_.Add(lost.total());
   predecessor_lost_events_.Add(lost.events());
   pins_.ForgetPredecessor({});
 }
 
-void DirectOutlet::Start() {
-  Pin();
+// A start that fails must send nothing of the spool: the next start could not tell that the samples are not lost.
+void DirectOutlet::OnSampling() {
+  ReportPredecessor();
   thread_->Start();
 }
 
@@ -157,8 +184,17 @@ void DirectOutlet::Flush(int64_t timeout_ms, std::function<void(uint64_t undeliv
   thread_->Flush(deadline, [this, done = std::move(done)] {
     loop_.Post(scope_.Wrap([this, done] {
       deadline_timer_->Stop();
-      pins_.Finish(/*undelivered=*/false);  // every sample and event was sent or is counted as lost
-      done(0);
+      pins_.Finish(/*undelivered=*/false);  // every sample and event was sent, is in the spool, or is counted as lost
+      const BatchSender::Totals totals = thread_->sender().totals();
+      if (const SampleCounts earlier = totals.earlier_sent + totals.earlier_lost + totals.earlier_waiting;
+          !earlier.empty()) {
+        LogInfo(
+            "the spool had samples of earlier collectors samples={} sent={} lost={} left={} events={} events_sent={} "
+            "events_lost={}",
+            earlier.total(), totals.earlier_sent.total(), totals.earlier_lost.total(), totals.earlier_waiting.total(),
+            earlier.events(), totals.earlier_sent.events(), totals.earlier_lost.events());
+      }
+      done(totals.waiting.total());
     }));
   });
 }

@@ -28,6 +28,8 @@ struct DirectOptions {
   size_t queue_bytes_max = 32u << 20;
   bool names = true;
   uint64_t table_bytes_max = 64u << 20;  // for names
+  std::string spool_dir;                 // "": no spool. Printed samples never wait, so there it is not used
+  uint64_t spool_bytes_max = 64u << 20;
   SessionInfo session;
 };
 
@@ -40,8 +42,8 @@ class DirectOutlet : public Outlet, public BatchSink {
   static constexpr int64_t kSettleNs = kNsPerSecond;
   static constexpr size_t kSettlingMax = 8;  // batches; then the oldest is copied at once
 
-  // Returns the errors of MakeDirectSender. `need_symbols` is called on the loop's thread; the answer is SendSymbols or
-  // SendNoSymbols. Borrowed objects must outlive the outlet.
+  // Returns the errors of MakeDirectSender, OpenSpoolDirectory and RequestSpool::Open. `need_symbols` is called on the
+  // loop's thread; the answer is SendSymbols or SendNoSymbols. Borrowed objects must outlive the outlet.
   static absl::StatusOr<std::unique_ptr<DirectOutlet>> Open(Loop& loop, DirectOptions options, PinnedSession& pins,
                                                             const intake::MetadataFeed& feed, const Clock& clock,
                                                             Metrics& metrics,
@@ -49,7 +51,7 @@ class DirectOutlet : public Outlet, public BatchSink {
 
   BatchSink& sink() override { return *this; }
   absl::Status Take(Batch batch) override;
-  void Start() override;
+  void Start() override { Pin(); }
   void OnSampling() override;
   void SendSymbols(const ExecutableId& id, PackedTable table) override;
   void SendNoSymbols(const ExecutableId& id, const absl::Status& why) override;
@@ -72,6 +74,7 @@ class DirectOutlet : public Outlet, public BatchSink {
                const Clock& clock, Metrics& metrics, std::function<void(const ExecutableId&)> need_symbols);
   void Settle();
   void SettleFirst();
+  void ReportPredecessor();
   void Pin();
 
   Loop& loop_;
@@ -85,6 +88,7 @@ class DirectOutlet : public Outlet, public BatchSink {
   uint64_t settling_samples_ = 0;
   bool takes_events_ = false;
   uint64_t events_not_taken_ = 0;
+  SampleCounts spooled_by_predecessor_;  // and not sent yet when this collector started
   Counter &lost_events_, &predecessor_lost_, &predecessor_lost_events_;
   std::unique_ptr<Timer> settle_timer_, deadline_timer_;
   CallbackScope scope_;

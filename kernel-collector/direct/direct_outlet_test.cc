@@ -25,6 +25,7 @@ class DirectOutletTest : public testing::Test {
     ASSERT_TRUE(outlet.ok()) << outlet.status();
     outlet_ = *std::move(outlet);
     outlet_->Start();
+    outlet_->OnSampling();
   }
   // Passes on a batch with one sample and two process events.
   void Take() {

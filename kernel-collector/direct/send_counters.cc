@@ -9,6 +9,11 @@ SendCounters::SendCounters(Metrics& metrics)
                                  "Samples that were sent to a receiver of OTLP, or printed, without a reducer")),
       events(metrics.AddCounter("tributary_direct_process_events_total",
                                 "Process events that were sent to a receiver of OTLP logs without a reducer")),
+      earlier_samples(metrics.AddCounter("tributary_direct_earlier_samples_total",
+                                         "Samples among those sent that an earlier collector had left in the spool")),
+      earlier_events(metrics.AddCounter("tributary_direct_earlier_process_events_total",
+                                        "Process events among those sent that an earlier collector had left in the "
+                                        "spool")),
       repeated_samples(metrics.AddCounter("tributary_direct_repeated_samples_total",
                                           "Samples that were sent again although the receiver may have them")),
       repeated_events(metrics.AddCounter("tributary_direct_repeated_process_events_total",
