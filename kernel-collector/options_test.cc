@@ -84,6 +84,18 @@ TEST(CollectorOptions, SendsOtlpLogsWithoutAReducer) {
   EXPECT_NE(Parse({"--intake-encoder=x"}).status().message().find("must be"), std::string::npos);
 }
 
+TEST(CollectorOptions, SendsOwnMetricsOnlyToAReceiverOfOtlp) {
+  const auto options = Parse({"--intake-encoder=otlp_log", "--otlp-metrics-interval=30s"}, {});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->metrics_interval_ns, 30 * kNsPerSecond);
+  EXPECT_EQ(Parse({}, {})->metrics_interval_ns, 0);
+  for (const char* encoder : {"--intake-encoder=binary", "--intake-encoder=console"}) {
+    const absl::Status status = Parse({encoder, "--otlp-metrics-interval=30s"}, {}).status();
+    EXPECT_NE(status.message().find("needs --intake-encoder"), std::string::npos) << status;
+  }
+  EXPECT_FALSE(Parse({"--intake-encoder=otlp_log", "--otlp-metrics-interval=500ms"}, {}).ok());
+}
+
 TEST(CollectorOptions, SendsOtlpWithoutAReducer) {
   auto options = Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://collector", "--names=false"},
                        {{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}, {"OTEL_SERVICE_NAME", "x"}, {"HOME", "/"}});

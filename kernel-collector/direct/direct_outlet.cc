@@ -51,7 +51,7 @@ DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSessi
           metrics.AddCounter("tributary_direct_predecessor_lost_process_events_total",
                              "Process events that an earlier collector had captured and not sent when it was killed")),
       settle_timer_(std::make_unique<Timer>(loop, [this] { Settle(); })),
-      deadline_timer_(std::make_unique<Timer>(loop, [this] { thread_->sender().Cancel(); })) {}
+      deadline_timer_(std::make_unique<Timer>(loop, [this] { Cancel(); })) {}
 
 absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
     Loop& loop, DirectOptions options, PinnedSession& pins, const intake::MetadataFeed& feed, const Clock& clock,
@@ -61,6 +61,12 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
   if (!spool.ok()) return WithContext(spool.status(), "--spool-dir");
   std::unique_ptr<DirectOutlet> outlet(
       new DirectOutlet(loop, options, pins, feed, clock, metrics, std::move(need_symbols)));
+  if (options.metrics_interval_ns > 0) {
+    ASSIGN_OR_RETURN(std::unique_ptr<otlp::MetricsExport> sent,
+                     MakeDirectMetrics(options.receiver, options.variables, options.session.host_name,
+                                       options.metrics_interval_ns, metrics, clock));
+    outlet->metrics_thread_ = std::make_unique<otlp::PassThread<otlp::MetricsExport>>(std::move(sent));
+  }
   BatchSender::Options sending;
   sending.queue_bytes_max = options.queue_bytes_max;
   sending.table_bytes_max = options.table_bytes_max;
@@ -112,6 +118,7 @@ void DirectOutlet::ReportPredecessor() {
 void DirectOutlet::OnSampling() {
   ReportPredecessor();
   thread_->Start();
+  if (metrics_thread_) metrics_thread_->Start();
 }
 
 absl::Status DirectOutlet::Take(Batch batch) {
@@ -181,22 +188,39 @@ void DirectOutlet::Flush(int64_t timeout_ms, std::function<void(uint64_t undeliv
   const int64_t cancel_ms = std::max<int64_t>(timeout_ms - kCancelMs, 0);
   deadline_timer_->StartOnce(static_cast<uint64_t>(cancel_ms));
   const MonotonicNs deadline{clock_.Monotonic().value + cancel_ms * kNsPerMs};
-  thread_->Flush(deadline, [this, done = std::move(done)] {
-    loop_.Post(scope_.Wrap([this, done] {
-      deadline_timer_->Stop();
+  thread_->Flush(deadline, [this, deadline, done = std::move(done)] {
+    loop_.Post(scope_.Wrap([this, deadline, done] {
       pins_.Finish(/*undelivered=*/false);  // every sample and event was sent, is in the spool, or is counted as lost
-      const BatchSender::Totals totals = thread_->sender().totals();
-      if (const SampleCounts earlier = totals.earlier_sent + totals.earlier_lost + totals.earlier_waiting;
-          !earlier.empty()) {
-        LogInfo(
-            "the spool had samples of earlier collectors samples={} sent={} lost={} left={} events={} events_sent={} "
-            "events_lost={}",
-            earlier.total(), totals.earlier_sent.total(), totals.earlier_lost.total(), totals.earlier_waiting.total(),
-            earlier.events(), totals.earlier_sent.events(), totals.earlier_lost.events());
-      }
-      done(totals.waiting.total());
+      LogEarlier();
+      FlushMetrics(deadline, [this, done] {
+        deadline_timer_->Stop();
+        done(thread_->sender().totals().waiting.total());
+      });
     }));
   });
+}
+
+void DirectOutlet::LogEarlier() const {
+  const BatchSender::Totals totals = thread_->sender().totals();
+  const SampleCounts all = totals.earlier_sent + totals.earlier_lost + totals.earlier_waiting;
+  if (all.empty()) return;
+  LogInfo(
+      "the spool had samples of earlier collectors samples={} sent={} lost={} left={} events={} events_sent={} "
+      "events_lost={}",
+      all.total(), totals.earlier_sent.total(), totals.earlier_lost.total(), totals.earlier_waiting.total(),
+      all.events(), totals.earlier_sent.events(), totals.earlier_lost.events());
+}
+
+void DirectOutlet::Cancel() {
+  thread_->sender().Cancel();
+  if (metrics_thread_) metrics_thread_->work().Cancel();
+}
+
+// The last values are those after the last samples.
+void DirectOutlet::FlushMetrics(MonotonicNs deadline, std::function<void()> done) {
+  if (!metrics_thread_) return done();
+  metrics_thread_->work().EndBy(deadline);
+  metrics_thread_->Flush(deadline, [this, done = std::move(done)] { loop_.Post(scope_.Wrap(done)); });
 }
 
 }  // namespace tributary

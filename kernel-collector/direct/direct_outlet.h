@@ -27,6 +27,7 @@ struct DirectOptions {
   otlp::Variables variables;
   size_t queue_bytes_max = 32u << 20;
   bool names = true;
+  int64_t metrics_interval_ns = 0;       // how often the metrics of this program are sent to the receiver; 0: never
   uint64_t table_bytes_max = 64u << 20;  // for names
   std::string spool_dir;                 // "": no spool. Printed samples never wait, so there it is not used
   uint64_t spool_bytes_max = 64u << 20;
@@ -35,8 +36,9 @@ struct DirectOptions {
 
 // Sends a node's samples and process events as OTLP logs, or its samples as OTLP profiles, or prints them, without a
 // reducer. Each batch waits kSettleNs, so that the attributes of its youngest processes and containers are known. Then
-// it is copied, and the sender's thread names and sends the samples (BatchSender). Only logs can contain process
-// events. Otherwise they are counted: they are lost{not_taken}. Loop thread only.
+// it is copied, and the sender's thread names and sends the samples (BatchSender). Another thread sends the program's
+// metrics, if an option asks for them. Only logs can contain process events. Otherwise they are counted: they are
+// lost{not_taken}. Loop thread only.
 class DirectOutlet : public Outlet, public BatchSink {
  public:
   static constexpr int64_t kSettleNs = kNsPerSecond;
@@ -76,6 +78,9 @@ class DirectOutlet : public Outlet, public BatchSink {
   void SettleFirst();
   void ReportPredecessor();
   void Pin();
+  void LogEarlier() const;
+  void Cancel();
+  void FlushMetrics(MonotonicNs deadline, std::function<void()> done);
 
   Loop& loop_;
   PinnedSession& pins_;
@@ -92,7 +97,8 @@ class DirectOutlet : public Outlet, public BatchSink {
   Counter &lost_events_, &predecessor_lost_, &predecessor_lost_events_;
   std::unique_ptr<Timer> settle_timer_, deadline_timer_;
   CallbackScope scope_;
-  std::unique_ptr<SenderThread> thread_;  // last: the thread uses the other members
+  std::unique_ptr<otlp::PassThread<otlp::MetricsExport>> metrics_thread_;  // null: metrics are not sent
+  std::unique_ptr<SenderThread> thread_;                                   // last: the thread uses the other members
 };
 
 }  // namespace tributary
