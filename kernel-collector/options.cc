@@ -15,6 +15,7 @@
 #include "kernel-collector/distribution/profiler_options.h"
 #include "kernel-collector/manual.h"
 #include "kernel-collector/metadata/host_files.h"
+#include "otlp/generation.h"
 
 namespace tributary {
 namespace {
@@ -131,6 +132,16 @@ absl::Status TakeReceiver(std::string_view host, uint16_t port, const Options::E
   return absl::OkStatus();
 }
 
+// Other encoders have no generations. They accept the default, because --print-config writes it into a file.
+absl::Status TakeGeneration(const std::string& generation, CollectorOptions& options) {
+  if (options.intake_encoder == "otlp_profiles") {
+    options.receiver.otlp.parameters["generation"] = generation;
+    return absl::OkStatus();
+  }
+  if (otlp::ParseGeneration(generation) == otlp::Generation::kNewest) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "--otlp-generation: needs --intake-encoder otlp_profiles");
+}
+
 // Returns the path below --host-dir only if `inside` exists there too. The folder may be empty, or hold only other
 // mounts: for example /hostfs/sys where only /hostfs/sys/fs/cgroup is mounted.
 std::string MountOnHost(const std::string& host_dir, const std::string& path, const char* inside) {
@@ -151,7 +162,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
   std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
-  std::string metrics_listen, names_memory, metrics_interval;
+  std::string metrics_listen, names_memory, metrics_interval, generation;
   int64_t port = 0;
   Options table("kernel-collector", "Samples the stacks of every process of this machine and sends them to a reducer.");
   table.SetManual(CollectorManual);
@@ -178,6 +189,13 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
        .value_name = "NAME",
        .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
       &options->intake_encoder, "binary");
+  table.Add({.name = "otlp-generation",
+             .help = "version of the protocol in which the encoder otlp_profiles sends; older receivers read newer "
+                     "profiles as empty or wrong: Collectors need 1.7 from v0.128 on, 1.8 from v0.136 on, 1.9 from "
+                     "v0.140 on, and 1.10 from v0.148 on; 1.11 is the same as 1.10",
+             .value_name = "VERSION",
+             .values = {"1.7", "1.8", "1.9", "1.10", "1.11"}},
+            &generation, "1.10");
   table.Add({.name = "names",
              .help = "without a reducer: look up the names of functions on this node; if false, frames have only "
                      "addresses, and the collector needs less CPU time and memory"},
@@ -312,6 +330,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
     RETURN_IF_ERROR(TakeReceiver(hosts, table.IsGiven("intake-port") ? static_cast<uint16_t>(port) : uint16_t{0},
                                  environment, *options));
   }
+  RETURN_IF_ERROR(TakeGeneration(generation, *options));
   ASSIGN_OR_RETURN(options->metrics_interval_ns, ParseDurationNs(metrics_interval));
   if (options->metrics_interval_ns > 0 && (options->sends_to_reducers() || options->receiver.is_console)) {
     return Error(absl::StatusCode::kInvalidArgument,

@@ -117,6 +117,23 @@ TEST(CollectorOptions, SendsOtlpWithoutAReducer) {
   EXPECT_EQ(Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://a", "--spool-dir=/s"})->warnings.size(), 0u);
 }
 
+TEST(CollectorOptions, SendsAnOlderGeneration) {
+  auto options = Parse({"--intake-encoder=otlp_profiles", "--otlp-generation=1.8"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->receiver.otlp.parameters.at("generation"), "1.8");
+  options = Parse({"--intake-encoder=otlp_profiles"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->receiver.otlp.parameters.at("generation"), "1.10");
+  EXPECT_FALSE(Parse({"--intake-encoder=otlp_profiles", "--otlp-generation=1.6"}).ok());
+  for (const char* encoder : {"binary", "otlp_log", "console"}) {
+    const std::string option = std::string("--intake-encoder=") + encoder;
+    EXPECT_TRUE(Parse({option.c_str(), "--otlp-generation=1.10"}).ok());
+    const absl::Status status = Parse({option.c_str(), "--otlp-generation=1.9"}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << encoder;
+    EXPECT_NE(status.message().find("--intake-encoder otlp_profiles"), std::string::npos) << encoder;
+  }
+}
+
 TEST(CollectorOptions, PrintsWithoutAReducer) {
   auto options = Parse({"--intake-encoder=console"});
   ASSERT_TRUE(options.ok()) << options.status();

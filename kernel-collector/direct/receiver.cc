@@ -138,7 +138,8 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
     out.events = logs.get();
     out.sender = std::move(logs);
   } else {
-    out.sender = std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
+    out.builder.generation = settings.generation;
+    out.sender = std::make_unique<otlp::OtlpProfilesSender>(std::move(transport), settings.generation);
   }
   return out;
 }

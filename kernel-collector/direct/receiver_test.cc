@@ -73,6 +73,22 @@ TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
   EXPECT_THAT(server.Heads(), Contains(HasSubstr("application/json")));
 }
 
+TEST(DirectReceiver, SendsAnOlderGeneration) {
+  TestHttpServer server({.body = ""});
+  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_profiles", server.Url(), 0, false);
+  ASSERT_TRUE(receiver.ok()) << receiver.status();
+  receiver->otlp.parameters["generation"] = "1.8";
+  receiver->otlp.parameters["compression"] = "none";
+  absl::StatusOr<DirectSender> sender =
+      MakeDirectSender(*receiver, {{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"}}, Clock::Real());
+  ASSERT_TRUE(sender.ok()) << sender.status();
+  EXPECT_EQ(sender->builder.generation, otlp::Generation::k1_8);
+  otlp::ProfilesRequest request;
+  request.mutable_dictionary()->add_location_table()->add_lines();
+  sender->sender->Send(request, {}, 10 * kNsPerSecond);
+  EXPECT_THAT(server.Bodies(), Contains(HasSubstr("\"locationTable\":[{\"line\":[{}]}]")));
+}
+
 TEST(DirectReceiver, SendsLogs) {
   TestHttpServer server({.body = ""});
   absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_log", server.Url(), 0, false);

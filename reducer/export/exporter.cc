@@ -105,7 +105,8 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
     return sender;
   }
   options->builder.aggregated = samples == "aggregated";
-  return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
+  options->builder.generation = settings.generation;
+  return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport), settings.generation);
 }
 
 absl::StatusOr<std::unique_ptr<Exporter>> MakeMetricsExporter(const ExportUrl& url, const ExportVariables& variables,
