@@ -187,6 +187,8 @@ absl::Status Collector::OpenOutlet(const SessionInfo& session) {
                          .names = options_.names,
                          .metrics_interval_ns = options_.metrics_interval_ns,
                          .table_bytes_max = static_cast<uint64_t>(options_.names_memory_bytes),
+                         .spool_dir = options_.spool_dir,
+                         .spool_bytes_max = static_cast<uint64_t>(options_.spool_bytes_max),
                          .session = session};
     ASSIGN_OR_RETURN(outlet_, DirectOutlet::Open(loop_, std::move(direct), probes_->pinned_session(), *feed_,
                                                  Clock::Real(), metrics_, need_symbols));

@@ -113,10 +113,6 @@ absl::Status DestinationOptionTable::TakeReceiver(const Options& table, const Op
   for (const auto& [name, value] : environment) {
     if (name.starts_with("OTEL_EXPORTER_OTLP_")) options.otlp_variables.emplace(name, value);
   }
-  if (!options.spool_dir.empty()) {
-    options.warnings.push_back(
-        "--spool-dir: is not used without a reducer; samples wait in memory (--intake-memory-max)");
-  }
   const IntakeCredentialOptions& credentials = options.credentials;
   absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(options.intake_encoder, hosts_, port, credentials.tls);
   if (!receiver.ok()) return WithContext(receiver.status(), "--intake-host");
@@ -124,7 +120,12 @@ absl::Status DestinationOptionTable::TakeReceiver(const Options& table, const Op
   if (options.receiver.is_console || !console_.empty()) {
     ASSIGN_OR_RETURN(options.receiver.text, ParseConsole(console_));
   }
-  if (options.receiver.is_console) return absl::OkStatus();
+  if (options.receiver.is_console) {
+    if (!options.spool_dir.empty()) {
+      options.warnings.push_back("--spool-dir: is not used, because printed samples do not wait for a receiver");
+    }
+    return absl::OkStatus();
+  }
   if (!credentials.token_file.empty() || !credentials.tls_server_name.empty()) {
     return Error(absl::StatusCode::kInvalidArgument,
                  "--intake-token-file and --tls-server-name are for reducers; a receiver of OTLP gets the headers of "

@@ -68,7 +68,8 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
   table.Add({.name = "spool-dir",
              .help = "directory of the spool, which stores samples on disk until a reducer acknowledges them; samples "
                      "are written to the spool when no reducer has answered for 5 s, when --intake-memory-max is full, "
-                     "and when the collector stops; if empty, there is no spool",
+                     "and when the collector stops; without a reducer, after a request failed; if empty, there is no "
+                     "spool",
              .value_name = "DIR"},
             &options.spool_dir, "");
   table.Add({.name = "spool-bytes-max",

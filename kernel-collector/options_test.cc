@@ -115,7 +115,8 @@ TEST(CollectorOptions, SendsOtlpWithoutAReducer) {
   EXPECT_EQ(options->receiver.ToString(), "https://collector:8000/v1development/profiles");
   EXPECT_EQ(options->receiver.otlp.parameters.at("tls_ca"), "/ca");
   EXPECT_EQ(options->intake_memory_bytes, 1 << 20);
-  EXPECT_EQ(Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://a", "--spool-dir=/s"})->warnings.size(), 1u);
+  EXPECT_EQ(Parse({"--intake-encoder=console", "--spool-dir=/s"})->warnings.size(), 1u);
+  EXPECT_EQ(Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://a", "--spool-dir=/s"})->warnings.size(), 0u);
 }
 
 TEST(CollectorOptions, SendsAnOlderGeneration) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/types.h"
+#include "otlp/profile_logs.h"
 #include "otlp/profiles_builder.h"
 #include "otlp/request_identity.h"
 #include "otlp/transport.h"
@@ -29,6 +30,14 @@ class ProfilesSender {
   virtual SendResult Send(const ProfilesRequest& request, const RequestIdentity& identity, int64_t timeout_ns) = 0;
   // Makes the current call and all later calls of Send return at once, with the status Cancelled.
   virtual void Cancel() = 0;
+};
+
+// Sends requests of log records, such as process events, to a receiver. Only one thread at a time may call SendLogs.
+class LogsSender {
+ public:
+  virtual ~LogsSender() = default;
+  // Makes one attempt. Returns within `timeout_ns`.
+  virtual SendResult SendLogs(const LogsRequest& request, int64_t timeout_ns) = 0;
 };
 
 }  // namespace tributary::otlp

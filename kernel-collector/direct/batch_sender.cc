@@ -1,7 +1,6 @@
 #include "kernel-collector/direct/batch_sender.h"
 
 #include <algorithm>
-#include <string>
 
 namespace tributary {
 namespace {
@@ -24,47 +23,31 @@ SampleCounts PartOf(const SampleCounts& all, uint64_t samples) {
 
 }  // namespace
 
-BatchSender::BatchSender(Options options, std::unique_ptr<otlp::ProfilesSender> sender, Callbacks callbacks,
+BatchSender::BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
                          const Clock& clock, Metrics& metrics)
     : options_(std::move(options)),
-      sender_(std::move(sender)),
+      receiver_(std::move(receiver)),
+      spool_(std::move(spool)),
       callbacks_(std::move(callbacks)),
       clock_(clock),
       tables_(options_.table_bytes_max, clock, metrics),
-      identity_(options_.identity),
-      sent_(metrics.AddCounter("tributary_direct_samples_total",
-                               "Samples that were sent to a receiver of OTLP, or printed, without a reducer")),
-      requests_(metrics.AddCounter("tributary_direct_requests_total", "Requests that the receiver accepted")),
-      failures_(metrics.AddCounter("tributary_direct_failures_total",
-                                   "Requests that failed and are sent again: the receiver cannot be reached, or is "
-                                   "overloaded")),
-      rejected_profiles_(metrics.AddCounter("tributary_direct_rejected_profiles_total",
-                                            "Profiles that the receiver rejected from requests that it accepted")),
-      dropped_strings_(metrics.AddCounter("tributary_direct_dropped_strings_total",
-                                          "Names that were left out because the request would have been too large")),
-      left_out_tables_(metrics.AddCounter("tributary_direct_symbol_tables_left_out_total",
-                                          "Symbol tables that were left out because too many waited to be opened, "
-                                          "and are made again")),
-      waiting_gauge_(metrics.AddGauge("tributary_direct_waiting_samples", "Samples that wait to be sent")),
-      queue_bytes_gauge_(
-          metrics.AddGauge("tributary_direct_queue_bytes", "Memory of the samples that wait to be sent")) {
-  for (uint8_t i = 0; i < kLossReasonCount; ++i) {
-    lost_.push_back(&metrics.AddCounter("tributary_direct_lost_samples_total",
-                                        "Samples that were lost because they could not be sent, by reason",
-                                        {{"reason", std::string(LossReasonName(static_cast<LossReason>(i)))}}));
-  }
+      maker_(options_.builder, options_.identity, options_.event_identity),
+      counters_(metrics) {
+  if (spool_ == nullptr) return;
+  totals_.earlier_waiting = spool_->earlier() + spool_->found_lost();
+  TakeDropped();
 }
 
 void BatchSender::Push(SampleSet set) {
   const std::lock_guard lock(mutex_);
-  totals_.waiting += CountSamples(set.samples);
+  totals_.waiting += CountRecords(set);
   queue_bytes_ += set.bytes;
   queue_.push_back({std::move(set), clock_.Monotonic()});
-  // The samples that are being sent are not in the queue. They stay. So does the newest set: else a set that is larger
+  // The set that is being sent is not in the queue. It stays. So does the newest set: else a set that is larger
   // than the queue would always be lost, even if the receiver accepts everything.
   while (queue_bytes_ > options_.queue_bytes_max && queue_.size() > 1) {
     queue_bytes_ -= queue_.front().set.bytes;
-    Lose(LossReason::kBatchOverflow, CountSamples(queue_.front().set.samples));
+    Lose(spool_ != nullptr ? LossReason::kSpoolOverflow : LossReason::kBatchOverflow, CountRecords(queue_.front().set));
     queue_.pop_front();
   }
   UpdateGauges();
@@ -75,7 +58,7 @@ void BatchSender::AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable>
   const uint64_t bytes = table.ok() ? table->stored_bytes() : 0;
   const bool has_room =
       new_tables_.size() < kTablesWaitingMax && new_table_bytes_ + bytes <= options_.new_table_bytes_max;
-  if (!has_room && !new_tables_.empty()) return left_out_tables_.Add();
+  if (!has_room && !new_tables_.empty()) return counters_.left_out_tables.Add();
   new_table_bytes_ += bytes;
   new_tables_.emplace_back(id, std::move(table));
 }
@@ -85,16 +68,17 @@ BatchSender::Totals BatchSender::totals() const {
   return totals_;
 }
 
-// By value: `samples` may be totals_.waiting itself.
-void BatchSender::Lose(LossReason reason, SampleCounts samples) {
-  totals_.waiting -= samples;
-  totals_.lost.LostFor(reason) += samples;
-  lost_[static_cast<size_t>(reason)]->Add(samples.total());
+// By value: `counts` may be totals_.waiting itself.
+void BatchSender::Lose(LossReason reason, SampleCounts counts) {
+  totals_.waiting -= counts;
+  totals_.lost.LostFor(reason) += counts;
+  counters_.Lost(reason, counts);
 }
 
 void BatchSender::UpdateGauges() {
-  waiting_gauge_.Set(static_cast<int64_t>(totals_.waiting.total()));
-  queue_bytes_gauge_.Set(static_cast<int64_t>(queue_bytes_));
+  counters_.waiting_samples.Set(static_cast<int64_t>(totals_.waiting.total()));
+  counters_.waiting_events.Set(static_cast<int64_t>(totals_.waiting.events()));
+  counters_.queue_bytes.Set(static_cast<int64_t>(queue_bytes_));
 }
 
 // Ends after the table during which `deadline` passed or Cancel was called. A large table takes tens of milliseconds.
@@ -139,110 +123,209 @@ bool BatchSender::AwaitsNames(const SampleSet& set, MonotonicNs now) {
       });
 }
 
-// Returns false if no samples are ready. Samples do not wait for names if the queue is half full.
-bool BatchSender::TakeNext(bool flush) {
-  if (current_ != nullptr) return true;
-  const std::lock_guard lock(mutex_);
-  if (queue_.empty()) return false;
+// Samples do not wait for names if the queue is half full.
+bool BatchSender::IsReady(const Waiting& waiting) {
   const MonotonicNs now = clock_.Monotonic();
-  const Waiting& next = queue_.front();
-  const bool may_wait = !flush && options_.names && queue_bytes_ <= options_.queue_bytes_max / 2 &&
-                        now.value - next.since.value < kNamesWaitNs;
-  if (may_wait && AwaitsNames(next.set, now)) return false;
-  current_ = std::make_unique<Current>(std::move(queue_.front()));
-  queue_.pop_front();
-  current_->requests.emplace(
-      current_->waiting.set,
-      [this](const ExecutableId& id) {
-        return options_.names ? tables_.Find(id) : std::shared_ptr<const SymbolTable>();
-      },
-      options_.builder);
-  return true;
+  const bool may_wait =
+      options_.names && queue_bytes_ <= options_.queue_bytes_max / 2 && now.value - waiting.since.value < kNamesWaitNs;
+  return !may_wait || !AwaitsNames(waiting.set, now);
+}
+
+// Begins with the next set, unless there is one. Returns false if none is ready.
+bool BatchSender::TakeNext(bool flush) {
+  if (set_ != nullptr) return true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (queue_.empty() || !(flush || IsReady(queue_.front()))) return false;
+    set_ = std::make_unique<const SampleSet>(std::move(queue_.front().set));
+    queue_.pop_front();
+  }
+  maker_.Begin(*set_, [this](const ExecutableId& id) {
+    return options_.names ? tables_.Find(id) : std::shared_ptr<const SymbolTable>();
+  });
+  MakeNext();
+  return set_ != nullptr;
+}
+
+// Makes the next request of the set. If there is none, the set is done.
+void BatchSender::MakeNext() {
+  made_ = maker_.Next();
+  if (!made_.empty()) return;
+  tables_.ReleasePages();
+  const std::lock_guard lock(mutex_);
+  queue_bytes_ -= set_->bytes;
+  set_.reset();
+  UpdateGauges();
+}
+
+bool BatchSender::ShouldSpill() const {
+  if (spool_ == nullptr || clock_.Monotonic() < spill_not_before_) return false;
+  if (!spool_->empty()) return true;
+  const std::lock_guard lock(mutex_);
+  return queue_bytes_ > options_.queue_bytes_max / 2;
+}
+
+// Moves all sets that are ready to the spool. Ends when the spool takes nothing more.
+void BatchSender::Spill(bool flush) {
+  while (TakeNext(flush)) {
+    while (set_ != nullptr) {
+      if (!AppendToSpool()) return;
+    }
+  }
+}
+
+// Returns false if the spool does not take the request.
+bool BatchSender::AppendToSpool() {
+  const bool appended = spool_->Append(made_).ok();
+  TakeDropped();
+  if (appended) {
+    MakeNext();
+  } else {
+    spill_not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
+  }
+  return appended;
+}
+
+void BatchSender::TakeDropped() {
+  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
+  if (dropped.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (const RequestSpool::Dropped& each : dropped) {
+    if (!each.earlier) {
+      Lose(each.reason, each.counts);
+      continue;
+    }
+    totals_.earlier_waiting -= each.counts;
+    totals_.earlier_lost += each.counts;
+    counters_.Lost(each.reason, each.counts);
+  }
+  UpdateGauges();
 }
 
 int64_t BatchSender::RunOnce() {
   TakeTables(MonotonicNs{INT64_MAX});
   if (options_.names) AskForTables();
-  const MonotonicNs now = clock_.Monotonic();
-  if (now < not_before_) return not_before_.value - now.value;
-  if (!TakeNext(/*flush=*/false)) {
+  if (spool_ != nullptr) spool_->Tick();
+  if (ShouldSpill()) Spill(/*flush=*/false);
+  const auto idle_ns = [this] {
     const std::lock_guard lock(mutex_);
-    return queue_.empty() ? kIdleNs : kNamesPollNs;
+    return !queue_.empty() ? kNamesPollNs : spool_ != nullptr ? kSpoolTickNs : kIdleNs;
+  };
+  const int64_t delay_ns = not_before_.value - clock_.Monotonic().value;
+  if (delay_ns > 0) return spool_ != nullptr ? std::min(delay_ns, idle_ns()) : delay_ns;
+  switch (SendNext(MonotonicNs{INT64_MAX}, /*flush=*/false)) {
+    case Step::kNothing:
+      return idle_ns();
+    case Step::kSent:
+      return 0;
+    case Step::kFailed:
+      break;
   }
-  if (SendCurrent(MonotonicNs{INT64_MAX})) return 0;
+  if (spool_ != nullptr) return cancelled_ ? kNamesPollNs : 0;  // the next call moves the queue to the spool
   return std::max<int64_t>(not_before_.value - clock_.Monotonic().value, kNamesPollNs);
 }
 
-// Returns false if a request was not sent, and must be sent again.
-bool BatchSender::SendCurrent(MonotonicNs deadline) {
-  for (;;) {
-    if (current_->made.request == nullptr) {
-      current_->made = current_->requests->Next();
-      if (current_->made.request == nullptr) break;
-      in_doubt_ = false;
-      identity_.first = next_number_;
-      next_number_ = otlp::SetProfileIds(identity_, current_->made.request.get());
-    }
-    const int64_t left_ns = deadline.value - clock_.Monotonic().value;
-    if (left_ns <= 0 || cancelled_ || !Send(std::min(options_.send_timeout_ns, left_ns))) return false;
-    current_->made = {};
-    callbacks_.progressed();
+BatchSender::Step BatchSender::SendNext(MonotonicNs deadline, bool flush) {
+  if (spool_ != nullptr && !spool_->empty()) {
+    if (const Step step = SendSpooled(deadline); step != Step::kNothing) return step;
   }
-  tables_.ReleasePages();
-  const std::lock_guard lock(mutex_);
-  queue_bytes_ -= current_->waiting.set.bytes;
-  current_.reset();
-  UpdateGauges();
-  return true;
+  if (!TakeNext(flush)) return Step::kNothing;
+  if (Send(made_, /*earlier=*/false, deadline)) {
+    MakeNext();
+    callbacks_.progressed();
+    return Step::kSent;
+  }
+  // In the spool, the request stays as it was sent, also if this process is killed.
+  if (spool_ != nullptr) AppendToSpool();
+  return Step::kFailed;
+}
+
+// Sends the oldest request of the spool.
+BatchSender::Step BatchSender::SendSpooled(MonotonicNs deadline) {
+  std::optional<RequestSpool::Front> front = spool_->ReadFront();
+  TakeDropped();
+  if (!front) return Step::kNothing;
+  DirectRequest& request = front->request;
+  if (request.events != nullptr && receiver_.events == nullptr) {
+    // The encoder is another one than that of the earlier collector.
+    spool_->DropFront(LossReason::kNotTaken);
+    TakeDropped();
+    callbacks_.progressed();
+    return Step::kSent;
+  }
+  const bool was_in_doubt = request.in_doubt;
+  spool_->MarkFront(true);
+  if (!Send(request, front->earlier, deadline)) {
+    spool_->MarkFront(was_in_doubt || request.in_doubt);
+    return Step::kFailed;
+  }
+  spool_->PopFront();
+  callbacks_.progressed();
+  return Step::kSent;
 }
 
 // Returns true if this request needs no other attempt.
-bool BatchSender::Send(int64_t timeout_ns) {
-  const SetRequests::Made& made = current_->made;
-  const otlp::SendResult result = sender_->Send(*made.request, identity_, timeout_ns);
-  in_doubt_ |= result.in_doubt;
+bool BatchSender::Send(DirectRequest& request, bool earlier, MonotonicNs deadline) {
+  const int64_t left_ns = deadline.value - clock_.Monotonic().value;
+  if (left_ns <= 0 || cancelled_) return false;
+  const int64_t timeout_ns = std::min(options_.send_timeout_ns, left_ns);
+  const otlp::SendResult result = request.samples != nullptr
+                                      ? receiver_.samples->Send(*request.samples, request.identity, timeout_ns)
+                                      : receiver_.events->SendLogs(*request.events, timeout_ns);
+  if (request.in_doubt && (result.status.ok() || result.in_doubt)) counters_.Repeated(request.counts);
+  request.in_doubt |= result.in_doubt;
   if (!result.status.ok() && result.may_retry) {
     if (!cancelled_) Delay(result);
     return false;
   }
   backoff_ns_.Reset();
-  dropped_strings_.Add(made.dropped_strings);
+  CountAnswer(request, earlier, result);
+  return true;
+}
+
+void BatchSender::CountAnswer(const DirectRequest& request, bool earlier, const otlp::SendResult& result) {
+  counters_.dropped_strings.Add(request.dropped_strings);
   const bool is_sent = result.status.ok();
-  const SampleCounts left_out = PartOf(made.samples, result.left_out_samples);
-  SampleCounts sent = made.samples;
+  const SampleCounts lost = is_sent ? PartOf(request.counts, result.left_out_samples) : request.counts;
+  const SampleCounts sent = request.counts - lost;
   {
     const std::lock_guard lock(mutex_);
-    if (is_sent) {
-      sent -= left_out;
+    if (earlier) {
+      totals_.earlier_waiting -= request.counts;
+      totals_.earlier_sent += sent;
+      totals_.earlier_lost += lost;
+      counters_.Lost(LossReason::kRejected, lost);
+    } else {
       totals_.sent += sent;
       totals_.waiting -= sent;
-      Lose(LossReason::kRejected, left_out);
-    } else {
-      Lose(LossReason::kRejected, made.samples);
+      Lose(LossReason::kRejected, lost);
     }
     UpdateGauges();
   }
   uint64_t held = 0;
   if (!is_sent) {
     if (refusal_log_.Allow(clock_.Monotonic(), &held)) {
-      LogError("the receiver refused a request, its samples are lost samples={} error=\"{}\" suppressed={}",
-               made.samples.total(), result.status.ToString(), held);
+      LogError(
+          "the receiver refused a request, its samples and events are lost samples={} events={} error=\"{}\" "
+          "suppressed={}",
+          request.counts.total(), request.counts.events(), result.status.ToString(), held);
     }
-    return true;
+    return;
   }
-  sent_.Add(sent.total());
-  requests_.Add();
-  rejected_profiles_.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
+  counters_.samples.Add(sent.total());
+  counters_.events.Add(sent.events());
+  if (earlier) counters_.Earlier(sent);
+  counters_.requests.Add();
+  counters_.rejected_items.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
   if ((result.rejected_items > 0 || !result.message.empty()) && refusal_log_.Allow(clock_.Monotonic(), &held)) {
-    LogWarning("the receiver rejected profiles or sent a warning rejected_profiles={} message=\"{}\" suppressed={}",
+    LogWarning("the receiver rejected profiles or records, or sent a warning rejected={} message=\"{}\" suppressed={}",
                result.rejected_items, result.message, held);
   }
-  return true;
 }
 
 // Sets the time of the next attempt.
 void BatchSender::Delay(const otlp::SendResult& failure) {
-  failures_.Add();
+  counters_.failures.Add();
   const MonotonicNs now = clock_.Monotonic();
   not_before_.value = now.value + std::max(backoff_ns_.NextJittered(random_), failure.retry_after_ns.value_or(0));
   if (uint64_t held = 0; failure_log_.Allow(now, &held)) {
@@ -253,27 +336,29 @@ void BatchSender::Delay(const otlp::SendResult& failure) {
 void BatchSender::Flush(MonotonicNs deadline) {
   const MonotonicNs now = clock_.Monotonic();
   TakeTables(MonotonicNs{now.value + (deadline.value - now.value) / 4});
-  while (TakeNext(/*flush=*/true) && SendCurrent(deadline)) {
+  while (SendNext(deadline, /*flush=*/true) == Step::kSent) {
   }
+  if (spool_ != nullptr) Spill(/*flush=*/true);
   GiveUp();
 }
 
 void BatchSender::GiveUp() {
   {
     const std::lock_guard lock(mutex_);
-    if (in_doubt_ && current_ != nullptr) Lose(LossReason::kInDoubt, current_->made.samples);
-    Lose(LossReason::kShutdown, totals_.waiting);
+    if (made_.in_doubt) Lose(LossReason::kInDoubt, made_.counts);
+    Lose(LossReason::kShutdown, spool_ != nullptr ? totals_.waiting - spool_->own() : totals_.waiting);
     queue_.clear();
     queue_bytes_ = 0;
     UpdateGauges();
   }
-  current_.reset();
+  made_ = {};
+  set_.reset();
   callbacks_.progressed();
 }
 
 void BatchSender::Cancel() {
   cancelled_ = true;
-  sender_->Cancel();
+  receiver_.samples->Cancel();
 }
 
 }  // namespace tributary

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -19,20 +18,26 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "kernel-collector/direct/name_tables.h"
+#include "kernel-collector/direct/request_maker.h"
+#include "kernel-collector/direct/request_spool.h"
 #include "kernel-collector/direct/sample_set.h"
-#include "kernel-collector/direct/set_requests.h"
+#include "kernel-collector/direct/send_counters.h"
 #include "otlp/sender.h"
 #include "profile/accounting.h"
 
 namespace tributary {
 
-// Sends samples to one receiver, oldest first. Samples wait in a queue of at most `queue_bytes_max`. If the queue is
-// full, the oldest samples are lost (batch_overflow). The newest set stays, even if it alone is larger. A sample waits
-// until the symbol tables of its executables have arrived, at most kNamesWaitNs, and once for each executable. If a
-// request fails and may be retried, the same request is sent again later. If the receiver refuses a request, its
-// samples are lost (rejected).
+// Sends samples and process events to one receiver, oldest first. They wait in a queue of at most `queue_bytes_max`. If
+// the queue is full, the oldest set is lost (batch_overflow). The newest set stays, even if it alone is larger. A
+// sample waits until the symbol tables of its executables have arrived, at most kNamesWaitNs, and once for each
+// executable. If a request fails and may be retried, the same request is sent again later. If the receiver refuses a
+// request, its samples or events are lost (rejected).
 //
-// The law: the samples that were pushed are sent, lost or waiting, at any moment (Totals).
+// With a spool, a request that fails and all later ones go to the spool, until the spool is empty again. They also go
+// there if half the queue is full. While the spool takes nothing, they wait in the queue; what a full queue loses then
+// counts as spool_overflow. What an earlier collector has left in the spool is sent first.
+//
+// The law: the samples and the events that were pushed are sent, lost or waiting, at any moment (Totals).
 //
 // It has no thread and never sleeps: SenderThread calls RunOnce and Flush on its own thread. All other functions may be
 // called on any thread.
@@ -41,6 +46,7 @@ class BatchSender {
   static constexpr int64_t kNamesWaitNs = 10 * kNsPerSecond;
   static constexpr int64_t kNamesPollNs = kNsPerSecond / 10;
   static constexpr int64_t kIdleNs = 3600 * kNsPerSecond;
+  static constexpr int64_t kSpoolTickNs = 5 * kNsPerSecond;  // also the pause after the spool took nothing
   static constexpr int64_t kRetryMinNs = kNsPerSecond / 2, kRetryMaxNs = 30 * kNsPerSecond;
   static constexpr size_t kTablesWaitingMax = 1024;
 
@@ -51,33 +57,42 @@ class BatchSender {
     bool names = true;                         // false: frames get no names from symbol tables
     int64_t send_timeout_ns = otlp::kSendTimeoutNs;
     otlp::ProfilesBuilder::Options builder;
-    otlp::RequestIdentity identity;  // its sender and session
+    otlp::RequestIdentity identity;        // its sender and session
+    otlp::RequestIdentity event_identity;  // the same for process events; another session
+  };
+  struct Receiver {
+    std::unique_ptr<otlp::ProfilesSender> samples;
+    otlp::LogsSender* events = nullptr;  // for process events; nullptr: none are pushed. A part of `samples`
   };
   // Called on the thread that calls RunOnce, without a lock.
   struct Callbacks {
     std::function<void(const ExecutableId&)> need_symbols;  // the answer is AddSymbols
-    std::function<void()> progressed;                       // samples were sent or lost
+    std::function<void()> progressed;                       // samples or events were sent or lost
   };
-  // `clock` and `metrics` must outlive this object.
-  BatchSender(Options options, std::unique_ptr<otlp::ProfilesSender> sender, Callbacks callbacks, const Clock& clock,
-              Metrics& metrics);
+  // `spool` may be nullptr. `clock` and `metrics` must outlive this object.
+  BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
+              const Clock& clock, Metrics& metrics);
 
   void Push(SampleSet set);
   // An error: there is no table. If too many tables wait for the thread, the table is left out and asked for again.
   void AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable> table);
 
   struct Totals {
-    SampleCounts sent, waiting;
-    Accounting lost;  // only the losses
+    SampleCounts sent, waiting;  // in memory, or in the spool
+    Accounting lost;             // only the losses
+    // The same for what earlier collectors have left in the spool. It was not pushed, so the numbers above are without
+    // it.
+    SampleCounts earlier_sent, earlier_waiting, earlier_lost;
   };
   Totals totals() const;
 
   // Sends what is due. Returns the time until the next call in ns; 0: there is more to do at once. The caller must call
   // it earlier after Push and AddSymbols.
   int64_t RunOnce();
-  // Sends all samples, without waiting for names. Ends at the first request that fails, at `deadline`, or after Cancel.
+  // Sends everything, without waiting for names. Ends at the first request that fails, at `deadline`, or after Cancel.
   // Tables that have arrived are opened in at most a quarter of the time, because samples without names are better than
-  // none. The samples that are then unsent are lost: in_doubt if the receiver may have the request, else shutdown.
+  // none. What is then unsent goes to the spool. What the spool does not take is lost: in_doubt if the receiver may
+  // have the request, else shutdown.
   void Flush(MonotonicNs deadline);
   // Makes the current request and all later ones fail at once.
   void Cancel();
@@ -88,32 +103,40 @@ class BatchSender {
     MonotonicNs since;
     bool asked = false;  // for the tables of its executables
   };
-  struct Current {
-    explicit Current(Waiting from) : waiting(std::move(from)) {}
-    Waiting waiting;
-    std::optional<SetRequests> requests;  // of waiting.set
-    SetRequests::Made made;               // the request that is being sent
-  };
 
   void TakeTables(MonotonicNs deadline);
   void AskForTables();
   bool AwaitsNames(const SampleSet& set, MonotonicNs now);
+  bool IsReady(const Waiting& waiting);  // needs mutex_
   bool TakeNext(bool flush);
-  bool SendCurrent(MonotonicNs deadline);
-  bool Send(int64_t timeout_ns);
+  void MakeNext();
+  bool ShouldSpill() const;
+  void Spill(bool flush);
+  bool AppendToSpool();
+  void TakeDropped();
+  enum class Step {
+    kNothing,  // nothing is ready
+    kSent,     // the receiver accepted or refused a request
+    kFailed    // a request must be sent again
+  };
+  Step SendNext(MonotonicNs deadline, bool flush);
+  Step SendSpooled(MonotonicNs deadline);
+  bool Send(DirectRequest& request, bool earlier, MonotonicNs deadline);
+  void CountAnswer(const DirectRequest& request, bool earlier, const otlp::SendResult& result);
   void Delay(const otlp::SendResult& failure);
   void GiveUp();
-  void Lose(LossReason reason, SampleCounts samples);  // needs mutex_
-  void UpdateGauges();                                 // needs mutex_
+  void Lose(LossReason reason, SampleCounts counts);  // needs mutex_
+  void UpdateGauges();                                // needs mutex_
 
   const Options options_;
-  const std::unique_ptr<otlp::ProfilesSender> sender_;
+  const Receiver receiver_;
+  const std::unique_ptr<RequestSpool> spool_;  // used only by the thread that calls RunOnce
   const Callbacks callbacks_;
   const Clock& clock_;
 
   mutable std::mutex mutex_;
   std::deque<Waiting> queue_;                                                    // guarded by mutex_
-  size_t queue_bytes_ = 0;                                                       // with current_; guarded by mutex_
+  size_t queue_bytes_ = 0;                                                       // with set_; guarded by mutex_
   Totals totals_;                                                                // guarded by mutex_
   std::deque<std::pair<ExecutableId, absl::StatusOr<PackedTable>>> new_tables_;  // guarded by mutex_
   uint64_t new_table_bytes_ = 0;                                                 // guarded by mutex_
@@ -122,19 +145,15 @@ class BatchSender {
   // Used only by the thread that calls RunOnce.
   NameTables tables_;
   ArrivalWait<ExecutableId> names_wait_{kNamesWaitNs};
-  std::unique_ptr<Current> current_;
-  otlp::RequestIdentity identity_;  // of current_->made
-  uint64_t next_number_ = 0;        // of the first sample of the next request
-  bool in_doubt_ = false;           // the receiver may have accepted current_->made
+  RequestMaker maker_;
+  // The set of which requests are made, and the next of them. The request is empty if there is no set.
+  std::unique_ptr<const SampleSet> set_;
+  DirectRequest made_;
   std::mt19937_64 random_{SeedOrRandom(0)};
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
-  MonotonicNs not_before_{0};
+  MonotonicNs not_before_{0}, spill_not_before_{0};
   LogLimit failure_log_{30 * kNsPerSecond}, refusal_log_{30 * kNsPerSecond};
-
-  Counter &sent_, &requests_, &failures_, &rejected_profiles_, &dropped_strings_;
-  std::vector<Counter*> lost_;
-  Counter& left_out_tables_;
-  Gauge &waiting_gauge_, &queue_bytes_gauge_;
+  SendCounters counters_;
 };
 
 }  // namespace tributary

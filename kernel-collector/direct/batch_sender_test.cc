@@ -1,12 +1,9 @@
-#include "kernel-collector/direct/batch_sender.h"
+#include "kernel-collector/direct/batch_sender_testing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
-
-#include "kernel-collector/direct/direct_testing.h"
-#include "otlp/profiles_text.h"
 
 namespace tributary {
 namespace {
@@ -14,73 +11,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-otlp::SendResult Failure(absl::StatusCode code, bool may_retry, std::optional<int64_t> retry_after_ns = {}) {
-  otlp::SendResult result;
-  result.status = Error(code, "no");
-  result.may_retry = may_retry;
-  result.retry_after_ns = retry_after_ns;
-  return result;
-}
-
-// Answers from a script, then OK.
-class FakeSender : public otlp::ProfilesSender {
- public:
-  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
-                        int64_t timeout_ns) override {
-    timeouts.push_back(timeout_ns);
-    first_numbers.push_back(identity.first);
-    otlp::SendResult result;
-    if (cancelled) {
-      result = Failure(absl::StatusCode::kCancelled, true);
-    } else if (!script.empty()) {
-      result = script.front();
-      script.pop_front();
-    }
-    if (result.status.ok()) texts.push_back(otlp::FormatProfiles(request, {.layout = otlp::TextLayout::kCollector}));
-    return result;
-  }
-  void Cancel() override { cancelled = true; }
-
-  std::deque<otlp::SendResult> script;
-  std::vector<std::string> texts;
-  std::vector<int64_t> timeouts;
-  std::vector<uint64_t> first_numbers;
-  bool cancelled = false;
-};
-
-class BatchSenderTest : public testing::Test {
- protected:
-  BatchSenderTest() { Open({.names = false}); }
-  void Open(BatchSender::Options options) {
-    auto sender = std::make_unique<FakeSender>();
-    receiver_ = sender.get();
-    sender_ = std::make_unique<BatchSender>(
-        std::move(options), std::move(sender),
-        BatchSender::Callbacks{.need_symbols = [this](const ExecutableId& id) { wanted_.push_back(id); },
-                               .progressed = [] {}},
-        clock_, metrics_);
-  }
-  void Push(std::string_view program = "prog", int samples = 1) {
-    for (int i = 0; i < samples; ++i) batches_.Add(program, 0x2010);
-    sender_->Push(CopySamples(batches_.Take(), [](const Process&, const Dictionary&) { return Attributes(); }));
-    pushed_ += static_cast<uint64_t>(samples);
-  }
-  void CheckLaw() {
-    const BatchSender::Totals totals = sender_->totals();
-    EXPECT_EQ(pushed_, totals.sent.total() + totals.waiting.total() + totals.lost.TotalLost().total());
-  }
-  uint64_t Lost(LossReason reason) { return sender_->totals().lost.LostFor(reason).total(); }
-  uint64_t Sent() { return sender_->totals().sent.total(); }
-
-  FakeClock clock_;
-  Metrics metrics_;
-  TestBatches batches_;
-  std::vector<ExecutableId> wanted_;
-  FakeSender* receiver_ = nullptr;
-  std::unique_ptr<BatchSender> sender_;
-  uint64_t pushed_ = 0;
-};
 
 TEST_F(BatchSenderTest, SendsWhatIsPushed) {
   EXPECT_EQ(sender_->RunOnce(), BatchSender::kIdleNs);
@@ -360,16 +290,64 @@ TEST_F(BatchSenderTest, CountsProfilesThatWereRejected) {
   EXPECT_EQ(Sent(), 1u);
 }
 
+TEST_F(BatchSenderTest, SendsEventsAfterTheSamplesBeforeThem) {
+  PushWithEvent("one");
+  PushWithEvent("two");
+  while (sender_->RunOnce() == 0) {
+  }
+  EXPECT_THAT(receiver_->texts, ElementsAre(HasSubstr("/bin/one"), HasSubstr("tributary.process.exit"),
+                                            HasSubstr("/bin/two"), HasSubstr("process exit: two")));
+  EXPECT_EQ(sender_->totals().sent.events(), 2u);
+  EXPECT_EQ(Counted("tributary_direct_process_events_total"), 2u);
+  EXPECT_EQ(Counted("tributary_direct_samples_total"), 2u);
+  CheckLaw();
+}
+
+TEST_F(BatchSenderTest, CountsEventsThatAreLostOrSentAgain) {
+  otlp::SendResult interrupted = Failure(absl::StatusCode::kUnavailable, true);
+  interrupted.in_doubt = true;
+  receiver_->script = {{}, interrupted};
+  PushWithEvent();
+  const int64_t wait_ns = Run();
+  EXPECT_EQ(sender_->totals().waiting.events(), 1u);
+  EXPECT_EQ(Counted("tributary_direct_repeated_process_events_total"), 0u);
+  CheckLaw();
+  clock_.Advance(wait_ns);
+  EXPECT_EQ(Run(), BatchSender::kIdleNs);
+  EXPECT_EQ(Counted("tributary_direct_repeated_process_events_total"), 1u);
+  EXPECT_EQ(Counted("tributary_direct_repeated_samples_total"), 0u);
+  EXPECT_EQ(receiver_->texts.size(), 2u);
+
+  receiver_->script = {{}, Failure(absl::StatusCode::kInvalidArgument, false)};
+  PushWithEvent();
+  EXPECT_EQ(Run(), BatchSender::kIdleNs);
+  EXPECT_EQ(sender_->totals().lost.LostFor(LossReason::kRejected).events(), 1u);
+  EXPECT_EQ(Lost(LossReason::kRejected), 0u);
+
+  receiver_->script = {{}, interrupted};
+  PushWithEvent();
+  PushWithEvent();
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  EXPECT_EQ(sender_->totals().lost.LostFor(LossReason::kInDoubt).events(), 1u);
+  EXPECT_EQ(sender_->totals().lost.LostFor(LossReason::kShutdown).events(), 1u);
+  EXPECT_EQ(metrics_.AddCounter("tributary_direct_lost_process_events_total", "", {{"reason", "in_doubt"}}).value(),
+            1u);
+  CheckLaw();
+}
+
 // Random pushes, failures, tables and times: the law holds at every step.
 TEST_F(BatchSenderTest, TheLawHolds) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    pushed_ = 0;
+    pushed_ = pushed_events_ = 0;
     std::mt19937_64 random(seed);
     Open({.queue_bytes_max = 6'000, .names = seed % 2 == 0, .builder = {.bytes_soft = 3'000, .bytes_hard = 6'000}});
     for (int step = 0; step < 400; ++step) {
-      switch (random() % 8) {
+      switch (random() % 9) {
         case 0:
           Push(std::string(1, static_cast<char>('a' + random() % 4)), static_cast<int>(random() % 20));
+          break;
+        case 4:
+          PushWithEvent(std::string(1, static_cast<char>('a' + random() % 4)));
           break;
         case 1:
           if (receiver_->script.empty()) {
@@ -390,8 +368,9 @@ TEST_F(BatchSenderTest, TheLawHolds) {
       CheckLaw();
     }
     sender_->Flush(MonotonicNs{INT64_MAX});
-    EXPECT_EQ(sender_->totals().waiting.total(), 0u);
+    EXPECT_TRUE(sender_->totals().waiting.empty());
     EXPECT_GT(Sent(), 0u);
+    EXPECT_GT(sender_->totals().sent.events(), 0u);
     CheckLaw();
   }
 }

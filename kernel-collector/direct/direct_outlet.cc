@@ -5,12 +5,28 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "intake/spool/spool_directory.h"
+#include "kernel-collector/direct/request_spool.h"
 
 namespace tributary {
 namespace {
 
 // The end of a stop: the sender's thread then has this time to notice that it was cancelled.
 constexpr int64_t kCancelMs = 100;
+
+absl::StatusOr<std::unique_ptr<RequestSpool>> OpenSpool(const DirectOptions& options, const Clock& clock,
+                                                        Metrics& metrics) {
+  if (options.spool_dir.empty() || options.receiver.is_console) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<intake::SpoolStorage> storage, intake::OpenSpoolDirectory(options.spool_dir));
+  absl::StatusOr<std::unique_ptr<RequestSpool>> spool =
+      RequestSpool::Open(options.spool_bytes_max, std::move(storage), clock, metrics);
+  if (!spool.ok()) return WithContext(spool.status(), options.spool_dir);
+  if (!(*spool)->empty()) {
+    LogInfo("the spool contains unsent samples of an earlier collector samples={} events={} bytes={}",
+            (*spool)->earlier().total(), (*spool)->earlier().events(), (*spool)->bytes());
+  }
+  return spool;
+}
 
 }  // namespace
 
@@ -25,11 +41,15 @@ DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSessi
       receiver_(options.receiver.ToString()),
       need_symbols_(std::move(need_symbols)),
       lost_events_(metrics.AddCounter("tributary_direct_lost_process_events_total",
-                                      "Process events that were lost because they are not sent without a reducer",
+                                      "Process events that were lost because they could not be sent, by "
+                                      "reason; not_taken: only OTLP logs can contain them",
                                       {{"reason", std::string(LossReasonName(LossReason::kNotTaken))}})),
       predecessor_lost_(
           metrics.AddCounter("tributary_direct_predecessor_lost_samples_total",
                              "Samples that an earlier collector had captured and not sent when it was killed")),
+      predecessor_lost_events_(
+          metrics.AddCounter("tributary_direct_predecessor_lost_process_events_total",
+                             "Process events that an earlier collector had captured and not sent when it was killed")),
       settle_timer_(std::make_unique<Timer>(loop, [this] { Settle(); })),
       deadline_timer_(std::make_unique<Timer>(loop, [this] { Cancel(); })) {}
 
@@ -37,6 +57,8 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
     Loop& loop, DirectOptions options, PinnedSession& pins, const intake::MetadataFeed& feed, const Clock& clock,
     Metrics& metrics, std::function<void(const ExecutableId&)> need_symbols) {
   ASSIGN_OR_RETURN(DirectSender sender, MakeDirectSender(options.receiver, options.variables, clock, metrics));
+  absl::StatusOr<std::unique_ptr<RequestSpool>> spool = OpenSpool(options, clock, metrics);
+  if (!spool.ok()) return WithContext(spool.status(), "--spool-dir");
   std::unique_ptr<DirectOutlet> outlet(
       new DirectOutlet(loop, options, pins, feed, clock, metrics, std::move(need_symbols)));
   if (options.metrics_interval_ns > 0) {
@@ -53,6 +75,14 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
   sending.builder = std::move(sender.builder);
   sending.identity.sender = options.session.host_name;
   sending.identity.session = options.session.session_id;
+  sending.event_identity = sending.identity;
+  sending.event_identity.session = EventSession(sending.identity.session);
+  outlet->takes_events_ = sender.events != nullptr;
+  if (*spool != nullptr && pins.predecessor()) {
+    for (const Predecessor::Share& share : pins.predecessor()->shares) {
+      outlet->spooled_by_predecessor_ += (*spool)->FoundOf(share.session_id);
+    }
+  }
   DirectOutlet* borrowed = outlet.get();
   // The thread ends before the outlet does.
   BatchSender::Callbacks callbacks{
@@ -62,33 +92,43 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
           },
       .progressed = [borrowed] { borrowed->loop_.Post(borrowed->scope_.Wrap([borrowed] { borrowed->Pin(); })); }};
   outlet->thread_ = std::make_unique<SenderThread>(std::make_unique<BatchSender>(
-      std::move(sending), std::move(sender.sender), std::move(callbacks), clock, metrics));
+      std::move(sending), BatchSender::Receiver{.samples = std::move(sender.sender), .events = sender.events},
+      *std::move(spool), std::move(callbacks), clock, metrics));
   return outlet;
 }
 
 // An earlier collector was killed, and its samples in memory with it. No receiver is told, so they are only counted
-// here. If this start failed, the next one must report them.
-void DirectOutlet::OnSampling() {
+// here. Its samples in the spool are not lost: they are sent, or lost later. If this start failed, the next one must
+// report them.
+void DirectOutlet::ReportPredecessor() {
   if (!pins_.predecessor()) return;
   const Predecessor& from = *pins_.predecessor();
-  const SampleCounts lost = from.unattributed() - from.accounting.TotalLost();
-  LogWarning("an earlier collector ended without sending all samples captured={} lost={} lost_before={}",
-             from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total());
+  const SampleCounts lost = from.unattributed() - from.accounting.TotalLost() - spooled_by_predecessor_;
+  LogWarning(
+      "an earlier collector ended without sending all samples captured={} lost={} lost_before={} lost_events={} "
+      "spooled={}",
+      from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total(), lost.events(),
+      spooled_by_predecessor_.total());
   predecessor_lost_.Add(lost.total());
+  predecessor_lost_events_.Add(lost.events());
   pins_.ForgetPredecessor({});
 }
 
-void DirectOutlet::Start() {
-  Pin();
+// A start that fails must send nothing of the spool: the next start could not tell that the samples are not lost.
+void DirectOutlet::OnSampling() {
+  ReportPredecessor();
   thread_->Start();
   if (metrics_thread_) metrics_thread_->Start();
 }
 
 absl::Status DirectOutlet::Take(Batch batch) {
-  const uint64_t events = CountRecords(batch).events();
-  events_not_taken_ += events;
-  lost_events_.Add(events);
-  if (batch.samples.empty()) return absl::OkStatus();
+  if (!takes_events_) {
+    const uint64_t events = CountRecords(batch).events();
+    events_not_taken_ += events;
+    lost_events_.Add(events);
+    batch.events.clear();
+  }
+  if (batch.samples.empty() && batch.events.empty()) return absl::OkStatus();
   if (settling_.size() >= kSettlingMax) SettleFirst();
   settling_samples_ += batch.samples.size();
   settling_.push_back({std::move(batch), clock_.Monotonic()});
@@ -128,7 +168,7 @@ Outlet::Totals DirectOutlet::totals() const {
   const BatchSender::Totals of_sender = thread_->sender().totals();
   Totals out{.lost = of_sender.lost,
              .sent_samples = of_sender.sent.total(),
-             .sent_events = 0,
+             .sent_events = of_sender.sent.events(),
              .waiting_samples = of_sender.waiting.total() + settling_samples_};
   out.lost.LostFor(LossReason::kNotTaken).AddEvents(events_not_taken_);
   return out;
@@ -137,7 +177,9 @@ Outlet::Totals DirectOutlet::totals() const {
 // Remembers what was sent or counted as lost, in case that this process is killed.
 void DirectOutlet::Pin() {
   const BatchSender::Totals done = thread_->sender().totals();
-  pins_.Set(0, {session_id_, done.sent + done.lost.TotalLost()}, /*asked=*/true);
+  SampleCounts counted = done.sent + done.lost.TotalLost();
+  counted.AddEvents(events_not_taken_);
+  pins_.Set(0, {session_id_, counted}, /*asked=*/true);
 }
 
 void DirectOutlet::Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) {
@@ -148,13 +190,25 @@ void DirectOutlet::Flush(int64_t timeout_ms, std::function<void(uint64_t undeliv
   const MonotonicNs deadline{clock_.Monotonic().value + cancel_ms * kNsPerMs};
   thread_->Flush(deadline, [this, deadline, done = std::move(done)] {
     loop_.Post(scope_.Wrap([this, deadline, done] {
-      pins_.Finish(/*undelivered=*/false);  // every sample was sent or is counted as lost
+      pins_.Finish(/*undelivered=*/false);  // every sample and event was sent, is in the spool, or is counted as lost
+      LogEarlier();
       FlushMetrics(deadline, [this, done] {
         deadline_timer_->Stop();
-        done(0);
+        done(thread_->sender().totals().waiting.total());
       });
     }));
   });
+}
+
+void DirectOutlet::LogEarlier() const {
+  const BatchSender::Totals totals = thread_->sender().totals();
+  const SampleCounts all = totals.earlier_sent + totals.earlier_lost + totals.earlier_waiting;
+  if (all.empty()) return;
+  LogInfo(
+      "the spool had samples of earlier collectors samples={} sent={} lost={} left={} events={} events_sent={} "
+      "events_lost={}",
+      all.total(), totals.earlier_sent.total(), totals.earlier_lost.total(), totals.earlier_waiting.total(),
+      all.events(), totals.earlier_sent.events(), totals.earlier_lost.events());
 }
 
 void DirectOutlet::Cancel() {

@@ -29,20 +29,23 @@ struct DirectOptions {
   bool names = true;
   int64_t metrics_interval_ns = 0;       // how often the metrics of this program are sent to the receiver; 0: never
   uint64_t table_bytes_max = 64u << 20;  // for names
+  std::string spool_dir;                 // "": no spool. Printed samples never wait, so there it is not used
+  uint64_t spool_bytes_max = 64u << 20;
   SessionInfo session;
 };
 
-// Sends a node's samples as OTLP profiles or logs, or prints them, without a reducer. Each batch waits kSettleNs, so
-// that the attributes of its youngest processes and containers are known. Then its samples are copied, and the sender's
-// thread names and sends them (BatchSender). Another thread sends the program's metrics, if an option asks for them.
-// Process events are only counted: they are lost{not_taken}. Loop thread only.
+// Sends a node's samples and process events as OTLP logs, or its samples as OTLP profiles, or prints them, without a
+// reducer. Each batch waits kSettleNs, so that the attributes of its youngest processes and containers are known. Then
+// it is copied, and the sender's thread names and sends the samples (BatchSender). Another thread sends the program's
+// metrics, if an option asks for them. Only logs can contain process events. Otherwise they are counted: they are
+// lost{not_taken}. Loop thread only.
 class DirectOutlet : public Outlet, public BatchSink {
  public:
   static constexpr int64_t kSettleNs = kNsPerSecond;
   static constexpr size_t kSettlingMax = 8;  // batches; then the oldest is copied at once
 
-  // Returns the errors of MakeDirectSender. `need_symbols` is called on the loop's thread; the answer is SendSymbols or
-  // SendNoSymbols. Borrowed objects must outlive the outlet.
+  // Returns the errors of MakeDirectSender, OpenSpoolDirectory and RequestSpool::Open. `need_symbols` is called on the
+  // loop's thread; the answer is SendSymbols or SendNoSymbols. Borrowed objects must outlive the outlet.
   static absl::StatusOr<std::unique_ptr<DirectOutlet>> Open(Loop& loop, DirectOptions options, PinnedSession& pins,
                                                             const intake::MetadataFeed& feed, const Clock& clock,
                                                             Metrics& metrics,
@@ -50,7 +53,7 @@ class DirectOutlet : public Outlet, public BatchSink {
 
   BatchSink& sink() override { return *this; }
   absl::Status Take(Batch batch) override;
-  void Start() override;
+  void Start() override { Pin(); }
   void OnSampling() override;
   void SendSymbols(const ExecutableId& id, PackedTable table) override;
   void SendNoSymbols(const ExecutableId& id, const absl::Status& why) override;
@@ -73,7 +76,9 @@ class DirectOutlet : public Outlet, public BatchSink {
                const Clock& clock, Metrics& metrics, std::function<void(const ExecutableId&)> need_symbols);
   void Settle();
   void SettleFirst();
+  void ReportPredecessor();
   void Pin();
+  void LogEarlier() const;
   void Cancel();
   void FlushMetrics(MonotonicNs deadline, std::function<void()> done);
 
@@ -86,8 +91,10 @@ class DirectOutlet : public Outlet, public BatchSink {
   const std::function<void(const ExecutableId&)> need_symbols_;
   std::deque<Settling> settling_;
   uint64_t settling_samples_ = 0;
+  bool takes_events_ = false;
   uint64_t events_not_taken_ = 0;
-  Counter &lost_events_, &predecessor_lost_;
+  SampleCounts spooled_by_predecessor_;  // and not sent yet when this collector started
+  Counter &lost_events_, &predecessor_lost_, &predecessor_lost_events_;
   std::unique_ptr<Timer> settle_timer_, deadline_timer_;
   CallbackScope scope_;
   std::unique_ptr<otlp::PassThread<otlp::MetricsExport>> metrics_thread_;  // null: metrics are not sent

@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 
 class DirectOutletTest : public testing::Test {
  protected:
-  void Open(const std::string& url, otlp::Variables variables = {}) {
-    DirectOptions options{.receiver = *ParseDirectReceiver("otlp_profiles", url, 0, false),
+  void Open(const std::string& url, otlp::Variables variables = {}, std::string_view encoder = "otlp_profiles") {
+    DirectOptions options{.receiver = *ParseDirectReceiver(encoder, url, 0, false),
                           .variables = std::move(variables),
                           .names = false,
                           .metrics_interval_ns = metrics_interval_ns_};
@@ -27,6 +27,7 @@ class DirectOutletTest : public testing::Test {
     ASSERT_TRUE(outlet.ok()) << outlet.status();
     outlet_ = *std::move(outlet);
     outlet_->Start();
+    outlet_->OnSampling();
   }
   // Passes on a batch with one sample and two process events.
   void Take() {
@@ -71,6 +72,25 @@ TEST_F(DirectOutletTest, SendsSamplesAndCountsEvents) {
             4u);
   outlet_.reset();  // closes the connection
   EXPECT_THAT(server.Bodies(), testing::Contains(HasSubstr("/bin/prog")));
+}
+
+TEST_F(DirectOutletTest, SendsEventsAsLogs) {
+  TestHttpServer server({.body = "", .header = "Content-Type: application/x-protobuf", .keeps_alive = true});
+  Open(server.Url(), {}, "otlp_log");
+  Take();
+  Batch only_events;
+  only_events.sequence = 2;
+  only_events.dictionary = std::make_shared<Dictionary>();
+  only_events.events.push_back({.kind = ProcessEventKind::kExit});
+  EXPECT_TRUE(outlet_->sink().Take(std::move(only_events)).ok());
+  Flush(10'000);
+  const Outlet::Totals totals = outlet_->totals();
+  EXPECT_EQ(totals.sent_samples, 1u);
+  EXPECT_EQ(totals.sent_events, 3u);
+  EXPECT_TRUE(totals.lost.TotalLost().empty());
+  outlet_.reset();  // closes the connection
+  EXPECT_THAT(server.Bodies(), testing::Contains(HasSubstr("tributary.process.sum")));
+  EXPECT_THAT(server.Bodies(), testing::Contains(HasSubstr("tributary.process.exit")));
 }
 
 // The last values are sent after the last samples.

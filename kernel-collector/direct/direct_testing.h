@@ -53,6 +53,21 @@ class TestBatches {
     sample.value = kPeriodNs;
     batch_.samples.push_back(sample);
   }
+  // Adds an event of a process with the pid and start time that Add uses.
+  void AddEvent(ProcessEventKind kind, std::string_view program, int64_t time_ns = 1000, uint32_t events = 1) {
+    Dictionary& d = *dictionary_;
+    ProcessEvent event;
+    event.time = MonotonicNs{time_ns};
+    event.kind = kind;
+    event.pid = Pid{5};
+    event.start_time_ns = 7;
+    event.name = d.InternString(program);
+    event.executable_path = d.InternString(std::string("/bin/").append(program));
+    event.container_id = d.InternString(container_id);
+    event.cgroup_path = d.InternString(cgroup_path);
+    event.events = events;
+    batch_.events.push_back(event);
+  }
   Batch Take() {
     Batch batch = std::exchange(batch_, {});
     batch.sequence = ++sequence_;

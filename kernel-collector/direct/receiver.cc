@@ -125,7 +125,9 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(receiver, settings, clock));
   if (receiver.otlp.signal.name == otlp::kLogsSignal.name) {
     out.builder.size_of = otlp::ProfilesBuilder::SizeOf::kStackLogs;
-    out.sender = std::make_unique<otlp::OtlpLogsSender>(std::move(transport), otlp::LogRecords::kStacks);
+    auto logs = std::make_unique<otlp::OtlpLogsSender>(std::move(transport), otlp::LogRecords::kStacks);
+    out.events = logs.get();
+    out.sender = std::move(logs);
   } else {
     out.builder.generation = settings.generation;
     out.sender = std::make_unique<otlp::OtlpProfilesSender>(std::move(transport), settings.generation);

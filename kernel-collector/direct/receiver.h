@@ -43,6 +43,7 @@ constexpr uint16_t kLogPort = 8000;  // in opentelemetry-network's example of a 
 
 struct DirectSender {
   std::unique_ptr<otlp::ProfilesSender> sender;
+  otlp::LogsSender* events = nullptr;      // a part of `sender`; nullptr: it cannot send process events
   otlp::ProfilesBuilder::Options builder;  // for the requests that the sender gets
   int64_t timeout_ns = 0;                  // of one request
 };

@@ -59,13 +59,6 @@ class Copier {
   std::vector<ProcessRef> originals_{ProcessRef{}};
 };
 
-size_t MemoryOf(const Attributes& attributes) {
-  size_t bytes = 0;
-  for (const Attribute& attribute : attributes)
-    bytes += sizeof(attribute) + attribute.key.size() + attribute.value.size();
-  return bytes;
-}
-
 }  // namespace
 
 UnixNs SampleSet::TimeOf(const Sample& sample) const {
@@ -78,11 +71,19 @@ SampleTypeInfo SampleSet::TypeOf(SampleType type) const {
   return defined != types.end() ? defined->info : kUndefinedType;
 }
 
+SampleCounts CountRecords(const SampleSet& set) {
+  SampleCounts counts = CountSamples(set.samples);
+  for (const EventSet::Item& item : set.events.items) counts.AddEvents(item.event.events);
+  return counts;
+}
+
 SampleSet CopySamples(const Batch& batch, const ResourceOf& resource_of) {
   SampleSet out;
   out.clock = batch.clock;
   out.types = batch.sample_types;
   out.samples = batch.samples;
+  out.events = CopyEvents(batch, resource_of);
+  out.bytes = sizeof(out) + out.events.bytes;
   if (batch.samples.empty()) return out;
   Copier copier(*batch.dictionary);
   for (Sample& sample : out.samples) {
@@ -100,8 +101,8 @@ SampleSet CopySamples(const Batch& batch, const ResourceOf& resource_of) {
     out.resource_of.push_back(it->second);
   }
   out.definitions = copier.TakeCopies();
-  out.bytes = sizeof(out) + out.samples.size() * sizeof(Sample) + MemoryOf(out.definitions) +
-              out.resource_of.size() * sizeof(uint32_t);
+  out.bytes +=
+      out.samples.size() * sizeof(Sample) + MemoryOf(out.definitions) + out.resource_of.size() * sizeof(uint32_t);
   for (const Attributes& resource : out.resources) out.bytes += MemoryOf(resource);
   return out;
 }

@@ -53,7 +53,7 @@ class SenderThreadTest : public testing::Test {
     auto receiver = std::make_unique<HangingSender>();
     receiver_ = receiver.get();
     thread_ = std::make_unique<SenderThread>(std::make_unique<BatchSender>(
-        BatchSender::Options{.names = false}, std::move(receiver),
+        BatchSender::Options{.names = false}, BatchSender::Receiver{.samples = std::move(receiver)}, nullptr,
         BatchSender::Callbacks{.need_symbols = [](const ExecutableId&) {}, .progressed = [] {}}, Clock::Real(),
         metrics_));
   }

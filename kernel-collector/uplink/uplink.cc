@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -21,6 +24,20 @@ std::optional<intake::EndedCollector> EarlierOf(const PinnedSession& pins) {
   LogInfo("an earlier collector ended without delivering all samples captured={} unattributed={} cause={}",
           earlier.captured.total(), from.unattributed().total(), LossReasonName(earlier.reason));
   return earlier;
+}
+
+// A collector without a reducer has left these files (direct/request_spool.h).
+void WarnOfRequests(intake::SpoolStorage& storage) {
+  const absl::StatusOr<std::vector<std::string>> names = storage.List();
+  if (!names.ok()) return;
+  const auto requests = std::count_if(names->begin(), names->end(), [](const std::string& name) {
+    return name.starts_with("request-") && name.ends_with(".trq");
+  });
+  if (requests > 0) {
+    LogWarning(
+        "the spool has requests for a receiver of OTLP: they stay until kernel-collector sends OTLP again files={}",
+        requests);
+  }
 }
 
 }  // namespace
@@ -66,6 +83,7 @@ Outlet::Totals Uplink::totals() const {
 
 absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock, Metrics& metrics) {
   ASSIGN_OR_RETURN(storage_, intake::OpenSpoolDirectory(options.spool_dir));
+  WarnOfRequests(*storage_);
   absl::StatusOr<std::unique_ptr<intake::Spool>> opened = intake::Spool::Open(
       {.bytes_max = options.spool_bytes_max}, *storage_, options.delivery.client.session, clock, metrics,
       [this](LossReason reason, const SampleCounts& samples, const Accounting& accounting, bool earlier) {

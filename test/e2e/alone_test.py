@@ -25,10 +25,14 @@ RATE = 997
 
 
 class Receiver:
-    """A receiver of OTLP over HTTP. It keeps the bodies of all requests. It may be stopped and started again."""
+    """A receiver of OTLP over HTTP. It keeps the bodies of all requests. It may be stopped and started again.
+
+    While it is silent, it takes requests and does not answer.
+    """
 
     def __init__(self):
         self.bodies, self.port, self.server, self.headers = [], otelcol.free_port(), None, []
+        self.silent, self.released = False, threading.Event()
 
     def start(self):
         receiver = self
@@ -42,6 +46,10 @@ class Receiver:
                     body = gzip.decompress(body)
                 receiver.bodies.append(body)
                 receiver.headers.append(dict(self.headers))
+                if receiver.silent:
+                    receiver.released.wait()
+                    self.close_connection = True
+                    return
                 answer = b"{}" if self.headers["Content-Type"] == "application/json" else b""
                 self.send_response(200)
                 self.send_header("Content-Type", self.headers["Content-Type"])
@@ -69,9 +77,9 @@ class Receiver:
         return [json.loads(body) for body in self.bodies]
 
 
-def start(directory, receiver, *args, env=None):
-    return lib.Collector(directory, receiver.port, rate=RATE, env={**os.environ, **(env or {})},
-                         args=["--intake-encoder", "otlp_profiles", "--intake-host", "http://127.0.0.1", "--batch-interval", "1s",
+def start(directory, receiver, *args, env=None, encoder="otlp_profiles", rate=RATE):
+    return lib.Collector(directory, receiver.port, rate=rate, env={**os.environ, **(env or {})},
+                         args=["--intake-encoder", encoder, "--intake-host", "http://127.0.0.1", "--batch-interval", "1s",
                                "--log-console", *args])
 
 
@@ -162,6 +170,18 @@ def protocol():
             lib.check((b"hash_blocks" in b"".join(receiver.bodies)) == names, "names are missing, or there are names")
 
 
+def check_events(records, last, truth):
+    """The records of process events are those that the kernel's counters have."""
+    records = [r for r in records if r.event.startswith("tributary.process.")]
+    count = sum(r.attributes.get("tributary.process.events", 1) for r in records)
+    print(f"  events {last['events']} sent {last['events_sent']}; {len(records)} records of {count} events")
+    lib.check(last["events"] == last["events_sent"] == count and last["events_lost"] == 0, f"{last}")
+    lib.check(len({r.identity for r in records}) == len(records), "an identity occurs twice")
+    kinds = {r.event.removeprefix("tributary.process."): r for r in records if r.attributes.get("process.pid") == truth["pid"]}
+    lib.check({"start", "exec", "exit"} <= set(kinds), f"the truth program has only the events {set(kinds)}")
+    lib.check(kinds["exit"].resource["service.name"] == "truth", f"resource {kinds['exit'].resource}")
+
+
 def logs():
     """Sends OTLP logs with the variables of opentelemetry-network's page."""
     with lib.directory() as d, lib.programs() as programs:
@@ -175,13 +195,15 @@ def logs():
         lib.check(collector.stop() == 0, "the collector's exit code")
         receiver.stop()
         last = totals(collector)
-        records = list(otelcol.log_records(receiver.requests()))
+        logged = list(otelcol.log_records(receiver.requests()))
+        records = [r for r in logged if r.event == "tributary.samples"]
         count, ns = sum(r.count for r in records), sum(r.ns for r in records)
         print(f"  captured {last['captured']}; {len(records)} records of {count} samples, {ns} ns")
         lib.check(last["captured"] == last["sent"] == count and last["lost"] == 0, f"{last}")
         lib.check(ns == count * (1_000_000_000 // RATE), f"{ns} ns")
         of_truth = [r for r in records if r.attributes.get("process.pid") == truth["pid"]]
         lib.check(any(f.get("function") == "hash_blocks" for r in of_truth for f in r.attributes["tributary.stack"]), "no names")
+        check_events(logged, last, truth)
 
 
 def collector_gets(encoder, host, *args, json=False):
@@ -247,6 +269,74 @@ def killed():
         lib.check(reported == captured == lost + before and lost > 0, f"the kernel counted {captured}, reported are {found}")
 
 
+REPORT = (r"ended without sending all samples captured=(\d+) lost=(\d+) lost_before=(\d+) lost_events=\d+ spooled=(\d+)",
+          r"the spool had samples of earlier collectors samples=(\d+) sent=(\d+) lost=(\d+) left=(\d+) events=(\d+) events_sent=(\d+)")
+
+
+def spooled():
+    """Two killed collectors leave samples and process events in the spool. The next one sends all of them.
+
+    The second one is killed while the receiver has a request and has not answered it. This request is repeated unchanged.
+    """
+    lib.mount_bpffs()
+    with lib.directory() as d, lib.programs() as programs:
+        receiver, spool, in_spool = Receiver(), d / "spool", 0
+
+        def run():
+            collector = start(d, receiver, "--spool-dir", spool, "--names=false", encoder="otlp_log", rate=97,
+                              env={**JSON, "OTEL_EXPORTER_OTLP_TIMEOUT": "2000"})
+            programs.append(collector)
+            return collector
+
+        def files():
+            return {path.name for path in spool.glob("request-*.trq")}
+
+        def check_killed(reports, captured):
+            found = re.findall(REPORT[0], collector.text())  # the log has all runs
+            lib.check(len(found) == reports, "the next collector does not report the killed one")
+            reported, lost, before, of_killed = map(int, found[-1])
+            print(f"  killed: captured {reported}, lost {lost}, in the spool {of_killed}")
+            lib.check(captured == reported == lost + before + of_killed, f"the kernel counted {captured}, reported are {found[-1]}")
+            return of_killed
+
+        collector = run()
+        lib.wait_for("files in the spool", lambda: len(files()) >= 6, 60)
+        collector.kill()
+        left, captured = files(), sum(faults.pinned_captured().values())
+        receiver.silent = True
+        receiver.start()
+        collector = run()
+        lib.wait_for("a request without an answer", lambda: receiver.bodies, 60)
+        lib.wait_for("files of the next collector", lambda: len(files() - left) >= 2, 60)
+        in_spool += check_killed(1, captured)
+        collector.kill()
+        captured, in_doubt = sum(faults.pinned_captured().values()), list(receiver.bodies)
+        receiver.silent = False
+        receiver.released.set()
+        collector = run()
+        lib.wait_for("an empty spool", lambda: not files(), 60)
+        lib.check(collector.stop() == 0, "the collector's exit code")
+        receiver.stop()
+        last = totals(collector)
+        in_spool += check_killed(2, captured)
+        of_spool = re.search(REPORT[1], collector.text())
+        lib.check(of_spool, "the spool was empty")
+        _, sent, lost, left, _, events_sent = map(int, of_spool.groups())
+        lib.check(sent + lost == in_spool > 0 and left == 0, f"{of_spool.group()}")
+        lib.check(last["captured"] == last["sent"] and last["events"] == last["events_sent"] and last["unacked"] == 0, f"{last}")
+
+        records = list(otelcol.log_records(receiver.requests()))
+        once = {r.identity: r for r in records}
+        count = sum(r.count for r in once.values())
+        events = sum(r.attributes.get("tributary.process.events", 1) for r in once.values() if r.event != "tributary.samples")
+        print(f"  sent {sent} of the spool; received {count} samples, {events} events, {len(records) - len(once)} records twice")
+        lib.check(count == sent + last["sent"], f"{count} samples arrived")
+        lib.check(events == events_sent + last["events_sent"], f"{events} events arrived")
+        lib.check(all(receiver.bodies.count(body) >= 2 for body in in_doubt), "a request was not repeated unchanged")
+        twice = list(otelcol.log_records(json.loads(body) for body in receiver.bodies[len(in_doubt):]))
+        lib.check(len({r.identity for r in twice}) == len(twice), "an identity occurs twice")
+
+
 def absent():
     """Without a receiver, the samples are counted as lost when the collector stops."""
     with lib.directory() as d, lib.programs() as programs:
@@ -274,4 +364,4 @@ def console():
 
 
 if __name__ == "__main__":
-    lib.main(outage, protocol, logs, real_collector, grpc_logs_and_metrics, killed, absent, console)
+    lib.main(outage, protocol, logs, real_collector, grpc_logs_and_metrics, killed, spooled, absent, console)

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "kernel-collector/direct/sample_set.h"
+#include "kernel-collector/direct/set_requests.h"
+#include "otlp/profile_logs.h"
+#include "otlp/profiles_builder.h"
+#include "otlp/request_identity.h"
+#include "profile/sample_counts.h"
+
+namespace tributary {
+
+// One request that is ready to be sent, and what it contains: samples or process events.
+struct DirectRequest {
+  otlp::ProfilesRequestPtr samples;  // with profile ids
+  otlp::LogsRequestPtr events;
+  otlp::RequestIdentity identity;
+  SampleCounts counts;
+  uint64_t dropped_strings = 0;
+  bool in_doubt = false;  // the receiver may have accepted it
+
+  bool empty() const { return samples == nullptr && events == nullptr; }
+};
+
+// Turns sample sets into requests, and gives each request its identity. The samples of a set come first, and then its
+// process events. Used by one thread.
+class RequestMaker {
+ public:
+  // `samples`, `events`: identities of the first requests. Their sessions must differ.
+  RequestMaker(otlp::ProfilesBuilder::Options options, otlp::RequestIdentity samples, otlp::RequestIdentity events)
+      : options_(std::move(options)), samples_(std::move(samples)), events_(std::move(events)) {}
+
+  // Begins with the next set. `set` must outlive the requests that are made of it.
+  void Begin(const SampleSet& set, SymbolLookup symbols);
+  // Returns the next request of the set. It is empty if nothing is left.
+  DirectRequest Next();
+
+ private:
+  DirectRequest NextEvents();
+
+  const otlp::ProfilesBuilder::Options options_;
+  otlp::RequestIdentity samples_, events_;  // of the next request
+  const SampleSet* set_ = nullptr;
+  std::optional<SetRequests> requests_;
+  size_t next_event_ = 0;
+};
+
+}  // namespace tributary

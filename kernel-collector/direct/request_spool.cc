@@ -1,0 +1,204 @@
+#include "kernel-collector/direct/request_spool.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+#include "intake/spool/spool_segment.h"
+
+namespace tributary {
+namespace {
+
+using intake::SpoolOperation;
+
+uint64_t BlocksOf(uint64_t bytes) {
+  return (bytes + RequestSpool::kBlockBytes - 1) / RequestSpool::kBlockBytes * RequestSpool::kBlockBytes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RequestSpool>> RequestSpool::Open(uint64_t bytes_max,
+                                                                 std::unique_ptr<intake::SpoolStorage> storage,
+                                                                 const Clock& clock, Metrics& metrics) {
+  std::unique_ptr<RequestSpool> spool(new RequestSpool(bytes_max, std::move(storage), clock, metrics));
+  RETURN_IF_ERROR(spool->Load());
+  return spool;
+}
+
+absl::Status RequestSpool::Load() {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, storage_->List());
+  std::vector<RequestId> ids;
+  size_t segments = 0;
+  for (const std::string& name : names) {
+    if (const std::optional<RequestId> id = ParseRequestName(name)) ids.push_back(*id);
+    if (intake::ParseSegmentName(name)) ++segments;
+  }
+  if (segments > 0) {
+    LogWarning(
+        "the spool has batches for a reducer: they stay until kernel-collector sends to a reducer again files={}",
+        segments);
+  }
+  std::sort(ids.begin(), ids.end());
+  for (const RequestId id : ids) RETURN_IF_ERROR(WithContext(LoadRequest(id), RequestName(id)));
+  if (!ids.empty()) next_id_ = ids.back() + 1;
+  ShowSizes();
+  return absl::OkStatus();
+}
+
+absl::Status RequestSpool::LoadRequest(RequestId id) {
+  const absl::StatusOr<std::string> file = storage_->Read(RequestName(id));
+  if (!file.ok()) {  // the file stays: the next start may be able to read it
+    Failed(SpoolOperation::kRead, file.status());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<RequestHeader> header = DecodeRequestHeader(id, *file);
+  if (absl::IsFailedPrecondition(header.status())) return header.status();
+  if (!header.ok()) {  // the number of its samples is not known
+    Damaged(id, header.status());
+    RemoveFile(id);
+    return absl::OkStatus();
+  }
+  found_[header->identity.session] += header->counts;
+  Entry entry{.id = id,
+              .bytes = BlocksOf(file->size()),
+              .counts = std::move(header->counts),
+              .in_doubt = header->in_doubt,
+              .earlier = true};
+  if (!header->is_whole) {
+    Damaged(id, Error(absl::StatusCode::kInvalidArgument, "the request is damaged"));
+    Lose(LossReason::kSpoolDamaged, entry);
+    found_lost_ += entry.counts;
+    RemoveFile(id);
+    return absl::OkStatus();
+  }
+  Add(std::move(entry));
+  return absl::OkStatus();
+}
+
+void RequestSpool::Add(Entry entry) {
+  bytes_ += entry.bytes;
+  (entry.earlier ? earlier_ : own_) += entry.counts;
+  entries_.push_back(std::move(entry));
+  ShowSizes();
+}
+
+std::optional<RequestSpool::Front> RequestSpool::ReadFront() {
+  while (!entries_.empty()) {
+    const Entry& entry = entries_.front();
+    const absl::StatusOr<std::string> file = storage_->Read(RequestName(entry.id));
+    if (!file.ok()) Failed(SpoolOperation::kRead, file.status());
+    absl::StatusOr<DirectRequest> request = file.ok() ? DecodeRequest(entry.id, *file) : file.status();
+    if (request.ok()) {
+      // The file's own numbers are the same. If a bit of the mark changed on the disk, the entry is right.
+      request->in_doubt = entry.in_doubt;
+      return Front{.request = *std::move(request), .earlier = entry.earlier};
+    }
+    Damaged(entry.id, request.status());
+    DropFront(LossReason::kSpoolDamaged);
+  }
+  return std::nullopt;
+}
+
+void RequestSpool::MarkFront(bool in_doubt) {
+  Entry& entry = entries_.front();
+  if (entry.in_doubt == in_doubt) return;
+  entry.in_doubt = in_doubt;
+  const absl::Status status = storage_->Overwrite(RequestName(entry.id), kRequestMarkOffset, RequestMark(in_doubt));
+  if (!status.ok()) Failed(SpoolOperation::kClaim, status);
+}
+
+void RequestSpool::PopFront() {
+  Entry entry = std::move(entries_.front());
+  entries_.pop_front();
+  bytes_ -= entry.bytes;
+  (entry.earlier ? earlier_ : own_) -= entry.counts;
+  RemoveFile(entry.id);
+  ShowSizes();
+}
+
+void RequestSpool::Lose(LossReason reason, const Entry& entry) {
+  if (reason == LossReason::kSpoolDamaged) metrics_.damaged.Add(entry.counts);
+  if (reason == LossReason::kSpoolOverflow) metrics_.overflow.Add(entry.counts);
+  if (entry.in_doubt) reason = LossReason::kInDoubt;
+  dropped_.push_back({.reason = reason, .counts = entry.counts, .earlier = entry.earlier});
+}
+
+void RequestSpool::DropFront(LossReason reason) {
+  Lose(reason, entries_.front());
+  PopFront();
+}
+
+absl::Status RequestSpool::Append(const DirectRequest& request) {
+  const RequestId id = next_id_;
+  ASSIGN_OR_RETURN(const std::string file, EncodeRequest(id, request, gzip_));
+  const uint64_t bytes = BlocksOf(file.size());
+  if (bytes > bytes_max_) return Error(absl::StatusCode::kResourceExhausted, "the request is larger than the spool");
+  while (bytes_ + bytes > bytes_max_) DropFront(LossReason::kSpoolOverflow);
+  if (unremoved_.size() >= kUnremovedMax) {
+    return Error(absl::StatusCode::kResourceExhausted, "too many files could not be removed");
+  }
+  ++next_id_;
+  if (absl::Status status = storage_->Append(RequestName(id), file); !status.ok()) {
+    Failed(SpoolOperation::kAppend, status);
+    RemoveFile(id);  // a part of it may be there
+    return status;
+  }
+  if (unsynced_.empty()) unsynced_since_ = clock_.Monotonic();
+  unsynced_.push_back(id);
+  unsynced_bytes_ += bytes;
+  Add({.id = id, .bytes = bytes, .counts = request.counts, .in_doubt = request.in_doubt});
+  if (unsynced_bytes_ >= kUnsyncedBytesMax) Tick();
+  return absl::OkStatus();
+}
+
+void RequestSpool::Tick() {
+  for (const RequestId id : std::exchange(unremoved_, {})) RemoveFile(id);
+  if (unsynced_.empty()) return;
+  if (unsynced_bytes_ < kUnsyncedBytesMax && clock_.Monotonic().value - unsynced_since_.value < kUnsyncedNs) return;
+  SyncFiles();
+}
+
+RequestSpool::~RequestSpool() { SyncFiles(); }
+
+void RequestSpool::SyncFiles() {
+  for (const RequestId id : std::exchange(unsynced_, {})) {
+    if (absl::Status status = storage_->Sync(RequestName(id)); !status.ok()) Failed(SpoolOperation::kSync, status);
+  }
+  unsynced_bytes_ = 0;
+}
+
+void RequestSpool::RemoveFile(RequestId id) {
+  std::erase(unsynced_, id);
+  if (unsynced_.empty()) unsynced_bytes_ = 0;
+  if (absl::Status status = storage_->Remove(RequestName(id)); !status.ok()) {
+    Failed(SpoolOperation::kRemove, status);
+    unremoved_.push_back(id);
+  }
+}
+
+void RequestSpool::Damaged(RequestId id, const absl::Status& why) {
+  metrics_.damaged_segments.Add();
+  LogWarning("a request in the spool cannot be read file={} cause=\"{}\"", RequestName(id), Message(why));
+}
+
+void RequestSpool::Failed(SpoolOperation operation, const absl::Status& status) {
+  metrics_.failures[static_cast<size_t>(operation)]->Add();
+  if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning("the spool failed error=\"{}\" suppressed={}", Message(status), held);
+  }
+}
+
+SampleCounts RequestSpool::FoundOf(std::array<uint8_t, 16> session) const {
+  SampleCounts counts;
+  for (const std::array<uint8_t, 16>& each : {session, EventSession(session)}) {
+    if (const auto found = found_.find(each); found != found_.end()) counts += found->second;
+  }
+  return counts;
+}
+
+void RequestSpool::ShowSizes() {
+  metrics_.segments.Set(static_cast<int64_t>(entries_.size()));
+  metrics_.bytes.Set(static_cast<int64_t>(bytes_));
+  metrics_.samples.Set(static_cast<int64_t>(own_.total() + earlier_.total()));
+}
+
+}  // namespace tributary

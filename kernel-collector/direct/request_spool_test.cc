@@ -1,0 +1,190 @@
+#include "kernel-collector/direct/request_spool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "intake/testing/fake_spool_storage_testing.h"
+#include "kernel-collector/direct/spool_testing.h"
+#include "schemas/otlp/logs_service.pb.h"
+#include "schemas/otlp/profiles_service.pb.h"
+
+namespace tributary {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::array<uint8_t, 16> kSession{7};
+
+class RequestSpoolTest : public testing::Test {
+ protected:
+  RequestSpoolTest() { Open(); }
+  // Starts a new collector.
+  void Open(uint64_t bytes_max = 1 << 20) {
+    spool_.reset();
+    auto spool = RequestSpool::Open(bytes_max, std::make_unique<BorrowedStorage>(disk_), clock_, metrics_);
+    ASSERT_TRUE(spool.ok()) << spool.status();
+    spool_ = *std::move(spool);
+  }
+  // Appends a request with `first` as its number and its number of samples.
+  absl::Status Append(uint64_t first, bool in_doubt = false) {
+    DirectRequest request;
+    request.samples.reset(new otlp::ProfilesRequest);
+    request.identity = {.sender = "n", .session = kSession, .first = first};
+    request.counts = SampleCounts(first);
+    request.in_doubt = in_doubt;
+    return spool_->Append(request);
+  }
+  std::vector<uint64_t> Drain() {
+    std::vector<uint64_t> numbers;
+    while (auto front = spool_->ReadFront()) {
+      numbers.push_back(front->request.identity.first);
+      spool_->PopFront();
+    }
+    return numbers;
+  }
+  uint64_t Failures(const char* operation) {
+    return metrics_.AddCounter("tributary_spool_failures_total", "", {{"operation", operation}}).value();
+  }
+
+  intake::FakeSpoolStorage disk_{1};
+  FakeClock clock_;
+  Metrics metrics_;
+  std::unique_ptr<RequestSpool> spool_;
+};
+
+TEST_F(RequestSpoolTest, ReturnsRequestsInOrderAlsoAfterAStart) {
+  for (uint64_t number : {3, 1, 2}) EXPECT_TRUE(Append(number).ok());
+  EXPECT_EQ(spool_->own(), SampleCounts(6));
+  EXPECT_FALSE(spool_->ReadFront()->earlier);
+  Open();
+  EXPECT_TRUE(Append(9).ok());
+  EXPECT_EQ(spool_->earlier(), SampleCounts(6));
+  EXPECT_EQ(spool_->own(), SampleCounts(9));
+  EXPECT_EQ(spool_->FoundOf(kSession), SampleCounts(6));
+  EXPECT_EQ(spool_->FoundOf({8}), SampleCounts());
+  EXPECT_TRUE(spool_->ReadFront()->earlier);
+  EXPECT_THAT(Drain(), ElementsAre(3, 1, 2, 9));
+  EXPECT_TRUE(spool_->empty());
+  EXPECT_EQ(spool_->bytes(), 0u);
+  EXPECT_THAT(disk_.names(), IsEmpty());
+}
+
+TEST_F(RequestSpoolTest, RemembersADoubt) {
+  EXPECT_TRUE(Append(1).ok());
+  EXPECT_TRUE(Append(2, /*in_doubt=*/true).ok());
+  spool_->MarkFront(true);
+  Open();
+  EXPECT_TRUE(spool_->ReadFront()->request.in_doubt);
+  spool_->MarkFront(false);
+  Open();
+  EXPECT_FALSE(spool_->ReadFront()->request.in_doubt);
+  spool_->PopFront();
+  EXPECT_TRUE(spool_->ReadFront()->request.in_doubt);
+}
+
+TEST_F(RequestSpoolTest, AFullSpoolLosesTheOldestRequests) {
+  Open(3 * RequestSpool::kBlockBytes);
+  for (uint64_t number = 1; number <= 5; ++number) EXPECT_TRUE(Append(number, number == 2).ok());
+  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
+  ASSERT_EQ(dropped.size(), 2u);
+  EXPECT_EQ(dropped[0].reason, LossReason::kSpoolOverflow);
+  EXPECT_EQ(dropped[0].counts, SampleCounts(1));
+  EXPECT_EQ(dropped[1].reason, LossReason::kInDoubt);
+  EXPECT_THAT(spool_->TakeDropped(), IsEmpty());
+  EXPECT_LE(spool_->bytes(), 3 * RequestSpool::kBlockBytes);
+  EXPECT_EQ(metrics_.AddCounter("tributary_spool_dropped_samples_total", "", {{"reason", "spool_overflow"}}).value(),
+            3u);
+  EXPECT_THAT(Drain(), ElementsAre(3, 4, 5));
+}
+
+TEST_F(RequestSpoolTest, TakesNothingWhileTheDiskIsFull) {
+  EXPECT_TRUE(Append(1).ok());
+  disk_.set_capacity(0);
+  EXPECT_TRUE(absl::IsResourceExhausted(Append(2)));
+  EXPECT_EQ(Failures("append"), 1u);
+  EXPECT_EQ(spool_->own(), SampleCounts(1));
+  EXPECT_EQ(disk_.names().size(), 1u);  // nothing of the second request is left
+  disk_.set_capacity(UINT64_MAX);
+  EXPECT_TRUE(Append(3).ok());
+  EXPECT_THAT(Drain(), ElementsAre(1, 3));
+}
+
+TEST_F(RequestSpoolTest, RemovesAFileLaterIfTheDiskFails) {
+  EXPECT_TRUE(Append(1).ok());
+  disk_.FailAfter(0);
+  spool_->PopFront();
+  EXPECT_EQ(Failures("remove"), 1u);
+  EXPECT_TRUE(spool_->empty());
+  EXPECT_EQ(disk_.names().size(), 1u);
+  spool_->Tick();
+  EXPECT_THAT(disk_.names(), IsEmpty());
+}
+
+TEST_F(RequestSpoolTest, LosesARequestThatCannotBeRead) {
+  for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
+  disk_.FailAfter(0);
+  EXPECT_EQ(spool_->ReadFront()->request.identity.first, 2u);
+  EXPECT_EQ(Failures("read"), 1u);
+  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
+  ASSERT_EQ(dropped.size(), 1u);
+  EXPECT_EQ(dropped[0].reason, LossReason::kSpoolDamaged);
+  EXPECT_EQ(dropped[0].counts, SampleCounts(1));
+  EXPECT_FALSE(dropped[0].earlier);
+}
+
+// If the header of a file is damaged, the number of its samples is not known.
+TEST_F(RequestSpoolTest, CountsDamagedFilesAtTheStart) {
+  for (uint64_t number : {1, 2, 3, 4}) EXPECT_TRUE(Append(number).ok());
+  const std::vector<std::string> names = disk_.names();
+  disk_.Damage(names[1], disk_.bytes(names[1]).size() - 1, 1);
+  disk_.Damage(names[2], kRequestPrefixBytes, 1);
+  Open();
+  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
+  ASSERT_EQ(dropped.size(), 1u);
+  EXPECT_EQ(dropped[0].reason, LossReason::kSpoolDamaged);
+  EXPECT_EQ(dropped[0].counts, SampleCounts(2));
+  EXPECT_TRUE(dropped[0].earlier);
+  EXPECT_EQ(spool_->found_lost(), SampleCounts(2));
+  EXPECT_EQ(spool_->FoundOf(kSession), SampleCounts(7));
+  EXPECT_EQ(metrics_.AddCounter("tributary_spool_damaged_segments_total", "").value(), 2u);
+  EXPECT_THAT(Drain(), ElementsAre(1, 4));
+  EXPECT_THAT(disk_.names(), IsEmpty());
+}
+
+TEST_F(RequestSpoolTest, LeavesOtherFilesAlone) {
+  for (const char* name : {"segment-0000000000000001.trs", "request-1.trq", "notes"}) disk_.bytes(name) = "x";
+  Open();
+  EXPECT_TRUE(spool_->empty());
+  EXPECT_TRUE(Append(1).ok());
+  EXPECT_THAT(Drain(), ElementsAre(1));
+  EXPECT_EQ(disk_.names().size(), 3u);
+}
+
+TEST_F(RequestSpoolTest, AStopSyncsAllRequests) {
+  for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
+  spool_.reset();
+  disk_.LosePower();
+  Open();
+  EXPECT_THAT(Drain(), ElementsAre(1, 2, 3));
+}
+
+TEST_F(RequestSpoolTest, SyncedRequestsSurviveALossOfPower) {
+  EXPECT_TRUE(Append(1).ok());
+  spool_->Tick();
+  EXPECT_TRUE(Append(2).ok());
+  clock_.Advance(RequestSpool::kUnsyncedNs);
+  spool_->Tick();
+  EXPECT_TRUE(Append(3).ok());
+  disk_.Kill();
+  spool_.reset();
+  disk_.LosePower();
+  Open();
+  const std::vector<uint64_t> left = Drain();
+  ASSERT_GE(left.size(), 2u);
+  EXPECT_EQ(left[0], 1u);
+  EXPECT_EQ(left[1], 2u);
+}
+
+}  // namespace
+}  // namespace tributary
