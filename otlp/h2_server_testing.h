@@ -69,6 +69,13 @@ inline std::string Data(uint32_t stream, std::string_view bytes, bool ends_strea
 inline std::string RstStream(uint32_t stream, uint32_t error) {
   return Frame(kRstStream, 0, stream, BigEndian(error, 4));
 }
+// Lets the client send up to 1 GiB on the connection and on each of its streams.
+inline std::string HugeWindows() {
+  constexpr uint16_t kInitialWindowSize = 4;
+  constexpr uint32_t kBytes = 1u << 30;
+  return Frame(kSettings, 0, 0, BigEndian(kInitialWindowSize, 2) + BigEndian(kBytes, 4)) +
+         Frame(kWindowUpdate, 0, 0, BigEndian(kBytes, 4));
+}
 inline std::string GoAway(uint32_t last_stream, uint32_t error) {
   return Frame(kGoAway, 0, 0, BigEndian(last_stream, 4) + BigEndian(error, 4));
 }
@@ -82,6 +89,7 @@ class TestServer {
     std::string repeats = {};  // sent again and again afterwards, until the client closes the connection
     std::string later = {};    // sent after the client has read `bytes`
     bool resets = false;       // resets the connection afterwards
+    bool stalls = false;       // reads nothing more from the connection afterwards
     bool is_slow = false;      // sends `bytes` one by one
   };
   // Returns the answer to a request. `number` counts the requests of all connections, from 1.
@@ -217,7 +225,8 @@ class TestServer {
     for (size_t at = 0; open && at < answer.bytes.size(); at += piece) {
       open = Send(connection, std::string_view(answer.bytes).substr(at, piece));
     }
-    if (answer.resets) {
+    if (answer.stalls) listener_.Await();
+    if (answer.stalls || answer.resets) {
       connection.ResetAtEnd();
       return false;
     }
