@@ -19,6 +19,9 @@ BatchSender::BatchSender(Options options, std::unique_ptr<otlp::ProfilesSender> 
       failures_(metrics.AddCounter("tributary_direct_failures_total",
                                    "Requests that failed and are sent again: the receiver cannot be reached, or is "
                                    "overloaded")),
+      repeated_(metrics.AddCounter("tributary_direct_repeated_samples_total",
+                                   "Samples that the receiver may have twice: their request was sent again after an "
+                                   "attempt that the receiver may have accepted")),
       rejected_profiles_(metrics.AddCounter("tributary_direct_rejected_profiles_total",
                                             "Profiles that the receiver rejected from requests that it accepted")),
       dropped_strings_(metrics.AddCounter("tributary_direct_dropped_strings_total",
@@ -180,6 +183,7 @@ bool BatchSender::SendCurrent(MonotonicNs deadline) {
 bool BatchSender::Send(int64_t timeout_ns) {
   const SetRequests::Made& made = current_->made;
   const otlp::SendResult result = sender_->Send(*made.request, identity_, timeout_ns);
+  if (in_doubt_ && (result.status.ok() || result.in_doubt)) repeated_.Add(made.samples.total());
   in_doubt_ |= result.in_doubt;
   if (!result.status.ok() && result.may_retry) {
     if (!cancelled_) Delay(result);
@@ -208,7 +212,9 @@ bool BatchSender::Send(int64_t timeout_ns) {
   }
   sent_.Add(made.samples.total());
   requests_.Add();
-  rejected_profiles_.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
+  // The receiver cannot have rejected more than it got.
+  rejected_profiles_.Add(
+      std::min<uint64_t>(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)), made.samples.total()));
   if ((result.rejected_items > 0 || !result.message.empty()) && refusal_log_.Allow(clock_.Monotonic(), &held)) {
     LogWarning("the receiver rejected profiles or sent a warning rejected_profiles={} message=\"{}\" suppressed={}",
                result.rejected_items, result.message, held);

@@ -131,7 +131,7 @@ class BatchSender {
   MonotonicNs not_before_{0};
   LogLimit failure_log_{30 * kNsPerSecond}, refusal_log_{30 * kNsPerSecond};
 
-  Counter &sent_, &requests_, &failures_, &rejected_profiles_, &dropped_strings_;
+  Counter &sent_, &requests_, &failures_, &repeated_, &rejected_profiles_, &dropped_strings_;
   std::vector<Counter*> lost_;
   Counter& left_out_tables_;
   Gauge &waiting_gauge_, &queue_bytes_gauge_;
