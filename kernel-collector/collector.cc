@@ -185,6 +185,7 @@ absl::Status Collector::OpenOutlet(const SessionInfo& session) {
                          .variables = options_.otlp_variables,
                          .queue_bytes_max = static_cast<size_t>(options_.intake_memory_bytes),
                          .names = options_.names,
+                         .metrics_interval_ns = options_.metrics_interval_ns,
                          .table_bytes_max = static_cast<uint64_t>(options_.names_memory_bytes),
                          .session = session};
     ASSIGN_OR_RETURN(outlet_, DirectOutlet::Open(loop_, std::move(direct), probes_->pinned_session(), *feed_,

@@ -15,6 +15,7 @@
 #include "kernel-collector/distribution/profiler_options.h"
 #include "kernel-collector/manual.h"
 #include "kernel-collector/metadata/host_files.h"
+#include "otlp/generation.h"
 
 namespace tributary {
 namespace {
@@ -129,6 +130,16 @@ absl::Status TakeReceiver(std::string_view host, uint16_t port, const Options::E
   return absl::OkStatus();
 }
 
+// Other encoders have no generations. They accept the default, because --print-config writes it into a file.
+absl::Status TakeGeneration(const std::string& generation, CollectorOptions& options) {
+  if (options.intake_encoder == "otlp_profiles") {
+    options.receiver.otlp.parameters["generation"] = generation;
+    return absl::OkStatus();
+  }
+  if (otlp::ParseGeneration(generation) == otlp::Generation::kNewest) return absl::OkStatus();
+  return Error(absl::StatusCode::kInvalidArgument, "--otlp-generation: needs --intake-encoder otlp_profiles");
+}
+
 // Returns the path below --host-dir only if `inside` exists there too. The folder may be empty, or hold only other
 // mounts: for example /hostfs/sys where only /hostfs/sys/fs/cgroup is mounted.
 std::string MountOnHost(const std::string& host_dir, const std::string& path, const char* inside) {
@@ -149,7 +160,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
   std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
-  std::string metrics_listen, names_memory;
+  std::string metrics_listen, names_memory, metrics_interval, generation;
   int64_t port = 0;
   Options table("kernel-collector", "Samples the stacks of every process of this machine and sends them to a reducer.");
   table.SetManual(CollectorManual);
@@ -158,7 +169,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
        .help = "host of the reducer, or HOST:PORT; to use several reducers, separate them with commas: each node sends "
                "to one of them, chosen by the node id, and to another one while the chosen reducer does not answer; "
                "with the encoders otlp_profiles and otlp_log, a receiver of OTLP: HOST, HOST:PORT, "
-               "http://HOST[:PORT][/PATH] or https://…",
+               "http://HOST[:PORT][/PATH], https://…, otlp://HOST[:PORT] (gRPC) or otlps://…",
        .value_name = "HOST",
        .check = CheckHost},
       &hosts, "127.0.0.1");
@@ -167,13 +178,22 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                      "the encoder otlp_profiles, the default is 4318 for a URL, and 4317 for a host",
              .value_name = "PORT"},
             &port, 8000, 1, 65'535);
-  table.Add({.name = "intake-encoder",
-             .help = "format in which samples are sent; binary: to reducers; without a reducer: otlp_profiles: as OTLP "
-                     "profiles, over HTTP if --intake-host is a URL, else over gRPC; otlp_log: as OTLP logs over HTTP; "
-                     "console: as text on standard output",
-             .value_name = "NAME",
-             .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
-            &options->intake_encoder, "binary");
+  table.Add(
+      {.name = "intake-encoder",
+       .help = "format in which samples are sent; binary: to reducers; without a reducer: otlp_profiles: as OTLP "
+               "profiles, over gRPC, or HTTP if --intake-host is an http URL; otlp_log: as OTLP logs, over HTTP, or "
+               "gRPC if it is an otlp:// URL; "
+               "console: as text on standard output",
+       .value_name = "NAME",
+       .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
+      &options->intake_encoder, "binary");
+  table.Add({.name = "otlp-generation",
+             .help = "version of the protocol in which the encoder otlp_profiles sends; older receivers read newer "
+                     "profiles as empty or wrong: Collectors need 1.7 from v0.128 on, 1.8 from v0.136 on, 1.9 from "
+                     "v0.140 on, and 1.10 from v0.148 on; 1.11 is the same as 1.10",
+             .value_name = "VERSION",
+             .values = {"1.7", "1.8", "1.9", "1.10", "1.11"}},
+            &generation, "1.10");
   table.Add({.name = "names",
              .help = "without a reducer: look up the names of functions on this node; if false, frames have only "
                      "addresses, and the collector needs less CPU time and memory"},
@@ -185,6 +205,17 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
        .value_name = "SIZE",
        .check = [](std::string_view v) { return CheckBytes(v, 1 << 20, int64_t{1} << 32, "1MiB to 4GiB"); }},
       &names_memory, "64MiB");
+  table.Add({.name = "otlp-metrics-interval",
+             .help = "with the encoders otlp_profiles and otlp_log: how often the collector sends its own metrics to "
+                     "the receiver, as OTLP metrics, 1s to 1h; 0s: never",
+             .value_name = "DURATION",
+             .check =
+                 [](std::string_view v) {
+                   return ParseDurationNs(v).value_or(-1) == 0
+                              ? absl::OkStatus()
+                              : CheckDuration(v, kNsPerSecond, 60 * kNsPerMinute, "1s to 1h, or 0s");
+                 }},
+            &metrics_interval, "0s");
   intake::AddCredentials(table, options->credentials);
   table.Add({.name = "sample-rate",
              .help = "number of samples per second on each busy CPU",
@@ -296,6 +327,12 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   if (!options->sends_to_reducers()) {
     RETURN_IF_ERROR(TakeReceiver(hosts, table.IsGiven("intake-port") ? static_cast<uint16_t>(port) : uint16_t{0},
                                  environment, *options));
+  }
+  RETURN_IF_ERROR(TakeGeneration(generation, *options));
+  ASSIGN_OR_RETURN(options->metrics_interval_ns, ParseDurationNs(metrics_interval));
+  if (options->metrics_interval_ns > 0 && (options->sends_to_reducers() || options->receiver.is_console)) {
+    return Error(absl::StatusCode::kInvalidArgument,
+                 "--otlp-metrics-interval: needs --intake-encoder otlp_profiles or otlp_log");
   }
   RETURN_IF_ERROR(metadata.Take());
   FindHostFolders(*options);

@@ -23,6 +23,7 @@ struct CollectorOptions {
   otlp::Variables otlp_variables;  // the environment's OTEL_EXPORTER_OTLP_*
   bool names = true;               // unless sends_to_reducers(): name functions on this node
   int64_t names_memory_bytes = 0;
+  int64_t metrics_interval_ns = 0;  // unless sends_to_reducers(): of OTLP metrics; 0: none
   IntakeCredentialOptions credentials;
   int64_t sample_rate_hz = 0;
   int64_t event_budget = 0;  // process events per second; 0: none

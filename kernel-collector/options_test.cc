@@ -84,6 +84,18 @@ TEST(CollectorOptions, SendsOtlpLogsWithoutAReducer) {
   EXPECT_NE(Parse({"--intake-encoder=x"}).status().message().find("must be"), std::string::npos);
 }
 
+TEST(CollectorOptions, SendsOwnMetricsOnlyToAReceiverOfOtlp) {
+  const auto options = Parse({"--intake-encoder=otlp_log", "--otlp-metrics-interval=30s"}, {});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->metrics_interval_ns, 30 * kNsPerSecond);
+  EXPECT_EQ(Parse({}, {})->metrics_interval_ns, 0);
+  for (const char* encoder : {"--intake-encoder=binary", "--intake-encoder=console"}) {
+    const absl::Status status = Parse({encoder, "--otlp-metrics-interval=30s"}, {}).status();
+    EXPECT_NE(status.message().find("needs --intake-encoder"), std::string::npos) << status;
+  }
+  EXPECT_FALSE(Parse({"--intake-encoder=otlp_log", "--otlp-metrics-interval=500ms"}, {}).ok());
+}
+
 TEST(CollectorOptions, SendsOtlpWithoutAReducer) {
   auto options = Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://collector", "--names=false"},
                        {{"OTEL_EXPORTER_OTLP_HEADERS", "a=b"}, {"OTEL_SERVICE_NAME", "x"}, {"HOME", "/"}});
@@ -102,6 +114,23 @@ TEST(CollectorOptions, SendsOtlpWithoutAReducer) {
   EXPECT_EQ(options->receiver.otlp.parameters.at("tls_ca"), "/ca");
   EXPECT_EQ(options->intake_memory_bytes, 1 << 20);
   EXPECT_EQ(Parse({"--intake-encoder=otlp_profiles", "--intake-host=http://a", "--spool-dir=/s"})->warnings.size(), 1u);
+}
+
+TEST(CollectorOptions, SendsAnOlderGeneration) {
+  auto options = Parse({"--intake-encoder=otlp_profiles", "--otlp-generation=1.8"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->receiver.otlp.parameters.at("generation"), "1.8");
+  options = Parse({"--intake-encoder=otlp_profiles"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->receiver.otlp.parameters.at("generation"), "1.10");
+  EXPECT_FALSE(Parse({"--intake-encoder=otlp_profiles", "--otlp-generation=1.6"}).ok());
+  for (const char* encoder : {"binary", "otlp_log", "console"}) {
+    const std::string option = std::string("--intake-encoder=") + encoder;
+    EXPECT_TRUE(Parse({option.c_str(), "--otlp-generation=1.10"}).ok());
+    const absl::Status status = Parse({option.c_str(), "--otlp-generation=1.9"}).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << encoder;
+    EXPECT_NE(status.message().find("--intake-encoder otlp_profiles"), std::string::npos) << encoder;
+  }
 }
 
 TEST(CollectorOptions, PrintsWithoutAReducer) {

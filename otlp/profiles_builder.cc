@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/hex.h"
 #include "base/saturate.h"
 #include "base/status.h"
@@ -16,7 +17,7 @@ namespace {
 namespace proto = ::opentelemetry::proto::profiles::v1development;
 
 // Upper bounds for the bytes that one element adds to the serialized request: tags, lengths and varints at their
-// longest. They include the lengths of messages that grow later (samples, profiles).
+// longest, in every generation. They include the lengths of messages that grow later (samples, profiles).
 constexpr size_t kRequestBytes = 256;
 constexpr size_t kStringBytes = 6;
 constexpr size_t kAttributeBytes = 40;
@@ -38,6 +39,8 @@ constexpr size_t kFixedNameBytes = 40;
 // A row with a higher count becomes one value instead of as many equal time stamps.
 constexpr uint32_t kRepeatsMax = 16;
 
+size_t StackBytes(size_t frames) { return kStackBytes + kIndexBytes * frames; }
+
 int32_t ClampToInt32(uint32_t value) {
   return static_cast<int32_t>(std::min<uint32_t>(value, std::numeric_limits<int32_t>::max()));
 }
@@ -53,6 +56,7 @@ struct ProfilesBuilder::OpenProfile {
   uint64_t first_ns = std::numeric_limits<uint64_t>::max();
   uint64_t last_ns = 0;
   absl::flat_hash_map<std::array<int32_t, 3>, int32_t> samples;  // by stack, attribute set and link
+  absl::flat_hash_set<int32_t> stacks;                           // of the samples; only for 1.7
 };
 
 struct ProfilesBuilder::OpenResource {
@@ -109,7 +113,7 @@ int32_t ProfilesBuilder::StringAttribute(std::string_view key, std::string_view 
   auto known = string_attributes_.find({key, utf8});
   if (known != string_attributes_.end()) return known->second;
   if (NoRoomFor(utf8)) return 0;
-  bytes_ += kAttributeBytes + utf8.size();
+  bytes_ += kAttributeBytes + KeyBytes(key) + utf8.size();
   int32_t index = dictionary_->attribute_table_size();
   auto* attribute = dictionary_->add_attribute_table();
   attribute->set_key_strindex(String(key));
@@ -121,7 +125,7 @@ int32_t ProfilesBuilder::StringAttribute(std::string_view key, std::string_view 
 int32_t ProfilesBuilder::IntAttribute(std::string_view key, int64_t value) {
   auto [it, added] = int_attributes_.try_emplace({key, value}, dictionary_->attribute_table_size());
   if (added) {
-    bytes_ += kAttributeBytes;
+    bytes_ += kAttributeBytes + KeyBytes(key);
     auto* attribute = dictionary_->add_attribute_table();
     attribute->set_key_strindex(String(key));
     attribute->mutable_value()->set_int_value(value);
@@ -175,7 +179,7 @@ AttributesIndex ProfilesBuilder::AddOwn(AttributesIndex others, const Attributes
     const bool has_key = known != strings_.end() && std::any_of(set.begin(), set.end(), [&](int32_t index) {
                            return dictionary_->attribute_table(index).key_strindex() == known->second;
                          });
-    if (has_key || (known == strings_.end() && NoRoomFor(key))) continue;
+    if (has_key || ((known == strings_.end() || is_1_7()) && NoRoomFor(key))) continue;
     const int32_t index = StringAttribute(*own_keys_.insert(key).first, attribute.value);
     if (index != 0) set.push_back(index);
   }
@@ -284,7 +288,7 @@ StackIndex ProfilesBuilder::AddStack(std::span<const LocationIndex> leaf_first) 
   for (LocationIndex location : leaf_first) indices.push_back(location.value);
   auto [it, added] = stacks_.try_emplace(std::move(indices), dictionary_->stack_table_size());
   if (added) {
-    bytes_ += kStackBytes + kIndexBytes * it->first.size();
+    if (!is_1_7()) bytes_ += StackBytes(it->first.size());
     dictionary_->add_stack_table()->mutable_location_indices()->Add(it->first.begin(), it->first.end());
     if (log_size_ != nullptr) log_size_->AddStack();
   }
@@ -344,6 +348,12 @@ void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, in
     const std::vector<int32_t>& set = attribute_sets_[sample.attributes.value];
     fresh->mutable_attribute_indices()->Add(set.begin(), set.end());
     bytes_ += kSampleBytes + kIndexBytes * set.size();
+    if (is_1_7() && open.stacks.insert(sample.stack.value).second) {
+      bytes_ += StackBytes(static_cast<size_t>(dictionary_->stack_table(sample.stack.value).location_indices_size()));
+    }
+  } else if (is_1_7() && key.shape == Shape::kValues) {
+    // Each time stamp becomes a sample.
+    bytes_ += kSampleBytes + kIndexBytes * attribute_sets_[sample.attributes.value].size();
   }
   if (log_size_ != nullptr && (added || options_.size_of == SizeOf::kSampleLogs)) {
     bytes_ += log_size_->RecordBytes(sample.stack.value, sample.attributes.value);

@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/types.h"
+#include "otlp/generation.h"
 #include "profile/attributes.h"
 #include "profile/executable_id.h"
 #include "profile/model.h"
@@ -83,7 +84,8 @@ class ProfilesBuilder {
   enum class SizeOf { kProfiles, kStackLogs, kSampleLogs };
   struct Options {
     SizeOf size_of = SizeOf::kProfiles;
-    bool aggregated = false;  // a value for each stack and thread, without time stamps
+    Generation generation = Generation::kNewest;  // in which the request will be sent: bytes() counts this layout
+    bool aggregated = false;                      // a value for each stack and thread, without time stamps
     size_t bytes_soft = 2'500'000;
     size_t bytes_hard = 3'700'000;
     std::string scope_name = "tributary";
@@ -156,6 +158,9 @@ class ProfilesBuilder {
   struct OpenResource;
 
   bool NoRoomFor(std::string_view text);
+  // In 1.7, each attribute contains its key, and each profile contains its stacks.
+  bool is_1_7() const { return options_.generation == Generation::k1_7; }
+  size_t KeyBytes(std::string_view key) const { return is_1_7() ? key.size() : 0; }
   int32_t String(std::string_view text);
   int32_t StringAttribute(std::string_view key, std::string_view value);
   int32_t IntAttribute(std::string_view key, int64_t value);

@@ -83,6 +83,9 @@ absl::StatusOr<Settings> ResolveSettings(const Receiver& receiver, const Variabl
   out.transport.gzip = IsGzip(receiver, variables);
   ASSIGN_OR_RETURN(out.timeout_ns, TimeoutNs(receiver, variables));
   out.encoding = EncodingOf(receiver, variables);
+  if (const auto it = receiver.parameters.find("generation"); it != receiver.parameters.end()) {
+    out.generation = ParseGeneration(it->second).value_or(Generation::kNewest);
+  }
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "otlp/generation.h"
 #include "otlp/transport.h"
 #include "otlp/variables.h"
 
@@ -16,15 +17,16 @@ struct Receiver {
   bool tls = false;
   bool is_http = false;  // false: gRPC
   Signal signal = kProfilesSignal;
-  // encoding, compression, timeout, headers_file, tls_ca, tls_cert, tls_key: see docs/export.md. The caller has checked
-  // their values, but not whether their files exist.
+  // encoding, generation, compression, timeout, headers_file, tls_ca, tls_cert, tls_key: see docs/export.md. The caller
+  // has checked their values, but not whether their files exist.
   std::map<std::string, std::string, std::less<>> parameters;
 };
 
 struct Settings {
-  TransportOptions transport;               // without `version`
-  Encoding encoding = Encoding::kProtobuf;  // for HTTP
-  int64_t timeout_ns = 0;                   // of one request
+  TransportOptions transport;                   // without `version`
+  Encoding encoding = Encoding::kProtobuf;      // for HTTP
+  Generation generation = Generation::kNewest;  // of profiles
+  int64_t timeout_ns = 0;                       // of one request
 };
 
 // Takes each setting from the receiver's parameters, or else from the variables, or else the default, and reads the

@@ -31,7 +31,7 @@ DirectOutlet::DirectOutlet(Loop& loop, const DirectOptions& options, PinnedSessi
           metrics.AddCounter("tributary_direct_predecessor_lost_samples_total",
                              "Samples that an earlier collector had captured and not sent when it was killed")),
       settle_timer_(std::make_unique<Timer>(loop, [this] { Settle(); })),
-      deadline_timer_(std::make_unique<Timer>(loop, [this] { thread_->sender().Cancel(); })) {}
+      deadline_timer_(std::make_unique<Timer>(loop, [this] { Cancel(); })) {}
 
 absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
     Loop& loop, DirectOptions options, PinnedSession& pins, const intake::MetadataFeed& feed, const Clock& clock,
@@ -39,6 +39,12 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
   ASSIGN_OR_RETURN(DirectSender sender, MakeDirectSender(options.receiver, options.variables, clock));
   std::unique_ptr<DirectOutlet> outlet(
       new DirectOutlet(loop, options, pins, feed, clock, metrics, std::move(need_symbols)));
+  if (options.metrics_interval_ns > 0) {
+    ASSIGN_OR_RETURN(std::unique_ptr<otlp::MetricsExport> sent,
+                     MakeDirectMetrics(options.receiver, options.variables, options.session.host_name,
+                                       options.metrics_interval_ns, metrics, clock));
+    outlet->metrics_thread_ = std::make_unique<otlp::PassThread<otlp::MetricsExport>>(std::move(sent));
+  }
   BatchSender::Options sending;
   sending.queue_bytes_max = options.queue_bytes_max;
   sending.table_bytes_max = options.table_bytes_max;
@@ -75,6 +81,7 @@ void DirectOutlet::OnSampling() {
 void DirectOutlet::Start() {
   Pin();
   thread_->Start();
+  if (metrics_thread_) metrics_thread_->Start();
 }
 
 absl::Status DirectOutlet::Take(Batch batch) {
@@ -139,13 +146,27 @@ void DirectOutlet::Flush(int64_t timeout_ms, std::function<void(uint64_t undeliv
   const int64_t cancel_ms = std::max<int64_t>(timeout_ms - kCancelMs, 0);
   deadline_timer_->StartOnce(static_cast<uint64_t>(cancel_ms));
   const MonotonicNs deadline{clock_.Monotonic().value + cancel_ms * kNsPerMs};
-  thread_->Flush(deadline, [this, done = std::move(done)] {
-    loop_.Post(scope_.Wrap([this, done] {
-      deadline_timer_->Stop();
+  thread_->Flush(deadline, [this, deadline, done = std::move(done)] {
+    loop_.Post(scope_.Wrap([this, deadline, done] {
       pins_.Finish(/*undelivered=*/false);  // every sample was sent or is counted as lost
-      done(0);
+      FlushMetrics(deadline, [this, done] {
+        deadline_timer_->Stop();
+        done(0);
+      });
     }));
   });
+}
+
+void DirectOutlet::Cancel() {
+  thread_->sender().Cancel();
+  if (metrics_thread_) metrics_thread_->work().Cancel();
+}
+
+// The last values are those after the last samples.
+void DirectOutlet::FlushMetrics(MonotonicNs deadline, std::function<void()> done) {
+  if (!metrics_thread_) return done();
+  metrics_thread_->work().EndBy(deadline);
+  metrics_thread_->Flush(deadline, [this, done = std::move(done)] { loop_.Post(scope_.Wrap(done)); });
 }
 
 }  // namespace tributary

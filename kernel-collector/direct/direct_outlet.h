@@ -27,14 +27,15 @@ struct DirectOptions {
   otlp::Variables variables;
   size_t queue_bytes_max = 32u << 20;
   bool names = true;
+  int64_t metrics_interval_ns = 0;       // how often the metrics of this program are sent to the receiver; 0: never
   uint64_t table_bytes_max = 64u << 20;  // for names
   SessionInfo session;
 };
 
 // Sends a node's samples as OTLP profiles or logs, or prints them, without a reducer. Each batch waits kSettleNs, so
 // that the attributes of its youngest processes and containers are known. Then its samples are copied, and the sender's
-// thread names and sends them (BatchSender). Process events are only counted: they are lost{not_taken}. Loop thread
-// only.
+// thread names and sends them (BatchSender). Another thread sends the program's metrics, if an option asks for them.
+// Process events are only counted: they are lost{not_taken}. Loop thread only.
 class DirectOutlet : public Outlet, public BatchSink {
  public:
   static constexpr int64_t kSettleNs = kNsPerSecond;
@@ -73,6 +74,8 @@ class DirectOutlet : public Outlet, public BatchSink {
   void Settle();
   void SettleFirst();
   void Pin();
+  void Cancel();
+  void FlushMetrics(MonotonicNs deadline, std::function<void()> done);
 
   Loop& loop_;
   PinnedSession& pins_;
@@ -87,7 +90,8 @@ class DirectOutlet : public Outlet, public BatchSink {
   Counter &lost_events_, &predecessor_lost_;
   std::unique_ptr<Timer> settle_timer_, deadline_timer_;
   CallbackScope scope_;
-  std::unique_ptr<SenderThread> thread_;  // last: the thread uses the other members
+  std::unique_ptr<otlp::PassThread<otlp::MetricsExport>> metrics_thread_;  // null: metrics are not sent
+  std::unique_ptr<SenderThread> thread_;                                   // last: the thread uses the other members
 };
 
 }  // namespace tributary

@@ -18,7 +18,8 @@ class DirectOutletTest : public testing::Test {
   void Open(const std::string& url, otlp::Variables variables = {}) {
     DirectOptions options{.receiver = *ParseDirectReceiver("otlp_profiles", url, 0, false),
                           .variables = std::move(variables),
-                          .names = false};
+                          .names = false,
+                          .metrics_interval_ns = metrics_interval_ns_};
     options.variables["OTEL_EXPORTER_OTLP_COMPRESSION"] = "none";
     options.session.node_id = "n1";
     absl::StatusOr<std::unique_ptr<DirectOutlet>> outlet = DirectOutlet::Open(
@@ -44,6 +45,7 @@ class DirectOutletTest : public testing::Test {
     EXPECT_EQ(undelivered, 0u);
   }
 
+  int64_t metrics_interval_ns_ = 0;
   Loop loop_;
   Metrics metrics_;
   PinnedSession pins_;
@@ -69,6 +71,30 @@ TEST_F(DirectOutletTest, SendsSamplesAndCountsEvents) {
             4u);
   outlet_.reset();  // closes the connection
   EXPECT_THAT(server.Bodies(), testing::Contains(HasSubstr("/bin/prog")));
+}
+
+// The last values are sent after the last samples.
+TEST_F(DirectOutletTest, SendsMetricsAtTheEnd) {
+  TestHttpServer server({.body = "", .header = "Content-Type: application/x-protobuf"});
+  metrics_interval_ns_ = 60 * kNsPerMinute;
+  Open(server.Url());
+  Take();
+  Flush(10'000);
+  EXPECT_EQ(outlet_->totals().sent_samples, 1u);
+  outlet_.reset();
+  const std::vector<std::string> heads = server.Heads();
+  ASSERT_FALSE(heads.empty());
+  EXPECT_THAT(heads.back(), HasSubstr("POST /v1/metrics "));
+  EXPECT_THAT(server.Bodies().back(), HasSubstr("tributary_direct_samples_total"));
+}
+
+TEST_F(DirectOutletTest, MetricsDoNotDelayTheEnd) {
+  TestHttpServer server({.hangs = true});
+  metrics_interval_ns_ = kNsPerSecond;
+  Open(server.Url());
+  server.AwaitRequest();
+  Flush(200);
+  outlet_.reset();
 }
 
 // A receiver that does not answer does not delay the end.

@@ -14,6 +14,7 @@
 #include "otlp/otlp_profiles_sender.h"
 #include "otlp/place.h"
 #include "otlp/profiles_text.h"
+#include "otlp/program_resource.h"
 #include "otlp/text_output.h"
 
 namespace tributary {
@@ -34,17 +35,35 @@ class ConsoleSender : public otlp::ProfilesSender {
 };
 
 constexpr uint16_t kHttpPort = 4318, kGrpcPort = 4317;
+
+struct Scheme {
+  std::string_view prefix;
+  bool is_http, tls;
+  uint16_t port, log_port;  // default ports of otlp_profiles and otlp_log
+};
+constexpr Scheme kSchemes[] = {
+    {.prefix = "http://", .is_http = true, .tls = false, .port = kHttpPort, .log_port = kLogPort},
+    {.prefix = "https://", .is_http = true, .tls = true, .port = kHttpPort, .log_port = kLogPort},
+    {.prefix = "otlp+http://", .is_http = true, .tls = false, .port = kHttpPort, .log_port = kHttpPort},
+    {.prefix = "otlp+https://", .is_http = true, .tls = true, .port = kHttpPort, .log_port = kHttpPort},
+    {.prefix = "otlp://", .is_http = false, .tls = false, .port = kGrpcPort, .log_port = kGrpcPort},
+    {.prefix = "otlps://", .is_http = false, .tls = true, .port = kGrpcPort, .log_port = kGrpcPort},
+};
+
 // A request in JSON has up to 3.7 times the bytes of the same request in protobuf. The limits of the builder count the
 // bytes of protobuf.
 constexpr size_t kJsonFactor = 4;
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
 
-// Removes "http://" or "https://" from the start of `*host`.
-bool TakeScheme(std::string_view scheme, std::string_view* host) {
-  if (!EqualsIgnoringCase(host->substr(0, scheme.size()), scheme)) return false;
-  host->remove_prefix(scheme.size());
-  return true;
+// Removes the scheme from the start of `*host`. Returns null if it has none of these schemes.
+const Scheme* TakeScheme(std::string_view* host) {
+  for (const Scheme& scheme : kSchemes) {
+    if (!EqualsIgnoringCase(host->substr(0, scheme.prefix.size()), scheme.prefix)) continue;
+    host->remove_prefix(scheme.prefix.size());
+    return &scheme;
+  }
+  return nullptr;
 }
 
 absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const DirectReceiver& receiver,
@@ -59,7 +78,7 @@ absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const DirectRecei
 std::string DirectReceiver::ToString() const {
   if (is_console) return "console";
   const std::string_view scheme = otlp.is_http ? "http" : "grpc";
-  return fmt::format("{}{}://{}{}", scheme, otlp.tls ? "s" : "", otlp.target, path);
+  return fmt::format("{}{}://{}{}", scheme, otlp.tls ? "s" : "", otlp.target, otlp.is_http ? path : "");
 }
 
 absl::StatusOr<DirectReceiver> ParseDirectReceiver(std::string_view encoder, std::string_view host, uint16_t given_port,
@@ -69,21 +88,26 @@ absl::StatusOr<DirectReceiver> ParseDirectReceiver(std::string_view encoder, std
   if (out.is_console) return out;
   const bool is_log = encoder == "otlp_log";
   out.otlp.signal = is_log ? otlp::kLogsSignal : otlp::kProfilesSignal;
-  out.otlp.tls = TakeScheme("https://", &host);
-  const bool is_url = out.otlp.tls || TakeScheme("http://", &host);
-  if (is_url && tls && !out.otlp.tls) return Invalid("must begin with https://, because there are options for TLS");
-  out.otlp.tls |= tls;
-  out.otlp.is_http = is_url || is_log;
+  const Scheme bare{.prefix = "", .is_http = is_log, .tls = tls, .port = kGrpcPort, .log_port = kLogPort};
+  const Scheme* given = TakeScheme(&host);
+  const Scheme& scheme = given != nullptr ? *given : bare;
+  if (tls && !scheme.tls) return Invalid("must begin with https:// or otlps://, because there are options for TLS");
+  out.otlp.tls = scheme.tls;
+  out.otlp.is_http = scheme.is_http;
   if (host.find('@') != host.npos) {
     return Invalid("must have no user name or password: use OTEL_EXPORTER_OTLP_HEADERS");
   }
   if (host.find('?') != host.npos) return Invalid("must be without a question mark");
-  const uint16_t port = given_port != 0 ? given_port : is_log ? kLogPort : is_url ? kHttpPort : kGrpcPort;
+  const uint16_t port = given_port != 0 ? given_port : is_log ? scheme.log_port : scheme.port;
   absl::StatusOr<otlp::Place> place = otlp::ParsePlace(host, fmt::format("{}", port));
   if (!place.ok()) {
-    return WithContext(place.status(), "must be HOST[:PORT], http://HOST[:PORT][/PATH] or https://HOST[:PORT][/PATH]");
+    return WithContext(place.status(),
+                       "must be HOST[:PORT], http://HOST[:PORT][/PATH], https://HOST[:PORT][/PATH], "
+                       "otlp://HOST[:PORT] or otlps://HOST[:PORT]");
   }
-  if (!is_url && !place->path.empty()) return Invalid("must begin with http:// or https://, because it has a path");
+  if ((given == nullptr || !scheme.is_http) && !place->path.empty()) {
+    return Invalid("must begin with http:// or https://, because it has a path");
+  }
   out.otlp.target = std::move(place->target);
   if (out.otlp.is_http) {
     out.path = place->path.size() > 1 ? std::move(place->path) : std::string(out.otlp.signal.http_path);
@@ -112,9 +136,29 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
     out.builder.size_of = otlp::ProfilesBuilder::SizeOf::kStackLogs;
     out.sender = std::make_unique<otlp::OtlpLogsSender>(std::move(transport), otlp::LogRecords::kStacks);
   } else {
-    out.sender = std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
+    out.builder.generation = settings.generation;
+    out.sender = std::make_unique<otlp::OtlpProfilesSender>(std::move(transport), settings.generation);
   }
   return out;
+}
+
+absl::StatusOr<std::unique_ptr<otlp::MetricsExport>> MakeDirectMetrics(DirectReceiver receiver,
+                                                                       const otlp::Variables& variables,
+                                                                       std::string_view host_name, int64_t interval_ns,
+                                                                       Metrics& metrics, const Clock& clock) {
+  if (receiver.is_console) return Invalid("the console takes no metrics");
+  receiver.otlp.signal = otlp::kMetricsSignal;
+  receiver.path = std::string(otlp::kMetricsSignal.http_path);
+  ASSIGN_OR_RETURN(otlp::Settings settings, otlp::ResolveSettings(receiver.otlp, variables));
+  settings.transport.version = std::string(kVersion);
+  otlp::MetricsExport::Options options{.name = receiver.ToString()};
+  options.request.resource = otlp::ProgramResource("tributary-kernel-collector", host_name, metrics.start());
+  options.request.scope_version = std::string(kVersion);
+  if (settings.encoding == otlp::Encoding::kJson) options.request.bytes_max /= otlp::kMetricsJsonFactor;
+  options.interval_ns = interval_ns;
+  options.send_timeout_ns = settings.timeout_ns;
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(receiver, settings, clock));
+  return std::make_unique<otlp::MetricsExport>(std::move(options), metrics, std::move(transport), clock);
 }
 
 }  // namespace tributary

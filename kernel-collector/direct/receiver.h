@@ -7,6 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "base/metrics.h"
+#include "otlp/metrics_export.h"
 #include "otlp/profiles_builder.h"
 #include "otlp/sender.h"
 #include "otlp/settings.h"
@@ -24,11 +26,14 @@ struct DirectReceiver {
 
 // Parses the values of --intake-encoder and --intake-host. The encoder is one of
 //   console
-//   otlp_profiles: OTLP profiles over HTTP if `host` is http://HOST[:PORT][/PATH] or https://…, and over gRPC if it is
-//     HOST[:PORT]
-//   otlp_log: OTLP logs over HTTP. `host` has one of the same forms
-// `given_port`: used if `host` has no port; 0: OTLP's port, and for otlp_log kLogPort. `tls`: for HOST[:PORT].
-// InvalidArgument if `host` has another form, or if `tls` contradicts http://.
+//   otlp_profiles: OTLP profiles
+//   otlp_log: OTLP logs
+// The host is one of
+//   HOST[:PORT]                                gRPC for otlp_profiles, HTTP for otlp_log
+//   http://HOST[:PORT][/PATH], https://…       HTTP
+//   otlp+http://HOST[:PORT][/PATH], otlp+https://…, otlp://HOST[:PORT], otlps://…   as for --export of the reducer
+// `given_port`: used if `host` has no port; 0: OTLP's port, and for otlp_log in the first two forms kLogPort. `tls`:
+// for HOST[:PORT]. InvalidArgument if `host` has another form, or if `tls` contradicts a scheme without TLS.
 absl::StatusOr<DirectReceiver> ParseDirectReceiver(std::string_view encoder, std::string_view host, uint16_t given_port,
                                                    bool tls);
 constexpr uint16_t kLogPort = 8000;  // in opentelemetry-network's example of a Collector
@@ -42,5 +47,15 @@ struct DirectSender {
 // otlp::ResolveSettings, HttpTransport::Make and GrpcTransport::Make. `clock` must outlive the sender.
 absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, const otlp::Variables& variables,
                                               const Clock& clock);
+
+// Makes what sends the metrics of this program, `metrics`, to `receiver` in each interval, with service.name
+// tributary-kernel-collector, and with host.name unless `host_name` is empty. Over HTTP, the path is OTLP's path for
+// metrics. OTEL_EXPORTER_OTLP_* in `variables`, and their forms for metrics, fill what `receiver` leaves open. Returns
+// the errors of MakeDirectSender. InvalidArgument: the receiver is the console. `metrics` and `clock` must outlive the
+// result.
+absl::StatusOr<std::unique_ptr<otlp::MetricsExport>> MakeDirectMetrics(DirectReceiver receiver,
+                                                                       const otlp::Variables& variables,
+                                                                       std::string_view host_name, int64_t interval_ns,
+                                                                       Metrics& metrics, const Clock& clock);
 
 }  // namespace tributary

@@ -29,6 +29,11 @@ TEST(DirectReceiver, ParsesHostsAndUrls) {
            Case{"otlp_log", "127.0.0.1", 0, false, "http://127.0.0.1:8000/v1/logs"},
            Case{"otlp_log", "collector", 4318, true, "https://collector:4318/v1/logs"},
            Case{"otlp_log", "http://collector:4318/logs", 0, false, "http://collector:4318/logs"},
+           Case{"otlp_log", "OTLP://collector", 0, false, "grpc://collector:4317"},
+           Case{"otlp_log", "otlps://collector:1", 0, true, "grpcs://collector:1"},
+           Case{"otlp_log", "otlp+http://collector", 0, false, "http://collector:4318/v1/logs"},
+           Case{"otlp_profiles", "otlp://collector", 8000, false, "grpc://collector:8000"},
+           Case{"otlp_profiles", "otlp+https://collector/p", 0, false, "https://collector:4318/p"},
            Case{"console", "127.0.0.1", 0, false, "console"},
        }) {
     const absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver(encoder, host, port, tls);
@@ -38,13 +43,16 @@ TEST(DirectReceiver, ParsesHostsAndUrls) {
 }
 
 TEST(DirectReceiver, RefusesOtherForms) {
-  for (const char* host : {"http://", "http://a:0", "http://a:70000", "http://a b", "http://user:password@a",
-                           "http://a/b c", "http://a?timeout=1s", "collector/path", "a,b", "ftp://a", ""}) {
+  for (const char* host :
+       {"http://", "http://a:0", "http://a:70000", "http://a b", "http://user:password@a", "http://a/b c",
+        "http://a?timeout=1s", "collector/path", "a,b", "ftp://a", "", "otlp://a/path", "otlp://a:0", "otlp://"}) {
     const absl::Status status = ParseDirectReceiver("otlp_profiles", host, 0, false).status();
     EXPECT_FALSE(status.ok()) << host;
     EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("password@")));
   }
-  EXPECT_FALSE(ParseDirectReceiver("otlp_profiles", "http://a", 0, /*tls=*/true).ok());
+  for (const char* host : {"http://a", "otlp://a", "otlp+http://a"}) {
+    EXPECT_FALSE(ParseDirectReceiver("otlp_profiles", host, 0, /*tls=*/true).ok()) << host;
+  }
 }
 
 TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
@@ -65,6 +73,22 @@ TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
   EXPECT_THAT(server.Heads(), Contains(HasSubstr("application/json")));
 }
 
+TEST(DirectReceiver, SendsAnOlderGeneration) {
+  TestHttpServer server({.body = ""});
+  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_profiles", server.Url(), 0, false);
+  ASSERT_TRUE(receiver.ok()) << receiver.status();
+  receiver->otlp.parameters["generation"] = "1.8";
+  receiver->otlp.parameters["compression"] = "none";
+  absl::StatusOr<DirectSender> sender =
+      MakeDirectSender(*receiver, {{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"}}, Clock::Real());
+  ASSERT_TRUE(sender.ok()) << sender.status();
+  EXPECT_EQ(sender->builder.generation, otlp::Generation::k1_8);
+  otlp::ProfilesRequest request;
+  request.mutable_dictionary()->add_location_table()->add_lines();
+  sender->sender->Send(request, {}, 10 * kNsPerSecond);
+  EXPECT_THAT(server.Bodies(), Contains(HasSubstr("\"locationTable\":[{\"line\":[{}]}]")));
+}
+
 TEST(DirectReceiver, SendsLogs) {
   TestHttpServer server({.body = ""});
   absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_log", server.Url(), 0, false);
@@ -74,6 +98,31 @@ TEST(DirectReceiver, SendsLogs) {
   EXPECT_EQ(sender->builder.size_of, otlp::ProfilesBuilder::SizeOf::kStackLogs);
   sender->sender->Send({}, {}, 10 * kNsPerSecond);
   EXPECT_THAT(server.Heads(), Contains(HasSubstr("POST /v1/logs ")));
+}
+
+TEST(DirectReceiver, SendsMetrics) {
+  TestHttpServer server({.body = "", .header = "Content-Type: application/x-protobuf"});
+  FakeClock clock;
+  Metrics metrics{clock};
+  metrics.AddCounter("x_total", "X.").Add(3);
+  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_log", server.Url() + "/logs", 0, false);
+  ASSERT_TRUE(receiver.ok()) << receiver.status();
+  const otlp::Variables variables = {{"OTEL_EXPORTER_OTLP_LOGS_HEADERS", "x-tenant=logs"},
+                                     {"OTEL_EXPORTER_OTLP_METRICS_HEADERS", "x-tenant=metrics"},
+                                     {"OTEL_EXPORTER_OTLP_COMPRESSION", "none"}};
+  absl::StatusOr<std::unique_ptr<otlp::MetricsExport>> sent =
+      MakeDirectMetrics(*receiver, variables, "node-7", 30 * kNsPerSecond, metrics, clock);
+  ASSERT_TRUE(sent.ok()) << sent.status();
+  EXPECT_EQ((*sent)->RunOnce(), 30 * kNsPerSecond);
+  EXPECT_THAT(server.Heads(), Contains(HasSubstr("POST /v1/metrics ")));
+  EXPECT_THAT(server.Heads(), Contains(HasSubstr("x-tenant: metrics")));
+  EXPECT_THAT(server.Bodies(),
+              Contains(AllOf(HasSubstr("x_total"), HasSubstr("tributary-kernel-collector"), HasSubstr("node-7"))));
+}
+
+TEST(DirectReceiver, TheConsoleTakesNoMetrics) {
+  Metrics metrics;
+  EXPECT_FALSE(MakeDirectMetrics({.is_console = true}, {}, "", kNsPerSecond, metrics, Clock::Real()).ok());
 }
 
 TEST(DirectReceiver, RefusesHeadersThatAreInvalid) {

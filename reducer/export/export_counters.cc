@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "otlp/request_counters.h"
+
 namespace tributary {
 namespace {
 
@@ -11,22 +13,12 @@ Counter& Add(Metrics& metrics, const std::string& label, std::string_view name, 
 
 }  // namespace
 
-Counter& AcceptedRequests(Metrics& metrics, const std::string& label) {
-  return Add(metrics, label, "tributary_export_requests_total", "Requests that the receiver of the export accepted.");
-}
-
-Counter& FailedRequests(Metrics& metrics, const std::string& label) {
-  return Add(metrics, label, "tributary_export_failures_total",
-             "Requests to the receiver of the export that failed and are sent again; if the number grows, check the "
-             "receiver.");
-}
-
 ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
     : samples(Add(metrics, label, "tributary_export_samples_total",
                   "Samples in requests that the receiver of the export accepted, including samples of rejected "
                   "profiles or log records.")),
-      requests(AcceptedRequests(metrics, label)),
-      failures(FailedRequests(metrics, label)),
+      requests(otlp::AcceptedRequests(metrics, label)),
+      failures(otlp::FailedRequests(metrics, label)),
       refused_samples(Add(metrics, label, "tributary_export_refused_samples_total",
                           "Samples in requests that the receiver of the export refused, and that are not sent again; "
                           "the receiver's log says why.")),

@@ -6,10 +6,6 @@
 
 namespace tributary {
 
-// Counters that all exporters have. The label `exporter` is the kind of the exporter.
-Counter& AcceptedRequests(Metrics& metrics, const std::string& label);
-Counter& FailedRequests(Metrics& metrics, const std::string& label);
-
 // The metrics of the exporters of samples with one label. Exporters with the same label share them.
 struct ExportCounters {
   ExportCounters(Metrics& metrics, const std::string& label);

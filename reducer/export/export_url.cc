@@ -12,6 +12,7 @@
 #include "base/percent.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "otlp/generation.h"
 #include "otlp/place.h"
 
 namespace tributary {
@@ -60,6 +61,11 @@ const otlp::Signal* FindSignal(std::string_view name) {
 std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std::string_view value) {
   if (key == "name")
     return IsName(value) ? "" : "name must be 1 to 64 letters, digits, '-', '_' and '.', without .events at its end";
+  const bool is_otlp = url.kind == ExportUrl::Kind::kOtlpGrpc || url.kind == ExportUrl::Kind::kOtlpHttp;
+  if (key == "generation") {
+    if (!is_otlp) return "generation is for receivers of OTLP profiles: use otlp:// or otlp+http://";
+    return otlp::ParseGeneration(value) ? "" : "generation must be 1.7, 1.8, 1.9, 1.10 or 1.11";
+  }
   if (url.kind == ExportUrl::Kind::kConsole) {
     otlp::TextOptions ignored;
     return otlp::SetTextOption(key, value, &ignored);
@@ -88,8 +94,8 @@ std::string_view CheckParameter(const ExportUrl& url, std::string_view key, std:
     if (!url.tls) return "tls_ca, tls_cert and tls_key need otlps:// or otlp+https://";
     return value.empty() ? "tls_ca, tls_cert and tls_key must name files" : "";
   }
-  return "a parameter is unknown; the parameters are signal, samples, interval, name, encoding, compression, timeout, "
-         "headers_file, tls_ca, tls_cert and tls_key";
+  return "a parameter is unknown; the parameters are signal, samples, interval, name, encoding, generation, "
+         "compression, timeout, headers_file, tls_ca, tls_cert and tls_key";
 }
 
 absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
@@ -117,6 +123,9 @@ absl::Status ParseParameters(std::string_view query, ExportUrl* out) {
   }
   if (out->parameters.contains("samples") && out->signal.name == otlp::kMetricsSignal.name) {
     return Invalid("metrics have no parameter samples");
+  }
+  if (out->parameters.contains("generation") && out->signal.name != otlp::kProfilesSignal.name) {
+    return Invalid("generation is only for signal=profiles: logs and metrics are the same for all receivers");
   }
   return absl::OkStatus();
 }

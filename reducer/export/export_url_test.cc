@@ -1,5 +1,6 @@
 #include "reducer/export/export_url.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,6 +75,25 @@ TEST(ExportUrl, TheCursorIsNamedAfterReceiverSignalAndName) {
   EXPECT_EQ(ParseExportUrl("otlp+http://c/p?headers_file=/a&name=b")->cursor_name, "otlp+http://c:4318/p?name=b");
   EXPECT_EQ(ParseExportUrl("otlp://c:1?signal=logs&samples=single&interval=5s")->cursor_name, "otlp://c:1?signal=logs");
   EXPECT_EQ(ParseExportUrl("otlp://c:1?name=b&signal=logs")->cursor_name, "otlp://c:1?signal=logs&name=b");
+}
+
+TEST(ExportUrl, TakesAGenerationOfProfiles) {
+  for (const char* generation : {"1.7", "1.8", "1.9", "1.10", "1.11"}) {
+    for (const char* receiver : {"otlp://c", "otlps://c", "otlp+http://c", "otlp+https://c"}) {
+      const absl::StatusOr<ExportUrl> url = ParseExportUrl(fmt::format("{}?generation={}", receiver, generation));
+      ASSERT_TRUE(url.ok()) << url.status();
+      EXPECT_EQ(url->parameters.at("generation"), generation);
+      EXPECT_THAT(url->cursor_name, Not(HasSubstr("generation")));
+    }
+  }
+  for (const auto& [url, why] : {std::pair{"otlp://c?generation=1.6", "must be 1.7, 1.8, 1.9, 1.10 or 1.11"},
+                                 {"otlp://c?generation=", "must be 1.7"},
+                                 {"otlp://c?signal=logs&generation=1.9", "only for signal=profiles"},
+                                 {"otlp://c?generation=1.10&signal=metrics", "only for signal=profiles"},
+                                 {"console?generation=1.9", "use otlp:// or otlp+http://"},
+                                 {"file:///d?format=otlp_json&generation=1.9", "use otlp:// or otlp+http://"}}) {
+    EXPECT_THAT(std::string(ParseExportUrl(url).status().message()), HasSubstr(why)) << url;
+  }
 }
 
 TEST(ExportUrl, RefusesWrongParameters) {

@@ -1,26 +1,24 @@
 #include "reducer/export/exporter.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <future>
+#include <utility>
 
 #include "base/status.h"
 #include "base/version.h"
 #include "otlp/grpc_transport.h"
 #include "otlp/http_transport.h"
+#include "otlp/metrics_export.h"
 #include "otlp/otlp_profiles_sender.h"
+#include "otlp/pass_thread.h"
+#include "otlp/program_resource.h"
 #include "reducer/export/console_sender.h"
 #include "reducer/export/export_loop.h"
 #include "reducer/export/export_settings.h"
 #include "reducer/export/file_sender.h"
 #include "reducer/export/log_sender.h"
-#include "reducer/export/metrics_export.h"
-#include "reducer/export/metrics_resource.h"
 
 namespace tributary {
 namespace {
@@ -32,56 +30,25 @@ constexpr int64_t kFlushNs = 3'500'000'000;
 constexpr size_t kJsonFactor = 4;
 
 // Runs an ExportLoop or a MetricsExport on its own thread.
-template <typename Loop>
-class ExportThread : public Exporter {
+template <typename Work>
+class ThreadExporter : public Exporter {
  public:
-  ExportThread(std::unique_ptr<Loop> loop, const Clock& clock)
-      : loop_(std::move(loop)), clock_(clock), thread_([this] { Run(); }) {}
+  ThreadExporter(std::unique_ptr<Work> work, const Clock& clock) : clock_(clock), thread_(std::move(work)) {
+    thread_.Start();
+  }
 
-  ~ExportThread() override {
-    {
-      std::unique_lock lock(mutex_);
-      stop_at_ = MonotonicNs{clock_.Monotonic().value + kFlushNs};
-      stopping_ = true;
-      loop_->EndBy(stop_at_);
-      changed_.notify_all();
-      changed_.wait_for(lock, std::chrono::nanoseconds(kFlushNs), [this] { return done_; });
-    }
-    loop_->Cancel();
-    thread_.join();
+  // The thread's destructor cancels a call that is still in progress.
+  ~ThreadExporter() override {
+    const MonotonicNs stop_at{clock_.Monotonic().value + kFlushNs};
+    thread_.work().EndBy(stop_at);
+    thread_.Flush(stop_at, [this] { flushed_.set_value(); });
+    flushed_.get_future().wait_for(std::chrono::nanoseconds(kFlushNs));
   }
 
  private:
-  void Run() {
-    // If the console's reader is gone, or a file reaches the limit on file sizes, write must return an error and not
-    // end the process.
-    sigset_t of_write;
-    sigemptyset(&of_write);
-    sigaddset(&of_write, SIGPIPE);
-    sigaddset(&of_write, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &of_write, nullptr);
-
-    std::unique_lock lock(mutex_);
-    while (!stopping_) {
-      lock.unlock();
-      int64_t wait_ns = loop_->RunOnce();
-      lock.lock();
-      changed_.wait_for(lock, std::chrono::nanoseconds(wait_ns), [this] { return stopping_; });
-    }
-    lock.unlock();
-    loop_->Flush(stop_at_);
-    lock.lock();
-    done_ = true;
-    changed_.notify_all();
-  }
-
-  const std::unique_ptr<Loop> loop_;
   const Clock& clock_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false, done_ = false;  // guarded by mutex_
-  MonotonicNs stop_at_;                   // written before stopping_, read after
-  std::thread thread_;                    // last: the thread uses the other members
+  std::promise<void> flushed_;
+  otlp::PassThread<Work> thread_;  // last: the thread uses the other members
 };
 
 absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& url, const OtlpSettings& settings,
@@ -138,23 +105,24 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
     return sender;
   }
   options->builder.aggregated = samples == "aggregated";
-  return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport));
+  options->builder.generation = settings.generation;
+  return std::make_unique<otlp::OtlpProfilesSender>(std::move(transport), settings.generation);
 }
 
 absl::StatusOr<std::unique_ptr<Exporter>> MakeMetricsExporter(const ExportUrl& url, const ExportVariables& variables,
                                                               const Clock& clock, Metrics& metrics) {
   ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
   settings.transport.version = std::string(kVersion);
-  MetricsExport::Options options;
+  otlp::MetricsExport::Options options;
   options.name = url.cursor_name;
-  options.request.resource = ReducerResource(metrics.start());
+  options.request.resource = otlp::ProgramResource("tributary-reducer", otlp::HostName(), metrics.start());
   options.request.scope_version = std::string(kVersion);
   if (settings.encoding == otlp::Encoding::kJson) options.request.bytes_max /= otlp::kMetricsJsonFactor;
   options.interval_ns = settings.interval_ns;
   options.send_timeout_ns = settings.timeout_ns;
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
-  auto loop = std::make_unique<MetricsExport>(std::move(options), metrics, std::move(transport), clock);
-  return std::make_unique<ExportThread<MetricsExport>>(std::move(loop), clock);
+  auto loop = std::make_unique<otlp::MetricsExport>(std::move(options), metrics, std::move(transport), clock);
+  return std::make_unique<ThreadExporter<otlp::MetricsExport>>(std::move(loop), clock);
 }
 
 }  // namespace
@@ -169,7 +137,7 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, con
                    MakeSender(url, variables, common, clock, metrics, &options));
   options.cursor_name = url.cursor_name;
   options.builder.scope_version = std::string(kVersion);
-  options.sender = ReducerHostName();
+  options.sender = otlp::HostName();
   if (options.sender.empty()) options.sender = "unknown";
   options.joiner = common.joiner;
   options.metadata_wait_ns = common.metadata_wait_ns;
@@ -180,7 +148,7 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, con
   }
   auto loop =
       std::make_unique<ExportLoop>(std::move(options), store, symbols.lookup(), std::move(sender), clock, metrics);
-  return std::make_unique<ExportThread<ExportLoop>>(std::move(loop), clock);
+  return std::make_unique<ThreadExporter<ExportLoop>>(std::move(loop), clock);
 }
 
 }  // namespace tributary

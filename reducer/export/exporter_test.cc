@@ -1,5 +1,6 @@
 #include "reducer/export/exporter.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -138,6 +139,19 @@ TEST_F(ExporterTest, SendsOverHttpInBothEncodings) {
   EXPECT_THAT(json.Bodies(), ElementsAre(HasSubstr("\"timestampsUnixNano\":[\"1700000000000000000\"]")));
   EXPECT_EQ(store_.Cursor("otlp+http://" + Target(protobuf) + "/a", 0), 1);
   EXPECT_EQ(store_.Cursor("otlp+http://" + Target(json) + "/v1development/profiles", 0), 1);
+}
+
+TEST_F(ExporterTest, SendsOlderGenerations) {
+  const TestHttpServer server({.body = ""});
+  const auto send = [&](const std::string& generation) {
+    Run(fmt::format("otlp+http://{}?name=n{}&encoding=json&compression=none&generation={}", Target(server), generation,
+                    generation));
+    return server.Bodies().back();
+  };
+  EXPECT_THAT(send("1.7"), HasSubstr("\"locationsLength\":1,\"value\":[\"1\"]"));
+  EXPECT_THAT(send("1.8"), HasSubstr("\"sample\":[{\"stackIndex\":1"));
+  EXPECT_THAT(send("1.9"), HasSubstr("\"samples\":[{\"stackIndex\":1"));
+  EXPECT_THAT(send("1.10"), HasSubstr("\"samples\":[{\"stackIndex\":1"));
 }
 
 // The last values are sent at the end. No sample is sent, and no cursor moves.

@@ -184,22 +184,44 @@ def logs():
         lib.check(any(f.get("function") == "hash_blocks" for r in of_truth for f in r.attributes["tributary.stack"]), "no names")
 
 
-def grpc():
-    """Sends OTLP profiles over gRPC to a real Collector."""
+def collector_gets(encoder, host, *args, json=False):
+    """Sends to a real Collector in one way. Returns the data points that it has, by name, and the last totals."""
     with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
-        host, port = otel.address.split(":")
-        collector = lib.Collector(d, port, rate=RATE, args=["--intake-encoder", "otlp_profiles", "--intake-host", host,
-                                                            "--batch-interval", "1s", "--log-console"])
+        address = host.format(grpc=otel.address, http=otel.http_address)
+        received = otel.requests if encoder == "otlp_profiles" else otel.log_requests
+        env = {**os.environ, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json" if json else ""}
+        collector = lib.Collector(d, otel.address.split(":")[1], rate=RATE, env=env, args=[
+            "--intake-encoder", encoder, "--intake-host", address, "--batch-interval", "1s", "--shutdown-timeout", "40s",
+            "--log-console", *args])
         programs.append(collector)
-        lib.wait_for("the first request", otel.requests, 30)
-        lib.run_truth(2)
+        lib.wait_for("the first request", received, 30)
+        lib.run_truth(1)
         lib.check(collector.stop() == 0, "the collector's exit code")
         otel.stop()
         last = totals(collector)
-        received = otelcol.Totals(otelcol.samples(otel.requests()))
-        print(f"  captured {last['captured']} sent {last['sent']} lost {last['lost']}; received {received.count}, {received.ns} ns")
-        lib.check(last["captured"] == last["sent"] == received.count and last["lost"] == 0, f"{last}")
-        lib.check(received.ns == received.count * (1_000_000_000 // RATE), f"{received.ns} ns")
+        items = list(otelcol.log_records(received()) if encoder == "otlp_log" else otelcol.samples(received()))
+        count, ns = sum(item.count for item in items), sum(item.ns for item in items)
+        print(f"  {encoder} to {host} json={json}: captured {last['captured']} sent {last['sent']}; received {count}, {ns} ns")
+        lib.check(last["captured"] == last["sent"] == count and last["lost"] == 0, f"{last}")
+        lib.check(ns == count * (1_000_000_000 // RATE), f"{ns} ns")
+        return {point.name: point for point in otelcol.points(otel.metrics_requests())}, last
+
+
+def real_collector():
+    """Sends profiles and logs to a real Collector in each way that has no test with more checks."""
+    collector_gets("otlp_profiles", "127.0.0.1")  # over gRPC
+    collector_gets("otlp_profiles", "otlp+http://{http}")
+    collector_gets("otlp_profiles", "http://{http}", json=True)
+    collector_gets("otlp_log", "{http}")
+    collector_gets("otlp_log", "http://{http}", json=True)
+
+
+def grpc_logs_and_metrics():
+    """Sends OTLP logs and the collector's own metrics over gRPC. The last metrics have the last totals."""
+    points, last = collector_gets("otlp_log", "otlp://{grpc}", "--otlp-metrics-interval", "1s")
+    sent = points["tributary_direct_samples_total"]
+    lib.check(sent.value == last["sent"], f"the metric is {sent.value}")
+    lib.check(sent.resource["service.name"] == "tributary-kernel-collector" and sent.resource["host.name"], f"{sent.resource}")
 
 
 def killed():
@@ -252,4 +274,4 @@ def console():
 
 
 if __name__ == "__main__":
-    lib.main(outage, protocol, logs, grpc, killed, absent, console)
+    lib.main(outage, protocol, logs, real_collector, grpc_logs_and_metrics, killed, absent, console)

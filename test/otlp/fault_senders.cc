@@ -2,11 +2,11 @@
 
 #include "kernel-collector/direct/batch_sender.h"
 #include "kernel-collector/direct/direct_testing.h"
+#include "otlp/metrics_export.h"
 #include "otlp/otlp_logs_sender.h"
 #include "otlp/otlp_profiles_sender.h"
 #include "reducer/export/export_loop.h"
 #include "reducer/export/log_sender.h"
-#include "reducer/export/metrics_export.h"
 #include "reducer/store/fake_store_testing.h"
 
 namespace tributary::otlp {

@@ -1,13 +1,16 @@
-// otlp_send SIGNAL WAY ADDRESS SEED REQUESTS: builds and sends REQUESTS requests of random samples with the reducer's
-// code, and prints the samples' count and nanoseconds. SIGNAL is profiles or logs. WAY is grpc, http (protobuf over
-// HTTP) or json (JSON over HTTP). Exit code 0: the receiver accepted all requests.
+// otlp_send SIGNAL WAY ADDRESS SEED REQUESTS [GENERATION]: builds and sends REQUESTS requests of random samples with
+// the reducer's code, and prints the samples' count and nanoseconds. SIGNAL is profiles or logs. WAY is grpc, http
+// (protobuf over HTTP) or json (JSON over HTTP). GENERATION is the layout of profiles, such as 1.7; the default is the
+// newest one. Exit code 0: the receiver accepted all requests.
 
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
+#include "otlp/generation.h"
 #include "otlp/grpc_transport.h"
 #include "otlp/http_transport.h"
 #include "otlp/otlp_logs_sender.h"
@@ -22,10 +25,23 @@ struct Sent {
   uint64_t count = 0, ns = 0;
 };
 
-ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
-  ProfilesBuilder builder({.scope_version = "test"});
+ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Generation generation, Sent* sent) {
+  ProfilesBuilder builder({.generation = generation, .scope_version = "test"});
   auto draw = [&](uint64_t below) { return random() % below; };
+  std::vector<ProfilesBuilder::SampleInfo> samples;
+  auto add = [&](ProfilesBuilder::SampleInfo sample) {
+    sample.time = UnixNs{static_cast<int64_t>(1'700'000'000'000'000'000 + draw(5'000'000'000))};
+    sample.value = sample.type != ProfilesBuilder::kCpu ? draw(1'000'000) : (draw(3) == 0 ? 1'001'001 : 52'631'578);
+    sent->count += 1;
+    sent->ns += sample.value;
+    builder.AddSample(sample);
+    samples.push_back(sample);
+  };
   for (int i = 0; i < 500; ++i) {  // as logs, each takes a few KB
+    if (!samples.empty() && draw(3) == 0) {
+      add(samples[draw(samples.size())]);  // merged with an equal sample
+      continue;
+    }
     ProfilesBuilder::SampleInfo sample;
     uint64_t process = draw(8);
     sample.resource = builder.AddResource({{"container.id", process < 4 ? "" : "c" + std::to_string(process)},
@@ -52,11 +68,7 @@ ProfilesRequestPtr MakeRequest(std::mt19937_64& random, Sent* sent) {
     }
     sample.stack = builder.AddStack(stack);
     sample.type = draw(10) == 0 ? builder.AddType({"off_cpu", "nanoseconds"}) : ProfilesBuilder::kCpu;
-    sample.time = UnixNs{static_cast<int64_t>(1'700'000'000'000'000'000 + draw(5'000'000'000))};
-    sample.value = sample.type != ProfilesBuilder::kCpu ? draw(1'000'000) : (draw(3) == 0 ? 1'001'001 : 52'631'578);
-    sent->count += 1;
-    sent->ns += sample.value;
-    builder.AddSample(sample);
+    add(sample);
   }
   return builder.Finish();
 }
@@ -71,7 +83,8 @@ absl::StatusOr<std::unique_ptr<Transport>> MakeTransport(const Signal& signal, s
                              Clock::Real());
 }
 
-int Main(std::string_view signal, std::string_view way, const char* address, uint64_t seed, int requests) {
+int Main(std::string_view signal, std::string_view way, const char* address, uint64_t seed, int requests,
+         Generation generation) {
   std::mt19937_64 random(seed);
   absl::StatusOr<std::unique_ptr<Transport>> transport =
       MakeTransport(signal == "logs" ? kLogsSignal : kProfilesSignal, way, address);
@@ -83,12 +96,12 @@ int Main(std::string_view signal, std::string_view way, const char* address, uin
   if (signal == "logs") {
     sender = std::make_unique<OtlpLogsSender>(*std::move(transport), LogRecords::kStacks);
   } else {
-    sender = std::make_unique<OtlpProfilesSender>(*std::move(transport));
+    sender = std::make_unique<OtlpProfilesSender>(*std::move(transport), generation);
   }
   RequestIdentity identity{.sender = "test-sender", .session = {1}, .first = 0};
   Sent sent;
   for (int i = 0; i < requests; ++i) {
-    ProfilesRequestPtr request = MakeRequest(random, &sent);
+    ProfilesRequestPtr request = MakeRequest(random, generation, &sent);
     std::vector<Finding> findings = ValidateProfiles(*request);
     if (!findings.empty()) {
       fprintf(stderr, "invalid before it was sent: %s", DescribeFindings(findings).c_str());
@@ -111,9 +124,10 @@ int Main(std::string_view signal, std::string_view way, const char* address, uin
 }  // namespace tributary::otlp
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    fprintf(stderr, "usage: otlp_send profiles|logs grpc|http|json ADDRESS SEED REQUESTS\n");
+  const auto generation = tributary::otlp::ParseGeneration(argc == 7 ? argv[6] : "1.10");
+  if (argc < 6 || argc > 7 || !generation) {
+    fprintf(stderr, "usage: otlp_send profiles|logs grpc|http|json ADDRESS SEED REQUESTS [GENERATION]\n");
     return 2;
   }
-  return tributary::otlp::Main(argv[1], argv[2], argv[3], strtoull(argv[4], nullptr, 10), atoi(argv[5]));
+  return tributary::otlp::Main(argv[1], argv[2], argv[3], strtoull(argv[4], nullptr, 10), atoi(argv[5]), *generation);
 }

@@ -16,9 +16,9 @@
 #include "otlp/sender.h"
 #include "otlp/transport.h"
 
-namespace tributary {
+namespace tributary::otlp {
 
-// Does the work of an exporter with signal=metrics: sends the values of all metrics of the process, once at the start
+// Sends the metrics of a program to an OTLP receiver: sends the values of all metrics of the process, once at the start
 // and then in every interval. A request that fails and may be retried is sent again until the next interval begins.
 // Then new values take its place, and its data points count as dropped. The receiver loses no counts by this, because
 // sums are cumulative: the next value contains everything that the dropped one did. So the exporter needs no cursor in
@@ -35,11 +35,11 @@ class MetricsExport {
   struct Options {
     std::string name;                           // for the log
     std::string metric_label = "otlp_metrics";  // value of the label `exporter`
-    otlp::MetricsOptions request;
+    MetricsOptions request;
     int64_t interval_ns = 60 * kNsPerSecond;
-    int64_t send_timeout_ns = otlp::kSendTimeoutNs;
+    int64_t send_timeout_ns = kSendTimeoutNs;
   };
-  MetricsExport(Options options, Metrics& metrics, std::unique_ptr<otlp::Transport> transport, const Clock& clock);
+  MetricsExport(Options options, Metrics& metrics, std::unique_ptr<Transport> transport, const Clock& clock);
 
   // Reads new values if an interval begins, and sends what is unsent unless a retry must wait. Returns the time until
   // the next call in ns.
@@ -59,15 +59,15 @@ class MetricsExport {
  private:
   void Collect();
   void SendUnsent();
-  bool Send(const otlp::MetricsRequests::One& one, int64_t timeout_ns);
+  bool Send(const MetricsRequests::One& one, int64_t timeout_ns);
   void CountAccepted(uint64_t data_points, int64_t rejected, std::string_view message);
   int64_t SendTimeout() const;
 
   const Options options_;
   const Metrics& metrics_;
-  const std::unique_ptr<otlp::Transport> transport_;
+  const std::unique_ptr<Transport> transport_;
   const Clock& clock_;
-  std::deque<otlp::MetricsRequests::One> unsent_;
+  std::deque<MetricsRequests::One> unsent_;
   MonotonicNs collect_at_;     // begin of the next interval
   MonotonicNs not_before_{0};  // after a failure: no attempt before this time
   std::mt19937_64 random_;
@@ -85,4 +85,4 @@ class MetricsExport {
   Counter& rejected_;
 };
 
-}  // namespace tributary
+}  // namespace tributary::otlp

@@ -1,4 +1,4 @@
-#include "reducer/export/metrics_resource.h"
+#include "otlp/program_resource.h"
 
 #include <fmt/format.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 
-namespace tributary {
+namespace tributary::otlp {
 
 std::string InstanceId(std::string_view host, int pid, UnixNs start) {
   Sha256Digest digest = Sha256(fmt::format("{} {} {}", host, pid, start.value));
@@ -23,19 +23,18 @@ std::string InstanceId(std::string_view host, int pid, UnixNs start) {
                      digits.substr(16, 4), digits.substr(20));
 }
 
-std::string ReducerHostName() {
+std::string HostName() {
   char host[HOST_NAME_MAX + 1] = {};
   return gethostname(host, sizeof host - 1) == 0 ? ToUtf8(host) : "";
 }
 
-Attributes ReducerResource(UnixNs start) {
-  const std::string host = ReducerHostName();
+Attributes ProgramResource(std::string_view program, std::string_view host, UnixNs start) {
   Attributes out;
   if (!host.empty()) SetAttribute(out, "host.name", host);
   SetAttribute(out, "service.instance.id", InstanceId(host, getpid(), start));
-  SetAttribute(out, "service.name", "tributary-reducer");
+  SetAttribute(out, "service.name", program);
   SetAttribute(out, "service.version", kVersion);
   return out;
 }
 
-}  // namespace tributary
+}  // namespace tributary::otlp

@@ -1,4 +1,4 @@
-#include "reducer/export/metrics_export.h"
+#include "otlp/metrics_export.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-namespace tributary {
+namespace tributary::otlp {
 namespace {
 
 using ::opentelemetry::proto::collector::metrics::v1::ExportMetricsServiceResponse;
@@ -18,29 +18,29 @@ using ::testing::ElementsAre;
 constexpr int64_t kIntervalNs = 60 * kNsPerSecond;
 
 // Stores the requests that it accepts. Answers from a script, then OK when the script is used up.
-class FakeTransport : public otlp::Transport {
+class FakeTransport : public Transport {
  public:
-  otlp::CallResult Call(const google::protobuf::Message& request, google::protobuf::Message* response,
-                        int64_t timeout_ns) override {
+  CallResult Call(const google::protobuf::Message& request, google::protobuf::Message* response,
+                  int64_t timeout_ns) override {
     timeouts.push_back(timeout_ns);
     clock->Advance(takes_ns);
-    otlp::CallResult result;
+    CallResult result;
     if (!script.empty()) {
       result = script.front();
       script.pop_front();
     }
     if (!result.status.ok()) return result;
     static_cast<ExportMetricsServiceResponse*>(response)->CopyFrom(answer);
-    taken.push_back(static_cast<const otlp::MetricsRequest&>(request));
+    taken.push_back(static_cast<const MetricsRequest&>(request));
     return result;
   }
   void Cancel() override {}
 
   FakeClock* clock = nullptr;
   int64_t takes_ns = 0;
-  std::deque<otlp::CallResult> script;
+  std::deque<CallResult> script;
   ExportMetricsServiceResponse answer;
-  std::vector<otlp::MetricsRequest> taken;
+  std::vector<MetricsRequest> taken;
   std::vector<int64_t> timeouts;
 };
 
@@ -61,7 +61,7 @@ class MetricsExportTest : public ::testing::Test {
   // Returns the values of the counter x_total in the accepted requests.
   std::vector<int64_t> Values() const {
     std::vector<int64_t> values;
-    for (const otlp::MetricsRequest& request : transport_->taken) {
+    for (const MetricsRequest& request : transport_->taken) {
       for (const auto& metric : request.resource_metrics(0).scope_metrics(0).metrics()) {
         if (metric.name() == "x_total") values.push_back(metric.sum().data_points(0).as_int());
       }
@@ -108,7 +108,7 @@ TEST_F(MetricsExportTest, SendsAtTheStartAndInEachInterval) {
   EXPECT_THAT(Values(), ElementsAre(1, 2));
   EXPECT_EQ(Counted("requests"), 2u);
   EXPECT_EQ(Counted("data_points"), 2u * 7u);  // x_total and the exporter's counters
-  EXPECT_THAT(transport_->timeouts, ElementsAre(otlp::kSendTimeoutNs, otlp::kSendTimeoutNs));
+  EXPECT_THAT(transport_->timeouts, ElementsAre(kSendTimeoutNs, kSendTimeoutNs));
 }
 
 TEST_F(MetricsExportTest, IntervalsThatPassedAreLeftOut) {
@@ -222,4 +222,4 @@ TEST_F(MetricsExportTest, CancelEndsSending) {
 }
 
 }  // namespace
-}  // namespace tributary
+}  // namespace tributary::otlp

@@ -1,15 +1,15 @@
-#include "reducer/export/metrics_export.h"
+#include "otlp/metrics_export.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "reducer/export/export_counters.h"
+#include "otlp/request_counters.h"
 
-namespace tributary {
+namespace tributary::otlp {
 
 using ::opentelemetry::proto::collector::metrics::v1::ExportMetricsServiceResponse;
 
-MetricsExport::MetricsExport(Options options, Metrics& metrics, std::unique_ptr<otlp::Transport> transport,
+MetricsExport::MetricsExport(Options options, Metrics& metrics, std::unique_ptr<Transport> transport,
                              const Clock& clock)
     : options_(std::move(options)),
       metrics_(metrics),
@@ -59,7 +59,7 @@ bool MetricsExport::Flush(MonotonicNs deadline) {
 // Replaces unsent requests by requests with the values of now.
 void MetricsExport::Collect() {
   uint64_t dropped = 0, held = 0;
-  for (const otlp::MetricsRequests::One& one : unsent_) dropped += one.data_points;
+  for (const MetricsRequests::One& one : unsent_) dropped += one.data_points;
   if (dropped > 0) {
     dropped_.Add(dropped);
     if (failure_log_.Allow(clock_.Monotonic(), &held)) {
@@ -67,7 +67,7 @@ void MetricsExport::Collect() {
                  options_.name, dropped, held);
     }
   }
-  otlp::MetricsRequests made = otlp::BuildMetrics(metrics_, clock_.Unix(), options_.request);
+  MetricsRequests made = BuildMetrics(metrics_, clock_.Unix(), options_.request);
   unsent_ = std::move(made.requests);
   refused_.Add(made.too_large);
 }
@@ -88,9 +88,9 @@ int64_t MetricsExport::SendTimeout() const {
 }
 
 // Returns true if this request needs no other attempt.
-bool MetricsExport::Send(const otlp::MetricsRequests::One& one, int64_t timeout_ns) {
+bool MetricsExport::Send(const MetricsRequests::One& one, int64_t timeout_ns) {
   ExportMetricsServiceResponse response;
-  const otlp::CallResult result = transport_->Call(one.request, &response, timeout_ns);
+  const CallResult result = transport_->Call(one.request, &response, timeout_ns);
   uint64_t held = 0;
   if (result.status.ok()) {
     backoff_ns_.Reset();
@@ -129,8 +129,8 @@ void MetricsExport::CountAccepted(uint64_t data_points, int64_t rejected, std::s
     LogWarning(
         "the receiver of the export rejected metrics or sent a warning exporter={} rejected_data_points={} "
         "message=\"{}\" suppressed={}",
-        options_.name, rejected, message.substr(0, otlp::kMessageBytesMax), held);
+        options_.name, rejected, message.substr(0, kMessageBytesMax), held);
   }
 }
 
-}  // namespace tributary
+}  // namespace tributary::otlp
