@@ -102,7 +102,8 @@ def receiver_is_away():
         programs.append(node)
         metrics = otelcol.free_port()
         # OTEL_EXPORTER_OTLP_TIMEOUT is in ms.
-        lone = lib.Collector(d, of_node.http_address.split(":")[1], rate=RATE, name="lone", env={**os.environ, "OTEL_EXPORTER_OTLP_TIMEOUT": "1000"},
+        lone = lib.Collector(d, of_node.http_address.split(":")[1], rate=RATE, name="lone",
+                             env={**os.environ, "OTEL_EXPORTER_OTLP_TIMEOUT": "1000"},
                              args=["--intake-encoder", "otlp_profiles", "--intake-host", "http://127.0.0.1",
                                    "--batch-interval", "1s", "--names=false", "--log-console", "--metrics-listen", f"127.0.0.1:{metrics}"])
         programs.append(lone)

@@ -21,9 +21,9 @@ constexpr int kSamples = 3;
 struct Case {
   Fault fault;
   enum { kAccepted, kSentAgain, kGivenUp } outcome = kSentAgain;
-  int64_t asked_s = 0;                   // the wait that the receiver asks for
-  std::optional<bool> in_doubt = false;  // the receiver may have the request; nullopt: it depends on the moment
-  int64_t rejected = 0;                  // items that count as rejected; -1: at most those that were sent
+  int64_t asked_s = 0;    // the wait that the receiver asks for
+  bool in_doubt = false;  // the receiver may have the request
+  int64_t rejected = 0;   // items that count as rejected; -1: at most those that were sent
   int64_t timeout_ns = kSendTimeoutNs;
 };
 
@@ -199,9 +199,7 @@ class Trial {
     CheckSent(sent, 1);
     EXPECT_EQ(sent.failures, 1u);
     const uint64_t doubtful = sender_->counts_repeated() ? kSamples : 0;
-    if (case_.in_doubt) {
-      EXPECT_EQ(sent.repeated, *case_.in_doubt ? doubtful : 0);
-    }
+    EXPECT_EQ(sent.repeated, case_.in_doubt ? doubtful : 0);
     const std::vector<std::string> all = receiver_.Bodies();
     ASSERT_FALSE(all.empty());
     for (const std::string& body : all) EXPECT_EQ(body, all.back()) << "not the same request";

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/any.pb.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -83,7 +84,7 @@ struct Fault {
 // Speaks one way of OTLP. After Heal, it accepts everything.
 class FaultReceiver {
  public:
-  FaultReceiver(Way way, const Fault& fault, const TestTlsFiles& tls = {}) : way_(way), tls_(tls) {
+  FaultReceiver(Way way, const Fault& fault, const TestTlsFiles& tls = {}) : way_(way) {
     if (way == Way::kGrpc) {
       grpc_ = std::make_unique<h2::TestServer>(
           [this, broken = fault.grpc](uint32_t stream, int) {
@@ -128,7 +129,6 @@ class FaultReceiver {
   }
 
   const Way way_;
-  const TestTlsFiles tls_;
   std::atomic<bool> healed_{false};
   bool refuses_ = false;
   std::unique_ptr<TestHttpServer> http_;

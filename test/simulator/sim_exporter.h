@@ -22,7 +22,7 @@ class SimExporter {
   SimExporter(World& world, uint64_t seed, const std::string& name, Break broken);
   ~SimExporter();
 
-  // A sample was committed. `id` selects its process and stack.
+  // A sample was committed. `id` selects its shard.
   void Add(uint64_t id);
   // `kill` is called after the exporter was killed, as the last action of an event: the whole process must end.
   void Start(SimProcess& process, const SimClock& clock, std::function<void()> kill);
