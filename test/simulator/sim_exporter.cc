@@ -50,7 +50,7 @@ class SimPositions : public store::PositionStore {
       : real_(real), faults_(faults), broken_(broken) {}
   absl::StatusOr<std::optional<store::ExportPosition>> LoadPosition(std::string_view exporter,
                                                                     uint32_t shard) override {
-    if (faults_.Chance(10)) return Error(absl::StatusCode::kUnavailable, "simulated");
+    if (faults_.ReadFails()) return Error(absl::StatusCode::kUnavailable, "simulated");
     return real_.LoadPosition(exporter, shard);
   }
   absl::Status SavePosition(std::string_view exporter, uint32_t shard, const store::ExportPosition& given) override {
@@ -79,7 +79,7 @@ class SimStore : public store::MemoryStore {
         positions_(MemoryStore::positions(), faults, broken) {}
   store::PositionStore& positions() override { return positions_; }
   absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenReader(uint32_t shard) override {
-    if (faults_.Chance(10)) return Error(absl::StatusCode::kUnavailable, "simulated");
+    if (faults_.ReadFails()) return Error(absl::StatusCode::kUnavailable, "simulated");
     return MemoryStore::OpenReader(shard);
   }
 

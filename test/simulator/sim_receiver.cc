@@ -59,7 +59,8 @@ void SimReceiver::Accept(const std::vector<int64_t>& times, const Key& key, bool
     before.life = life_;
     ++(sender_dies ? uncounted_ : duplicates_);
   }
-  if (repeated_[life_].size() > 1) world_.Violate(name_ + ": more than one request is sent again after a kill");
+  const size_t repeated_max = reads_fail_ ? 2 : 1;
+  if (repeated_[life_].size() > repeated_max) world_.Violate(name_ + ": too many requests are sent again after a kill");
 }
 
 otlp::SendResult SimReceiver::Take(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,

@@ -21,7 +21,8 @@ struct Killed {};
 // time: no two samples of a store have the same time.
 class SimReceiver {
  public:
-  SimReceiver(World& world, uint64_t seed, std::string name) : world_(world), random_(seed), name_(std::move(name)) {}
+  SimReceiver(World& world, uint64_t seed, std::string name)
+      : world_(world), random_(seed), name_(std::move(name)), reads_fail_(random_() % 2 == 0) {}
 
   // One attempt. Adds the time that it takes to `*takes_ns`. Throws Killed.
   otlp::SendResult Take(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity, int64_t timeout_ns,
@@ -33,6 +34,9 @@ class SimReceiver {
     healed_ = true;
     away_until_ns_ = 0;
   }
+  // In every second run, reads of the store may fail. An exporter does not let one unreadable shard stop the others. So
+  // then there may be a request in doubt for each of its two shards.
+  bool ReadFails() { return reads_fail_ && Chance(10); }
   bool Chance(uint64_t of_thousand) { return !healed_ && random_() % 1000 < of_thousand; }
   uint64_t Below(uint64_t n) { return random_() % n; }
 
@@ -61,6 +65,7 @@ class SimReceiver {
   World& world_;
   std::mt19937_64 random_;
   const std::string name_;
+  const bool reads_fail_;
   uint64_t life_ = 0;
   int64_t away_until_ns_ = 0;
   bool healed_ = false, was_in_doubt_ = false;
