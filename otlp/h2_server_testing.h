@@ -1,15 +1,11 @@
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <csignal>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -17,8 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fd.h"
-#include "base/status.h"
+#include "base/server_testing.h"
 
 // For tests: an HTTP/2 server that can break every rule, and the frames that it sends (RFC 9113).
 
@@ -74,11 +69,18 @@ inline std::string Data(uint32_t stream, std::string_view bytes, bool ends_strea
 inline std::string RstStream(uint32_t stream, uint32_t error) {
   return Frame(kRstStream, 0, stream, BigEndian(error, 4));
 }
+// Lets the client send up to 1 GiB on the connection and on each of its streams.
+inline std::string HugeWindows() {
+  constexpr uint16_t kInitialWindowSize = 4;
+  constexpr uint32_t kBytes = 1u << 30;
+  return Frame(kSettings, 0, 0, BigEndian(kInitialWindowSize, 2) + BigEndian(kBytes, 4)) +
+         Frame(kWindowUpdate, 0, 0, BigEndian(kBytes, 4));
+}
 inline std::string GoAway(uint32_t last_stream, uint32_t error) {
   return Frame(kGoAway, 0, 0, BigEndian(last_stream, 4) + BigEndian(error, 4));
 }
 
-// Serves one connection after another on a loopback port, without TLS, on a thread of its own.
+// Serves one connection after another on a loopback port, on a thread of its own.
 class TestServer {
  public:
   struct Answer {
@@ -86,6 +88,9 @@ class TestServer {
     bool closes = false;       // closes the connection afterwards
     std::string repeats = {};  // sent again and again afterwards, until the client closes the connection
     std::string later = {};    // sent after the client has read `bytes`
+    bool resets = false;       // resets the connection afterwards
+    bool stalls = false;       // reads nothing more from the connection afterwards
+    bool is_slow = false;      // sends `bytes` one by one
   };
   // Returns the answer to a request. `number` counts the requests of all connections, from 1.
   using Handler = std::function<Answer(uint32_t stream, int number)>;
@@ -95,31 +100,28 @@ class TestServer {
     // receiver, too.
     bool is_proxy = false;
     bool is_hasty = false;  // answers a request before it reads the body
+    bool refuses = false;   // refuses connections until Listen
+    TestTlsFiles tls;       // with a certificate, the server uses TLS
   };
 
   explicit TestServer(Handler handler) : TestServer(std::move(handler), Options()) {}
-  TestServer(Handler handler, Options options) : handler_(std::move(handler)), options_(options) {
-    signal(SIGPIPE, SIG_IGN);  // a client may close the connection before it has read the answer
-    listener_.Reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t bytes = sizeof(address);
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    TRIBUTARY_CHECK(bind(listener_.get(), generic, bytes) == 0 && listen(listener_.get(), 8) == 0);
-    TRIBUTARY_CHECK(getsockname(listener_.get(), generic, &bytes) == 0);
-    port_ = ntohs(address.sin_port);
-    thread_ = std::thread([this] { Run(); });
+  TestServer(Handler handler, Options options) : handler_(std::move(handler)), options_(std::move(options)) {
+    if (!options_.tls.cert.empty()) tls_ = std::make_unique<TestTls>(options_.tls, /*chooses_http2=*/true);
+    if (!options_.refuses) Listen();
   }
   ~TestServer() {
-    shutdown(listener_.get(), SHUT_RDWR);  // ends accept()
-    thread_.join();
+    listener_.Stop();
+    if (thread_.joinable()) thread_.join();
   }
   TestServer(const TestServer&) = delete;
   TestServer& operator=(const TestServer&) = delete;
 
-  std::string target() const { return "127.0.0.1:" + std::to_string(port_); }
-  uint16_t port() const { return port_; }
+  void Listen() {
+    listener_.Listen();
+    thread_ = std::thread([this] { Run(); });
+  }
+  std::string target() const { return listener_.target(); }
+  uint16_t port() const { return listener_.port(); }
   int connections() const { return connections_; }
   // Waits until the server has closed so many connections.
   void AwaitClosed(int connections) const {
@@ -141,26 +143,18 @@ class TestServer {
  private:
   void Run() {
     while (true) {
-      const Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (!connection.valid()) return;
+      Fd socket = listener_.Accept();
+      if (!socket.valid()) return;
       ++connections_;
-      const timeval patience{.tv_sec = 30, .tv_usec = 0};
-      setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-      Serve(connection.get());
-      Close(connection.get());
-    }
-  }
-
-  // Without this, TCP resets the connection if the client has sent more, and the client may not get the answer.
-  void Close(int connection) {
-    shutdown(connection, SHUT_WR);
-    {
-      const std::lock_guard lock(mutex_);
-      ++closed_;
-    }
-    changed_.notify_all();
-    char buffer[4096];
-    while (recv(connection, buffer, sizeof(buffer), 0) > 0) {
+      TestConnection connection(std::move(socket), tls_.get());
+      if (connection.is_open()) Serve(connection);
+      if (!connection.is_reset()) connection.EndWriting();
+      {
+        const std::lock_guard lock(mutex_);
+        ++closed_;
+      }
+      changed_.notify_all();
+      if (!connection.is_reset()) connection.AwaitEnd();
     }
   }
 
@@ -174,30 +168,21 @@ class TestServer {
             .flags = byte(4),
             .stream = byte(5) << 24 | byte(6) << 16 | byte(7) << 8 | byte(8)};
   }
-  static bool Receive(int connection, size_t size, std::string* out) {
-    out->resize(size);
-    return size == 0 || recv(connection, out->data(), size, MSG_WAITALL) == static_cast<ssize_t>(size);
-  }
-  bool Send(int connection, const std::string& bytes) {
-    size_t sent = 0;
-    while (sent < bytes.size()) {
-      const ssize_t n = send(connection, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (n <= 0) return false;
-      sent += static_cast<size_t>(n);
-      bytes_sent_ += static_cast<uint64_t>(n);
-    }
-    return true;
+  bool Send(TestConnection& connection, std::string_view bytes) {
+    const size_t sent = connection.Send(bytes);
+    bytes_sent_ += sent;
+    return sent == bytes.size();
   }
 
   // Serves until the client closes the connection, or an answer does. Requests must not be larger than the initial
   // windows.
-  void Serve(int connection) {
+  void Serve(TestConnection& connection) {
     std::string head, payload, body;
     if (options_.is_proxy && !OpenTunnel(connection)) return;
-    if (!Receive(connection, 24, &head) || !Send(connection, Frame(kSettings, 0, 0, ""))) return;
-    while (Receive(connection, 9, &head)) {
+    if (!connection.ReceiveExactly(24, &head) || !Send(connection, Frame(kSettings, 0, 0, ""))) return;
+    while (connection.ReceiveExactly(9, &head)) {
       const auto [bytes, type, flags, stream] = Parse(head);
-      if (!Receive(connection, bytes, &payload)) return;
+      if (!connection.ReceiveExactly(bytes, &payload)) return;
       if ((type == kSettings || type == kPing) && (flags & kAck) == 0) {
         Send(connection, Frame(static_cast<uint8_t>(type), kAck, 0, type == kPing ? payload : ""));
       }
@@ -207,27 +192,27 @@ class TestServer {
       if (is_end && !Reply(connection, stream, body)) return;
     }
   }
-  bool AwaitPing(int connection) {
+  bool AwaitPing(TestConnection& connection) {
     if (!Send(connection, Frame(kPing, 0, 0, "12345678"))) return false;
     std::string head, payload;
-    while (Receive(connection, 9, &head)) {
+    while (connection.ReceiveExactly(9, &head)) {
       const Header header = Parse(head);
-      if (!Receive(connection, header.bytes, &payload)) return false;
+      if (!connection.ReceiveExactly(header.bytes, &payload)) return false;
       if (header.type == kPing && (header.flags & kAck) != 0) return true;
     }
     return false;
   }
-  bool OpenTunnel(int connection) {
+  bool OpenTunnel(TestConnection& connection) {
     std::string request, byte;
     while (!request.ends_with("\r\n\r\n")) {
-      if (!Receive(connection, 1, &byte)) return false;
+      if (!connection.ReceiveExactly(1, &byte)) return false;
       request += byte;
     }
     const std::lock_guard lock(mutex_);
     tunnels_.push_back(request.substr(0, request.find("\r\n")));
     return Send(connection, "HTTP/1.1 200 OK\r\n\r\n");
   }
-  bool Reply(int connection, uint32_t stream, const std::string& body) {
+  bool Reply(TestConnection& connection, uint32_t stream, const std::string& body) {
     int number = 0;
     {
       const std::lock_guard lock(mutex_);
@@ -235,7 +220,16 @@ class TestServer {
       number = static_cast<int>(bodies_.size());
     }
     const Answer answer = handler_(stream, number);
-    bool open = Send(connection, answer.bytes);
+    const size_t piece = answer.is_slow ? 1 : std::max<size_t>(answer.bytes.size(), 1);
+    bool open = true;
+    for (size_t at = 0; open && at < answer.bytes.size(); at += piece) {
+      open = Send(connection, std::string_view(answer.bytes).substr(at, piece));
+    }
+    if (answer.stalls) listener_.Await();
+    if (answer.stalls || answer.resets) {
+      connection.ResetAtEnd();
+      return false;
+    }
     if (open && !answer.later.empty()) open = AwaitPing(connection) && Send(connection, answer.later);
     open = open && !answer.closes;
     while (open && !answer.repeats.empty()) open = Send(connection, answer.repeats);
@@ -244,8 +238,8 @@ class TestServer {
 
   const Handler handler_;
   const Options options_;
-  Fd listener_;
-  uint16_t port_ = 0;
+  TestListener listener_;
+  std::unique_ptr<TestTls> tls_;
   std::atomic<int> connections_{0};
   std::atomic<uint64_t> bytes_sent_{0};
   mutable std::mutex mutex_;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -12,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fd.h"
-#include "base/status.h"
+#include "base/server_testing.h"
 
 namespace tributary {
 
@@ -21,41 +18,27 @@ namespace tributary {
 // balancers do with idle ones: then their bytes go nowhere, and both ends stay open.
 class TestRelay {
  public:
-  explicit TestRelay(uint16_t server_port) : server_port_(server_port), listener_(NewSocket()) {
-    sockaddr_in address = Loopback(0);
-    socklen_t bytes = sizeof(address);
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    TRIBUTARY_CHECK(bind(listener_.get(), generic, bytes) == 0 && listen(listener_.get(), 8) == 0);
-    TRIBUTARY_CHECK(getsockname(listener_.get(), generic, &bytes) == 0);
-    port_ = ntohs(address.sin_port);
+  explicit TestRelay(uint16_t server_port) : server_port_(server_port) {
+    listener_.Listen();
     thread_ = std::thread([this] { Run(); });
   }
   ~TestRelay() {
-    shutdown(listener_.get(), SHUT_RDWR);  // makes accept() fail
+    listener_.Stop();
     thread_.join();
   }
   TestRelay(const TestRelay&) = delete;
   TestRelay& operator=(const TestRelay&) = delete;
 
-  std::string target() const { return "127.0.0.1:" + std::to_string(port_); }
+  std::string target() const { return listener_.target(); }
   // Forgets all connections that were made so far.
   void Forget() { forgotten_ = connections_.load(); }
   size_t connections() const { return connections_; }
 
  private:
-  static Fd NewSocket() { return Fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
-  static sockaddr_in Loopback(uint16_t port) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
-    return address;
-  }
-
   void Run() {
     std::vector<Fd> ends;  // two for each connection: the client's, then the server's
     while (true) {
-      std::vector<pollfd> polled = {{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
+      std::vector<pollfd> polled = {{.fd = listener_.fd(), .events = POLLIN, .revents = 0}};
       for (const Fd& end : ends) polled.push_back({.fd = end.get(), .events = POLLIN, .revents = 0});
       poll(polled.data(), polled.size(), -1);
       for (size_t i = 0; i < ends.size(); ++i) {
@@ -64,9 +47,9 @@ class TestRelay {
         if (ends[i ^ 1].valid()) shutdown(ends[i ^ 1].get(), SHUT_RDWR);
       }
       if (polled[0].revents == 0) continue;
-      Fd client(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)), server = NewSocket();
+      Fd client = listener_.Accept(), server(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
       if (!client.valid()) return;
-      const sockaddr_in address = Loopback(server_port_);
+      const sockaddr_in address = TestListener::Loopback(server_port_);
       TRIBUTARY_CHECK(connect(server.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
       ends.push_back(std::move(client));
       ends.push_back(std::move(server));
@@ -82,8 +65,7 @@ class TestRelay {
   }
 
   const uint16_t server_port_;
-  const Fd listener_;
-  uint16_t port_ = 0;
+  TestListener listener_;
   std::atomic<size_t> connections_{0}, forgotten_{0};
   std::thread thread_;
 };

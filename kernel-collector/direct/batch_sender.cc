@@ -316,7 +316,9 @@ void BatchSender::CountAnswer(const DirectRequest& request, bool earlier, const 
   counters_.events.Add(sent.events());
   if (earlier) counters_.Earlier(sent);
   counters_.requests.Add();
-  counters_.rejected_items.Add(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)));
+  // The receiver cannot have rejected more than it got.
+  counters_.rejected_items.Add(std::min<uint64_t>(static_cast<uint64_t>(std::max<int64_t>(result.rejected_items, 0)),
+                                                  request.counts.total() + request.counts.events()));
   if ((result.rejected_items > 0 || !result.message.empty()) && refusal_log_.Allow(clock_.Monotonic(), &held)) {
     LogWarning("the receiver rejected profiles or records, or sent a warning rejected={} message=\"{}\" suppressed={}",
                result.rejected_items, result.message, held);

@@ -284,10 +284,10 @@ TEST_F(BatchSenderTest, CountsProfilesThatWereRejected) {
   partial.rejected_items = 2;
   partial.message = "too old";
   receiver_->script = {partial};
-  Push();
+  Push("prog", 3);
   EXPECT_EQ(sender_->RunOnce(), 0);
   EXPECT_EQ(metrics_.AddCounter("tributary_direct_rejected_profiles_total", "").value(), 2u);
-  EXPECT_EQ(Sent(), 1u);
+  EXPECT_EQ(Sent(), 3u);
 }
 
 TEST_F(BatchSenderTest, SendsEventsAfterTheSamplesBeforeThem) {

@@ -68,19 +68,35 @@ class Collector:
         self.address = self.http_address = None  # "127.0.0.1:port" once it listens; the second one if the recipe has HTTP
 
     def start(self):
-        program = binary(self.recipe)
         # A port that was just free may be taken now. In that case try another port.
         for _ in range(5):
             self.address, self.http_address = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
-            with open(self.log_path, "ab") as log:
-                self.process = subprocess.Popen(
-                    [program, "--config", self.recipe / "config.yaml", f"--feature-gates={','.join(self.gates)}"],
-                    env={**os.environ, **self.environment, "GRPC": self.address, "HTTP": self.http_address,
-                         "OUT": str(self.folder)},
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent)
-            if self._wait_until_it_listens():
+            if self._run():
                 return self
         raise RuntimeError(f"the Collector does not start:\n{self.log()}")
+
+    def successor(self):
+        """Returns another Collector at the same addresses, for after stop() or kill(): it would overwrite the files."""
+        next_one = Collector(self.folder.with_name(self.folder.name + "-next"), self.start_timeout_s, self.recipe, self.gates[1:],
+                             self.environment)
+        next_one.address, next_one.http_address = self.address, self.http_address
+        if not next_one._run():
+            raise RuntimeError(f"the Collector does not start again:\n{next_one.log()}")
+        return next_one
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def _run(self):
+        program = binary(self.recipe)
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [program, "--config", self.recipe / "config.yaml", f"--feature-gates={','.join(self.gates)}"],
+                env={**os.environ, **self.environment, "GRPC": self.address, "HTTP": self.http_address,
+                     "OUT": str(self.folder)},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent)
+        return self._wait_until_it_listens()
 
     def _wait_until_it_listens(self):
         host, port = self.address.split(":")
@@ -124,7 +140,7 @@ class Collector:
         return _json_lines(self.metrics_json_path)
 
     def __enter__(self):
-        return self.start()
+        return self if self.process else self.start()
 
     def __exit__(self, *_):
         self.stop()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -89,10 +90,11 @@ struct DurableStore {
   }
 
   std::map<SessionId, Session> sessions;
-  std::map<uint64_t, WholeSample> samples;    // by value
-  std::map<uint64_t, WholeEvent> events;      // by EventId
-  std::vector<uint64_t> twice, events_twice;  // stored more than once: values of samples, ids of events
-  bool takes_events = true;                   // false: the reducer is of a release without process events
+  std::map<uint64_t, WholeSample> samples;        // by value
+  std::map<uint64_t, WholeEvent> events;          // by EventId
+  std::vector<uint64_t> twice, events_twice;      // stored more than once: values of samples, ids of events
+  std::function<void(uint64_t value)> on_stored;  // called for each sample
+  bool takes_events = true;                       // false: the reducer is of a release without process events
   bool ever_took_no_events = false;
 };
 

@@ -10,7 +10,8 @@
 #include "base/log.h"
 #include "test/simulator/run.h"
 
-// Usage: simulator [--seed N] [--seeds COUNT] [--faults KINDS] [--break RULE] [--trace] [--find] [--keep-going]
+// Usage: simulator [--seed N] [--seeds COUNT] [--faults KINDS] [--break RULE] [--outage] [--trace] [--find]
+// [--keep-going]
 
 namespace tributary::sim {
 namespace {
@@ -19,7 +20,8 @@ struct Arguments {
   uint64_t seed = 1, seeds = 1;
   Break broken = Break::kNone;
   std::string_view break_name;
-  std::string faults = "nrcd";
+  std::string faults = "nrcde";
+  bool outage = false;  // the receivers of the exports are away for an hour
   bool trace = false;
   bool find = false;        // breaks every rule in turn; each break must be noticed within `seeds` seeds
   bool keep_going = false;  // continues after a seed that failed
@@ -27,7 +29,7 @@ struct Arguments {
 
 [[noreturn]] void Usage() {
   std::fputs(
-      "usage: simulator [--seed N] [--seeds COUNT] [--faults nrcd] [--trace] [--break RULE] [--find] "
+      "usage: simulator [--seed N] [--seeds COUNT] [--faults nrcde] [--outage] [--trace] [--break RULE] [--find] "
       "[--keep-going]\nrules:",
       stderr);
   for (const BreakName& rule : kBreaks) std::fprintf(stderr, " %s", std::string(rule.name).c_str());
@@ -49,6 +51,8 @@ Arguments Parse(int argc, char** argv) {
       arguments.seeds = number(i);
     } else if (name == "--faults" && ++i < argc) {
       arguments.faults = argv[i];
+    } else if (name == "--outage") {
+      arguments.outage = true;
     } else if (name == "--trace") {
       arguments.trace = true;
     } else if (name == "--find") {
@@ -74,29 +78,34 @@ std::optional<uint64_t> RunSeeds(const Arguments& arguments, Break broken, bool 
   std::optional<uint64_t> bad;
   uint64_t seed = arguments.seed;
   for (; seed < arguments.seed + arguments.seeds && (!bad || arguments.keep_going); ++seed) {
-    const Result result = Run(seed, broken, arguments.faults, arguments.trace).Execute();
+    const Result result = Run(seed, broken, arguments.faults, arguments.outage, arguments.trace).Execute();
     sum.events += result.events;
     sum.captured += result.captured;
     sum.stored += result.stored;
     sum.faults += result.faults;
+    sum.exported += result.exported;
+    sum.exported_twice += result.exported_twice;
     sum.hash = sum.hash * 31 + result.hash;
     for (size_t i = 0; i < kLossReasonCount; ++i) sum.lost[i] += result.lost[i];
     if (result.violation.empty()) continue;
     if (!bad) bad = seed;
     if (quiet) continue;
     const std::string rule = broken == Break::kNone ? "" : fmt::format(" --break {}", arguments.break_name);
-    std::printf("%s\n", fmt::format("seed {}: {}\nreplay: simulator --seed {} --faults {}{} --trace", seed,
-                                    result.violation, seed, arguments.faults, rule)
+    std::printf("%s\n", fmt::format("seed {}: {}\nreplay: simulator --seed {} --faults {}{}{} --trace", seed,
+                                    result.violation, seed, arguments.faults, rule, arguments.outage ? " --outage" : "")
                             .c_str());
   }
   if (quiet) return bad;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%s\n", fmt::format("seeds={} events={} faults={} captured={} stored={} captured_process_events={} "
-                                  "stored_process_events={} hash={:016x} seconds={:.1f} seeds_per_second={:.1f}",
-                                  seed - arguments.seed, sum.events, sum.faults, sum.captured.total(),
-                                  sum.stored.total(), sum.captured.events(), sum.stored.events(), sum.hash, seconds,
-                                  static_cast<double>(seed - arguments.seed) / seconds)
-                          .c_str());
+  std::printf(
+      "%s\n",
+      fmt::format(
+          "seeds={} events={} faults={} captured={} stored={} captured_process_events={} "
+          "stored_process_events={} exported={} exported_twice={} hash={:016x} seconds={:.1f} seeds_per_second={:.1f}",
+          seed - arguments.seed, sum.events, sum.faults, sum.captured.total(), sum.stored.total(),
+          sum.captured.events(), sum.stored.events(), sum.exported, sum.exported_twice, sum.hash, seconds,
+          static_cast<double>(seed - arguments.seed) / seconds)
+          .c_str());
   for (uint8_t i = 0; i < kLossReasonCount; ++i) {
     if (sum.lost[i].empty()) continue;
     std::printf("%s\n", fmt::format("lost {} {} process_events={}", LossReasonName(static_cast<LossReason>(i)),
@@ -111,7 +120,7 @@ int FindAll(const Arguments& arguments) {
   for (const BreakName& rule : kBreaks) {
     const std::optional<uint64_t> seed = RunSeeds(arguments, rule.rule, /*quiet=*/true);
     if (seed) {
-      const Result found = Run(*seed, rule.rule, arguments.faults, false).Execute();
+      const Result found = Run(*seed, rule.rule, arguments.faults, arguments.outage, false).Execute();
       std::printf("%s\n",
                   fmt::format("{}: noticed after {} seeds: {}", rule.name, *seed - arguments.seed + 1, found.violation)
                       .c_str());

@@ -17,14 +17,16 @@ enum class Break {
   kClaimAfterSend,     // a claim (docs/spool.md) reaches the disk only after its batches were sent
   kEventsTwice,        // process events of a batch that is sent twice are stored twice
   kSumCountsOnce,      // a sum of process events is counted as one event
-  kEventsToEarlier,    // process events are sent to a reducer that cannot store them
+  kExportRequestUnsaved,  // an exporter saves only its cursor before a request, not the request
+  kExportCursorAhead,     // an exporter saves the end of a request as its cursor before it sends the request
+  kEventsToEarlier,       // process events are sent to a reducer that cannot store them
 };
 
 struct BreakName {
   Break rule;
   std::string_view name;
 };
-inline constexpr std::array<BreakName, 9> kBreaks = {{
+inline constexpr std::array<BreakName, 11> kBreaks = {{
     {Break::kAckBeforeCommit, "ack-before-commit"},
     {Break::kMarkBeforeSamples, "mark-before-samples"},
     {Break::kDuplicateCounted, "duplicate-counted"},
@@ -33,6 +35,8 @@ inline constexpr std::array<BreakName, 9> kBreaks = {{
     {Break::kClaimAfterSend, "claim-after-send"},
     {Break::kEventsTwice, "events-twice"},
     {Break::kSumCountsOnce, "sum-counts-once"},
+    {Break::kExportRequestUnsaved, "export-request-unsaved"},
+    {Break::kExportCursorAhead, "export-cursor-ahead"},
     {Break::kEventsToEarlier, "events-to-earlier"},
 }};
 

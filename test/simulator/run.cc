@@ -13,12 +13,14 @@ namespace {
 constexpr int64_t kStepNs = 250 * kNsPerMs;  // between two checks whether a fault is due
 constexpr int64_t kHealedNsMax = 1'800 * kNsPerSecond;
 constexpr int64_t kQuietNs = 30 * kNsPerSecond;  // the law must hold for this long
+constexpr int64_t kOutageNs = 3'600 * kNsPerSecond;
+constexpr int64_t kOutagePauseMs = 120'000;  // between two faults during an outage, at most
 
 }  // namespace
 
-Run::Run(uint64_t seed, Break broken, std::string faults, bool trace)
-    : broken_(broken), kinds_(std::move(faults)), world_(seed, trace), network_(world_) {
-  Build();
+Run::Run(uint64_t seed, Break broken, std::string faults, bool outage, bool trace)
+    : broken_(broken), kinds_(std::move(faults)), outage_(outage), world_(seed, trace), network_(world_) {
+  Build(seed);
 }
 
 Run::~Run() {
@@ -26,7 +28,7 @@ Run::~Run() {
   reducers_.clear();
 }
 
-void Run::Build() {
+void Run::Build(uint64_t seed) {
   std::vector<std::string> names;
   for (uint64_t i = 0, n = 1 + world_.Below(3); i < n; ++i) names.push_back(fmt::format("reducer{}", i));
   for (const std::string& name : names) {
@@ -36,9 +38,11 @@ void Run::Build() {
     options.writer.dictionaries_max = 1 + world_.Below(4);
     options.writer.commit_ns_max = world_.Between(1, 200) * kNsPerMs;
     options.writer.broken = broken_;
+    options.export_seed = seed * 8 + reducers_.size();
     options.sessions_remembered_max = 1 + world_.Below(8);
     options.earlier_release = broken_ == Break::kEventsToEarlier || world_.Chance(200);
     reducers_.push_back(std::make_unique<SimReducer>(world_, network_, options));
+    if (kinds_.find('e') == kinds_.npos) reducers_.back()->exporter().receiver().Heal();
   }
   for (uint64_t i = 0, n = 1 + world_.Below(3); i < n; ++i) {
     SimCollector::Options options{.name = fmt::format("node{}", i), .number = static_cast<uint8_t>(i + 1)};
@@ -74,19 +78,27 @@ Result Run::Execute() {
   for (auto& reducer : reducers_) reducer->Start();
   for (auto& collector : collectors_) collector->Start();
   const int64_t end_ns = world_.Between(30, 150) * kNsPerSecond;
-  int64_t next_fault_ns = world_.Between(100, 5'000) * kNsPerMs;
-  const int64_t pause_ms = world_.Between(200, 8'000);
-  while (world_.violation().empty() && world_.now_ns() < end_ns) {
-    Step(kStepNs);
-    if (world_.now_ns() < next_fault_ns) continue;
-    NextFault();
-    next_fault_ns = world_.now_ns() + world_.Between(50, pause_ms) * kNsPerMs;
+  const int64_t first_fault_ns = world_.Between(100, 5'000) * kNsPerMs;
+  RunFaults(end_ns, first_fault_ns, world_.Between(200, 8'000));
+  if (outage_) {
+    world_.Log("the receivers of the exports are away");
+    const int64_t back_ns = world_.now_ns() + kOutageNs;
+    for (auto& reducer : reducers_) reducer->exporter().receiver().BeAwayUntil(back_ns);
+    RunFaults(back_ns, world_.now_ns(), kOutagePauseMs);
   }
   Heal();
+  return Sum();
+}
+
+Result Run::Sum() {
   Result result{world_.violation(), world_.hash(), world_.events()};
   result.faults = faults_;
   std::vector<const DurableStore*> stores;
-  for (const auto& reducer : reducers_) stores.push_back(&reducer->store());
+  for (const auto& reducer : reducers_) {
+    stores.push_back(&reducer->store());
+    result.exported += reducer->exporter().receiver().accepted();
+    result.exported_twice += reducer->exporter().duplicates();
+  }
   for (const auto& collector : collectors_) {
     SampleCounts stored;
     const Accounting account = AccountOf(*collector, stores, &stored);
@@ -95,6 +107,15 @@ Result Run::Execute() {
     for (size_t i = 0; i < kLossReasonCount; ++i) result.lost[i] += account.lost[i];
   }
   return result;
+}
+
+void Run::RunFaults(int64_t end_ns, int64_t next_fault_ns, int64_t pause_ms) {
+  while (world_.violation().empty() && world_.now_ns() < end_ns) {
+    Step(kStepNs);
+    if (world_.now_ns() < next_fault_ns) continue;
+    NextFault();
+    next_fault_ns = world_.now_ns() + world_.Between(50, pause_ms) * kNsPerMs;
+  }
 }
 
 void Run::Step(int64_t ns) {
@@ -256,6 +277,7 @@ void Run::Heal() {
     reducer->process()->GoOn();
     reducer->writer()->set_disk_full(false);
     reducer->writer()->set_slow(0);
+    reducer->exporter().receiver().Heal();
   }
   std::vector<const DurableStore*> stores;
   for (const auto& reducer : reducers_) stores.push_back(&reducer->store());
@@ -275,6 +297,9 @@ void Run::Heal() {
     for (const auto& collector : collectors_) {
       if (wrong.empty()) wrong = CheckLaw(*collector, stores);
       if (wrong.empty() && collector->waiting_samples() > 0) wrong = collector->name() + " still has samples";
+    }
+    for (const auto& reducer : reducers_) {
+      if (wrong.empty()) wrong = reducer->exporter().CheckLaw();
     }
     if (!wrong.empty()) {
       right_since = -1;

@@ -45,7 +45,9 @@ SimReducer::SimReducer(World& world, Network& network, Options options)
     : world_(world),
       network_(network),
       options_(std::move(options)),
-      clock_(world, world.Between(0, 1'000'000) * kNsPerMs) {
+      clock_(world, world.Between(0, 1'000'000) * kNsPerMs),
+      exporter_(world, options_.export_seed, options_.name, options_.writer.broken) {
+  store_.on_stored = [this](uint64_t value) { exporter_.Add(value); };
   store_.takes_events = !options_.earlier_release;
   store_.ever_took_no_events = options_.earlier_release;
 }
@@ -57,6 +59,18 @@ void SimReducer::Start() {
   life_ = std::make_unique<Life>(*this, world_);
   life_->core.Start();
   network_.Listen(options_.name, life_->process, [this](std::unique_ptr<Stream> stream) { Accept(std::move(stream)); });
+  exporter_.Start(life_->process, clock_, [this] { KillInExport(); });
+}
+
+// The caller runs on the process that ends, so the end is an event of its own.
+void SimReducer::KillInExport() {
+  world_.At(0, [this, dead = life_.get()] {
+    if (life_.get() != dead) return;
+    Kill(false);
+    world_.At(static_cast<int64_t>(exporter_.receiver().Below(5'000)) * kNsPerMs, [this] {
+      if (!running()) Start();
+    });
+  });
 }
 
 void SimReducer::Kill(bool power_lost) {
@@ -64,6 +78,8 @@ void SimReducer::Kill(bool power_lost) {
   world_.Log(fmt::format("{} {}", options_.name, power_lost ? "loses power" : "is killed"));
   network_.StopListening(options_.name);
   if (power_lost) network_.Vanish(options_.name);
+  if (!power_lost && exporter_.receiver().Chance(300)) exporter_.Flush();
+  exporter_.Stop();
   life_.reset();
 }
 

@@ -10,6 +10,7 @@
 #include "reducer/ingest/shard_core.h"
 #include "test/simulator/durable_store.h"
 #include "test/simulator/network.h"
+#include "test/simulator/sim_exporter.h"
 #include "test/simulator/sim_writer.h"
 #include "test/simulator/world.h"
 
@@ -23,6 +24,7 @@ class SimReducer {
     std::string name;
     SimWriter::Options writer;
     size_t sessions_remembered_max = 100;
+    uint64_t export_seed = 0;
     bool earlier_release = false;  // cannot store process events, until a restart upgrades it
   };
   SimReducer(World& world, Network& network, Options options);
@@ -39,6 +41,7 @@ class SimReducer {
   const std::string& name() const { return options_.name; }
   SimClock& clock() { return clock_; }
   const DurableStore& store() const { return store_; }
+  SimExporter& exporter() { return exporter_; }
 
  private:
   // A connection that has not sent a complete Hello.
@@ -53,12 +56,14 @@ class SimReducer {
   void Accept(std::unique_ptr<Stream> stream);
   void OnData(Waiting& waiting, std::string_view bytes);
   void Drop(Waiting& waiting);
+  void KillInExport();
 
   World& world_;
   Network& network_;
   const Options options_;
   SimClock clock_;
   DurableStore store_;
+  SimExporter exporter_;
   std::unique_ptr<Life> life_;
 };
 

@@ -181,7 +181,11 @@ void SimWriter::Store(DurableStore::Session& session, store::SessionDictionary& 
   const ById by_id(dictionary);
   for (const Sample& sample : batch.samples) {
     WholeSample whole{sample.time.value, PlaceOf(by_id, sample), sample.type, sample.ending, sample.cpu, sample.count};
-    if (!store_.samples.emplace(sample.value, std::move(whole)).second) store_.twice.push_back(sample.value);
+    if (store_.samples.emplace(sample.value, std::move(whole)).second) {
+      store_.on_stored(sample.value);
+    } else {
+      store_.twice.push_back(sample.value);
+    }
     session.stored.Add(sample.type, sample.count);
   }
   StoreEvents(session, dictionary, batch);
