@@ -145,7 +145,7 @@ class BatchSender {
   // Used only by the thread that calls RunOnce.
   NameTables tables_;
   ArrivalWait<ExecutableId> names_wait_{kNamesWaitNs};
-  RequestMaker maker_;
+  DirectRequestMaker maker_;
   // The set of which requests are made, and the next of them. The request is empty if there is no set.
   std::unique_ptr<const SampleSet> set_;
   DirectRequest made_;

@@ -6,13 +6,13 @@
 
 namespace tributary {
 
-void RequestMaker::Begin(const SampleSet& set, SymbolLookup symbols) {
+void DirectRequestMaker::Begin(const SampleSet& set, SymbolLookup symbols) {
   set_ = &set;
   requests_.emplace(set, std::move(symbols), options_);
   next_event_ = 0;
 }
 
-DirectRequest RequestMaker::Next() {
+DirectRequest DirectRequestMaker::Next() {
   SetRequests::Made made = requests_->Next();
   if (made.request == nullptr) return NextEvents();
   DirectRequest out;
@@ -24,26 +24,28 @@ DirectRequest RequestMaker::Next() {
   return out;
 }
 
-DirectRequest RequestMaker::NextEvents() {
+DirectRequest DirectRequestMaker::NextEvents() {
   DirectRequest out;
   const std::vector<EventSet::Item>& items = set_->events.items;
   if (next_event_ == items.size()) return out;
   out.identity = events_;
-  otlp::EventLogs logs(out.identity, options_.scope_version);
+  otlp::RecordLogs logs(out.identity, options_.scope_version);
   while (next_event_ < items.size() && logs.bytes() < options_.bytes_soft) {
     const EventSet::Item& item = items[next_event_++];
     const ProcessEvent& event = item.event;
-    logs.Add(set_->events.resources[item.resource], {.time = item.time,
-                                                     .kind = event.kind,
-                                                     .pid = event.pid,
-                                                     .parent = event.parent,
-                                                     .start_time_ns = event.start_time_ns,
-                                                     .uid = event.uid,
-                                                     .name = item.name,
-                                                     .executable_path = item.executable_path,
-                                                     .events = event.events,
-                                                     .processes = event.processes,
-                                                     .end = event.end});
+    otlp::AddEvent(set_->events.resources[item.resource],
+                   {.time = item.time,
+                    .kind = event.kind,
+                    .pid = event.pid,
+                    .parent = event.parent,
+                    .start_time_ns = event.start_time_ns,
+                    .uid = event.uid,
+                    .name = item.name,
+                    .executable_path = item.executable_path,
+                    .events = event.events,
+                    .processes = event.processes,
+                    .end = event.end},
+                   &logs);
     out.counts.AddEvents(event.events);
     ++events_.first;
   }

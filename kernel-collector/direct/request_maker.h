@@ -27,10 +27,11 @@ struct DirectRequest {
 
 // Turns sample sets into requests, and gives each request its identity. The samples of a set come first, and then its
 // process events. Used by one thread.
-class RequestMaker {
+class DirectRequestMaker {
  public:
   // `samples`, `events`: identities of the first requests. Their sessions must differ.
-  RequestMaker(otlp::ProfilesBuilder::Options options, otlp::RequestIdentity samples, otlp::RequestIdentity events)
+  DirectRequestMaker(otlp::ProfilesBuilder::Options options, otlp::RequestIdentity samples,
+                     otlp::RequestIdentity events)
       : options_(std::move(options)), samples_(std::move(samples)), events_(std::move(events)) {}
 
   // Begins with the next set. `set` must outlive the requests that are made of it.

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class RequestMakerTest : public testing::Test {
+class DirectRequestMakerTest : public testing::Test {
  protected:
   void Begin() {
     set_ =
@@ -21,11 +21,11 @@ class RequestMakerTest : public testing::Test {
   }
 
   TestBatches batches_;
-  RequestMaker maker_{{.bytes_soft = 2'000}, {.sender = "n", .session = {1}}, {.sender = "n", .session = {2}}};
+  DirectRequestMaker maker_{{.bytes_soft = 2'000}, {.sender = "n", .session = {1}}, {.sender = "n", .session = {2}}};
   SampleSet set_;
 };
 
-TEST_F(RequestMakerTest, EventsFollowTheSamplesOfTheirSet) {
+TEST_F(DirectRequestMakerTest, EventsFollowTheSamplesOfTheirSet) {
   batches_.AddEvent(ProcessEventKind::kStart, "prog");
   batches_.Add("prog", 0x2010);
   Begin();
@@ -49,7 +49,7 @@ TEST_F(RequestMakerTest, EventsFollowTheSamplesOfTheirSet) {
 
 // Samples and events have numbers without gaps, each in a session of their own. A sum counts as all its events, but it
 // has one number.
-TEST_F(RequestMakerTest, NumbersContinueFromRequestToRequest) {
+TEST_F(DirectRequestMakerTest, NumbersContinueFromRequestToRequest) {
   uint64_t events = 0, next_sample = 0, next_record = 0;
   int requests = 0;
   for (int set = 0; set < 2; ++set) {

@@ -112,15 +112,17 @@ class NodeSender : public FaultSender {
  public:
   NodeSender(bool logs, std::unique_ptr<Transport> transport, const Clock& clock) {
     BatchSender::Options options{.names = false};
-    std::unique_ptr<ProfilesSender> sender;
+    BatchSender::Receiver receiver;
     if (logs) {
       options.builder.size_of = ProfilesBuilder::SizeOf::kStackLogs;
-      sender = std::make_unique<OtlpLogsSender>(std::move(transport), LogRecords::kStacks);
+      auto sender = std::make_unique<OtlpLogsSender>(std::move(transport), LogRecords::kStacks);
+      receiver.events = sender.get();
+      receiver.samples = std::move(sender);
     } else {
-      sender = std::make_unique<OtlpProfilesSender>(std::move(transport));
+      receiver.samples = std::make_unique<OtlpProfilesSender>(std::move(transport));
     }
     sender_ = std::make_unique<BatchSender>(
-        std::move(options), std::move(sender),
+        std::move(options), std::move(receiver), /*spool=*/nullptr,
         BatchSender::Callbacks{.need_symbols = [](const ExecutableId&) {}, .progressed = [] {}}, clock, metrics_);
   }
   void Add(int samples) override {
