@@ -124,10 +124,11 @@ class FlagFileReader {
     return Contains(kOptions, key) || Contains(kWithoutEffect, key) || FindKey(component_, KeyName(key)) != nullptr;
   }
 
+  // Shows nothing after a "=", which may be a secret: --token=SECRET.
   void Warn(const Line& line, std::string_view what) {
     if (out_.warnings.size() == kWarningsMax) return;
-    out_.warnings.push_back(
-        fmt::format("line {}: {}: {}", line.number, EscapeForDisplay(CutUtf8(line.name, kShownBytesMax)), what));
+    const std::string_view name = CutUtf8(line.name.substr(0, line.name.find('=')), kShownBytesMax);
+    out_.warnings.push_back(fmt::format("line {}: {}: {}", line.number, EscapeForDisplay(name), what));
   }
 
   // Only "collection-agent" has no boolean value.

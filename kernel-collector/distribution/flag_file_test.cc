@@ -60,6 +60,11 @@ TEST(FlagFile, WarnsOfFlagsWithoutEffect) {
   EXPECT_THAT(config.values, IsEmpty());
 }
 
+TEST(FlagFile, WarningsDoNotContainValues) {
+  EXPECT_THAT(Read("tracers go\ntoken=geheim\n").warnings,
+              ElementsAre("line 2: token: is no flag of the profiler, and has no effect"));
+}
+
 TEST(FlagFile, WrongValuesHaveTheirPlace) {
   auto error = [](std::string_view text) { return std::string(ReadFlagFile(text).status().message()); };
   EXPECT_EQ(error("# x\nsamples-per-second many\n"), "line 2, column 20: samples_per_second must be a whole number");
