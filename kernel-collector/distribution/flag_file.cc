@@ -77,12 +77,12 @@ std::string KeyOf(std::string_view flag) {
   return key;
 }
 
-// Go's flags have more spellings of "true" and "false" than YAML.
+// Returns "true" or "false" for the spellings that Go's strconv.ParseBool accepts, and any other text unchanged.
 std::string BoolText(std::string_view text) {
-  for (const std::string_view yes : {"1", "t", "T"}) {
+  for (const std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
     if (text == yes) return "true";
   }
-  for (const std::string_view no : {"0", "f", "F"}) {
+  for (const std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
     if (text == no) return "false";
   }
   return std::string(text);
@@ -108,7 +108,7 @@ class FlagFileReader {
       if (Contains(kWithoutEffect, key)) {
         Warn(line, "has no effect here");
       } else if (Contains(kOptions, key)) {
-        RETURN_IF_ERROR(TakeOption(line, key));
+        TakeOption(line, key);
       } else if (const Key* row = FindKey(component_, KeyName(key)); row != nullptr) {
         AddKey(line, key, *row, keys);
       } else {
@@ -131,14 +131,13 @@ class FlagFileReader {
     out_.warnings.push_back(fmt::format("line {}: {}: {}", line.number, EscapeForDisplay(name), what));
   }
 
-  // Only "collection-agent" has no boolean value.
-  absl::Status TakeOption(const Line& line, const std::string& key) {
+  // Takes a flag of kOptions. Options::Parse checks its value.
+  void TakeOption(const Line& line, const std::string& key) {
     std::string option = key;
     std::replace(option.begin(), option.end(), '_', '-');
     std::erase_if(out_.values, [&](const Options::ForeignValue& value) { return value.option == option; });
     out_.values.push_back({option, key == "disable_tls" ? BoolText(line.value) : std::string(line.value),
                            fmt::format("line {}, column {}: {}", line.number, line.column, option)});
-    return absl::OkStatus();
   }
 
   static void AddKey(const Line& line, const std::string& key, const Key& row, YamlNode& keys) {

@@ -48,6 +48,19 @@ TEST(FlagFile, TheLastLineCounts) {
               UnorderedElementsAre(Pair("sample-rate", "6"), Pair("disable-tls", "false")));
 }
 
+TEST(FlagFile, ReadsAllBooleansOfGo) {
+  for (const std::string yes : {"1", "t", "T", "TRUE", "true", "True", ""}) {
+    EXPECT_THAT(ValuesOf(Read("disable-tls " + yes + "\nverbose " + yes + "\n")),
+                UnorderedElementsAre(Pair("disable-tls", "true"), Pair("log-level", "debug")))
+        << yes;
+  }
+  for (const std::string no : {"0", "f", "F", "FALSE", "false", "False"}) {
+    EXPECT_THAT(ValuesOf(Read("disable-tls " + no + "\nverbose " + no + "\n")),
+                ElementsAre(Pair("disable-tls", "false")))
+        << no;
+  }
+}
+
 TEST(FlagFile, WarnsOfFlagsWithoutEffect) {
   const DistributionConfig config = Read(
       "off-cpu-threshold 0.5\nmap-scale-factor 2\npprof localhost:6060\nsecret-token x\nprobe-link kprobe:f\n"
