@@ -18,7 +18,7 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kLinesMax = 1'000, kTextBytesMax = 256u << 10, kWarningsMax = 64, kShownBytesMax = 64;
+constexpr size_t kLinesMax = 1'000, kTextBytesMax = 256u << 10, kShownBytesMax = 64;
 constexpr std::string_view kVariablePrefix = "otel_profiling_agent_";
 
 // Flags whose keys in the Collector have other names.
@@ -99,11 +99,12 @@ class FlagFileReader {
   absl::StatusOr<DistributionConfig> Read() {
     YamlNode keys;
     keys.kind = YamlNode::Kind::kMap;
-    for (const Line& line : lines_) {
-      if (&line - lines_.data() == kLinesMax) {
-        Warn(line, "this line and all lines after it are ignored: there are too many");
-        break;
-      }
+    // This warning comes first, so that it is always among those that are kept.
+    if (lines_.size() > kLinesMax) {
+      Warn(lines_[kLinesMax], "this line and all lines after it are ignored: there are too many");
+    }
+    for (size_t i = 0; i < std::min(lines_.size(), kLinesMax); ++i) {
+      const Line& line = lines_[i];
       const std::string key = KeyOf(line.name);
       if (Contains(kWithoutEffect, key)) {
         Warn(line, "has no effect here");
@@ -116,6 +117,7 @@ class FlagFileReader {
       }
     }
     RETURN_IF_ERROR(ReadComponent(component_, keys, "", out_));
+    LimitWarnings(out_.warnings);
     return std::move(out_);
   }
 
@@ -126,7 +128,6 @@ class FlagFileReader {
 
   // Shows nothing after a "=", which may be a secret: --token=SECRET.
   void Warn(const Line& line, std::string_view what) {
-    if (out_.warnings.size() == kWarningsMax) return;
     const std::string_view name = CutUtf8(line.name.substr(0, line.name.find('=')), kShownBytesMax);
     out_.warnings.push_back(fmt::format("line {}: {}: {}", line.number, EscapeForDisplay(name), what));
   }

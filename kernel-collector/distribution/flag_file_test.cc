@@ -98,11 +98,14 @@ TEST(FlagFile, OtherFilesAreNotRead) {
 }
 
 TEST(FlagFile, LinesAndWarningsAreLimited) {
-  std::string text = "tracers go\n";
+  std::string text = "tracers go\nmap-scale-factor 2\n";
   for (int i = 0; i < 2'000; ++i) text += "unknown-" + std::to_string(i) + "\n";
   text += "samples-per-second 5\n";
   const DistributionConfig config = Read(text);
-  EXPECT_THAT(config.warnings, SizeIs(64));
+  ASSERT_THAT(config.warnings, SizeIs(64));
+  EXPECT_EQ(config.warnings[0],
+            "line 1001: unknown-998: this line and all lines after it are ignored: there are too many");
+  EXPECT_THAT(config.warnings.back(), HasSubstr("; 936 more warnings are not shown"));
   EXPECT_THAT(ValuesOf(config), ElementsAre(Pair("tracers", "go")));
 }
 
