@@ -139,6 +139,7 @@ class ExporterReader {
     return absl::OkStatus();
   }
 
+  // `has_path`: nothing is added to the path, as for a profiles_endpoint.
   absl::Status ReadUrl(std::string_view text, bool has_path) {
     const bool tls = TakeScheme("https://", &text);
     if (!tls && !TakeScheme("http://", &text)) {
@@ -148,6 +149,10 @@ class ExporterReader {
     absl::StatusOr<otlp::Place> place = otlp::ParsePlace(text, tls ? "443" : "80");
     if (!place.ok() || text.find('?') != text.npos) {
       return Error(absl::StatusCode::kInvalidArgument, "must be http://HOST[:PORT][/PATH] or https://…");
+    }
+    if (has_path && place->path.size() < 2) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("must have a path, such as {}: the Collector sends to exactly this URL", kHttpPath));
     }
     if (!has_path) {
       while (place->path.ends_with('/')) place->path.pop_back();

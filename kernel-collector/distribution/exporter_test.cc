@@ -154,6 +154,13 @@ TEST(Exporter, ProblemsHaveTheirPlace) {
         << bad;
   }
   EXPECT_THAT(ProblemOf("otlphttp", "{endpoint: 'http://gw:1', encoding: xml}"), HasSubstr("must be proto or json"));
+  // kernel-collector would add a path, and the Collector does not.
+  for (const char* bad : {"'http://gw:4318'", "'https://gw/'"}) {
+    EXPECT_THAT(
+        ProblemOf("otlphttp", std::string("{profiles_endpoint: ") + bad + "}"),
+        HasSubstr("profiles_endpoint must have a path, such as /v1development/profiles: the Collector sends to"))
+        << bad;
+  }
   // The advice does not need the address.
   EXPECT_THAT(Read("otlp", "{endpoint: 'gw:0'}")->advice, HasSubstr("start the reducer with --export"));
 }
