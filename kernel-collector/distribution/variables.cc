@@ -92,10 +92,8 @@ class Expander {
       const std::optional<Reference> found = FindReference(text);
       if (!found) break;
       if (round == kRoundsMax) return WrongValue(*node, "a variable contains itself");
-      const std::string_view inside = std::string_view(text).substr(found->begin + 2, found->end - found->begin - 3);
       const std::string_view reference = std::string_view(text).substr(found->begin, found->end - found->begin);
-      const bool is_written = written.find(reference) != written.npos;
-      ASSIGN_OR_RETURN(const std::optional<std::string> value, ValueOf(inside, is_written, *node));
+      ASSIGN_OR_RETURN(const std::optional<std::string> value, ValueOf(reference, written, *node));
       if (found->begin == 0 && found->end == text.size()) {
         const absl::StatusOr<YamlNode> parsed = ParseAt(depth, value.value_or(""));
         const bool is_text = value && (value->empty() || !parsed.ok() || parsed->IsScalar());
@@ -141,9 +139,12 @@ class Expander {
     return ParseNumber<double>(parsed->text) || ParseYamlBool(*parsed) ? parsed->text : value;
   }
 
-  // Returns the value of "env:NAME:-DEFAULT". Returns nullopt if there is none. A warning has the name only if the
-  // reference is written in the file: otherwise the name may be a part of a secret value.
-  absl::StatusOr<std::optional<std::string>> ValueOf(std::string_view inside, bool is_written, const YamlNode& node) {
+  // Returns the value of "${env:NAME:-DEFAULT}". Returns nullopt if there is none. `written`: the text of the node in
+  // the file. A warning has the name only if `written` contains the reference: otherwise the name may be a part of a
+  // secret value.
+  absl::StatusOr<std::optional<std::string>> ValueOf(std::string_view reference, std::string_view written,
+                                                     const YamlNode& node) {
+    std::string_view inside = reference.substr(2, reference.size() - 3);
     if (inside.starts_with("env:")) {
       inside.remove_prefix(4);
     } else if (inside.find(':') != inside.npos) {
@@ -160,6 +161,7 @@ class Expander {
     if (variable != environment_.end()) return Present(variable->second);
     if (mark != inside.npos) return std::optional(std::string(inside.substr(mark + kDefaultMark.size())));
     if (warnings_.size() < kWarningsMax) {
+      const bool is_written = written.find(reference) != written.npos;
       warnings_.push_back(
           fmt::format("line {}: {} is not set; its value is empty", node.line,
                       is_written ? "the environment variable " + name : "a variable inside a variable"));
