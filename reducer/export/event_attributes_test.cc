@@ -133,6 +133,16 @@ TEST_F(HeldEventsTest, DoNotWaitAtAStop) {
   EXPECT_THAT(sender_->attributes, ElementsAre(""));
 }
 
+// The second event was committed while the first one was held back.
+TEST_F(HeldEventsTest, AreAllSentAtAStop) {
+  AddEvent(7);
+  loop_->RunOnce();
+  AddEvent(8);
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_EQ(sender_->attributes.size(), 2u);
+  EXPECT_EQ(store_.Cursor("test.events", 0), 2);
+}
+
 TEST_F(HeldEventsTest, DoNotWaitIfThereAreMany) {
   for (size_t i = 0; i < RecordExport::kRecordsMax; ++i) AddEvent(7);
   loop_->RunOnce();

@@ -119,7 +119,8 @@ RecordExport::Step RecordExport::Advance(uint32_t shard, int64_t timeout_ns, boo
   if (absl::Status status = Load(shard); !status.ok()) return Stopped(Progress::kUnreadable, std::move(status));
   Feed& feed = feeds_[shard];
   if (!feed.has_position) return {};  // the records are in the first shard
-  if (feed.records == nullptr) {
+  const bool was_read_before = feed.records != nullptr;
+  if (!was_read_before) {
     // If the cursor of the last request could not be saved, reading would return the same records again.
     if (!feed.last) {
       if (absl::Status status = SaveCursor(feed, shard); !status.ok()) {
@@ -143,6 +144,8 @@ RecordExport::Step RecordExport::Advance(uint32_t shard, int64_t timeout_ns, boo
     }
     step = Send(feed, shard, timeout_ns);
     if (!step.sent_request) return step;
+    // Records that were committed since then are not read yet.
+    if (was_read_before) step.progress = Progress::kMore;
   }
   if (absl::Status status = SaveCursor(feed, shard); !status.ok()) {
     step.progress = Progress::kUnsaved;
