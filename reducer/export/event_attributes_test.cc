@@ -21,7 +21,10 @@ constexpr UnixNs kStart{1'700'000'000 * kNsPerSecond};
 // Keeps the attributes of the events that it takes.
 class FakeSender : public otlp::ProfilesSender, public RecordSender {
  public:
-  otlp::SendResult Send(const otlp::ProfilesRequest&, const otlp::RequestIdentity&, int64_t) override { return {}; }
+  otlp::SendResult Send(const otlp::ProfilesRequest&, const otlp::RequestIdentity&, int64_t) override {
+    ++sample_requests;
+    return {};
+  }
   void Cancel() override {}
   bool joins_events() const override { return true; }
   RecordResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity&, int64_t) override {
@@ -34,6 +37,7 @@ class FakeSender : public otlp::ProfilesSender, public RecordSender {
   RecordResult SendRollouts(std::span<const Rollout>, const otlp::RequestIdentity&, int64_t) override { return {}; }
 
   std::vector<std::string> attributes;
+  int sample_requests = 0;
 };
 
 class EventAttributesTest : public ::testing::Test {
@@ -97,12 +101,16 @@ TEST_F(EventAttributesTest, TheLastExecCounts) {
 
 class HeldEventsTest : public EventAttributesTest {
  protected:
-  HeldEventsTest() {
+  HeldEventsTest() { Restart({}); }
+
+  void Restart(ExportLoop::Options options) {
     auto sender = std::make_unique<FakeSender>();
     sender_ = sender.get();
+    options.cursor_name = "test";
+    options.metric_label = "otlp_logs";
+    options.records = sender_;
     loop_ = std::make_unique<ExportLoop>(
-        ExportLoop::Options{.cursor_name = "test", .metric_label = "otlp_logs", .records = sender_}, store_,
-        [](const ExecutableId&) { return nullptr; }, std::move(sender), clock_, metrics_);
+        std::move(options), store_, [](const ExecutableId&) { return nullptr; }, std::move(sender), clock_, metrics_);
   }
 
   FakeClock clock_;
@@ -124,6 +132,27 @@ TEST_F(HeldEventsTest, WaitForAttributesThatArriveLater) {
   loop_->RunOnce();
   EXPECT_THAT(sender_->attributes, ElementsAre("service.name=web"));
   EXPECT_EQ(store_.Cursor("test.events", 0), 1);
+}
+
+TEST_F(HeldEventsTest, DoNotShortenTheIntervalOfSamples) {
+  Restart({.interval_ns = kNsPerMinute});
+  AddProcess(7, "");
+  AddEvent(7);
+  EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  EXPECT_EQ(sender_->sample_requests, 1);
+  for (int i = 0; i < 9; ++i) {
+    AddProcess(8 + i, "");
+    clock_.Advance(kNsPerSecond);
+    EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  }
+  clock_.Advance(kNsPerSecond);
+  EXPECT_EQ(loop_->RunOnce(), 0) << "more events may have been committed";
+  EXPECT_EQ(sender_->attributes.size(), 1u);
+  EXPECT_EQ(loop_->RunOnce(), 50 * kNsPerSecond);
+  EXPECT_EQ(sender_->sample_requests, 1);
+  clock_.Advance(50 * kNsPerSecond);
+  EXPECT_EQ(loop_->RunOnce(), kNsPerMinute);
+  EXPECT_EQ(sender_->sample_requests, 2);
 }
 
 TEST_F(HeldEventsTest, DoNotWaitAtAStop) {

@@ -66,22 +66,33 @@ int64_t ExportLoop::RunOnce() {
   const Progress interrupted = AdvanceRecords(false, /*only_interrupted=*/true);
   if (interrupted == Progress::kUnsent) return WaitForRetry();
   if (interrupted == Progress::kUnsaved) return kPollNs;
-  bool more = false, waits = false;
-  for (size_t i = 0, first = FirstFeed(); i < feeds_.size(); ++i) {
-    Progress progress = Advance(feeds_[(first + i) % feeds_.size()], false);
-    // There is one receiver: if it does not take data of one shard now, it does not take data of another.
-    if (progress == Progress::kUnsent) return WaitForRetry();
-    if (progress == Progress::kUnsaved) return kPollNs;
-    more |= progress == Progress::kMore;
-    waits |= progress == Progress::kWaiting || progress == Progress::kUnreadable;
-  }
+  const bool is_due = clock_.Monotonic().value >= next_samples_.value;
+  const Progress samples = is_due ? AdvanceFeeds() : Progress::kIdle;
+  if (samples == Progress::kUnsent) return WaitForRetry();
+  if (samples == Progress::kUnsaved) return kPollNs;
   const Progress records = AdvanceRecords(false);
   if (records == Progress::kUnsent) return WaitForRetry();
   if (records == Progress::kUnsaved) return kPollNs;
-  more |= records == Progress::kMore;
-  waits |= records == Progress::kWaiting || records == Progress::kUnreadable;
-  if (more) return 0;
-  return waits ? std::min(kPollNs, options_.interval_ns) : options_.interval_ns;
+  // The passes that only records need do not send samples.
+  const MonotonicNs now = clock_.Monotonic();
+  const bool only_records = samples == Progress::kIdle && records != Progress::kIdle;
+  if (is_due) next_samples_ = MonotonicNs{only_records ? now.value + options_.interval_ns : 0};
+  const Progress all = std::max(samples, records);
+  if (all == Progress::kMore) return 0;
+  if (all != Progress::kIdle) return std::min(kPollNs, options_.interval_ns);
+  return is_due ? options_.interval_ns : std::max<int64_t>(next_samples_.value - now.value, 0);
+}
+
+// Advances the samples of all shards.
+ExportLoop::Progress ExportLoop::AdvanceFeeds() {
+  Progress all = Progress::kIdle;
+  for (size_t i = 0, first = FirstFeed(); i < feeds_.size(); ++i) {
+    const Progress progress = Advance(feeds_[(first + i) % feeds_.size()], false);
+    // There is one receiver: if it does not take data of one shard now, it does not take data of another.
+    if (progress == Progress::kUnsent || progress == Progress::kUnsaved) return progress;
+    all = std::max(all, progress);
+  }
+  return all;
 }
 
 // Returns the feed whose request was not accepted in this run, or else the one whose request was not accepted in the

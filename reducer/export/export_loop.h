@@ -26,8 +26,10 @@ namespace tributary {
 // request before it sends the request, and the cursor after it. So if the process is killed, at most one request is
 // sent again. The request that the next run sends has the same samples, numbers and ids. Only if samples of it have
 // expired meanwhile, or if it became too large because of names that arrived meanwhile, the next run sends what is left
-// with new numbers. Then the pass sends the new process
-// events, losses and rollouts, if the receiver takes them.
+// with new numbers.
+//
+// Then the pass sends the new process events, losses and rollouts, if the receiver takes them. While these are held
+// back, passes are more frequent, but send no samples before the interval is over.
 //
 // The store may remove samples before they are read, because they are too old or because the disk is full. A pass
 // counts these samples. If the receiver takes no requests, a pass only looks for such samples.
@@ -80,10 +82,11 @@ class ExportLoop {
 
  private:
   // kUnsaved: a position could not be saved. Then the pass ends. If other shards went on, each could have a request
-  // that is sent again after a kill. Of several kinds of records, the last one in this order counts.
-  enum class Progress { kIdle, kWaiting, kMore, kUnreadable, kUnsent, kUnsaved };
+  // that is sent again after a kill. Of several shards or kinds of records, the last one in this order counts.
+  enum class Progress { kIdle, kWaiting, kUnreadable, kMore, kUnsent, kUnsaved };
 
   size_t FirstFeed() const;
+  Progress AdvanceFeeds();
   Progress AdvanceRecords(bool flush, bool only_interrupted = false);
   Progress AdvanceRecords(RecordExport& records, bool flush);
   Progress SendRecords(RecordExport& records, uint32_t shard, bool flush);
@@ -111,6 +114,7 @@ class ExportLoop {
   std::mt19937_64 random_;
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
   MonotonicNs not_before_{0};  // after a failure: no attempt before this time
+  MonotonicNs next_samples_{0};  // while only records are waited for: no samples are read before this time
   std::atomic<bool> cancelled_{false};
   std::atomic<int64_t> deadline_ns_{INT64_MAX};
   LogLimit failure_log_{30 * kNsPerSecond};
