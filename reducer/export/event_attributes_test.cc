@@ -1,14 +1,18 @@
 #include "reducer/export/event_attributes.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "reducer/export/export_loop.h"
 #include "reducer/store/fake_store_testing.h"
+#include "reducer/store/store_times.h"
 
 namespace tributary {
 namespace {
@@ -40,6 +44,27 @@ class FakeSender : public otlp::ProfilesSender, public RecordSender {
   int sample_requests = 0;
 };
 
+// Notes the slots and machines that are scanned.
+class SpyReader : public store::MemoryReader {
+ public:
+  using MemoryReader::MemoryReader;
+  absl::Status ScanProcessIds(store::TimeRange range, const store::ScanFilter& filter,
+                              const store::ProcessIdsVisitor& visit) override {
+    const int32_t slots = store::SlotOf(range.to).value - store::SlotOf(range.from).value;
+    scanned.push_back(fmt::format("{} slots, {} machines", slots, filter.machines ? filter.machines->size() : 999));
+    return MemoryReader::ScanProcessIds(range, filter, visit);
+  }
+  std::vector<std::string> scanned;
+};
+
+struct HookedStore : store::FakeStore {
+  absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenReader(uint32_t shard) override {
+    if (on_open) on_open();
+    return FakeStore::OpenReader(shard);
+  }
+  std::function<void()> on_open;
+};
+
 class EventAttributesTest : public ::testing::Test {
  protected:
   void AddProcess(int32_t pid, const std::string& attributes, uint32_t exec_sequence = 0,
@@ -54,30 +79,33 @@ class EventAttributesTest : public ::testing::Test {
     // A store returns the processes of its samples.
     store_.shards[0].samples.push_back({.time = kStart, .process = processes.back().no, .node_id = node_id});
   }
-  void AddEvent(int32_t pid, int64_t start_time_ns = 5) {
+  void AddEvent(int32_t pid, int64_t start_time_ns = 5, UnixNs time = kStart) {
     store_.shards[0].events.push_back({.kind = ProcessEventKind::kExit,
-                                       .time = kStart,
+                                       .time = time,
                                        .node_id = "node-1",
                                        .pid = Pid{pid},
                                        .start_time_ns = start_time_ns});
   }
   std::vector<std::string> Found() {
     std::vector<store::EventRecord> events;
-    const auto reader = store_.OpenReader(0).value();
+    SpyReader reader(store_.shards[0]);
     EXPECT_TRUE(reader
-                    ->ScanCommittedEvents(0, 100,
-                                          [&](const store::ProcessEventRow& event) {
-                                            events.emplace_back(event);
-                                            return absl::OkStatus();
-                                          })
+                    .ScanCommittedEvents(0, 1'000,
+                                         [&](const store::ProcessEventRow& event) {
+                                           events.emplace_back(event);
+                                           return absl::OkStatus();
+                                         })
                     .ok());
-    EXPECT_TRUE(AddProcessAttributes(*reader, events).ok());
+    left_out_ = AddProcessAttributes(reader, events).value();
+    scanned_ = reader.scanned;
     std::vector<std::string> attributes;
     for (const store::EventRecord& event : events) attributes.push_back(event.attributes);
     return attributes;
   }
 
-  store::FakeStore store_;
+  HookedStore store_;
+  uint64_t left_out_ = 0;             // by Found
+  std::vector<std::string> scanned_;  // by Found
 };
 
 TEST_F(EventAttributesTest, AreThoseOfTheProcessWithTheSamePidAndStart) {
@@ -97,6 +125,43 @@ TEST_F(EventAttributesTest, TheLastExecCounts) {
   AddProcess(7, "", 3);  // not known yet
   AddEvent(7);
   EXPECT_THAT(Found(), ElementsAre("service.name=b"));
+}
+
+TEST_F(EventAttributesTest, AreReadForTheMachinesAndTimesOfTheEvents) {
+  AddProcess(7, "service.name=web");
+  AddProcess(7, "service.name=other", 0, "node-2");
+  AddEvent(7);
+  EXPECT_THAT(Found(), ElementsAre("service.name=web"));
+  EXPECT_THAT(scanned_, ElementsAre("3 slots, 1 machines"));
+  EXPECT_EQ(left_out_, 0u);
+}
+
+TEST_F(EventAttributesTest, NothingIsReadForSums) {
+  AddProcess(7, "service.name=web");
+  AddEvent(7, 0);
+  EXPECT_THAT(Found(), ElementsAre(""));
+  EXPECT_THAT(scanned_, IsEmpty());
+}
+
+// A node sends old events of many days at once.
+TEST_F(EventAttributesTest, AreReadForFewSlotsAndTheRestIsCounted) {
+  AddProcess(7, "service.name=web");
+  for (int i = 1; i <= 200; ++i) AddEvent(7, 5, UnixNs{kStart.value - i * 60 * kNsPerMinute});
+  AddEvent(7);
+  AddEvent(7);
+  const std::vector<std::string> found = Found();
+  EXPECT_EQ(found.back(), "service.name=web") << "its slot has the most events";
+  EXPECT_EQ(scanned_.size(), kAttributeSlotsMax);
+  EXPECT_EQ(left_out_, 201 - kAttributeSlotsMax);
+}
+
+TEST_F(EventAttributesTest, HaveAMaximumOfBytesAndTheRestIsCounted) {
+  AddProcess(7, std::string(kAttributeBytesMax / 2, 'x'));
+  for (int i = 0; i < 5; ++i) AddEvent(7);
+  const std::vector<std::string> found = Found();
+  EXPECT_EQ(found[1].size(), kAttributeBytesMax / 2);
+  EXPECT_THAT(found[2], IsEmpty());
+  EXPECT_EQ(left_out_, 3u);
 }
 
 class HeldEventsTest : public EventAttributesTest {
@@ -176,6 +241,18 @@ TEST_F(HeldEventsTest, DoNotWaitIfThereAreMany) {
   for (size_t i = 0; i < RecordExport::kRecordsMax; ++i) AddEvent(7);
   loop_->RunOnce();
   EXPECT_EQ(sender_->attributes.size(), RecordExport::kRecordsMax);
+}
+
+TEST_F(HeldEventsTest, CancelEndsTheLookUp) {
+  Restart({.interval_ns = kNsPerMinute});
+  AddEvent(7);
+  AddProcess(7, "service.name=web");
+  loop_->RunOnce();
+  clock_.Advance(10 * kNsPerSecond);
+  store_.on_open = [this] { loop_->Cancel(); };
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->attributes, IsEmpty());
+  EXPECT_EQ(store_.Cursor("test.events", 0), 0);
 }
 
 TEST_F(HeldEventsTest, ReadTheAttributesAgainAfterAnErrorOfTheStore) {

@@ -49,7 +49,10 @@ ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
              Add(metrics, label, "tributary_export_refused_events_total",
                  "Process events in requests that the receiver of the export refused, and that are not sent again."),
              Add(metrics, label, "tributary_export_repeated_events_total",
-                 "Process events that were sent again although the receiver of the export may have them.")},
+                 "Process events that were sent again although the receiver of the export may have them."),
+             &Add(metrics, label, "tributary_export_incomplete_events_total",
+                  "Process events whose process's own attributes were not looked up, because there were too many or "
+                  "because the store could not be read.")},
       losses{Add(metrics, label, "tributary_export_losses_total",
                  "Records of losses in requests that the receiver of the export accepted."),
              Add(metrics, label, "tributary_export_refused_losses_total",

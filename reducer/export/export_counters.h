@@ -9,6 +9,7 @@ namespace tributary {
 // Of records of one kind.
 struct RecordCounters {
   Counter &sent, &refused, &repeated;
+  Counter* incomplete = nullptr;  // sent without facts that were looked up; null: nothing is looked up
 };
 
 // The metrics of the exporters of samples with one label. Exporters with the same label share them.

@@ -36,7 +36,9 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
                                                       std::move(source), counters, clock_));
   };
   const bool joins = options_.records->joins_events();
-  const EventFacts facts{.are_sent = joins, .hold_ns = joins ? options_.metadata_wait_ns : 0};
+  const EventFacts facts{.are_sent = joins, .hold_ns = joins ? options_.metadata_wait_ns : 0, .is_cancelled = [this] {
+                           return SendTimeout() == 0;
+                         }};
   add(MakeEventSource(store_, *options_.records, facts), counters_.events);
   add(MakeLossSource(store_, *options_.records), counters_.losses);
   if (options_.rollouts != nullptr) {

@@ -113,7 +113,7 @@ class ExportLoop {
   ArrivalWait<std::string> containers_;  // key: node, container and cgroup path
   std::mt19937_64 random_;
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
-  MonotonicNs not_before_{0};  // after a failure: no attempt before this time
+  MonotonicNs not_before_{0};    // after a failure: no attempt before this time
   MonotonicNs next_samples_{0};  // while only records are waited for: no samples are read before this time
   std::atomic<bool> cancelled_{false};
   std::atomic<int64_t> deadline_ns_{INT64_MAX};

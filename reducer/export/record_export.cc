@@ -136,10 +136,12 @@ RecordExport::Step RecordExport::Advance(uint32_t shard, int64_t timeout_ns, boo
   if (feed.records != nullptr) {
     if (!flush && IsHeld(feed)) return Stopped(Progress::kWaiting, absl::OkStatus());
     if (!feed.is_complete) {
-      if (absl::Status status = feed.records->Complete(); !status.ok()) {
+      const absl::StatusOr<uint64_t> incomplete = feed.records->Complete();
+      if (!incomplete.ok()) {
         if (feed.in_doubt) interrupted_ = shard;
-        return Stopped(Progress::kUnreadable, std::move(status));
+        return Stopped(Progress::kUnreadable, incomplete.status());
       }
+      if (counters_.incomplete != nullptr) counters_.incomplete->Add(*incomplete);
       feed.is_complete = true;
     }
     step = Send(feed, shard, timeout_ns);

@@ -60,23 +60,21 @@ class Batch : public RecordBatch {
 
 class EventBatch : public Batch<store::EventRecord> {
  public:
-  EventBatch(std::vector<store::EventRecord> events, store::Store& store, uint32_t shard, bool has_facts,
+  EventBatch(std::vector<store::EventRecord> events, store::Store& store, uint32_t shard, const EventFacts& facts,
              RecordSender& sender)
-      : Batch(std::move(events), sender, &RecordSender::SendEvents),
-        store_(store),
-        shard_(shard),
-        has_facts_(has_facts) {}
+      : Batch(std::move(events), sender, &RecordSender::SendEvents), store_(store), shard_(shard), facts_(facts) {}
 
-  absl::Status Complete() override {
-    if (!has_facts_) return absl::OkStatus();
+  absl::StatusOr<uint64_t> Complete() override {
+    if (!facts_.are_sent) return 0;
     ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard_));
+    reader->CancelIf(facts_.is_cancelled);
     return AddProcessAttributes(*reader, records());
   }
 
  private:
   store::Store& store_;
   const uint32_t shard_;
-  const bool has_facts_;
+  const EventFacts facts_;
 };
 
 class EventSource : public RecordSource {
@@ -95,7 +93,7 @@ class EventSource : public RecordSource {
       return absl::OkStatus();
     };
     ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedEvents(from, records_max, add));
-    return Read{std::make_unique<EventBatch>(std::move(events), store_, shard, facts_.are_sent, sender_), next};
+    return Read{std::make_unique<EventBatch>(std::move(events), store_, shard, facts_, sender_), next};
   }
 
  private:

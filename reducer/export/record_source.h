@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -21,8 +22,9 @@ class RecordBatch {
   virtual void Cut(size_t size) = 0;  // removes the records behind the first `size`
   // Returns a digest of what identifies the first `size` records.
   virtual uint64_t ContentOf(size_t size) const = 0;
-  // Looks up facts that arrive after the records. Called once, before the first Send.
-  virtual absl::Status Complete() { return absl::OkStatus(); }
+  // Looks up facts that arrive after the records. Called before the first Send, until it succeeds. Returns the number
+  // of records that are left without facts, because a limit was reached. DeadlineExceeded: it was cancelled.
+  virtual absl::StatusOr<uint64_t> Complete() { return 0; }
   virtual RecordResult Send(const otlp::RequestIdentity& identity, int64_t timeout_ns) = 0;
 };
 
@@ -49,6 +51,7 @@ class RecordSource {
 struct EventFacts {
   bool are_sent = false;  // the attributes that the process has reported about itself
   int64_t hold_ns = 0;    // events wait so long for these attributes, and for metadata
+  std::function<bool()> is_cancelled = [] { return false; };  // ends the look-up of attributes
 };
 
 // `store` and `sender` must outlive the source.
