@@ -32,6 +32,7 @@ class FakeSender : public otlp::ProfilesSender, public RecordSender {
   void Cancel() override {}
   bool joins_events() const override { return true; }
   RecordResult SendEvents(std::span<const store::EventRecord> events, const otlp::RequestIdentity&, int64_t) override {
+    if (!result.status.ok()) return result;
     for (const store::EventRecord& event : events) attributes.push_back(event.attributes);
     return {};
   }
@@ -42,6 +43,7 @@ class FakeSender : public otlp::ProfilesSender, public RecordSender {
 
   std::vector<std::string> attributes;
   int sample_requests = 0;
+  RecordResult result;  // of events
 };
 
 // Notes the slots and machines that are scanned.
@@ -241,6 +243,47 @@ TEST_F(HeldEventsTest, DoNotWaitIfThereAreMany) {
   for (size_t i = 0; i < RecordExport::kRecordsMax; ++i) AddEvent(7);
   loop_->RunOnce();
   EXPECT_EQ(sender_->attributes.size(), RecordExport::kRecordsMax);
+}
+
+// The table of processes is damaged.
+TEST_F(HeldEventsTest, AreSentWithoutAttributesIfTheseCannotBeRead) {
+  Restart({.interval_ns = 5 * kNsPerMinute});
+  AddEvent(7);
+  AddProcess(7, "service.name=web");
+  loop_->RunOnce();
+  store_.shards[0].error = Error(absl::StatusCode::kDataLoss, "damaged");
+  clock_.Advance(39 * kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->attributes, IsEmpty());
+  clock_.Advance(kNsPerSecond);
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->attributes, ElementsAre(""));
+  EXPECT_EQ(metrics_.AddCounter("tributary_export_incomplete_events_total", "", {{"exporter", "otlp_logs"}}).value(),
+            1u);
+}
+
+// The last run was killed while a request of events was in doubt. Its events can be read, but not its processes.
+TEST_F(HeldEventsTest, InDoubtComeBeforeOtherData) {
+  AddEvent(7);
+  loop_->RunOnce();
+  clock_.Advance(10 * kNsPerSecond);
+  sender_->result.status = Error(absl::StatusCode::kUnavailable, "x");
+  sender_->result.may_retry = true;
+  loop_->RunOnce();
+  Restart({});
+  AddProcess(8, "");
+  int readers = 0;
+  store_.on_open = [&] {
+    if (++readers == 2) store_.shards[0].error = Error(absl::StatusCode::kUnavailable, "locked");
+  };
+  EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+  EXPECT_EQ(readers, 2) << "of the events and of the processes";
+  store_.on_open = nullptr;
+  store_.shards[0].error.reset();
+  EXPECT_EQ(sender_->sample_requests, 0);
+  loop_->RunOnce();
+  EXPECT_THAT(sender_->attributes, ElementsAre(""));
+  EXPECT_EQ(sender_->sample_requests, 1);
 }
 
 TEST_F(HeldEventsTest, CancelEndsTheLookUp) {

@@ -197,6 +197,9 @@ ExportLoop::Progress ExportLoop::SendRecords(RecordExport& records, uint32_t sha
     case RecordExport::Progress::kUnreadable:
       LogFailure(fmt::format("read {}", records.noun()), step.status);
       return Progress::kUnreadable;
+    case RecordExport::Progress::kBlocked:
+      LogFailure(fmt::format("read {}", records.noun()), step.status);
+      return Progress::kUnsaved;
     case RecordExport::Progress::kUnsaved:
       (void)IsSaved(step.status);
       return Progress::kUnsaved;

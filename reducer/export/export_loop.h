@@ -81,8 +81,9 @@ class ExportLoop {
   }
 
  private:
-  // kUnsaved: a position could not be saved. Then the pass ends. If other shards went on, each could have a request
-  // that is sent again after a kill. Of several shards or kinds of records, the last one in this order counts.
+  // kUnsaved: a position could not be saved, or a request in doubt could not be made. Then the pass ends. If other
+  // shards went on, each could have a request that is sent again after a kill. Of several shards or kinds of records,
+  // the last one in this order counts.
   enum class Progress { kIdle, kWaiting, kUnreadable, kMore, kUnsent, kUnsaved };
 
   size_t FirstFeed() const;

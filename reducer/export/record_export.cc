@@ -115,6 +115,22 @@ bool RecordExport::IsHeld(const Feed& feed) const {
          clock_.Monotonic().value - feed.read_at.value < source_->hold_ns();
 }
 
+// Without an end of the attempts, a damaged table of processes would end the export.
+absl::Status RecordExport::Complete(Feed& feed) {
+  if (feed.is_complete) return absl::OkStatus();
+  absl::StatusOr<uint64_t> incomplete = feed.records->Complete();
+  if (!incomplete.ok()) {
+    const int64_t tried_ns = clock_.Monotonic().value - feed.read_at.value;
+    if (absl::IsDeadlineExceeded(incomplete.status()) || tried_ns < source_->hold_ns() + kLookUpNs) {
+      return incomplete.status();
+    }
+    incomplete = feed.records->size();
+  }
+  if (counters_.incomplete != nullptr) counters_.incomplete->Add(*incomplete);
+  feed.is_complete = true;
+  return absl::OkStatus();
+}
+
 RecordExport::Step RecordExport::Advance(uint32_t shard, int64_t timeout_ns, bool flush) {
   if (absl::Status status = Load(shard); !status.ok()) return Stopped(Progress::kUnreadable, std::move(status));
   Feed& feed = feeds_[shard];
@@ -135,14 +151,9 @@ RecordExport::Step RecordExport::Advance(uint32_t shard, int64_t timeout_ns, boo
   Step step;
   if (feed.records != nullptr) {
     if (!flush && IsHeld(feed)) return Stopped(Progress::kWaiting, absl::OkStatus());
-    if (!feed.is_complete) {
-      const absl::StatusOr<uint64_t> incomplete = feed.records->Complete();
-      if (!incomplete.ok()) {
-        if (feed.in_doubt) interrupted_ = shard;
-        return Stopped(Progress::kUnreadable, incomplete.status());
-      }
-      if (counters_.incomplete != nullptr) counters_.incomplete->Add(*incomplete);
-      feed.is_complete = true;
+    if (absl::Status status = Complete(feed); !status.ok()) {
+      if (feed.in_doubt) interrupted_ = shard;
+      return Stopped(feed.in_doubt ? Progress::kBlocked : Progress::kUnreadable, std::move(status));
     }
     step = Send(feed, shard, timeout_ns);
     if (!step.sent_request) return step;

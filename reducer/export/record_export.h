@@ -26,6 +26,8 @@ class RecordExport {
  public:
   // One batch has about this many records, and at most one stored chunk more. A sender may divide it into requests.
   static constexpr size_t kRecordsMax = 10'000;
+  // If the store cannot be read for so long, records are sent without the facts that were to be looked up.
+  static constexpr int64_t kLookUpNs = 30 * kNsPerSecond;
 
   // `sender` is that of RequestIdentity. All borrowed objects must outlive the RecordExport.
   RecordExport(const std::string& exporter, std::string sender, store::PositionStore& positions,
@@ -36,6 +38,7 @@ class RecordExport {
     kMore,        // more records are left
     kWaiting,     // records are held back, because facts about them may still arrive
     kUnreadable,  // `status` is an error of the store
+    kBlocked,     // the same, for a request in doubt: nothing else may be sent before it
     kUnsaved,     // `status` is an error of the store: it could not save the position
     kUnsent       // `result` is an error of the receiver that may be retried
   };
@@ -76,6 +79,7 @@ class RecordExport {
   absl::Status Read(Feed& feed, uint32_t shard);
   void Identify(Feed& feed);
   bool IsHeld(const Feed& feed) const;
+  absl::Status Complete(Feed& feed);
   Step Send(Feed& feed, uint32_t shard, int64_t timeout_ns);
   absl::Status SaveCursor(Feed& feed, uint32_t shard);
   absl::Status Save(Feed& feed, uint32_t shard, const store::ExportPosition& position);
