@@ -38,6 +38,8 @@ RolloutStore::Row RowOf(const std::string& key) {
   return {.cluster = key.substr(0, zero), .id = key.substr(zero + 1)};
 }
 
+constexpr int64_t kNumbersMax = INT64_MAX / 2;  // a damaged store may contain any number
+
 // Changes in one transaction: some milliseconds.
 constexpr size_t kWrittenAtOnceMax = 1'024;
 
@@ -78,8 +80,9 @@ RolloutLog::~RolloutLog() {
 
 absl::Status RolloutLog::Load() {
   if (store_ == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const int64_t highest, store_->HighestNumber());
+  last_number_ = std::clamp<int64_t>(highest, 0, kNumbersMax);
   RETURN_IF_ERROR(store_->Load([this](const RolloutStore::Row& row) {
-    constexpr int64_t kNumbersMax = INT64_MAX / 2;  // a damaged store may contain any number
     (void)Put(row.cluster, row.id, row.at, DecodeAttributes(row.attributes),
               std::clamp<int64_t>(row.no, 1, kNumbersMax));
   }));

@@ -140,6 +140,20 @@ TEST_F(RolloutLogTest, NumbersRolloutsInTheOrderOfTheirArrival) {
   EXPECT_THAT(Numbered(last), ElementsAre("web")) << "a new number is higher than all earlier ones";
 }
 
+// Otherwise, an exporter's position would be behind all rollouts, and it would send them again.
+TEST_F(RolloutLogTest, TheHighestNumberOutlivesItsRollout) {
+  log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -50)}});
+  log_->Take(kCluster, {.entities = {Of("deployment/shop/db/1", -900)}});
+  ASSERT_TRUE(log_->Flush().ok());
+  const int64_t last = log_->ListBehind(0, 10).next;
+  clock_.Advance(200 * kNsPerSecond);
+  for (int start = 0; start < 3; ++start) {
+    Open();
+    EXPECT_THAT(Numbered(0), ElementsAre("web"));
+    EXPECT_THAT(Numbered(last), IsEmpty());
+  }
+}
+
 // An exporter's position may be from another store.
 TEST_F(RolloutLogTest, AHigherNumberThanTheLastOneStartsOver) {
   log_->Take(kCluster, {.entities = {Of("deployment/shop/web/1", -50)}});
@@ -174,7 +188,8 @@ TEST_F(RolloutLogTest, StoredRolloutsGetNumbersOfTheirOwn) {
   }
   {
     store::Database old = store::Database::Open(path_, store::Database::Mode::kReadWrite).value();
-    ASSERT_TRUE(old.Execute("ALTER TABLE rollout DROP COLUMN no; PRAGMA user_version = 2").ok());
+    ASSERT_TRUE(
+        old.Execute("ALTER TABLE rollout DROP COLUMN no; DROP TABLE rollout_number; PRAGMA user_version = 2").ok());
   }
   Open();
   EXPECT_THAT(Numbered(0), ElementsAre("db", "web")) << "in the order of their times";
@@ -243,6 +258,7 @@ struct TestStore final : RolloutStore {
   };
   explicit TestStore(State& of) : state(of) {}
   absl::Status Load(absl::FunctionRef<void(const Row&)>) override { return absl::OkStatus(); }
+  absl::StatusOr<int64_t> HighestNumber() override { return 0; }
   absl::Status Save(std::span<const Row> added, std::span<const Row> removed) override {
     if (state.waits.exchange(false)) {
       state.writing.set_value();

@@ -159,7 +159,10 @@ TEST_F(ServiceWatchTest, OpensTheFileOfAnEarlierRelease) {
   log_.reset();
   {
     absl::StatusOr<store::Database> file = store::Database::Open(path_, store::Database::Mode::kReadWrite);
-    ASSERT_TRUE(file.ok() && file->Execute("DROP TABLE program; PRAGMA user_version = 1").ok());
+    ASSERT_TRUE(file.ok() &&
+                file->Execute("DROP TABLE program; DROP TABLE rollout_number; ALTER TABLE rollout DROP COLUMN no; "
+                              "PRAGMA user_version = 1")
+                    .ok());
   }
   Open();
   Run(0, "server", "service.name=web,service.version=1");
@@ -190,6 +193,7 @@ TEST_F(ServiceWatchTest, ARestartReportsNothingTwiceAndMissesNothing) {
 class FullRolloutStore final : public RolloutStore {
  public:
   absl::Status Load(absl::FunctionRef<void(const Row&)>) override { return absl::OkStatus(); }
+  absl::StatusOr<int64_t> HighestNumber() override { return 0; }
   absl::Status Save(std::span<const Row>, std::span<const Row>) override {
     return absl::ResourceExhaustedError("disk full");
   }
