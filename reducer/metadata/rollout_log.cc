@@ -135,8 +135,9 @@ bool RolloutLog::Put(const std::string& cluster, const std::string& id, UnixNs a
   std::string key = KeyOf(cluster, id);
   if (!known_.insert(key).second) return false;
   by_cluster_[cluster].emplace(at, key);
-  // A damaged store may have given a number twice.
-  while (!by_number_.try_emplace(rollout.no, at, key).second) ++rollout.no;
+  // A damaged store may have given a number twice. The next free number could be far away.
+  if (by_number_.contains(rollout.no)) rollout.no = last_number_ + 1;
+  by_number_.emplace(rollout.no, Key(at, key));
   last_number_ = std::max(last_number_, rollout.no);
   if (is_stored_) {
     unsaved_.emplace(at, key);

@@ -1,5 +1,6 @@
 #include "reducer/metadata/rollout_log.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -138,6 +139,20 @@ TEST_F(RolloutLogTest, NumbersRolloutsInTheOrderOfTheirArrival) {
   log_->Take(kCluster, {.entities = {Of("deployment/shop/web/2", -1)}});
   ASSERT_TRUE(log_->Flush().ok());
   EXPECT_THAT(Numbered(last), ElementsAre("web")) << "a new number is higher than all earlier ones";
+}
+
+TEST_F(RolloutLogTest, ANumberThatWasGivenTwiceMovesNoOtherRollout) {
+  for (const char* id : {"a", "b", "c"}) {
+    log_->Take(kCluster, {.entities = {Of(fmt::format("deployment/shop/{}/1", id), -50)}});
+  }
+  log_.reset();
+  {
+    store::Database file = store::Database::Open(path_, store::Database::Mode::kReadWrite).value();
+    ASSERT_TRUE(file.Execute("UPDATE rollout SET no = 5 + (CAST(id AS TEXT) LIKE '%/c/1')").ok());
+  }
+  Open();
+  EXPECT_THAT(Numbered(0), ElementsAre("a", "c", "b"));
+  EXPECT_THAT(Numbered(5), ElementsAre("c", "b"));
 }
 
 // Otherwise, an exporter's position would be behind all rollouts, and it would send them again.
