@@ -63,6 +63,7 @@ absl::Status RecordExport::Read(Feed& feed, uint32_t shard) {
   feed.records = std::move(read.records);
   feed.read_at = clock_.Monotonic();
   feed.is_complete = false;
+  feed.is_cut = read.is_cut;
   Identify(feed);
   if (feed.records->size() == 0) feed.records.reset();
   return absl::OkStatus();
@@ -76,13 +77,14 @@ void RecordExport::Identify(Feed& feed) {
   const size_t size = feed.records->size();
   feed.in_doubt = last.has_value() && size > 0;
   if (last && last->count > 0 && size >= last->count && feed.records->ContentOf(last->count) == last->content) {
-    feed.is_cut = size > last->count;
+    if (size > last->count) {
+      feed.is_cut = true;
+      feed.next = last->end;
+    }
     feed.records->Cut(last->count);
-    if (feed.is_cut) feed.next = last->end;
     feed.identity = {last->sender, last->session, last->first};
     return;
   }
-  feed.is_cut = false;
   feed.identity = {sender_, feed.session, feed.next_number};
   feed.next_number += size;
 }

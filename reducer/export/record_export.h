@@ -71,7 +71,7 @@ class RecordExport {
     bool in_doubt = false;                 // the receiver may have `records` already
     MonotonicNs read_at;
     bool is_complete = false;  // Complete was called
-    bool is_cut = false;       // more records were read than belong to the last run's request
+    bool is_cut = false;       // more records follow those that were read
     store::ExportSession session = NewExportSession();
     uint64_t next_number = 0;                  // of the next record in `session`
     std::optional<store::ExportRequest> last;  // the last run's request whose answer is not known

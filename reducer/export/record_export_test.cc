@@ -320,6 +320,17 @@ TEST_F(RecordExportTest, RepeatsRolloutsInDoubtWithTheSameNumbers) {
   EXPECT_EQ(Count("tributary_export_repeated_rollouts_total"), 1u);
 }
 
+TEST_F(RecordExportTest, FlushSendsAllRolloutsAlsoIfTheyAreLarge) {
+  for (const char* name : {"web", "db", "cart"}) {
+    const std::string images(RolloutLog::kListedBytesMax, 'x');
+    ASSERT_TRUE(rollouts_.AddService(name, clock_.Unix(), {{"service.name", name}, {"rollout.images", images}}));
+  }
+  EXPECT_EQ(loop_->RunOnce(), 0) << "more rollouts are left";
+  EXPECT_THAT(sender_->rolled_out, ElementsAre("web"));
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_THAT(sender_->rolled_out, ElementsAre("web", "db", "cart"));
+}
+
 TEST_F(RecordExportTest, EachKindHasASessionOfItsOwn) {
   Add(1);
   Lose(3);

@@ -135,7 +135,7 @@ class RolloutSource : public RecordSource {
   absl::StatusOr<Read> ReadBehind(uint32_t, int64_t from, size_t records_max) override {
     RolloutLog::Numbered numbered = rollouts_.ListBehind(from, records_max);
     return Read{std::make_unique<Batch<Rollout>>(std::move(numbered.rollouts), sender_, &RecordSender::SendRollouts),
-                numbered.next};
+                numbered.next, numbered.is_cut};
   }
 
  private:

@@ -246,10 +246,15 @@ RolloutLog::Numbered RolloutLog::ListBehind(int64_t no, size_t limit) const {
   const std::lock_guard lock(mutex_);
   if (no > last_number_ && last_number_ > 0) no = 0;
   Numbered out{.next = no};
+  size_t bytes = 0;
   const int64_t end = unsaved_numbers_.empty() ? INT64_MAX : *unsaved_numbers_.begin();
   for (auto it = by_number_.upper_bound(no); it != by_number_.end() && it->first < end; ++it) {
-    if (out.rollouts.size() == limit) break;
+    if (out.rollouts.size() == limit || bytes >= kListedBytesMax) {
+      out.is_cut = true;
+      break;
+    }
     out.rollouts.push_back(rollouts_.find(it->second)->second);
+    for (const auto& [name, value] : out.rollouts.back().attributes) bytes += name.size() + value.size();
     out.next = it->first;
   }
   return out;

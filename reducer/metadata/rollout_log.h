@@ -50,6 +50,7 @@ constexpr std::string_view kServiceKind = "service";
 class RolloutLog final : public MetadataSink {
  public:
   static constexpr size_t kRolloutsMax = 20'000;
+  static constexpr size_t kListedBytesMax = 4u << 20;  // attributes in one answer of ListBehind, and one rollout more
 
   struct Options {
     // The store that keeps rollouts across restarts. nullptr: rollouts are only in memory. An error status is logged
@@ -78,10 +79,12 @@ class RolloutLog final : public MetadataSink {
 
   struct Numbered {
     std::vector<Rollout> rollouts;
-    int64_t next = 0;  // the number of the last one, or `no`. 0: `no` belongs to data that no longer exist
+    int64_t next = 0;     // the number of the last one, or `no`. 0: `no` belongs to data that no longer exist
+    bool is_cut = false;  // more rollouts follow, because a limit was reached
   };
-  // Returns rollouts with a higher number than `no`, in the order of their numbers, but at most `limit`. If there is a
-  // store, leaves out those that are not in the store yet: after a kill they could get another number. For exporters.
+  // Returns rollouts with a higher number than `no`, in the order of their numbers, but at most `limit` and about
+  // kListedBytesMax. If there is a store, leaves out those that are not in the store yet: after a kill they could get
+  // another number. For exporters.
   Numbered ListBehind(int64_t no, size_t limit) const;
 
  private:

@@ -176,6 +176,21 @@ TEST_F(RolloutLogTest, AHigherNumberThanTheLastOneStartsOver) {
   EXPECT_THAT(Numbered(INT64_MAX), ElementsAre("web"));
 }
 
+TEST_F(RolloutLogTest, ListsAboutFourMebibytesAtOnce) {
+  is_kept_ = false;
+  Open();
+  for (int i = 0; i < 10; ++i) {
+    log_->Take(kCluster, {.entities = {Of(fmt::format("deployment/shop/web{}/1", i), -50,
+                                          {{"rollout.images", std::string(1u << 20, 'x')}})}});
+  }
+  const RolloutLog::Numbered first = log_->ListBehind(0, 100);
+  EXPECT_EQ(first.rollouts.size(), 4u);
+  EXPECT_TRUE(first.is_cut);
+  const RolloutLog::Numbered rest = log_->ListBehind(log_->ListBehind(first.next, 100).next, 100);
+  EXPECT_EQ(rest.rollouts.size(), 2u);
+  EXPECT_FALSE(rest.is_cut);
+}
+
 TEST_F(RolloutLogTest, WithoutAStoreRolloutsHaveNumbersAtOnce) {
   is_kept_ = false;
   Open();
