@@ -78,10 +78,11 @@ class RecordExportTest : public ::testing::Test {
  protected:
   RecordExportTest() { Restart(true); }
 
-  void Restart(bool takes_events) {
+  void Restart(bool takes_events, const RolloutLog* rollouts = nullptr) {
     auto sender = std::make_unique<FakeSender>();
     sender_ = sender.get();
-    ExportLoop::Options options{.cursor_name = "test", .metric_label = "console", .rollouts = &rollouts_};
+    ExportLoop::Options options{
+        .cursor_name = "test", .metric_label = "console", .rollouts = rollouts != nullptr ? rollouts : &rollouts_};
     if (takes_events) options.records = sender_;
     loop_ = std::make_unique<ExportLoop>(
         std::move(options), store_, [](const ExecutableId&) { return nullptr; }, std::move(sender), clock_, metrics_);
@@ -304,6 +305,35 @@ TEST_F(RecordExportTest, RepeatsLossesInDoubtWithTheSameNumbers) {
   EXPECT_EQ(sender_->identities.at(0), lost) << "it comes before the process event";
   EXPECT_EQ(Count("tributary_export_repeated_losses_total"), 2u);
   EXPECT_EQ(Count("tributary_export_repeated_events_total"), 0u);
+}
+
+// The loss in doubt has expired. The new one differs from it only in the kind of its type.
+TEST_F(RecordExportTest, ALossOfAnotherAggregationGetsANewNumber) {
+  Lose(1);
+  sender_->script = {Fails(true)};
+  loop_->RunOnce();
+  const otlp::RequestIdentity lost = sender_->identities.back();
+  store_.shards[0].losses[0].type.aggregation = Aggregation::kLast;
+  Restart(true);
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_NE(sender_->identities.at(0).session, lost.session);
+}
+
+// Two pods of one workload began to run different versions at once. The rollout in doubt was dropped meanwhile.
+TEST_F(RecordExportTest, ARolloutOfAnotherVersionGetsANewNumber) {
+  const auto roll_out = [&](RolloutLog& log, const std::string& hash) {
+    ASSERT_TRUE(log.AddService("web", clock_.Unix(), {{"service.name", "web"}, {"rollout.hash", hash}}));
+  };
+  roll_out(rollouts_, "a");
+  sender_->script = {Fails(true)};
+  loop_->RunOnce();
+  const otlp::RequestIdentity lost = sender_->identities.back();
+  RolloutLog other({}, no_metadata_, clock_, metrics_);
+  roll_out(other, "b");
+  Restart(true, &other);
+  EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+  EXPECT_NE(sender_->identities.at(0).session, lost.session);
+  Restart(false);  // before the other log ends
 }
 
 TEST_F(RecordExportTest, RepeatsRolloutsInDoubtWithTheSameNumbers) {

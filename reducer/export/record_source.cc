@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "reducer/export/event_attributes.h"
+#include "reducer/metadata/rollout_fields.h"
 
 namespace tributary {
 namespace {
@@ -20,13 +21,14 @@ std::string TextOf(const store::EventRecord& event) {
 }
 
 std::string TextOf(const store::LossRecord& loss) {
-  return fmt::format("{},{},{},{},{},{},{};", loss.node_id, loss.type.name, loss.type.unit,
-                     static_cast<int>(loss.reason), loss.samples, loss.first.value, loss.last.value);
+  return fmt::format("{},{},{},{},{},{},{},{};", loss.node_id, loss.type.name, loss.type.unit,
+                     static_cast<int>(loss.type.aggregation), static_cast<int>(loss.reason), loss.samples,
+                     loss.first.value, loss.last.value);
 }
 
 std::string TextOf(const Rollout& rollout) {
-  return fmt::format("{},{},{},{},{};", rollout.cluster, rollout.kind, rollout.name_space, rollout.name,
-                     rollout.at.value);
+  return fmt::format("{},{},{},{},{},{},{};", rollout.cluster, rollout.kind, rollout.name_space, rollout.name,
+                     VersionOf(rollout).hash, rollout.at.value, rollout.no);
 }
 
 // `Record`: the type of a record. `send`: the method of RecordSender for such records.
