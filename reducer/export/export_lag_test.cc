@@ -52,6 +52,38 @@ TEST_F(ExportLagTest, SkipsAndCountsWhatWaitsTooLong) {
   EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 0u);
 }
 
+// Chunks between those that are skipped have expired.
+TEST_F(ExportLagTest, CountsExpiredSamplesApart) {
+  AddSamples(10);
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  loop_->RunOnce();
+  AddSamples(10);
+  RunFor(30);
+  std::vector<store::FakeShard::Sample>& samples = store_.shards[0].samples;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i].no = static_cast<int64_t>(i + 1);
+    samples[i].end = i + 1;
+  }
+  store_.shards[0].last_sample = 20;
+  store_.shards[0].samples_end = 20;
+  samples.erase(samples.begin() + 14, samples.begin() + 17);
+  RunFor(34);
+  EXPECT_EQ(Counted("tributary_export_skipped_samples_total"), 7u);
+  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 3u);
+}
+
+// The reading of the samples that are skipped must not delay a stop.
+TEST_F(ExportLagTest, SkipsNothingAfterCancel) {
+  AddSamples(1);
+  sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};
+  loop_->RunOnce();
+  AddSamples(5);
+  RunFor(59);
+  loop_->Cancel();
+  RunFor(5);
+  EXPECT_EQ(Counted("tributary_export_skipped_samples_total"), 0u);
+}
+
 TEST_F(ExportLagTest, SkipsWhileItWaitsLongForTheReceiver) {
   AddSamples(1);
   sender_->script = {Fails(absl::StatusCode::kUnavailable, true, kNsPerHour)};

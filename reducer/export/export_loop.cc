@@ -29,7 +29,8 @@ ExportLoop::ExportLoop(Options options, store::Store& store, SymbolLookup symbol
                .symbols = symbols_,
                .clock = clock_,
                .counters = counters_,
-               .lag_max_ns = options_.lag_max_ns} {
+               .lag_max_ns = options_.lag_max_ns,
+               .is_cancelled = [this] { return SendTimeout() == 0; }} {
   if (options_.records == nullptr) return;
   const auto add = [this](std::unique_ptr<RecordSource> source, const RecordCounters& counters) {
     records_.push_back(std::make_unique<RecordExport>(options_.cursor_name, options_.sender, store_.positions(),

@@ -96,8 +96,8 @@ void SampleFeed::NoteNewest(int64_t newest) {
   while (marks_.size() > 1 && now.value - marks_[1].at.value >= shared_.lag_max_ns) marks_.pop_front();
 }
 
-// Skips the chunks that have waited longer than the limit of the lag, and counts their samples. Reads them one by one,
-// and stops after kSkippedAtOnceMax samples: the next call goes on.
+// Skips the chunks that have waited longer than the limit of the lag, and counts their samples. Stops after about
+// kSkippedAtOnceMax samples: the next call goes on.
 absl::Status SampleFeed::SkipLagging(store::StoreReader& reader) {
   const MonotonicNs now = shared_.clock.Monotonic();
   if (shared_.lag_max_ns == 0 || marks_.empty() || now.value - marks_.front().at.value < shared_.lag_max_ns) {
@@ -107,22 +107,24 @@ absl::Status SampleFeed::SkipLagging(store::StoreReader& reader) {
   if (read_to_.chunk >= skip_to) return absl::OkStatus();
   ASSIGN_OR_RETURN(const auto types, reader.SampleTypes());
   uint64_t samples = 0, cpu_ns = 0;
-  const auto count = [&](const store::SampleColumns& columns, const store::Cursor&) {
-    samples += std::accumulate(columns.counts.begin(), columns.counts.end(), uint64_t{0});
+  bool stopped = false;
+  // What was visited so far. The scan itself returns nothing if the visitor ends it.
+  store::CommittedScan visited{.next = read_to_, .newest = skip_to};
+  const auto count = [&](const store::SampleColumns& columns, const store::Cursor& begin) -> absl::Status {
+    stopped = begin.chunk >= skip_to || begin.chunk < visited.next.chunk || shared_.is_cancelled();
+    if (stopped) return absl::CancelledError("enough samples were skipped");
+    const uint64_t in_chunk = std::accumulate(columns.counts.begin(), columns.counts.end(), uint64_t{0});
+    samples += in_chunk;
+    visited.MoveTo(begin.chunk + 1, begin.samples);
+    visited.next = {.chunk = begin.chunk + 1, .samples = std::nullopt};
+    if (begin.samples) visited.next.samples = *begin.samples + in_chunk;
     const auto type = types.find(columns.type);
     if (type == types.end() || type->second != InfoOf(*FindSampleType(SampleType::kCpu))) return absl::OkStatus();
     for (const uint64_t value : columns.values) AddSaturating(value, &cpu_ns);
     return absl::OkStatus();
   };
-  absl::Status status;
-  while (status.ok() && read_to_.chunk < skip_to && samples < kSkippedAtOnceMax) {
-    const int64_t from = read_to_.chunk;
-    const absl::StatusOr<store::CommittedScan> scan = reader.ScanCommitted(read_to_, 1, count);
-    status = scan.status();
-    if (!scan.ok()) break;
-    CountExpired(*scan);
-    if (read_to_.chunk <= from) break;
-  }
+  const absl::StatusOr<store::CommittedScan> scan = reader.ScanCommitted(read_to_, kSkippedAtOnceMax, count);
+  CountExpired(scan.ok() ? *scan : visited);
   shared_.counters.skipped_samples.Add(samples);
   shared_.counters.skipped_cpu_ns.Add(cpu_ns);
   uint64_t held = 0;
@@ -132,7 +134,7 @@ absl::Status SampleFeed::SkipLagging(store::StoreReader& reader) {
         "exporter={} shard={} samples={} cpu_ns={} suppressed={}",
         shared_.exporter, shard_, samples, cpu_ns, held);
   }
-  return status;
+  return stopped ? absl::OkStatus() : scan.status();
 }
 
 void SampleFeed::StartRequests() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,7 +39,8 @@ class SampleFeed {
     SymbolLookup symbols;
     const Clock& clock;
     const ExportCounters& counters;
-    int64_t lag_max_ns = 0;  // samples that wait longer are skipped; 0: none are
+    int64_t lag_max_ns = 0;                                     // samples that wait longer are skipped; 0: none are
+    std::function<bool()> is_cancelled = [] { return false; };  // no more samples need to be skipped
     LogLimit expired_log{30 * kNsPerSecond}, skipped_log{30 * kNsPerSecond};
   };
   // With this limit of the lag, ReadNext or FindExpired must be called at least this often.
