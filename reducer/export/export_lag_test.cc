@@ -118,6 +118,27 @@ TEST_F(ExportLagTest, ABusyReceiverLosesNothing) {
   EXPECT_EQ(Counted("tributary_export_skipped_samples_total"), 0u);
 }
 
+// The receiver accepts all requests, but those of one scan take longer than the limit.
+TEST_F(ExportLagTest, ASlowReceiverGetsNoOlderSamples) {
+  ExportLoop::Options options = Limited();
+  options.builder.bytes_soft = 1;  // each sample is a request
+  Restart(options);
+  AddSamples(240);
+  sender_->on_send = [this] {
+    clock_.Advance(kNsPerMinute);
+    if (sender_->timeouts.size() <= 120) AddSamples(1);
+  };
+  loop_->RunOnce();
+  sender_->on_send = nullptr;
+  EXPECT_EQ(SamplesTaken(), 240u);
+  const uint64_t skipped = Counted("tributary_export_skipped_samples_total");
+  EXPECT_EQ(skipped, 120u) << "they waited for two hours or more";
+  AddSamples(1);
+  loop_->RunOnce();
+  EXPECT_EQ(SamplesTaken(), 241u);
+  EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 0u);
+}
+
 TEST_F(ExportLagTest, ARestartBeginsTheTimeAnew) {
   AddSamples(3);
   sender_->script = {Fails(absl::StatusCode::kUnavailable, true)};

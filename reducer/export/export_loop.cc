@@ -246,7 +246,22 @@ ExportLoop::Progress ExportLoop::SendScan(SampleFeed& feed) {
     if (!IsSaved(feed.SaveRequest())) return Progress::kUnsaved;
     if (!Send(feed, timeout_ns)) return Progress::kUnsent;
     feed.FinishRequest();
+    if (!LookAtWaiting()) return Progress::kUnsaved;
   }
+}
+
+// The requests of one scan may take longer than the limit of the lag. Looks meanwhile at the samples that wait behind
+// it, and at those of other shards. Returns false if a position could not be saved.
+bool ExportLoop::LookAtWaiting() {
+  if (options_.lag_max_ns == 0) return true;
+  const MonotonicNs now = clock_.Monotonic();
+  if (now.value < next_look_.value) return true;
+  next_look_ = MonotonicNs{now.value + SampleFeed::LookEveryNs(options_.lag_max_ns)};
+  for (SampleFeed& feed : feeds_) {
+    if (absl::Status status = feed.FindExpired(); !status.ok()) LogFailure("read", status);
+    if (!IsSaved(feed.SaveCursor())) return false;
+  }
+  return true;
 }
 
 // Logs an error of saving a position. Returns false if there is one: the position must be saved before the next

@@ -94,6 +94,7 @@ class ExportLoop {
   Progress Advance(SampleFeed& feed, bool flush);
   Progress SendScan(SampleFeed& feed);
   int64_t WaitForRetry();
+  bool LookAtWaiting();
   bool AwaitsNames(const SampleFeed& feed);
   bool AwaitsMetadata(const SampleFeed& feed);
   int64_t SendTimeout() const;
@@ -116,6 +117,7 @@ class ExportLoop {
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
   MonotonicNs not_before_{0};    // after a failure: no attempt before this time
   MonotonicNs next_samples_{0};  // while only records are waited for: no samples are read before this time
+  MonotonicNs next_look_{0};     // with a limit of the lag: see LookAtWaiting
   std::atomic<bool> cancelled_{false};
   std::atomic<int64_t> deadline_ns_{INT64_MAX};
   LogLimit failure_log_{30 * kNsPerSecond};
