@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
 #include "reducer/sqlite/sample_type_table.h"
@@ -9,7 +10,7 @@
 namespace tributary::store {
 namespace {
 
-constexpr int64_t kRowsPerRun = 5'000;  // removed at once: some milliseconds
+constexpr int64_t kRowsPerRun = 5'000;  // removed at once, and more if many were added: some milliseconds
 
 }  // namespace
 
@@ -18,7 +19,7 @@ absl::StatusOr<LossTable> LossTable::Prepare(Database& database) {
   ASSIGN_OR_RETURN(table.insert_,
                    database.Prepare("INSERT INTO loss (machine, type, unit, aggregation, reason, samples, first, last) "
                                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"));
-  ASSIGN_OR_RETURN(table.add_, database.Prepare("UPDATE loss SET samples = samples + ?, last = ? WHERE id = ?"));
+  ASSIGN_OR_RETURN(table.add_, database.Prepare("UPDATE loss SET samples = ?, last = max(last, ?) WHERE id = ?"));
   // The table may be empty, because its rows have expired.
   ASSIGN_OR_RETURN(table.seal_,
                    database.Prepare("UPDATE watermark SET value = (SELECT coalesce(max(seq), 0) FROM sqlite_sequence "
@@ -41,19 +42,33 @@ absl::Status LossTable::SealEarlier(UnixNs now) {
   return absl::OkStatus();
 }
 
+// Returns the row of the machine that counts these losses. Above a limit, several types or reasons share a row. Samples
+// and process events do not.
+LossTable::Series LossTable::SeriesOf(int64_t machine, const SampleTypeInfo& type, LossReason reason) {
+  OfMachine& of = machines_[machine];
+  const bool is_event = type == SampleTypeInfo{};
+  const bool is_named = is_event || of.types.contains(type) || of.types.size() < kLossTypesMax;
+  if (is_named && !is_event) of.types.insert(type);
+  Series series(machine, is_named ? type : kUndefinedType, reason);
+  if (rows_.contains(series) || of.rows < kLossRowsMax) return series;
+  return {machine, is_event ? type : kUndefinedType, LossReason::kCollectorKilled};
+}
+
 absl::Status LossTable::Add(int64_t machine, const SampleTypeInfo& type, LossReason reason, int64_t samples,
                             UnixNs now) {
   RETURN_IF_ERROR(SealEarlier(now));
   has_unsealed_ = true;
-  std::set<SampleTypeInfo>& types = types_[machine];
-  const bool is_named = types.contains(type) || types.size() < kLossTypesMax;
-  if (is_named) types.insert(type);
-  const SampleTypeInfo& counted = is_named ? type : kUndefinedType;
-  int64_t& row = rows_[{machine, counted, reason}];
-  if (row != 0) return add_.Bind(samples, now.value, row).Run();
+  const Series series = SeriesOf(machine, type, reason);
+  Row& row = rows_[series];
+  if (__builtin_add_overflow(row.samples, samples, &row.samples)) row.samples = samples < 0 ? INT64_MIN : INT64_MAX;
+  if (row.id != 0) return add_.Bind(row.samples, now.value, row.id).Run();
+  const SampleTypeInfo& counted = std::get<SampleTypeInfo>(series);
   insert_.Bind(machine, std::string_view(counted.name), std::string_view(counted.unit),
-               static_cast<int64_t>(counted.aggregation), static_cast<int64_t>(reason), samples, now.value, now.value);
-  ASSIGN_OR_RETURN(row, insert_.RunReturning());
+               static_cast<int64_t>(counted.aggregation), static_cast<int64_t>(std::get<LossReason>(series)), samples,
+               now.value, now.value);
+  ASSIGN_OR_RETURN(row.id, insert_.RunReturning());
+  ++machines_[machine].rows;
+  ++inserted_;
   return absl::OkStatus();
 }
 
@@ -61,19 +76,20 @@ absl::Status LossTable::Add(int64_t machine, const SampleTypeInfo& type, LossRea
 // are sealed again.
 void LossTable::Forget() {
   rows_.clear();
-  types_.clear();
+  machines_.clear();
   has_unsealed_ = true;
 }
 
 absl::Status LossTable::Maintain(UnixNs now, int64_t age_ns) {
   RETURN_IF_ERROR(SealEarlier(now));
-  const int64_t before = now.value - age_ns;
+  const int64_t before = now.value - age_ns, inserted = std::exchange(inserted_, 0);
   ASSIGN_OR_RETURN(const bool row, oldest_.Step());
   if (!row) return absl::OkStatus();
   const int64_t oldest = oldest_.Int(0), oldest_time = oldest_.Int(1), too_many_to = oldest_.Int(2) - kLossesMax;
   oldest_.Reset();
   if (oldest_time >= before && oldest > too_many_to) return absl::OkStatus();
-  return remove_.Bind(kRowsPerRun, before, too_many_to).Run();
+  // Removes rows faster than they are added, however many machines there are.
+  return remove_.Bind(kRowsPerRun + 2 * inserted, before, too_many_to).Run();
 }
 
 absl::StatusOr<int64_t> ScanLosses(Database& database, const Machines& machines, int64_t cursor, size_t losses_max,

@@ -14,6 +14,10 @@
 
 namespace tributary::store {
 
+// In one window, a machine has at most this many rows, and two more for the rest: one of samples, one of process
+// events. So a machine with very many losses needs days to push out the losses of others.
+constexpr size_t kLossRowsMax = 16;
+
 // Writes the changes of loss totals. Adds up the changes of one machine, type and reason in a window of kLossWindowNs:
 // a node that loses samples all the time adds few rows. When the window is over, its rows are sealed: they do not
 // change any more, and readers return them. Use it on the writer's thread.
@@ -35,11 +39,22 @@ class LossTable {
   static int64_t WindowOf(UnixNs now) { return now.value / kLossWindowNs; }
   absl::Status SealEarlier(UnixNs now);
 
+  struct Row {
+    int64_t id = 0;  // 0: not inserted yet
+    int64_t samples = 0;
+  };
+  struct OfMachine {
+    std::set<SampleTypeInfo> types;
+    size_t rows = 0;
+  };
+  Series SeriesOf(int64_t machine, const SampleTypeInfo& type, LossReason reason);
+
   Statement insert_, add_, seal_, oldest_, remove_;
   int64_t window_ = -1;
-  bool has_unsealed_ = true;        // of the last run of the reducer
-  std::map<Series, int64_t> rows_;  // of the window, by id
-  std::map<int64_t, std::set<SampleTypeInfo>> types_;
+  bool has_unsealed_ = true;               // of the last run of the reducer
+  std::map<Series, Row> rows_;             // of the window
+  std::map<int64_t, OfMachine> machines_;  // of the window
+  int64_t inserted_ = 0;                   // since the last call of Maintain
 };
 
 // Implements StoreReader::ScanCommittedLosses.

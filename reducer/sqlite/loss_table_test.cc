@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <vector>
 
 #include "reducer/sqlite/schema.h"
@@ -124,6 +125,54 @@ TEST_F(LossTableTest, ANodeWithManyTypesHasFewRows) {
   ASSERT_EQ(samples.size(), kLossTypesMax + 1);
   EXPECT_EQ(samples.back(), 92);
   EXPECT_EQ(types_.back(), kUndefinedType.name);
+}
+
+TEST_F(LossTableTest, ANodeWithManyTypesAndReasonsHasFewRows) {
+  Transaction transaction = Transaction::Begin(database_).value();
+  for (int i = 0; i < 100; ++i) {
+    for (uint8_t reason = 0; reason < kLossReasonCount; ++reason) {
+      const SampleTypeInfo type = i == 0 ? SampleTypeInfo{} : SampleTypeInfo{"type-" + std::to_string(i), "count"};
+      ASSERT_TRUE(table_.Add(1, type, static_cast<LossReason>(reason), 1, At(0)).ok());
+    }
+  }
+  ASSERT_TRUE(transaction.Commit().ok());
+  Maintain(10);
+  int64_t cursor = 0;
+  const std::vector<int64_t> samples = Read(&cursor);
+  EXPECT_LE(samples.size(), kLossRowsMax + 2);
+  EXPECT_EQ(std::accumulate(samples.begin(), samples.end(), int64_t{0}), 100 * kLossReasonCount);
+  EXPECT_EQ(database_.QueryInt("SELECT sum(samples) FROM loss WHERE type = x''").value(), kLossReasonCount)
+      << "process events do not become samples";
+}
+
+TEST_F(LossTableTest, AClockThatIsSetBackDoesNotMoveTheEnd) {
+  Add(3, 9);
+  Add(4, 5);
+  EXPECT_EQ(database_.QueryInt("SELECT count(*) FROM loss WHERE last < first").value(), 0);
+}
+
+TEST_F(LossTableTest, SumsAreSaturated) {
+  Add(INT64_MAX, 0);
+  Add(INT64_MAX, 1);
+  Maintain(10);
+  int64_t cursor = 0;
+  EXPECT_THAT(Read(&cursor), ElementsAre(INT64_MAX));
+}
+
+TEST_F(LossTableTest, RowsAreRemovedFasterThanTheyAreAdded) {
+  constexpr int kMachines = 20'000;
+  const auto add = [&](int64_t seconds) {
+    Transaction transaction = Transaction::Begin(database_).value();
+    for (int i = 0; i < kMachines; ++i) {
+      ASSERT_TRUE(table_.Add(i, kType, LossReason::kRingFull, 1, At(seconds)).ok());
+    }
+    ASSERT_TRUE(transaction.Commit().ok());
+  };
+  add(0);
+  Maintain(10);
+  add(86'411);
+  Maintain(86'421);
+  EXPECT_EQ(database_.QueryInt("SELECT count(*) FROM loss").value(), kMachines);
 }
 
 // A damaged file may have any numbers.
