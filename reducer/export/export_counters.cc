@@ -50,6 +50,7 @@ ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
                  "Process events in requests that the receiver of the export refused, and that are not sent again."),
              Add(metrics, label, "tributary_export_repeated_events_total",
                  "Process events that were sent again although the receiver of the export may have them."),
+             nullptr,
              &Add(metrics, label, "tributary_export_incomplete_events_total",
                   "Process events whose process's own attributes were not looked up, because there were too many or "
                   "because the store could not be read.")},
@@ -58,7 +59,9 @@ ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
              Add(metrics, label, "tributary_export_refused_losses_total",
                  "Records of losses in requests that the receiver of the export refused, and that are not sent again."),
              Add(metrics, label, "tributary_export_repeated_losses_total",
-                 "Records of losses that were sent again although the receiver of the export may have them.")},
+                 "Records of losses that were sent again although the receiver of the export may have them."),
+             &Add(metrics, label, "tributary_export_expired_losses_total",
+                  "Records of losses that expired before the exporter read them: the receiver never gets them.")},
       rollouts{Add(metrics, label, "tributary_export_rollouts_total",
                    "Rollouts in requests that the receiver of the export accepted."),
                Add(metrics, label, "tributary_export_refused_rollouts_total",

@@ -9,6 +9,7 @@ namespace tributary {
 // Of records of one kind.
 struct RecordCounters {
   Counter &sent, &refused, &repeated;
+  Counter* expired = nullptr;     // before they were read; null: the source does not count them
   Counter* incomplete = nullptr;  // sent without facts that were looked up; null: nothing is looked up
 };
 

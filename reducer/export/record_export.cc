@@ -59,6 +59,8 @@ absl::Status RecordExport::Read(Feed& feed, uint32_t shard) {
     feed.next = {.samples = std::nullopt};
     RETURN_IF_ERROR(SaveCursor(feed, shard));
   }
+  // A new exporter does not count what expired before its first start.
+  if (counters_.expired != nullptr && begin > 0 && read.next > begin) counters_.expired->Add(read.expired);
   feed.next = {.chunk = read.next, .samples = std::nullopt};
   feed.records = std::move(read.records);
   feed.read_at = clock_.Monotonic();

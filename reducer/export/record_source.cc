@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -118,8 +119,12 @@ class LossSource : public RecordSource {
       return absl::OkStatus();
     };
     ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedLosses(from, records_max, add));
-    return Read{std::make_unique<Batch<store::LossRecord>>(std::move(losses), sender_, &RecordSender::SendLosses),
-                next};
+    // The numbers of losses have no gaps, until the store removes some.
+    const int64_t expired = next - from - static_cast<int64_t>(losses.size());
+    return Read{
+        .records = std::make_unique<Batch<store::LossRecord>>(std::move(losses), sender_, &RecordSender::SendLosses),
+        .next = next,
+        .expired = static_cast<uint64_t>(std::max<int64_t>(expired, 0))};
   }
 
  private:

@@ -41,8 +41,9 @@ class RecordSource {
   virtual bool is_in_first_shard() const { return false; }
   struct Read {
     std::unique_ptr<RecordBatch> records;
-    int64_t next = 0;     // behind the records. Below `from` if the data were replaced: the scan has started over
-    bool is_cut = false;  // more records follow, although there are fewer than `records_max`
+    int64_t next = 0;      // behind the records. Below `from` if the data were replaced: the scan has started over
+    bool is_cut = false;   // more records follow, although there are fewer than `records_max`
+    uint64_t expired = 0;  // records between `from` and `next` that were removed before
   };
   // Reads about `records_max` of the shard's records behind the position `from`.
   virtual absl::StatusOr<Read> ReadBehind(uint32_t shard, int64_t from, size_t records_max) = 0;
