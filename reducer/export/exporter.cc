@@ -127,6 +127,13 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeMetricsExporter(const ExportUrl& u
 
 }  // namespace
 
+absl::StatusOr<int64_t> LagMaxOf(const ExportUrl& url, int64_t common_ns) {
+  if (url.kind == ExportUrl::Kind::kConsole || url.kind == ExportUrl::Kind::kFile) return 0;
+  const std::string_view lag_max = Parameter(url, "lag_max");
+  if (lag_max.empty()) return common_ns;
+  return ParseExportLag(lag_max);
+}
+
 absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, const ExportVariables& variables,
                                                        store::Store& store, SymbolStore& symbols,
                                                        const ExportCommon& common, const Clock& clock,
@@ -147,11 +154,7 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeExporter(const ExportUrl& url, con
   if (!interval.empty()) {
     ASSIGN_OR_RETURN(options.interval_ns, ParseExportInterval(interval));
   }
-  const std::string_view lag_max = Parameter(url, "lag_max");
-  options.lag_max_ns = common.lag_max_ns;
-  if (!lag_max.empty()) {
-    ASSIGN_OR_RETURN(options.lag_max_ns, ParseExportLag(lag_max));
-  }
+  ASSIGN_OR_RETURN(options.lag_max_ns, LagMaxOf(url, common.lag_max_ns));
   auto loop =
       std::make_unique<ExportLoop>(std::move(options), store, symbols.lookup(), std::move(sender), clock, metrics);
   return std::make_unique<ThreadExporter<ExportLoop>>(std::move(loop), clock);

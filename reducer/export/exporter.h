@@ -38,6 +38,11 @@ struct ExportCommon {
   int64_t interval_ns = kNsPerSecond;  // between two passes, if the URL has no parameter `interval`
 };
 
+// Returns how long samples may wait for the receiver of `url`, or 0: no limit but the store's retention. `common_ns` is
+// the value of --export-lag-max. It is not for the console and files: they are as local as the store, so a full disk
+// must not lose samples that the store still has.
+absl::StatusOr<int64_t> LagMaxOf(const ExportUrl& url, int64_t common_ns);
+
 // Makes an exporter for one value of --export, after ResolveExportUrls has parsed it:
 //   otlp://host:port             OTLP profiles over gRPC without TLS (port 4317 by default)
 //   otlps://host:port            the same over TLS

@@ -49,6 +49,15 @@ class CapturedStdout {
   Fd file_, saved_;
 };
 
+TEST(LagMaxOf, IsForReceiversOnly) {
+  const auto lag_of = [](std::string_view url) { return LagMaxOf(ParseExportUrl(url).value(), kNsPerMinute).value(); };
+  EXPECT_EQ(lag_of("otlp://a"), kNsPerMinute);
+  EXPECT_EQ(lag_of("otlp+http://a?lag_max=2m"), 2 * kNsPerMinute);
+  EXPECT_EQ(lag_of("otlp://a?lag_max=0"), 0);
+  EXPECT_EQ(lag_of("console"), 0);
+  EXPECT_EQ(lag_of("file:///d"), 0);
+}
+
 class ExporterTest : public ::testing::Test {
  protected:
   ExporterTest() {
