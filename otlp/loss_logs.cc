@@ -6,6 +6,15 @@
 #include <string>
 
 namespace tributary::otlp {
+namespace {
+
+std::string BodyOf(const LossInfo& loss, const std::string& noun, const std::string& reason) {
+  if (loss.samples >= 0) return fmt::format("lost {} {}: {}", loss.samples, noun, reason);
+  // The smallest number has no counterpart among the signed ones.
+  return fmt::format("{} {} arrived that had counted as lost: {}", -static_cast<uint64_t>(loss.samples), noun, reason);
+}
+
+}  // namespace
 
 void AddLoss(const Attributes& resource, const LossInfo& loss, RecordLogs* logs) {
   const bool is_event = loss.type == SampleTypeInfo{};
@@ -16,7 +25,7 @@ void AddLoss(const Attributes& resource, const LossInfo& loss, RecordLogs* logs)
              .observed = loss.last,
              .is_warning = loss.samples > 0,
              .name = "tributary.loss",
-             .body = fmt::format("lost {} {}: {}", loss.samples, noun, reason)},
+             .body = BodyOf(loss, noun, reason)},
             [&](KeyValues* out) {
               AddText(out, "tributary.loss.reason", reason);
               AddInt(out, is_event ? "tributary.loss.events" : "tributary.loss.samples", loss.samples);

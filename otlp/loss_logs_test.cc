@@ -44,7 +44,8 @@ TEST(LossLogs, HasARecordForEachLoss) {
   EXPECT_EQ(events.find("tributary.sample"), std::string::npos);
   EXPECT_EQ(records[1].observed_time_unix_nano(), 1u);
   EXPECT_EQ(records[2].severity_text(), "INFO") << "nothing more was lost";
-  EXPECT_EQ(records[2].body().string_value(), "lost -4 samples of a\xef\xbf\xbd: collector_killed");
+  EXPECT_EQ(records[2].body().string_value(),
+            "4 samples of a\xef\xbf\xbd arrived that had counted as lost: collector_killed");
 }
 
 }  // namespace

@@ -220,7 +220,7 @@ TEST_F(ProcessNumbersTest, ADamagedNumberOfADayProtectsAllNumbers) {
   EXPECT_EQ(ShownSamples(), (Shown{.right = 2, .unnumbered = 2}));
 }
 
-// Removes what schemas 15 and 16 added.
+// Removes what schemas 15 to 17 added.
 const std::string kToSchemaFourteen =
     "DROP TABLE loss; DELETE FROM watermark WHERE name IN ('threads_from', 'losses_sealed'); DROP TABLE number_day; "
     "PRAGMA user_version = 14";
