@@ -73,6 +73,15 @@ def events_of(otel):
     return counts, identities
 
 
+def losses_of(otel):
+    """Returns {reason: CPU samples}, the sums of the records of losses."""
+    lost = collections.Counter()
+    for record in otelcol.log_records(otel.log_requests()):
+        if record.event == "tributary.loss" and record.attributes.get("tributary.sample.type") == "cpu":
+            lost[record.attributes["tributary.loss.reason"]] += record.attributes["tributary.loss.samples"]
+    return {reason: samples for reason, samples in lost.items() if samples}
+
+
 def events_of_api(reducer, start_ms):
     counts, cursor = collections.Counter(), None
     while True:
@@ -164,6 +173,9 @@ def logs_to_collectors():
         stored = status["total"]["stored"]
         lib.wait_for("every sample to arrive",
                      lambda: all(sum(r.count for r in samples_of(otel)) >= stored for otel in otels.values()), 60, 0.5)
+        lost = {reason: samples for reason, samples in status["total"]["lost"].items() if samples}
+        print(f"  lost: {lost}")
+        lib.wait_for("every loss to arrive", lambda: all(losses_of(otel) == lost for otel in otels.values()), 60, 0.5)
         graph = reducer.flamegraph("{}", *range_until_now())
         graph_of_truth = reducer.flamegraph(f'{{process_pid="{truth["pid"]}"}}', *range_until_now())
         events = events_of_api(reducer, start - 60_000)
