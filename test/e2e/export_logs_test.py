@@ -74,10 +74,10 @@ def events_of(otel):
 
 
 def losses_of(otel):
-    """Returns {reason: CPU samples}, the sums of the records of losses."""
+    """Returns {reason: samples}, the sums of the records of losses."""
     lost = collections.Counter()
     for record in otelcol.log_records(otel.log_requests()):
-        if record.event == "tributary.loss" and record.attributes.get("tributary.sample.type") == "cpu":
+        if record.event == "tributary.loss" and "tributary.loss.samples" in record.attributes:
             lost[record.attributes["tributary.loss.reason"]] += record.attributes["tributary.loss.samples"]
     return {reason: samples for reason, samples in lost.items() if samples}
 
