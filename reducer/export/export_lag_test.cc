@@ -121,21 +121,21 @@ TEST_F(ExportLagTest, ABusyReceiverLosesNothing) {
 // The receiver accepts all requests, but those of one scan take longer than the limit.
 TEST_F(ExportLagTest, ASlowReceiverGetsNoOlderSamples) {
   ExportLoop::Options options = Limited();
-  options.builder.bytes_soft = 1;  // each sample is a request
+  options.builder.bytes_soft = 2'000;  // some hundred requests
   Restart(options);
-  AddSamples(240);
+  AddSamples(20'000);
   sender_->on_send = [this] {
     clock_.Advance(kNsPerMinute);
     if (sender_->timeouts.size() <= 120) AddSamples(1);
   };
   loop_->RunOnce();
   sender_->on_send = nullptr;
-  EXPECT_EQ(SamplesTaken(), 240u);
+  EXPECT_EQ(SamplesTaken(), 20'000u);
   const uint64_t skipped = Counted("tributary_export_skipped_samples_total");
   EXPECT_EQ(skipped, 120u) << "they waited for two hours or more";
   AddSamples(1);
   loop_->RunOnce();
-  EXPECT_EQ(SamplesTaken(), 241u);
+  EXPECT_EQ(SamplesTaken(), 20'001u);
   EXPECT_EQ(Counted("tributary_export_expired_samples_total"), 0u);
 }
 

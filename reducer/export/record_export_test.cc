@@ -322,7 +322,7 @@ TEST_F(RecordExportTest, ALossOfAnotherAggregationGetsANewNumber) {
 // Two pods of one workload began to run different versions at once. The rollout in doubt was dropped meanwhile.
 TEST_F(RecordExportTest, ARolloutOfAnotherVersionGetsANewNumber) {
   const auto roll_out = [&](RolloutLog& log, const std::string& hash) {
-    ASSERT_TRUE(log.AddService("web", clock_.Unix(), {{"service.name", "web"}, {"rollout.hash", hash}}));
+    ASSERT_TRUE(log.AddService("web", clock_.Unix(), {{"rollout.hash", hash}, {"service.name", "web"}}));
   };
   roll_out(rollouts_, "a");
   sender_->script = {Fails(true)};
@@ -353,7 +353,7 @@ TEST_F(RecordExportTest, RepeatsRolloutsInDoubtWithTheSameNumbers) {
 TEST_F(RecordExportTest, FlushSendsAllRolloutsAlsoIfTheyAreLarge) {
   for (const char* name : {"web", "db", "cart"}) {
     const std::string images(RolloutLog::kListedBytesMax, 'x');
-    ASSERT_TRUE(rollouts_.AddService(name, clock_.Unix(), {{"service.name", name}, {"rollout.images", images}}));
+    ASSERT_TRUE(rollouts_.AddService(name, clock_.Unix(), {{"rollout.images", images}, {"service.name", name}}));
   }
   EXPECT_EQ(loop_->RunOnce(), 0) << "more rollouts are left";
   EXPECT_THAT(sender_->rolled_out, ElementsAre("web"));
