@@ -372,44 +372,6 @@ TEST_F(RecordExportTest, EachKindHasASessionOfItsOwn) {
   for (const otlp::RequestIdentity& identity : sender_->identities) EXPECT_EQ(identity.first, 0u);
 }
 
-// The store has removed the losses with the numbers up to `removed`.
-class ReaderWithoutOldLosses : public store::MemoryReader {
- public:
-  ReaderWithoutOldLosses(store::MemoryShard shard, int64_t removed)
-      : MemoryReader(std::move(shard)), removed_(removed) {}
-  absl::StatusOr<int64_t> ScanCommittedLosses(int64_t cursor, size_t losses_max,
-                                              const store::LossVisitor& visit) override {
-    const int64_t from = std::max<int64_t>(cursor - removed_, 0);
-    ASSIGN_OR_RETURN(const int64_t next, MemoryReader::ScanCommittedLosses(from, losses_max, visit));
-    return next == 0 ? cursor : next + removed_;
-  }
-
- private:
-  const int64_t removed_;
-};
-
-struct StoreWithoutOldLosses : store::FakeStore {
-  absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenReader(uint32_t shard) override {
-    return std::make_unique<ReaderWithoutOldLosses>(shards[shard], removed);
-  }
-  int64_t removed = 7;
-};
-
-TEST_F(RecordExportTest, CountsLossesThatExpireBeforeTheyAreRead) {
-  StoreWithoutOldLosses store;
-  const auto source = [&] { return MakeLossSource(store, *sender_); };
-  const ExportCounters counters(metrics_, "console");
-  RecordExport losses("test", "sender", store.positions(), source(), counters.losses, clock_);
-  store.shards[0].losses.push_back({.node_id = "n", .type = {"cpu", "nanoseconds"}, .samples = 3});
-  EXPECT_TRUE(losses.Advance(0, kNsPerSecond, false).sent_request);
-  EXPECT_EQ(Count("tributary_export_expired_losses_total"), 0u) << "they expired before the exporter's first start";
-  store.removed = 12;  // four that were not sent, and the one that was sent
-  EXPECT_TRUE(losses.Advance(0, kNsPerSecond, false).sent_request);
-  EXPECT_EQ(Count("tributary_export_expired_losses_total"), 4u);
-  EXPECT_FALSE(losses.Advance(0, kNsPerSecond, false).sent_request);
-  EXPECT_EQ(Count("tributary_export_expired_losses_total"), 4u);
-}
-
 TEST_F(RecordExportTest, RefusedLossesAreNotSentAgain) {
   Lose(3);
   sender_->script = {Fails(false)};
