@@ -1,10 +1,19 @@
 #include "kernel-collector/direct/direct_outlet.h"
 
+#include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
 #include <optional>
+#include <thread>
 
+#include "base/fd.h"
 #include "base/http_server_testing.h"
 #include "kernel-collector/direct/direct_testing.h"
 
@@ -12,6 +21,66 @@ namespace tributary {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Accepts profiles, and never answers a request of metrics.
+class NoMetricsServer {
+ public:
+  NoMetricsServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof(address);
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    TRIBUTARY_CHECK(bind(listener_.get(), generic, bytes) == 0 && listen(listener_.get(), 8) == 0);
+    TRIBUTARY_CHECK(getsockname(listener_.get(), generic, &bytes) == 0);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~NoMetricsServer() {
+    shutdown(listener_.get(), SHUT_RDWR);  // ends accept()
+    thread_.join();
+  }
+  std::string Url() const { return fmt::format("http://127.0.0.1:{}", port_); }
+  void AwaitMetrics() {
+    std::unique_lock lock(mutex_);
+    held_one_.wait(lock, [this] { return !held_.empty(); });
+  }
+
+ private:
+  void Run() {
+    while (true) {
+      Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!connection.valid()) return;
+      if (Serve(connection.get())) continue;
+      const std::lock_guard lock(mutex_);
+      held_.push_back(std::move(connection));
+      held_one_.notify_all();
+    }
+  }
+  // Returns false if the request is one of metrics.
+  static bool Serve(int connection) {
+    std::string request;
+    char buffer[4096];
+    size_t wanted = SIZE_MAX;
+    while (request.size() < wanted) {
+      const ssize_t got = recv(connection, buffer, sizeof(buffer), 0);
+      if (got <= 0) return true;
+      request.append(buffer, static_cast<size_t>(got));
+      const size_t end = request.find("\r\n\r\n"), length = request.find("Content-Length: ");
+      if (end == request.npos) continue;
+      if (request.starts_with("POST /v1/metrics ")) return false;
+      wanted = end + 4 + static_cast<size_t>(atoi(&request[length + 16]));
+    }
+    constexpr std::string_view kAnswer =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    return send(connection, kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL) > 0;
+  }
+
+  const Fd listener_;
+  uint16_t port_ = 0;
+  std::mutex mutex_;
+  std::condition_variable held_one_;
+  std::vector<Fd> held_;  // guarded by mutex_
+  std::thread thread_;
+};
 
 class DirectOutletTest : public testing::Test {
  protected:
@@ -44,6 +113,9 @@ class DirectOutletTest : public testing::Test {
     });
     loop_.Run();
     EXPECT_EQ(undelivered, 0u);
+  }
+  uint64_t FailedMetricsRequests() {
+    return metrics_.AddCounter("tributary_export_failures_total", "", {{"exporter", "otlp_metrics"}}).value();
   }
 
   int64_t metrics_interval_ns_ = 0;
@@ -108,13 +180,30 @@ TEST_F(DirectOutletTest, SendsMetricsAtTheEnd) {
   EXPECT_THAT(server.Bodies().back(), HasSubstr("tributary_direct_samples_total"));
 }
 
+// The stop cancels the request of metrics. Otherwise it would end after its timeout, and count as a failure.
 TEST_F(DirectOutletTest, MetricsDoNotDelayTheEnd) {
   TestHttpServer server({.hangs = true});
   metrics_interval_ns_ = kNsPerSecond;
-  Open(server.Url());
+  Open(server.Url(), {{"OTEL_EXPORTER_OTLP_TIMEOUT", "20000"}});
   server.AwaitRequest();
   Flush(200);
+  EXPECT_EQ(FailedMetricsRequests(), 0u);
+  EXPECT_THAT(server.Heads(), testing::ElementsAre(HasSubstr("POST /v1/metrics ")));
   outlet_.reset();
+}
+
+// Metrics get only a small part of the time of a stop.
+TEST_F(DirectOutletTest, MetricsThatHangDelayNeitherSamplesNorTheEnd) {
+  NoMetricsServer server;
+  metrics_interval_ns_ = kNsPerSecond;
+  Open(server.Url(), {{"OTEL_EXPORTER_OTLP_TIMEOUT", "20000"}});
+  server.AwaitMetrics();
+  Take();
+  Flush(3'600'000);
+  EXPECT_EQ(outlet_->totals().sent_samples, 1u);
+  EXPECT_EQ(outlet_->totals().lost.TotalLost().total(), 0u);
+  EXPECT_EQ(FailedMetricsRequests(), 0u);
+  outlet_.reset();  // closes the connections
 }
 
 // A receiver that does not answer does not delay the end.
