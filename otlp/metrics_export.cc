@@ -45,6 +45,7 @@ int64_t MetricsExport::RunOnce() {
     if (collect_at_.value <= now) collect_at_.value = now + options_.interval_ns;
   }
   if (now >= not_before_.value) SendUnsent();
+  if (!unsent_.empty() && SendTimeout() == 0) return options_.interval_ns;  // nothing is sent until Flush or the end
   const int64_t next = unsent_.empty() ? collect_at_.value : std::min(collect_at_.value, not_before_.value);
   return std::max<int64_t>(next - clock_.Monotonic().value, 0);
 }

@@ -42,7 +42,7 @@ class MetricsExport {
   MetricsExport(Options options, Metrics& metrics, std::unique_ptr<Transport> transport, const Clock& clock);
 
   // Reads new values if an interval begins, and sends what is unsent unless a retry must wait. Returns the time until
-  // the next call in ns.
+  // the next call in ns: an interval if requests are unsent, but none may begin any more.
   int64_t RunOnce();
   // Reads new values and sends them at once, even if RunOnce would still wait after a failure. Stops early shortly
   // before `deadline`, after Cancel, or when a request fails that may be retried. Returns false if data points are
