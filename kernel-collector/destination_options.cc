@@ -158,11 +158,13 @@ absl::Status DestinationOptionTable::Take(const Options& table, const Options::E
   }
   RETURN_IF_ERROR(TakeGeneration(generation_, options));
   ASSIGN_OR_RETURN(options.metrics_interval_ns, ParseDurationNs(metrics_interval_));
-  if (options.metrics_interval_ns > 0 && (options.sends_to_reducers() || options.receiver.is_console)) {
+  if (options.metrics_interval_ns == 0) return absl::OkStatus();
+  if (options.sends_to_reducers()) {
     return Error(absl::StatusCode::kInvalidArgument,
                  "--otlp-metrics-interval: needs --intake-encoder otlp_profiles or otlp_log");
   }
-  return absl::OkStatus();
+  const absl::Status takes_metrics = MetricsReceiver(options.receiver).status();
+  return takes_metrics.ok() ? absl::OkStatus() : WithContext(takes_metrics, "--otlp-metrics-interval");
 }
 
 OptionValue ValueOf(const std::optional<ReceiverSettings>& settings) {

@@ -138,13 +138,27 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
   return out;
 }
 
+absl::StatusOr<DirectReceiver> MetricsReceiver(DirectReceiver receiver) {
+  if (receiver.is_console) return Invalid("needs --intake-encoder otlp_profiles or otlp_log");
+  const std::string_view path_of_signal = receiver.otlp.signal.http_path;
+  receiver.otlp.signal = otlp::kMetricsSignal;
+  if (!receiver.otlp.is_http) return receiver;
+  if (!receiver.path.ends_with(path_of_signal)) {
+    return Invalid(
+        fmt::format("needs a receiver whose path ends with {}, because metrics are sent to the same path with "
+                    "{} at its end. Change the path, or scrape the metrics (--metrics-listen)",
+                    path_of_signal, otlp::kMetricsSignal.http_path));
+  }
+  receiver.path.resize(receiver.path.size() - path_of_signal.size());
+  receiver.path += otlp::kMetricsSignal.http_path;
+  return receiver;
+}
+
 absl::StatusOr<std::unique_ptr<otlp::MetricsExport>> MakeDirectMetrics(DirectReceiver receiver,
                                                                        const otlp::Variables& variables,
                                                                        std::string_view host_name, int64_t interval_ns,
                                                                        Metrics& metrics, const Clock& clock) {
-  if (receiver.is_console) return Invalid("the console takes no metrics");
-  receiver.otlp.signal = otlp::kMetricsSignal;
-  receiver.path = std::string(otlp::kMetricsSignal.http_path);
+  ASSIGN_OR_RETURN(receiver, MetricsReceiver(std::move(receiver)));
   ASSIGN_OR_RETURN(otlp::Settings settings, otlp::ResolveSettings(receiver.otlp, variables));
   settings.transport.version = std::string(kVersion);
   otlp::MetricsExport::Options options{.name = receiver.ToString()};

@@ -125,7 +125,8 @@ TEST(DirectReceiver, SendsMetrics) {
   FakeClock clock;
   Metrics metrics{clock};
   metrics.AddCounter("x_total", "X.").Add(3);
-  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_log", server.Url() + "/logs", 0, false);
+  absl::StatusOr<DirectReceiver> receiver =
+      ParseDirectReceiver("otlp_log", server.Url() + "/tenant-a/v1/logs", 0, false);
   ASSERT_TRUE(receiver.ok()) << receiver.status();
   const otlp::Variables variables = {{"OTEL_EXPORTER_OTLP_LOGS_HEADERS", "x-tenant=logs"},
                                      {"OTEL_EXPORTER_OTLP_METRICS_HEADERS", "x-tenant=metrics"},
@@ -134,10 +135,36 @@ TEST(DirectReceiver, SendsMetrics) {
       MakeDirectMetrics(*receiver, variables, "node-7", 30 * kNsPerSecond, metrics, clock);
   ASSERT_TRUE(sent.ok()) << sent.status();
   EXPECT_EQ((*sent)->RunOnce(), 30 * kNsPerSecond);
-  EXPECT_THAT(server.Heads(), Contains(HasSubstr("POST /v1/metrics ")));
+  EXPECT_THAT(server.Heads(), Contains(HasSubstr("POST /tenant-a/v1/metrics ")));
   EXPECT_THAT(server.Heads(), Contains(HasSubstr("x-tenant: metrics")));
   EXPECT_THAT(server.Bodies(),
               Contains(AllOf(HasSubstr("x_total"), HasSubstr("tributary-kernel-collector"), HasSubstr("node-7"))));
+}
+
+TEST(DirectReceiver, MetricsGoToTheSamePrefix) {
+  struct Case {
+    const char *encoder, *host, *shown;
+  };
+  for (const auto& [encoder, host, shown] : {
+           Case{"otlp_profiles", "https://gw/tenant-a/v1development/profiles", "https://gw:4318/tenant-a/v1/metrics"},
+           Case{"otlp_profiles", "http://gw", "http://gw:4318/v1/metrics"},
+           Case{"otlp_log", "otlp+http://gw/a/b/v1/logs", "http://gw:4318/a/b/v1/metrics"},
+           Case{"otlp_log", "otlps://gw", "grpcs://gw:4317"},
+       }) {
+    const absl::StatusOr<DirectReceiver> receiver = MetricsReceiver(*ParseDirectReceiver(encoder, host, 0, false));
+    ASSERT_TRUE(receiver.ok()) << receiver.status();
+    EXPECT_EQ(receiver->ToString(), shown);
+    EXPECT_EQ(receiver->otlp.signal.name, "metrics");
+  }
+}
+
+// Another path belongs to one signal, and metrics that are sent elsewhere could take a tenant's headers with them.
+TEST(DirectReceiver, MetricsNeedOtlpsPath) {
+  for (const char* host : {"http://gw/profiles", "http://gw/v1development/profiles/",
+                           "http://gw/xv1development/profiles", "http://gw/v1/logs"}) {
+    const absl::Status status = MetricsReceiver(*ParseDirectReceiver("otlp_profiles", host, 0, false)).status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("path ends with /v1development/profiles")) << host;
+  }
 }
 
 TEST(DirectReceiver, TheConsoleTakesNoMetrics) {
