@@ -83,20 +83,25 @@ absl::StatusOr<DirectReceiver> ParseDirectReceiver(std::string_view encoder, std
   if (host.find('@') != host.npos) {
     return Invalid("must have no user name or password: use OTEL_EXPORTER_OTLP_HEADERS");
   }
-  if (host.find('?') != host.npos) return Invalid("must be without a question mark");
+  if (host.find('?') != host.npos) {
+    return Invalid(
+        "must have no parameters: use --otlp-generation for the generation, and the variables OTEL_EXPORTER_OTLP_* for "
+        "other settings");
+  }
   const uint16_t port = given_port != 0 ? given_port : is_log ? scheme.log_port : scheme.port;
   absl::StatusOr<otlp::Place> place = otlp::ParsePlace(host, fmt::format("{}", port));
   if (!place.ok()) {
     return WithContext(place.status(),
-                       "must be HOST[:PORT], http://HOST[:PORT][/PATH], https://HOST[:PORT][/PATH], "
-                       "otlp://HOST[:PORT] or otlps://HOST[:PORT]");
+                       "must be HOST[:PORT], http://HOST[:PORT][/PATH] or the same with https://, otlp+http:// or "
+                       "otlp+https://, otlp://HOST[:PORT] or otlps://HOST[:PORT]");
   }
+  if (given != nullptr && place->path == "/") place->path.clear();
   if ((given == nullptr || !scheme.is_http) && !place->path.empty()) {
     return Invalid("must begin with http:// or https://, because it has a path");
   }
   out.otlp.target = std::move(place->target);
   if (out.otlp.is_http) {
-    out.path = place->path.size() > 1 ? std::move(place->path) : std::string(out.otlp.signal.http_path);
+    out.path = place->path.empty() ? std::string(out.otlp.signal.http_path) : std::move(place->path);
   }
   return out;
 }

@@ -33,6 +33,8 @@ TEST(DirectReceiver, ParsesHostsAndUrls) {
            Case{"otlp_log", "otlps://collector:1", 0, true, "grpcs://collector:1"},
            Case{"otlp_log", "otlp+http://collector", 0, false, "http://collector:4318/v1/logs"},
            Case{"otlp_profiles", "otlp://collector", 8000, false, "grpc://collector:8000"},
+           Case{"otlp_profiles", "otlp://collector/", 0, false, "grpc://collector:4317"},
+           Case{"otlp_profiles", "otlp+http://collector/", 0, false, "http://collector:4318/v1development/profiles"},
            Case{"otlp_profiles", "otlp+https://collector/p", 0, false, "https://collector:4318/p"},
            Case{"console", "127.0.0.1", 0, false, "console"},
        }) {
@@ -43,9 +45,9 @@ TEST(DirectReceiver, ParsesHostsAndUrls) {
 }
 
 TEST(DirectReceiver, RefusesOtherForms) {
-  for (const char* host :
-       {"http://", "http://a:0", "http://a:70000", "http://a b", "http://user:password@a", "http://a/b c",
-        "http://a?timeout=1s", "collector/path", "a,b", "ftp://a", "", "otlp://a/path", "otlp://a:0", "otlp://"}) {
+  for (const char* host : {"http://", "http://a:0", "http://a:70000", "http://a b", "http://user:password@a",
+                           "http://a/b c", "http://a?timeout=1s", "collector/path", "collector/", "a,b", "ftp://a", "",
+                           "otlp://a/path", "otlp://a:0", "otlp://"}) {
     const absl::Status status = ParseDirectReceiver("otlp_profiles", host, 0, false).status();
     EXPECT_FALSE(status.ok()) << host;
     EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("password@")));
@@ -53,6 +55,15 @@ TEST(DirectReceiver, RefusesOtherForms) {
   for (const char* host : {"http://a", "otlp://a", "otlp+http://a"}) {
     EXPECT_FALSE(ParseDirectReceiver("otlp_profiles", host, 0, /*tls=*/true).ok()) << host;
   }
+}
+
+TEST(DirectReceiver, AdvisesOptionsInsteadOfParameters) {
+  for (const char* host : {"otlp://c?generation=1.8", "http://c/p?x=y", "c?", "otlp+http://c/?compression=none"}) {
+    const std::string message(ParseDirectReceiver("otlp_profiles", host, 0, false).status().message());
+    EXPECT_THAT(message, testing::AllOf(HasSubstr("--otlp-generation"), HasSubstr("OTEL_EXPORTER_OTLP_*"))) << host;
+  }
+  EXPECT_THAT(std::string(ParseDirectReceiver("otlp_profiles", "http://", 0, false).status().message()),
+              HasSubstr("otlp+http://"));
 }
 
 TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
