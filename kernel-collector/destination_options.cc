@@ -55,19 +55,19 @@ void DestinationOptionTable::AddTo(Options& table, CollectorOptions& options) {
        .check = CheckHost},
       &hosts_, "127.0.0.1");
   table.Add({.name = "intake-port",
-             .help = "port of each reducer, or of the receiver of OTLP, that --intake-host names without a port; with "
-                     "the encoder otlp_profiles, the default is 4318 for a URL, and 4317 for a host",
+             .help = "port of each reducer, or of the receiver of OTLP, that --intake-host names without a port; "
+                     "without a reducer, the default is 4317 for gRPC and 4318 for HTTP; only with the encoder "
+                     "otlp_log and HOST, http:// or https:// it is 8000",
              .value_name = "PORT"},
             &port_, 8000, 1, 65'535);
-  table.Add(
-      {.name = "intake-encoder",
-       .help = "format in which samples are sent; binary: to reducers; without a reducer: otlp_profiles: as OTLP "
-               "profiles, over gRPC, or HTTP if --intake-host is an http URL; otlp_log: as OTLP logs, over HTTP, or "
-               "gRPC if it is an otlp:// URL; "
-               "console: as text on standard output",
-       .value_name = "NAME",
-       .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
-      &options.intake_encoder, "binary");
+  table.Add({.name = "intake-encoder",
+             .help = "format in which samples are sent; binary: to reducers; the others are without a reducer; "
+                     "otlp_profiles: as OTLP profiles, over gRPC, or over HTTP if --intake-host begins with http://, "
+                     "https://, otlp+http:// or otlp+https://; otlp_log: as OTLP logs, over HTTP, or over gRPC if "
+                     "--intake-host begins with otlp:// or otlps://; console: as text on standard output",
+             .value_name = "NAME",
+             .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
+            &options.intake_encoder, "binary");
   table.Add({.name = "console",
              .help = "without a reducer: print samples on standard output, with these switches: layout=collector or "
                      "layout=lazybackend, and those of docs/export.md; the encoder console prints them instead of "
