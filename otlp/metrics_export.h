@@ -26,10 +26,11 @@ namespace tributary::otlp {
 //
 // Memory: one set of requests with all values. The limits of the series limit its size.
 //
-// MetricsExport has no thread of its own and never sleeps: ExportThread calls it. All borrowed objects must outlive it.
+// MetricsExport has no thread of its own and never sleeps: a PassThread calls it. All borrowed objects must outlive it.
 class MetricsExport {
  public:
-  static constexpr int64_t kAnswerNs = kNsPerSecond;  // before a stop, as in ExportLoop
+  // Before a stop, a request begins only if the receiver has this time to answer.
+  static constexpr int64_t kAnswerNs = kNsPerSecond;
   static constexpr int64_t kRetryMinNs = kNsPerSecond / 2, kRetryMaxNs = 30 * kNsPerSecond;
 
   struct Options {

@@ -33,7 +33,7 @@ namespace tributary {
 // The store may remove samples before they are read, because they are too old or because the disk is full. A pass
 // counts these samples. If the receiver takes no requests, a pass only looks for such samples.
 //
-// ExportLoop has no thread of its own and never sleeps: ExportThread calls it. An ExportLoop owns the sender. All other
+// ExportLoop has no thread of its own and never sleeps: a PassThread calls it. An ExportLoop owns the sender. All other
 // objects are borrowed and must outlive the ExportLoop.
 class ExportLoop {
  public:
