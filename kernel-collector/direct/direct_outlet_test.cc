@@ -1,11 +1,7 @@
 #include "kernel-collector/direct/direct_outlet.h"
 
-#include <arpa/inet.h>
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <condition_variable>
 #include <cstdlib>
@@ -13,8 +9,8 @@
 #include <optional>
 #include <thread>
 
-#include "base/fd.h"
 #include "base/http_server_testing.h"
+#include "base/server_testing.h"
 #include "kernel-collector/direct/direct_testing.h"
 
 namespace tributary {
@@ -25,60 +21,52 @@ using ::testing::HasSubstr;
 // Accepts profiles, and never answers a request of metrics.
 class NoMetricsServer {
  public:
-  NoMetricsServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
-    socklen_t bytes = sizeof(address);
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    TRIBUTARY_CHECK(bind(listener_.get(), generic, bytes) == 0 && listen(listener_.get(), 8) == 0);
-    TRIBUTARY_CHECK(getsockname(listener_.get(), generic, &bytes) == 0);
-    port_ = ntohs(address.sin_port);
+  NoMetricsServer() {
+    listener_.Listen();
     thread_ = std::thread([this] { Run(); });
   }
   ~NoMetricsServer() {
-    shutdown(listener_.get(), SHUT_RDWR);  // ends accept()
+    listener_.Stop();
     thread_.join();
   }
-  std::string Url() const { return fmt::format("http://127.0.0.1:{}", port_); }
+  std::string Url() const { return "http://" + listener_.target(); }
   void AwaitMetrics() {
     std::unique_lock lock(mutex_);
-    held_one_.wait(lock, [this] { return !held_.empty(); });
+    arrived_.wait(lock, [this] { return !held_.empty(); });
   }
 
  private:
   void Run() {
     while (true) {
-      Fd connection(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (!connection.valid()) return;
-      if (Serve(connection.get())) continue;
+      Fd socket = listener_.Accept();
+      if (!socket.valid()) return;
+      auto connection = std::make_unique<TestConnection>(std::move(socket), nullptr);
+      if (Serve(*connection)) continue;
       const std::lock_guard lock(mutex_);
       held_.push_back(std::move(connection));
-      held_one_.notify_all();
+      arrived_.notify_all();
     }
   }
   // Returns false if the request is one of metrics.
-  static bool Serve(int connection) {
+  static bool Serve(TestConnection& connection) {
     std::string request;
-    char buffer[4096];
     size_t wanted = SIZE_MAX;
     while (request.size() < wanted) {
-      const ssize_t got = recv(connection, buffer, sizeof(buffer), 0);
-      if (got <= 0) return true;
-      request.append(buffer, static_cast<size_t>(got));
+      if (!connection.Receive(&request)) return true;
       const size_t end = request.find("\r\n\r\n"), length = request.find("Content-Length: ");
       if (end == request.npos) continue;
       if (request.starts_with("POST /v1/metrics ")) return false;
       wanted = end + 4 + static_cast<size_t>(atoi(&request[length + 16]));
     }
-    constexpr std::string_view kAnswer =
-        "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-    return send(connection, kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL) > 0;
+    connection.Send(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    return true;
   }
 
-  const Fd listener_;
-  uint16_t port_ = 0;
+  TestListener listener_;
   std::mutex mutex_;
-  std::condition_variable held_one_;
-  std::vector<Fd> held_;  // guarded by mutex_
+  std::condition_variable arrived_;
+  std::vector<std::unique_ptr<TestConnection>> held_;  // guarded by mutex_
   std::thread thread_;
 };
 
