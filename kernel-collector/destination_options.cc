@@ -55,19 +55,19 @@ void DestinationOptionTable::AddTo(Options& table, CollectorOptions& options) {
        .check = CheckHost},
       &hosts_, "127.0.0.1");
   table.Add({.name = "intake-port",
-             .help = "port of each reducer, or of the receiver of OTLP, that --intake-host names without a port; with "
-                     "the encoder otlp_profiles, the default is 4318 for a URL, and 4317 for a host",
+             .help = "port of each reducer, or of the receiver of OTLP, that --intake-host names without a port; "
+                     "without a reducer, the default is 4317 for gRPC and 4318 for HTTP; only with the encoder "
+                     "otlp_log and HOST, http:// or https:// it is 8000",
              .value_name = "PORT"},
             &port_, 8000, 1, 65'535);
-  table.Add(
-      {.name = "intake-encoder",
-       .help = "format in which samples are sent; binary: to reducers; without a reducer: otlp_profiles: as OTLP "
-               "profiles, over gRPC, or HTTP if --intake-host is an http URL; otlp_log: as OTLP logs, over HTTP, or "
-               "gRPC if it is an otlp:// URL; "
-               "console: as text on standard output",
-       .value_name = "NAME",
-       .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
-      &options.intake_encoder, "binary");
+  table.Add({.name = "intake-encoder",
+             .help = "format in which samples are sent; binary: to reducers; the others are without a reducer; "
+                     "otlp_profiles: as OTLP profiles, over gRPC, or over HTTP if --intake-host begins with http://, "
+                     "https://, otlp+http:// or otlp+https://; otlp_log: as OTLP logs, over HTTP, or over gRPC if "
+                     "--intake-host begins with otlp:// or otlps://; console: as text on standard output",
+             .value_name = "NAME",
+             .values = {"binary", "otlp_profiles", "otlp_log", "console"}},
+            &options.intake_encoder, "binary");
   table.Add({.name = "console",
              .help = "without a reducer: print samples on standard output, with these switches: layout=collector or "
                      "layout=lazybackend, and those of docs/export.md; the encoder console prints them instead of "
@@ -158,11 +158,13 @@ absl::Status DestinationOptionTable::Take(const Options& table, const Options::E
   }
   RETURN_IF_ERROR(TakeGeneration(generation_, options));
   ASSIGN_OR_RETURN(options.metrics_interval_ns, ParseDurationNs(metrics_interval_));
-  if (options.metrics_interval_ns > 0 && (options.sends_to_reducers() || options.receiver.is_console)) {
+  if (options.metrics_interval_ns == 0) return absl::OkStatus();
+  if (options.sends_to_reducers()) {
     return Error(absl::StatusCode::kInvalidArgument,
                  "--otlp-metrics-interval: needs --intake-encoder otlp_profiles or otlp_log");
   }
-  return absl::OkStatus();
+  const absl::Status takes_metrics = MetricsReceiver(options.receiver).status();
+  return takes_metrics.ok() ? absl::OkStatus() : WithContext(takes_metrics, "--otlp-metrics-interval");
 }
 
 OptionValue ValueOf(const std::optional<ReceiverSettings>& settings) {

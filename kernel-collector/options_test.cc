@@ -95,6 +95,10 @@ TEST(CollectorOptions, SendsOwnMetricsOnlyToAReceiverOfOtlp) {
     const absl::Status status = Parse({encoder, "--otlp-metrics-interval=30s"}, {}).status();
     EXPECT_NE(status.message().find("needs --intake-encoder"), std::string::npos) << status;
   }
+  const char* host = "--intake-host=http://gw/logs";
+  EXPECT_TRUE(Parse({"--intake-encoder=otlp_log", host}, {}).ok());
+  const absl::Status status = Parse({"--intake-encoder=otlp_log", host, "--otlp-metrics-interval=30s"}, {}).status();
+  EXPECT_EQ(status.message().find("--otlp-metrics-interval: needs a receiver whose path"), 0u) << status;
   EXPECT_FALSE(Parse({"--intake-encoder=otlp_log", "--otlp-metrics-interval=500ms"}, {}).ok());
 }
 

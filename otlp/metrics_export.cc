@@ -20,20 +20,20 @@ MetricsExport::MetricsExport(Options options, Metrics& metrics, std::unique_ptr<
       requests_(AcceptedRequests(metrics, options_.metric_label)),
       failures_(FailedRequests(metrics, options_.metric_label)),
       data_points_(metrics.AddCounter("tributary_export_data_points_total",
-                                      "Data points in requests that the receiver of signal=metrics accepted, including "
+                                      "Data points in requests that the receiver of metrics accepted, including "
                                       "rejected data points.",
                                       {{"exporter", options_.metric_label}})),
       dropped_(metrics.AddCounter("tributary_export_dropped_data_points_total",
-                                  "Data points of signal=metrics that were not sent, because their requests failed "
+                                  "Data points of metrics that were not sent, because their requests failed "
                                   "until the next interval began; the next values contain theirs.",
                                   {{"exporter", options_.metric_label}})),
       refused_(metrics.AddCounter("tributary_export_refused_data_points_total",
-                                  "Data points in requests that the receiver of signal=metrics refused, and data "
+                                  "Data points in requests that the receiver of metrics refused, and data "
                                   "points that are too large for a request; the receiver's log says why.",
                                   {{"exporter", options_.metric_label}})),
       rejected_(metrics.AddCounter(
           "tributary_export_rejected_data_points_total",
-          "Data points that the receiver of signal=metrics rejected, although it accepted the rest of the request.",
+          "Data points that the receiver of metrics rejected, although it accepted the rest of the request.",
           {{"exporter", options_.metric_label}})) {}
 
 int64_t MetricsExport::RunOnce() {
@@ -45,6 +45,7 @@ int64_t MetricsExport::RunOnce() {
     if (collect_at_.value <= now) collect_at_.value = now + options_.interval_ns;
   }
   if (now >= not_before_.value) SendUnsent();
+  if (!unsent_.empty() && SendTimeout() == 0) return options_.interval_ns;  // nothing is sent until Flush or the end
   const int64_t next = unsent_.empty() ? collect_at_.value : std::min(collect_at_.value, not_before_.value);
   return std::max<int64_t>(next - clock_.Monotonic().value, 0);
 }

@@ -26,10 +26,11 @@ namespace tributary::otlp {
 //
 // Memory: one set of requests with all values. The limits of the series limit its size.
 //
-// MetricsExport has no thread of its own and never sleeps: ExportThread calls it. All borrowed objects must outlive it.
+// MetricsExport has no thread of its own and never sleeps: a PassThread calls it. All borrowed objects must outlive it.
 class MetricsExport {
  public:
-  static constexpr int64_t kAnswerNs = kNsPerSecond;  // before a stop, as in ExportLoop
+  // Before a stop, a request begins only if the receiver has this time to answer.
+  static constexpr int64_t kAnswerNs = kNsPerSecond;
   static constexpr int64_t kRetryMinNs = kNsPerSecond / 2, kRetryMaxNs = 30 * kNsPerSecond;
 
   struct Options {
@@ -42,7 +43,7 @@ class MetricsExport {
   MetricsExport(Options options, Metrics& metrics, std::unique_ptr<Transport> transport, const Clock& clock);
 
   // Reads new values if an interval begins, and sends what is unsent unless a retry must wait. Returns the time until
-  // the next call in ns.
+  // the next call in ns: an interval if requests are unsent, but none may begin any more.
   int64_t RunOnce();
   // Reads new values and sends them at once, even if RunOnce would still wait after a failure. Stops early shortly
   // before `deadline`, after Cancel, or when a request fails that may be retried. Returns false if data points are

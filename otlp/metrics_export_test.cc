@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ class FakeTransport : public Transport {
                   int64_t timeout_ns) override {
     timeouts.push_back(timeout_ns);
     clock->Advance(takes_ns);
+    if (on_call) on_call();
     CallResult result;
     if (!script.empty()) {
       result = script.front();
@@ -38,6 +40,7 @@ class FakeTransport : public Transport {
 
   FakeClock* clock = nullptr;
   int64_t takes_ns = 0;
+  std::function<void()> on_call;
   std::deque<CallResult> script;
   ExportMetricsServiceResponse answer;
   std::vector<MetricsRequest> taken;
@@ -213,6 +216,29 @@ TEST_F(MetricsExportTest, TheLastRequestHasTheLastValues) {
 TEST_F(MetricsExportTest, BeginsNoRequestShortlyBeforeTheEnd) {
   EXPECT_FALSE(export_->Flush(MonotonicNs{clock_.Monotonic().value + MetricsExport::kAnswerNs - 1}));
   EXPECT_TRUE(transport_->timeouts.empty());
+}
+
+// Otherwise its thread would call it again at once until the end.
+TEST_F(MetricsExportTest, WaitsAnIntervalWhenNoMoreRequestMayBegin) {
+  const MonotonicNs now = clock_.Monotonic();
+  export_->EndBy(MonotonicNs{now.value + MetricsExport::kAnswerNs - 1});
+  EXPECT_EQ(export_->RunOnce(), kIntervalNs);
+  export_->EndBy(MonotonicNs{now.value + MetricsExport::kAnswerNs});
+  EXPECT_EQ(export_->RunOnce(), kIntervalNs);
+  EXPECT_EQ(transport_->taken.size(), 1u);
+  clock_.Advance(kIntervalNs);
+  export_->EndBy(MonotonicNs{INT64_MAX});
+  export_->Cancel();
+  EXPECT_EQ(export_->RunOnce(), kIntervalNs);
+  EXPECT_EQ(transport_->timeouts.size(), 1u);
+}
+
+// The receiver hangs, and Cancel ends the request.
+TEST_F(MetricsExportTest, WaitsAnIntervalAfterACancelledRequest) {
+  transport_->on_call = [this] { export_->Cancel(); };
+  Fail(absl::StatusCode::kCancelled, true);
+  EXPECT_EQ(export_->RunOnce(), kIntervalNs);
+  EXPECT_EQ(Counted("failures"), 0u);
 }
 
 TEST_F(MetricsExportTest, CancelEndsSending) {

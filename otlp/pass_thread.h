@@ -20,7 +20,8 @@ namespace tributary::otlp {
 //   int64_t RunOnce()            one pass. Returns the time until the next pass in ns
 //   Flush(MonotonicNs deadline)  the last pass, which ends by `deadline`
 //   void Cancel()                makes RunOnce and Flush return soon. Any thread may call it
-// Use a PassThread on one thread.
+// Use a PassThread on one thread. Call Start before Flush: without a thread, `done` would never run. Only the first
+// Flush has an effect.
 template <typename Work>
 class PassThread {
  public:
@@ -52,7 +53,8 @@ class PassThread {
     }
     changed_.notify_all();
   }
-  // Runs the last pass on the thread, and then `done`, also on the thread. Only the first call has an effect.
+  // Runs the last pass on the thread, and then `done`, also on the thread. Start must have been called. Only the first
+  // call has an effect: the `done` of another one does not run.
   void Flush(MonotonicNs deadline, std::function<void()> done) {
     {
       const std::lock_guard lock(mutex_);

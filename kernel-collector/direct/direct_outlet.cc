@@ -13,6 +13,9 @@ namespace {
 
 // The end of a stop: the sender's thread then has this time to notice that it was cancelled.
 constexpr int64_t kCancelMs = 100;
+// The last metrics have at most this time after the last samples. So a receiver that takes no metrics does not use up
+// the whole time of a stop.
+constexpr int64_t kLastMetricsNs = 1500 * kNsPerMs;
 
 absl::StatusOr<std::unique_ptr<RequestSpool>> OpenSpool(const DirectOptions& options, const Clock& clock,
                                                         Metrics& metrics) {
@@ -216,9 +219,12 @@ void DirectOutlet::Cancel() {
   if (metrics_thread_) metrics_thread_->work().Cancel();
 }
 
-// The last values are those after the last samples.
+// The last values are those after the last samples. The timer also ends a request that hangs since before the stop.
 void DirectOutlet::FlushMetrics(MonotonicNs deadline, std::function<void()> done) {
   if (!metrics_thread_) return done();
+  const MonotonicNs now = clock_.Monotonic();
+  deadline.value = std::min(deadline.value, now.value + kLastMetricsNs);
+  deadline_timer_->StartOnce(static_cast<uint64_t>(std::max<int64_t>(deadline.value - now.value, 0) / kNsPerMs));
   metrics_thread_->work().EndBy(deadline);
   metrics_thread_->Flush(deadline, [this, done = std::move(done)] { loop_.Post(scope_.Wrap(done)); });
 }

@@ -3,15 +3,72 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "base/http_server_testing.h"
+#include "base/server_testing.h"
 #include "kernel-collector/direct/direct_testing.h"
 
 namespace tributary {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Accepts profiles, and never answers a request of metrics.
+class NoMetricsServer {
+ public:
+  NoMetricsServer() {
+    listener_.Listen();
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~NoMetricsServer() {
+    listener_.Stop();
+    thread_.join();
+  }
+  std::string Url() const { return "http://" + listener_.target(); }
+  void AwaitMetrics() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return !held_.empty(); });
+  }
+
+ private:
+  void Run() {
+    while (true) {
+      Fd socket = listener_.Accept();
+      if (!socket.valid()) return;
+      auto connection = std::make_unique<TestConnection>(std::move(socket), nullptr);
+      if (Serve(*connection)) continue;
+      const std::lock_guard lock(mutex_);
+      held_.push_back(std::move(connection));
+      arrived_.notify_all();
+    }
+  }
+  // Returns false if the request is one of metrics.
+  static bool Serve(TestConnection& connection) {
+    std::string request;
+    size_t wanted = SIZE_MAX;
+    while (request.size() < wanted) {
+      if (!connection.Receive(&request)) return true;
+      const size_t end = request.find("\r\n\r\n"), length = request.find("Content-Length: ");
+      if (end == request.npos) continue;
+      if (request.starts_with("POST /v1/metrics ")) return false;
+      wanted = end + 4 + static_cast<size_t>(atoi(&request[length + 16]));
+    }
+    connection.Send(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    return true;
+  }
+
+  TestListener listener_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<std::unique_ptr<TestConnection>> held_;  // guarded by mutex_
+  std::thread thread_;
+};
 
 class DirectOutletTest : public testing::Test {
  protected:
@@ -44,6 +101,9 @@ class DirectOutletTest : public testing::Test {
     });
     loop_.Run();
     EXPECT_EQ(undelivered, 0u);
+  }
+  uint64_t FailedMetricsRequests() {
+    return metrics_.AddCounter("tributary_export_failures_total", "", {{"exporter", "otlp_metrics"}}).value();
   }
 
   int64_t metrics_interval_ns_ = 0;
@@ -108,13 +168,30 @@ TEST_F(DirectOutletTest, SendsMetricsAtTheEnd) {
   EXPECT_THAT(server.Bodies().back(), HasSubstr("tributary_direct_samples_total"));
 }
 
+// The stop cancels the request of metrics. Otherwise it would end after its timeout, and count as a failure.
 TEST_F(DirectOutletTest, MetricsDoNotDelayTheEnd) {
   TestHttpServer server({.hangs = true});
   metrics_interval_ns_ = kNsPerSecond;
-  Open(server.Url());
+  Open(server.Url(), {{"OTEL_EXPORTER_OTLP_TIMEOUT", "20000"}});
   server.AwaitRequest();
   Flush(200);
+  EXPECT_EQ(FailedMetricsRequests(), 0u);
+  EXPECT_THAT(server.Heads(), testing::ElementsAre(HasSubstr("POST /v1/metrics ")));
   outlet_.reset();
+}
+
+// Metrics get only a small part of the time of a stop.
+TEST_F(DirectOutletTest, MetricsThatHangDelayNeitherSamplesNorTheEnd) {
+  NoMetricsServer server;
+  metrics_interval_ns_ = kNsPerSecond;
+  Open(server.Url(), {{"OTEL_EXPORTER_OTLP_TIMEOUT", "20000"}});
+  server.AwaitMetrics();
+  Take();
+  Flush(3'600'000);
+  EXPECT_EQ(outlet_->totals().sent_samples, 1u);
+  EXPECT_EQ(outlet_->totals().lost.TotalLost().total(), 0u);
+  EXPECT_EQ(FailedMetricsRequests(), 0u);
+  outlet_.reset();  // closes the connections
 }
 
 // A receiver that does not answer does not delay the end.

@@ -83,20 +83,25 @@ absl::StatusOr<DirectReceiver> ParseDirectReceiver(std::string_view encoder, std
   if (host.find('@') != host.npos) {
     return Invalid("must have no user name or password: use OTEL_EXPORTER_OTLP_HEADERS");
   }
-  if (host.find('?') != host.npos) return Invalid("must be without a question mark");
+  if (host.find('?') != host.npos) {
+    return Invalid(
+        "must have no parameters: use --otlp-generation for the generation, and the variables OTEL_EXPORTER_OTLP_* for "
+        "other settings");
+  }
   const uint16_t port = given_port != 0 ? given_port : is_log ? scheme.log_port : scheme.port;
   absl::StatusOr<otlp::Place> place = otlp::ParsePlace(host, fmt::format("{}", port));
   if (!place.ok()) {
     return WithContext(place.status(),
-                       "must be HOST[:PORT], http://HOST[:PORT][/PATH], https://HOST[:PORT][/PATH], "
-                       "otlp://HOST[:PORT] or otlps://HOST[:PORT]");
+                       "must be HOST[:PORT], http://HOST[:PORT][/PATH] or the same with https://, otlp+http:// or "
+                       "otlp+https://, otlp://HOST[:PORT] or otlps://HOST[:PORT]");
   }
+  if (given != nullptr && place->path == "/") place->path.clear();
   if ((given == nullptr || !scheme.is_http) && !place->path.empty()) {
     return Invalid("must begin with http:// or https://, because it has a path");
   }
   out.otlp.target = std::move(place->target);
   if (out.otlp.is_http) {
-    out.path = place->path.size() > 1 ? std::move(place->path) : std::string(out.otlp.signal.http_path);
+    out.path = place->path.empty() ? std::string(out.otlp.signal.http_path) : std::move(place->path);
   }
   return out;
 }
@@ -138,13 +143,27 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
   return out;
 }
 
+absl::StatusOr<DirectReceiver> MetricsReceiver(DirectReceiver receiver) {
+  if (receiver.is_console) return Invalid("needs --intake-encoder otlp_profiles or otlp_log");
+  const std::string_view path_of_signal = receiver.otlp.signal.http_path;
+  receiver.otlp.signal = otlp::kMetricsSignal;
+  if (!receiver.otlp.is_http) return receiver;
+  if (!receiver.path.ends_with(path_of_signal)) {
+    return Invalid(
+        fmt::format("needs a receiver whose path ends with {}, because metrics are sent to the same path with "
+                    "{} at its end. Change the path, or scrape the metrics (--metrics-listen)",
+                    path_of_signal, otlp::kMetricsSignal.http_path));
+  }
+  receiver.path.resize(receiver.path.size() - path_of_signal.size());
+  receiver.path += otlp::kMetricsSignal.http_path;
+  return receiver;
+}
+
 absl::StatusOr<std::unique_ptr<otlp::MetricsExport>> MakeDirectMetrics(DirectReceiver receiver,
                                                                        const otlp::Variables& variables,
                                                                        std::string_view host_name, int64_t interval_ns,
                                                                        Metrics& metrics, const Clock& clock) {
-  if (receiver.is_console) return Invalid("the console takes no metrics");
-  receiver.otlp.signal = otlp::kMetricsSignal;
-  receiver.path = std::string(otlp::kMetricsSignal.http_path);
+  ASSIGN_OR_RETURN(receiver, MetricsReceiver(std::move(receiver)));
   ASSIGN_OR_RETURN(otlp::Settings settings, otlp::ResolveSettings(receiver.otlp, variables));
   settings.transport.version = std::string(kVersion);
   otlp::MetricsExport::Options options{.name = receiver.ToString()};

@@ -52,11 +52,15 @@ struct DirectSender {
 absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, const otlp::Variables& variables,
                                               const Clock& clock, Metrics& metrics);
 
+// Returns the receiver of metrics that belongs to `receiver`. Over HTTP, its path has /v1/metrics in place of OTLP's
+// path of the other signal: /tenant/v1/logs becomes /tenant/v1/metrics. InvalidArgument: the receiver is the console,
+// or its path does not end with OTLP's path of its signal.
+absl::StatusOr<DirectReceiver> MetricsReceiver(DirectReceiver receiver);
+
 // Makes what sends the metrics of this program, `metrics`, to `receiver` in each interval, with service.name
-// tributary-kernel-collector, and with host.name unless `host_name` is empty. Over HTTP, the path is OTLP's path for
-// metrics. OTEL_EXPORTER_OTLP_* in `variables`, and their forms for metrics, fill what `receiver` leaves open. Returns
-// the errors of MakeDirectSender. InvalidArgument: the receiver is the console. `metrics` and `clock` must outlive the
-// result.
+// tributary-kernel-collector, and with host.name unless `host_name` is empty. OTEL_EXPORTER_OTLP_* in `variables`, and
+// their forms for metrics, fill what `receiver` leaves open. Returns the errors of MetricsReceiver and
+// MakeDirectSender. `metrics` and `clock` must outlive the result.
 absl::StatusOr<std::unique_ptr<otlp::MetricsExport>> MakeDirectMetrics(DirectReceiver receiver,
                                                                        const otlp::Variables& variables,
                                                                        std::string_view host_name, int64_t interval_ns,

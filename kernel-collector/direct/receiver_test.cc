@@ -33,6 +33,8 @@ TEST(DirectReceiver, ParsesHostsAndUrls) {
            Case{"otlp_log", "otlps://collector:1", 0, true, "grpcs://collector:1"},
            Case{"otlp_log", "otlp+http://collector", 0, false, "http://collector:4318/v1/logs"},
            Case{"otlp_profiles", "otlp://collector", 8000, false, "grpc://collector:8000"},
+           Case{"otlp_profiles", "otlp://collector/", 0, false, "grpc://collector:4317"},
+           Case{"otlp_profiles", "otlp+http://collector/", 0, false, "http://collector:4318/v1development/profiles"},
            Case{"otlp_profiles", "otlp+https://collector/p", 0, false, "https://collector:4318/p"},
            Case{"console", "127.0.0.1", 0, false, "console"},
        }) {
@@ -43,9 +45,9 @@ TEST(DirectReceiver, ParsesHostsAndUrls) {
 }
 
 TEST(DirectReceiver, RefusesOtherForms) {
-  for (const char* host :
-       {"http://", "http://a:0", "http://a:70000", "http://a b", "http://user:password@a", "http://a/b c",
-        "http://a?timeout=1s", "collector/path", "a,b", "ftp://a", "", "otlp://a/path", "otlp://a:0", "otlp://"}) {
+  for (const char* host : {"http://", "http://a:0", "http://a:70000", "http://a b", "http://user:password@a",
+                           "http://a/b c", "http://a?timeout=1s", "collector/path", "collector/", "a,b", "ftp://a", "",
+                           "otlp://a/path", "otlp://a:0", "otlp://"}) {
     const absl::Status status = ParseDirectReceiver("otlp_profiles", host, 0, false).status();
     EXPECT_FALSE(status.ok()) << host;
     EXPECT_THAT(std::string(status.message()), testing::Not(HasSubstr("password@")));
@@ -53,6 +55,15 @@ TEST(DirectReceiver, RefusesOtherForms) {
   for (const char* host : {"http://a", "otlp://a", "otlp+http://a"}) {
     EXPECT_FALSE(ParseDirectReceiver("otlp_profiles", host, 0, /*tls=*/true).ok()) << host;
   }
+}
+
+TEST(DirectReceiver, AdvisesOptionsInsteadOfParameters) {
+  for (const char* host : {"otlp://c?generation=1.8", "http://c/p?x=y", "c?", "otlp+http://c/?compression=none"}) {
+    const std::string message(ParseDirectReceiver("otlp_profiles", host, 0, false).status().message());
+    EXPECT_THAT(message, testing::AllOf(HasSubstr("--otlp-generation"), HasSubstr("OTEL_EXPORTER_OTLP_*"))) << host;
+  }
+  EXPECT_THAT(std::string(ParseDirectReceiver("otlp_profiles", "http://", 0, false).status().message()),
+              HasSubstr("otlp+http://"));
 }
 
 TEST(DirectReceiver, SendsWithTheSettingsOfTheEnvironment) {
@@ -125,7 +136,8 @@ TEST(DirectReceiver, SendsMetrics) {
   FakeClock clock;
   Metrics metrics{clock};
   metrics.AddCounter("x_total", "X.").Add(3);
-  absl::StatusOr<DirectReceiver> receiver = ParseDirectReceiver("otlp_log", server.Url() + "/logs", 0, false);
+  absl::StatusOr<DirectReceiver> receiver =
+      ParseDirectReceiver("otlp_log", server.Url() + "/tenant-a/v1/logs", 0, false);
   ASSERT_TRUE(receiver.ok()) << receiver.status();
   const otlp::Variables variables = {{"OTEL_EXPORTER_OTLP_LOGS_HEADERS", "x-tenant=logs"},
                                      {"OTEL_EXPORTER_OTLP_METRICS_HEADERS", "x-tenant=metrics"},
@@ -134,10 +146,36 @@ TEST(DirectReceiver, SendsMetrics) {
       MakeDirectMetrics(*receiver, variables, "node-7", 30 * kNsPerSecond, metrics, clock);
   ASSERT_TRUE(sent.ok()) << sent.status();
   EXPECT_EQ((*sent)->RunOnce(), 30 * kNsPerSecond);
-  EXPECT_THAT(server.Heads(), Contains(HasSubstr("POST /v1/metrics ")));
+  EXPECT_THAT(server.Heads(), Contains(HasSubstr("POST /tenant-a/v1/metrics ")));
   EXPECT_THAT(server.Heads(), Contains(HasSubstr("x-tenant: metrics")));
   EXPECT_THAT(server.Bodies(),
               Contains(AllOf(HasSubstr("x_total"), HasSubstr("tributary-kernel-collector"), HasSubstr("node-7"))));
+}
+
+TEST(DirectReceiver, MetricsGoToTheSamePrefix) {
+  struct Case {
+    const char *encoder, *host, *shown;
+  };
+  for (const auto& [encoder, host, shown] : {
+           Case{"otlp_profiles", "https://gw/tenant-a/v1development/profiles", "https://gw:4318/tenant-a/v1/metrics"},
+           Case{"otlp_profiles", "http://gw", "http://gw:4318/v1/metrics"},
+           Case{"otlp_log", "otlp+http://gw/a/b/v1/logs", "http://gw:4318/a/b/v1/metrics"},
+           Case{"otlp_log", "otlps://gw", "grpcs://gw:4317"},
+       }) {
+    const absl::StatusOr<DirectReceiver> receiver = MetricsReceiver(*ParseDirectReceiver(encoder, host, 0, false));
+    ASSERT_TRUE(receiver.ok()) << receiver.status();
+    EXPECT_EQ(receiver->ToString(), shown);
+    EXPECT_EQ(receiver->otlp.signal.name, "metrics");
+  }
+}
+
+// Another path belongs to one signal, and metrics that are sent elsewhere could take a tenant's headers with them.
+TEST(DirectReceiver, MetricsNeedOtlpsPath) {
+  for (const char* host : {"http://gw/profiles", "http://gw/v1development/profiles/",
+                           "http://gw/xv1development/profiles", "http://gw/v1/logs"}) {
+    const absl::Status status = MetricsReceiver(*ParseDirectReceiver("otlp_profiles", host, 0, false)).status();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("path ends with /v1development/profiles")) << host;
+  }
 }
 
 TEST(DirectReceiver, TheConsoleTakesNoMetrics) {

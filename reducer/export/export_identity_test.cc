@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -213,6 +214,39 @@ TEST_F(ExportIdentityTest, WaitsForTheIntervalUnlessMoreWaits) {
   EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs) << "a sample waits for names";
   store_.shards[0].error = Error(absl::StatusCode::kUnavailable, "locked");
   EXPECT_EQ(loop_->RunOnce(), ExportLoop::kPollNs);
+}
+
+// After a kill, the user chooses an older generation, in which the request has more bytes. With the first limit, it
+// does not fit any more.
+TEST_F(ExportIdentityTest, AnOlderGenerationLosesAndSkipsNoSample) {
+  for (const size_t bytes_hard : {4100, 40'000}) {
+    ExportLoop::Options options = SmallRequests();
+    options.cursor_name = fmt::format("hard {}", bytes_hard);
+    options.builder.bytes_hard = bytes_hard;
+    Restart(options);
+    const uint64_t before = Repeated();
+    if (store_.shards[0].samples.empty()) AddSamples(500);
+    sender_->script = {Fails(absl::StatusCode::kDeadlineExceeded, true)};
+    EXPECT_FALSE(loop_->Flush(MonotonicNs{INT64_MAX}));
+    ASSERT_TRUE(sender_->taken.empty());
+    const otlp::RequestIdentity lost = sender_->identities.back();
+    const uint64_t rows = store_.positions().LoadPosition(options.cursor_name, 0).value()->request.value().count;
+    ASSERT_GT(rows, 1u);
+    ASSERT_LT(rows, 500u);
+
+    options.builder.generation = otlp::Generation::k1_7;
+    Restart(options);
+    EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
+    EXPECT_EQ(SamplesTaken(), 500u);
+    const bool fits = bytes_hard > 4100;
+    EXPECT_GE(Repeated() - before, rows) << "the receiver may have them";
+    if (fits) {
+      EXPECT_EQ(Repeated() - before, rows);
+    }
+    EXPECT_EQ(sender_->identities.at(0) == lost, fits);
+    EXPECT_NE(sender_->identities.at(1).session, lost.session);
+    EXPECT_EQ(sender_->identities.at(1).first == 0, fits) << "numbers follow each other in the new session";
+  }
 }
 
 // A name that arrives after a kill may be large. The repeated request must still fit.

@@ -24,9 +24,10 @@ namespace tributary {
 // Does the work of an exporter, in passes over all shards. For each shard, a pass reads the new samples, holds them
 // back while symbols and metadata may arrive, makes requests and sends them. It saves the end and the identity of each
 // request before it sends the request, and the cursor after it. So if the process is killed, at most one request is
-// sent again. The request that the next run sends has the same samples, numbers and ids. Only if samples of it have
-// expired meanwhile, or if it became too large because of names that arrived meanwhile, the next run sends what is left
-// with new numbers.
+// sent again. The request that the next run sends has the same samples, numbers and ids, unless it cannot be the same.
+// Then the next run sends what is left with new numbers: samples of it may have expired, metadata may have changed
+// their order, or it may have become too large, because of names that arrived meanwhile or because the user chose
+// another generation or encoding.
 //
 // Then the pass sends the new process events, losses and rollouts, if the receiver takes them. While these are held
 // back, passes are more frequent, but send no samples before the interval is over.
@@ -34,7 +35,7 @@ namespace tributary {
 // The store may remove samples before they are read, because they are too old or because the disk is full. A pass
 // counts these samples. If the receiver takes no requests, a pass only looks for such samples.
 //
-// ExportLoop has no thread of its own and never sleeps: ExportThread calls it. An ExportLoop owns the sender. All other
+// ExportLoop has no thread of its own and never sleeps: a PassThread calls it. An ExportLoop owns the sender. All other
 // objects are borrowed and must outlive the ExportLoop.
 class ExportLoop {
  public:

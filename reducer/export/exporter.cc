@@ -29,7 +29,7 @@ constexpr int64_t kFlushNs = 3'500'000'000;
 // bytes of protobuf.
 constexpr size_t kJsonFactor = 4;
 
-// Runs an ExportLoop or a MetricsExport on its own thread.
+// Runs an ExportLoop or a MetricsExport on a PassThread, and gives its last pass kFlushNs.
 template <typename Work>
 class ThreadExporter : public Exporter {
  public:

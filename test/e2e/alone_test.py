@@ -232,18 +232,23 @@ def collector_gets(encoder, host, *args, json=False):
 def real_collector():
     """Sends profiles and logs to a real Collector in each way that has no test with more checks."""
     collector_gets("otlp_profiles", "127.0.0.1")  # over gRPC
-    collector_gets("otlp_profiles", "otlp+http://{http}")
+    collector_gets_metrics("otlp_profiles", "otlp+http://{http}")
     collector_gets("otlp_profiles", "http://{http}", json=True)
     collector_gets("otlp_log", "{http}")
-    collector_gets("otlp_log", "http://{http}", json=True)
+    collector_gets_metrics("otlp_log", "http://{http}/v1/logs", json=True)
 
 
-def grpc_logs_and_metrics():
-    """Sends OTLP logs and the collector's own metrics over gRPC. The last metrics have the last totals."""
-    points, last = collector_gets("otlp_log", "otlp://{grpc}", "--otlp-metrics-interval", "1s")
+def collector_gets_metrics(encoder, host, json=False):
+    """Also sends the collector's own metrics. The last metrics have the last totals."""
+    points, last = collector_gets(encoder, host, "--otlp-metrics-interval", "1s", json=json)
     sent = points["tributary_direct_samples_total"]
     lib.check(sent.value == last["sent"], f"the metric is {sent.value}")
     lib.check(sent.resource["service.name"] == "tributary-kernel-collector" and sent.resource["host.name"], f"{sent.resource}")
+
+
+def grpc_logs_and_metrics():
+    """Sends OTLP logs and the collector's own metrics over gRPC."""
+    collector_gets_metrics("otlp_log", "otlp://{grpc}")
 
 
 def killed():
