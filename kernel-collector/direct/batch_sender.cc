@@ -242,9 +242,13 @@ BatchSender::Step BatchSender::SendNext(MonotonicNs deadline, bool flush) {
 
 // Sends the oldest request of the spool.
 BatchSender::Step BatchSender::SendSpooled(MonotonicNs deadline) {
-  std::optional<RequestSpool::Front> front = spool_->ReadFront();
+  absl::StatusOr<RequestSpool::Front> front = spool_->ReadFront();
   TakeDropped();
-  if (!front) return Step::kNothing;
+  if (absl::IsNotFound(front.status())) return Step::kNothing;
+  if (!front.ok()) {
+    not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
+    return Step::kFailed;
+  }
   DirectRequest& request = front->request;
   if (request.events != nullptr && receiver_.events == nullptr) {
     // The encoder is another one than that of the earlier collector.

@@ -14,6 +14,11 @@ uint64_t BlocksOf(uint64_t bytes) {
   return (bytes + RequestSpool::kBlockBytes - 1) / RequestSpool::kBlockBytes * RequestSpool::kBlockBytes;
 }
 
+// Returns true if another attempt to read the file cannot succeed.
+bool IsLasting(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsOutOfRange(status);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RequestSpool>> RequestSpool::Open(uint64_t bytes_max,
@@ -81,13 +86,19 @@ void RequestSpool::Add(Entry entry) {
   ShowSizes();
 }
 
-std::optional<RequestSpool::Front> RequestSpool::ReadFront() {
+absl::StatusOr<RequestSpool::Front> RequestSpool::ReadFront() {
   while (!entries_.empty()) {
     const Entry& entry = entries_.front();
     const absl::StatusOr<std::string> file = storage_->Read(RequestName(entry.id));
-    if (!file.ok()) Failed(SpoolOperation::kRead, file.status());
+    if (!file.ok()) {
+      Failed(SpoolOperation::kRead, file.status());
+      const MonotonicNs now = clock_.Monotonic();
+      if (!unreadable_since_) unreadable_since_ = now;
+      if (!IsLasting(file.status()) && now.value - unreadable_since_->value < kUnreadableNs) return file.status();
+    }
     absl::StatusOr<DirectRequest> request = file.ok() ? DecodeRequest(entry.id, *file) : file.status();
     if (request.ok()) {
+      unreadable_since_.reset();
       // The file's own numbers are the same. If a bit of the mark changed on the disk, the entry is right.
       request->in_doubt = entry.in_doubt;
       return Front{.request = *std::move(request), .earlier = entry.earlier};
@@ -95,7 +106,7 @@ std::optional<RequestSpool::Front> RequestSpool::ReadFront() {
     Damaged(entry.id, request.status());
     DropFront(LossReason::kSpoolDamaged);
   }
-  return std::nullopt;
+  return Error(absl::StatusCode::kNotFound, "the spool is empty");
 }
 
 void RequestSpool::MarkFront(bool in_doubt) {
@@ -107,6 +118,7 @@ void RequestSpool::MarkFront(bool in_doubt) {
 }
 
 void RequestSpool::PopFront() {
+  unreadable_since_.reset();
   Entry entry = std::move(entries_.front());
   entries_.pop_front();
   bytes_ -= entry.bytes;
@@ -177,7 +189,11 @@ void RequestSpool::RemoveFile(RequestId id) {
 
 void RequestSpool::Damaged(RequestId id, const absl::Status& why) {
   metrics_.damaged_segments.Add();
-  LogWarning("a request in the spool cannot be read file={} cause=\"{}\"", RequestName(id), Message(why));
+  if (uint64_t held = 0; damage_log_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning(
+        "a request in the spool cannot be read, check the disk of --spool-dir file={} cause=\"{}\" suppressed={}",
+        RequestName(id), Message(why), held);
+  }
 }
 
 void RequestSpool::Failed(SpoolOperation operation, const absl::Status& status) {

@@ -35,6 +35,7 @@ class RequestSpool {
   static constexpr uint64_t kBlockBytes = 4096;  // a file takes whole blocks
   static constexpr uint64_t kUnsyncedBytesMax = 1u << 20;
   static constexpr int64_t kUnsyncedNs = 60 * kNsPerSecond;
+  static constexpr int64_t kUnreadableNs = 5 * kNsPerMinute;
   static constexpr size_t kUnremovedMax = 1024;  // files that could not be removed; then Append fails
 
   // Finds the requests of earlier collectors. FailedPrecondition if a newer release wrote one of them. Ignores other
@@ -49,8 +50,10 @@ class RequestSpool {
     DirectRequest request;
     bool earlier = false;  // an earlier collector wrote it
   };
-  // Returns the oldest request. Drops requests that cannot be read. Returns nullopt if there is none.
-  std::optional<Front> ReadFront();
+  // Returns the oldest request. Drops requests that are damaged, and a request that could not be read for
+  // kUnreadableNs. NotFound: the spool is empty. Another error: the oldest request cannot be read now, for example
+  // because there are too many open files. It stays: call ReadFront again later.
+  absl::StatusOr<Front> ReadFront();
   // Saves whether the receiver may have accepted the oldest request. Call it before and after each attempt to send it.
   // An error is counted.
   void MarkFront(bool in_doubt);
@@ -113,11 +116,12 @@ class RequestSpool {
   SampleCounts own_, earlier_, found_lost_;
   RequestId next_id_ = 1;
   std::vector<Dropped> dropped_;
+  std::optional<MonotonicNs> unreadable_since_;  // of the oldest request: its reads fail
   std::vector<RequestId> unsynced_, unremoved_;
   uint64_t unsynced_bytes_ = 0;
   MonotonicNs unsynced_since_;
   absl::flat_hash_map<std::array<uint8_t, 16>, SampleCounts> found_;  // by session
-  LogLimit log_limit_{kNsPerMinute};
+  LogLimit log_limit_{kNsPerMinute}, damage_log_{kNsPerMinute};
 };
 
 // Process events have numbers, and so a session, of their own.

@@ -22,7 +22,8 @@ class RequestSpoolTest : public testing::Test {
   // Starts a new collector.
   void Open(uint64_t bytes_max = 1 << 20) {
     spool_.reset();
-    auto spool = RequestSpool::Open(bytes_max, std::make_unique<BorrowedStorage>(disk_), clock_, metrics_);
+    auto spool =
+        RequestSpool::Open(bytes_max, std::make_unique<BorrowedStorage>(disk_, &failing_reads_), clock_, metrics_);
     ASSERT_TRUE(spool.ok()) << spool.status();
     spool_ = *std::move(spool);
   }
@@ -37,7 +38,12 @@ class RequestSpoolTest : public testing::Test {
   }
   std::vector<uint64_t> Drain() {
     std::vector<uint64_t> numbers;
-    while (auto front = spool_->ReadFront()) {
+    while (true) {
+      const absl::StatusOr<RequestSpool::Front> front = spool_->ReadFront();
+      if (!front.ok()) {
+        EXPECT_TRUE(absl::IsNotFound(front.status())) << front.status();
+        break;
+      }
       numbers.push_back(front->request.identity.first);
       spool_->PopFront();
     }
@@ -48,6 +54,7 @@ class RequestSpoolTest : public testing::Test {
   }
 
   intake::FakeSpoolStorage disk_{1};
+  uint64_t failing_reads_ = 0;
   FakeClock clock_;
   Metrics metrics_;
   std::unique_ptr<RequestSpool> spool_;
@@ -121,16 +128,46 @@ TEST_F(RequestSpoolTest, RemovesAFileLaterIfTheDiskFails) {
   EXPECT_THAT(disk_.names(), IsEmpty());
 }
 
-TEST_F(RequestSpoolTest, LosesARequestThatCannotBeRead) {
+// For example because there are too many open files.
+TEST_F(RequestSpoolTest, KeepsRequestsThatCannotBeReadNow) {
   for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
-  disk_.FailAfter(0);
-  EXPECT_EQ(spool_->ReadFront()->request.identity.first, 2u);
-  EXPECT_EQ(Failures("read"), 1u);
+  failing_reads_ = 20;
+  for (uint64_t i = 0; i < 20; ++i) {
+    const absl::StatusOr<RequestSpool::Front> front = spool_->ReadFront();
+    EXPECT_TRUE(absl::IsResourceExhausted(front.status())) << front.status();
+    clock_.Advance(kNsPerSecond);
+  }
+  EXPECT_EQ(Failures("read"), 20u);
+  EXPECT_THAT(Drain(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(spool_->TakeDropped(), IsEmpty());
+}
+
+TEST_F(RequestSpoolTest, LosesARequestThatCannotBeReadForMinutes) {
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  failing_reads_ = 2;
+  EXPECT_FALSE(spool_->ReadFront().ok());
+  clock_.Advance(RequestSpool::kUnreadableNs);
+  EXPECT_THAT(Drain(), ElementsAre(2));
   const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
   ASSERT_EQ(dropped.size(), 1u);
   EXPECT_EQ(dropped[0].reason, LossReason::kSpoolDamaged);
   EXPECT_EQ(dropped[0].counts, SampleCounts(1));
   EXPECT_FALSE(dropped[0].earlier);
+}
+
+TEST_F(RequestSpoolTest, LosesDamagedAndMissingRequestsAtOnce) {
+  for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
+  const std::vector<std::string> names = disk_.names();
+  disk_.Damage(names[0], disk_.bytes(names[0]).size() - 1, 1);
+  EXPECT_TRUE(disk_.Remove(names[1]).ok());
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(Drain(), ElementsAre(3));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, testing::HasSubstr("check the disk"));
+  EXPECT_EQ(log.find("check the disk"), log.rfind("check the disk"));  // the log is not flooded
+  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
+  ASSERT_EQ(dropped.size(), 2u);
+  EXPECT_EQ(dropped[0].counts + dropped[1].counts, SampleCounts(3));
 }
 
 // If the header of a file is damaged, the number of its samples is not known.

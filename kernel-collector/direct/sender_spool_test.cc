@@ -75,7 +75,8 @@ class SenderSpoolTest : public testing::Test {
   void Start(const Setup& setup) {
     sender_.reset();
     pinned_ = {};
-    auto spool = RequestSpool::Open(setup.spool_bytes, std::make_unique<BorrowedStorage>(disk_), clock_, metrics_);
+    auto spool = RequestSpool::Open(setup.spool_bytes, std::make_unique<BorrowedStorage>(disk_, &failing_reads_),
+                                    clock_, metrics_);
     ASSERT_TRUE(spool.ok()) << spool.status();
     found_ = (*spool)->FoundOf({2});
     BatchSender::Options options{.queue_bytes_max = setup.queue_bytes, .names = false};
@@ -121,6 +122,7 @@ class SenderSpoolTest : public testing::Test {
   static uint64_t Records(const SampleCounts& counts) { return counts.total() + counts.events(); }
 
   intake::FakeSpoolStorage disk_{1};
+  uint64_t failing_reads_ = 0;
   FakeClock clock_;
   Metrics metrics_;
   Receiver receiver_;
@@ -163,6 +165,22 @@ TEST_F(SenderSpoolTest, KeepsAnOutageOnTheDisk) {
   Push();
   Run(kNsPerSecond);
   EXPECT_EQ(disk_.operations(), operations);
+}
+
+// A read that fails does not damage the spool: everything arrives when the disk works again.
+TEST_F(SenderSpoolTest, TriesAgainWhenTheSpoolCannotBeRead) {
+  Start({});
+  receiver_.state = Receiver::State::kDown;
+  for (int i = 0; i < 5; ++i) Push();
+  Run(kNsPerSecond);
+  EXPECT_EQ(disk_.names().size(), 10u);
+  receiver_.state = Receiver::State::kUp;
+  failing_reads_ = 10;
+  Run(kNsPerMinute);
+  EXPECT_EQ(failing_reads_, 0u);
+  EXPECT_EQ(receiver_.accepted.size(), 10u);
+  EXPECT_EQ(sender_->totals().sent, pushed_);
+  CheckLaw();
 }
 
 TEST_F(SenderSpoolTest, TheNextCollectorSendsWhatAStopLeaves) {
