@@ -39,7 +39,8 @@ BatchSender::BatchSender(Options options, Receiver receiver, std::unique_ptr<Req
 }
 
 void BatchSender::Push(SampleSet set) {
-  const std::lock_guard lock(mutex_);
+  bool has_lost = false;
+  std::unique_lock lock(mutex_);
   totals_.waiting += CountRecords(set);
   queue_bytes_ += set.bytes;
   queue_.push_back({std::move(set), clock_.Monotonic()});
@@ -49,8 +50,11 @@ void BatchSender::Push(SampleSet set) {
     queue_bytes_ -= queue_.front().set.bytes;
     Lose(spool_ != nullptr ? LossReason::kSpoolOverflow : LossReason::kBatchOverflow, CountRecords(queue_.front().set));
     queue_.pop_front();
+    has_lost = true;
   }
   UpdateGauges();
+  lock.unlock();
+  if (has_lost) callbacks_.progressed();
 }
 
 void BatchSender::AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable> table) {
@@ -189,10 +193,12 @@ bool BatchSender::AppendToSpool() {
 void BatchSender::TakeDropped() {
   const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
   if (dropped.empty()) return;
-  const std::lock_guard lock(mutex_);
+  bool has_lost = false;
+  std::unique_lock lock(mutex_);
   for (const RequestSpool::Dropped& each : dropped) {
     if (!each.earlier) {
       Lose(each.reason, each.counts);
+      has_lost = true;
       continue;
     }
     totals_.earlier_waiting -= each.counts;
@@ -200,6 +206,8 @@ void BatchSender::TakeDropped() {
     counters_.Lost(each.reason, each.counts);
   }
   UpdateGauges();
+  lock.unlock();
+  if (has_lost) callbacks_.progressed();
 }
 
 int64_t BatchSender::RunOnce() {
@@ -254,7 +262,6 @@ BatchSender::Step BatchSender::SendSpooled(MonotonicNs deadline) {
     // The encoder is another one than that of the earlier collector.
     spool_->DropFront(LossReason::kNotTaken);
     TakeDropped();
-    callbacks_.progressed();
     return Step::kSent;
   }
   const bool was_in_doubt = request.in_doubt;

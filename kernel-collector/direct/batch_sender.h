@@ -64,10 +64,10 @@ class BatchSender {
     std::unique_ptr<otlp::ProfilesSender> samples;
     otlp::LogsSender* events = nullptr;  // for process events; nullptr: none are pushed. A part of `samples`
   };
-  // Called on the thread that calls RunOnce, without a lock.
+  // Called without a lock.
   struct Callbacks {
-    std::function<void(const ExecutableId&)> need_symbols;  // the answer is AddSymbols
-    std::function<void()> progressed;                       // samples or events were sent or lost
+    std::function<void(const ExecutableId&)> need_symbols;  // the answer is AddSymbols. On the thread of RunOnce
+    std::function<void()> progressed;  // samples or events were sent or lost. On the thread of RunOnce or Push
   };
   // `spool` may be nullptr. `clock` and `metrics` must outlive this object.
   BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
