@@ -178,16 +178,16 @@ void BatchSender::Spill(bool flush) {
   }
 }
 
-// Returns false if the spool does not take the request.
+// Returns false if the spool does not take the request now. A request that it never takes is lost.
 bool BatchSender::AppendToSpool() {
-  const bool appended = spool_->Append(made_).ok();
+  const absl::Status status = spool_->Append(made_);
   TakeDropped();
-  if (appended) {
+  if (status.ok() || absl::IsOutOfRange(status)) {
     MakeNext();
-  } else {
-    spill_not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
+    return true;
   }
-  return appended;
+  spill_not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
+  return false;
 }
 
 void BatchSender::TakeDropped() {

@@ -141,15 +141,22 @@ void RequestSpool::DropFront(LossReason reason) {
 
 absl::Status RequestSpool::Append(const DirectRequest& request) {
   const RequestId id = next_id_;
-  ASSIGN_OR_RETURN(const std::string file, EncodeRequest(id, request, gzip_));
-  const uint64_t bytes = BlocksOf(file.size());
-  if (bytes > bytes_max_) return Error(absl::StatusCode::kResourceExhausted, "the request is larger than the spool");
-  while (bytes_ + bytes > bytes_max_) DropFront(LossReason::kSpoolOverflow);
+  const absl::StatusOr<std::string> file = EncodeRequest(id, request, gzip_);
+  const uint64_t bytes = file.ok() ? BlocksOf(file->size()) : UINT64_MAX;
+  if (bytes > bytes_max_) {
+    const absl::Status status = Error(absl::StatusCode::kOutOfRange, "a request is too large for --spool-bytes-max");
+    Failed(SpoolOperation::kAppend, status);
+    Lose(LossReason::kSpoolOverflow, {.counts = request.counts, .in_doubt = request.in_doubt});
+    return status;
+  }
+  while (!entries_.empty() && bytes_ + bytes > bytes_max_) DropFront(LossReason::kSpoolOverflow);
   if (unremoved_.size() >= kUnremovedMax) {
-    return Error(absl::StatusCode::kResourceExhausted, "too many files could not be removed");
+    const absl::Status status = Error(absl::StatusCode::kResourceExhausted, "too many files could not be removed");
+    Failed(SpoolOperation::kAppend, status);
+    return status;
   }
   ++next_id_;
-  if (absl::Status status = storage_->Append(RequestName(id), file); !status.ok()) {
+  if (absl::Status status = storage_->Append(RequestName(id), *file); !status.ok()) {
     Failed(SpoolOperation::kAppend, status);
     RemoveFile(id);  // a part of it may be there
     return status;

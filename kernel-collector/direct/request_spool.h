@@ -62,8 +62,8 @@ class RequestSpool {
   // Removes the oldest request, and counts it as lost.
   void DropFront(LossReason reason);
 
-  // Appends a request after all others. After an error the request is not in the spool. ResourceExhausted: the disk is
-  // full, or the request is larger than the spool.
+  // Appends a request after all others. After an error the request is not in the spool. OutOfRange: the request is too
+  // large for this spool, and counts as lost. Other errors, for example a full disk: it may be appended later.
   absl::Status Append(const DirectRequest& request);
 
   // Requests that were lost. The call clears the list.

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <random>
 #include <utility>
 
 #include "intake/testing/fake_spool_storage_testing.h"
@@ -99,6 +100,9 @@ class SenderSpoolTest : public testing::Test {
   void Push() {
     batches_.Add("prog", 0x2010 + pushed_.total());
     batches_.AddEvent(ProcessEventKind::kExit, "prog");
+    PushTaken();
+  }
+  void PushTaken() {
     SampleSet set = CopySamples(batches_.Take(), [](const Process&, const Dictionary&) { return Attributes(); });
     pushed_ += CountRecords(set);
     sender_->Push(std::move(set));
@@ -161,6 +165,9 @@ class SenderSpoolTest : public testing::Test {
   void CheckLaw() {
     const BatchSender::Totals totals = sender_->totals();
     EXPECT_EQ(totals.sent + totals.waiting + totals.lost.TotalLost(), pushed_);
+  }
+  uint64_t Failures(const char* operation) {
+    return metrics_.AddCounter("tributary_spool_failures_total", "", {{"operation", operation}}).value();
   }
   uint64_t Counted(const char* name) { return metrics_.AddCounter(name, "").value(); }
   uint64_t Repeated() {
@@ -287,6 +294,27 @@ TEST_F(SenderSpoolTest, AFullSpoolLosesTheOldest) {
   EXPECT_EQ(disk_.names().size(), 4u);
 }
 
+// A request that never fits into the spool must not block the requests after it.
+TEST_F(SenderSpoolTest, LosesARequestThatIsTooLargeForTheSpool) {
+  Start({.spool_bytes = 2 * RequestSpool::kBlockBytes});
+  receiver_.state = Receiver::State::kDown;
+  std::mt19937_64 random(1);  // gzip cannot make it small
+  for (int i = 0; i < 2'000; ++i) batches_.Add("prog", random() >> 20);
+  PushTaken();
+  Run(kNsPerSecond);
+  const uint64_t lost = sender_->totals().lost.LostFor(LossReason::kSpoolOverflow).total();
+  EXPECT_EQ(lost, 2'000u);
+  EXPECT_EQ(Failures("append"), 1u);
+  CheckLaw();
+  Push();
+  Run(kNsPerSecond);
+  EXPECT_EQ(disk_.names().size(), 2u);
+  receiver_.state = Receiver::State::kUp;
+  Run(kNsPerMinute);
+  EXPECT_EQ(Records(sender_->totals().sent), 2u);
+  CheckLaw();
+}
+
 // While the disk is full, samples wait in memory. A full queue loses the oldest of them.
 TEST_F(SenderSpoolTest, GoesOnWithMemoryWhileTheDiskIsFull) {
   Start({.queue_bytes = 8'000});
@@ -300,7 +328,7 @@ TEST_F(SenderSpoolTest, GoesOnWithMemoryWhileTheDiskIsFull) {
   const SampleCounts lost = sender_->totals().lost.LostFor(LossReason::kSpoolOverflow);
   EXPECT_GT(lost.total(), 0u);
   EXPECT_LT(lost.total(), 20u);
-  EXPECT_GT(metrics_.AddCounter("tributary_spool_failures_total", "", {{"operation", "append"}}).value(), 0u);
+  EXPECT_GT(Failures("append"), 0u);
   disk_.set_capacity(UINT64_MAX);
   receiver_.state = Receiver::State::kUp;
   Run(kNsPerMinute);
