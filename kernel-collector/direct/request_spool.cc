@@ -149,7 +149,6 @@ absl::Status RequestSpool::Append(const DirectRequest& request) {
     Lose(LossReason::kSpoolOverflow, {.counts = request.counts, .in_doubt = request.in_doubt});
     return status;
   }
-  while (!entries_.empty() && bytes_ + bytes > bytes_max_) DropFront(LossReason::kSpoolOverflow);
   if (unremoved_.size() >= kUnremovedMax) {
     const absl::Status status = Error(absl::StatusCode::kResourceExhausted, "too many files could not be removed");
     Failed(SpoolOperation::kAppend, status);
@@ -159,8 +158,12 @@ absl::Status RequestSpool::Append(const DirectRequest& request) {
   if (absl::Status status = storage_->Append(RequestName(id), *file); !status.ok()) {
     Failed(SpoolOperation::kAppend, status);
     RemoveFile(id);  // a part of it may be there
+    // The disk may be as small as the spool's limit. Then the next attempt needs the room.
+    if (absl::IsResourceExhausted(status)) MakeRoom(bytes);
     return status;
   }
+  // The oldest requests are lost only now: if the disk fails, nothing is lost for a request that is not written.
+  MakeRoom(bytes);
   if (unsynced_.empty()) unsynced_since_ = clock_.Monotonic();
   unsynced_.push_back(id);
   unsynced_bytes_ += bytes;
@@ -169,14 +172,26 @@ absl::Status RequestSpool::Append(const DirectRequest& request) {
   return absl::OkStatus();
 }
 
+void RequestSpool::MakeRoom(uint64_t bytes) {
+  while (!entries_.empty() && bytes_ + bytes > bytes_max_) DropFront(LossReason::kSpoolOverflow);
+}
+
 void RequestSpool::Tick() {
-  for (const RequestId id : std::exchange(unremoved_, {})) RemoveFile(id);
+  RemoveUnremoved();
   if (unsynced_.empty()) return;
   if (unsynced_bytes_ < kUnsyncedBytesMax && clock_.Monotonic().value - unsynced_since_.value < kUnsyncedNs) return;
   SyncFiles();
 }
 
-RequestSpool::~RequestSpool() { SyncFiles(); }
+// A file that stays would be sent again by the next collector.
+RequestSpool::~RequestSpool() {
+  RemoveUnremoved();
+  SyncFiles();
+}
+
+void RequestSpool::RemoveUnremoved() {
+  for (const RequestId id : std::exchange(unremoved_, {})) RemoveFile(id);
+}
 
 void RequestSpool::SyncFiles() {
   for (const RequestId id : std::exchange(unsynced_, {})) {

@@ -44,7 +44,7 @@ class RequestSpool {
                                                             std::unique_ptr<intake::SpoolStorage> storage,
                                                             const Clock& clock, Metrics& metrics);
 
-  ~RequestSpool();  // syncs files
+  ~RequestSpool();  // syncs files, and removes those that could not be removed before
 
   struct Front {
     DirectRequest request;
@@ -100,7 +100,9 @@ class RequestSpool {
   absl::Status LoadRequest(RequestId id);
   void Add(Entry entry);
   void Lose(LossReason reason, const Entry& entry);
+  void MakeRoom(uint64_t bytes);
   void SyncFiles();
+  void RemoveUnremoved();
   void RemoveFile(RequestId id);
   void Damaged(RequestId id, const absl::Status& why);
   void Failed(intake::SpoolOperation operation, const absl::Status& status);

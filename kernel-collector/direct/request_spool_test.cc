@@ -128,6 +128,35 @@ TEST_F(RequestSpoolTest, RemovesAFileLaterIfTheDiskFails) {
   EXPECT_THAT(disk_.names(), IsEmpty());
 }
 
+TEST_F(RequestSpoolTest, LosesNothingForARequestThatIsNotWritten) {
+  Open(2 * RequestSpool::kBlockBytes);
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  disk_.FailAfter(0);
+  EXPECT_FALSE(Append(3).ok());
+  EXPECT_THAT(spool_->TakeDropped(), IsEmpty());
+  EXPECT_TRUE(Append(4).ok());
+  EXPECT_EQ(spool_->TakeDropped().size(), 1u);
+  EXPECT_THAT(Drain(), ElementsAre(2, 4));
+}
+
+// The disk may be as small as the spool.
+TEST_F(RequestSpoolTest, MakesRoomOnAFullDisk) {
+  Open(2 * RequestSpool::kBlockBytes);
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  disk_.set_capacity(disk_.bytes(disk_.names()[0]).size() * 2);
+  EXPECT_TRUE(absl::IsResourceExhausted(Append(3)));
+  EXPECT_TRUE(Append(3).ok());
+  EXPECT_THAT(Drain(), ElementsAre(2, 3));
+}
+
+TEST_F(RequestSpoolTest, RemovesAFileAtTheEndIfTheDiskFailedBefore) {
+  EXPECT_TRUE(Append(1).ok());
+  disk_.FailAfter(0);
+  spool_->PopFront();
+  spool_.reset();
+  EXPECT_THAT(disk_.names(), IsEmpty());
+}
+
 // For example because there are too many open files.
 TEST_F(RequestSpoolTest, KeepsRequestsThatCannotBeReadNow) {
   for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
