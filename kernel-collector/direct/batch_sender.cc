@@ -170,10 +170,10 @@ bool BatchSender::ShouldSpill() const {
 }
 
 // Moves all sets that are ready to the spool. Ends when the spool takes nothing more.
-void BatchSender::Spill(bool flush) {
-  while (TakeNext(flush)) {
+void BatchSender::Spill(bool flush, MonotonicNs deadline) {
+  while (!IsOver(deadline) && TakeNext(flush)) {
     while (set_ != nullptr) {
-      if (!AppendToSpool()) return;
+      if (IsOver(deadline) || !AppendToSpool()) return;
     }
   }
 }
@@ -214,7 +214,7 @@ int64_t BatchSender::RunOnce() {
   TakeTables(MonotonicNs{INT64_MAX});
   if (options_.names) AskForTables();
   if (spool_ != nullptr) spool_->Tick();
-  if (ShouldSpill()) Spill(/*flush=*/false);
+  if (ShouldSpill()) Spill(/*flush=*/false, MonotonicNs{INT64_MAX});
   const auto idle_ns = [this] {
     const std::lock_guard lock(mutex_);
     return !queue_.empty() ? kNamesPollNs : spool_ != nullptr ? kSpoolTickNs : kIdleNs;
@@ -348,10 +348,14 @@ void BatchSender::Delay(const otlp::SendResult& failure) {
 
 void BatchSender::Flush(MonotonicNs deadline) {
   const MonotonicNs now = clock_.Monotonic();
-  TakeTables(MonotonicNs{now.value + (deadline.value - now.value) / 4});
-  while (SendNext(deadline, /*flush=*/true) == Step::kSent) {
+  const int64_t part_ns = std::max<int64_t>(deadline.value - now.value, 0) / 4;
+  TakeTables(MonotonicNs{now.value + part_ns});
+  // If the receiver does not answer, its timeout must not take the time in which the rest is written.
+  if (spool_ != nullptr && (!spool_->empty() || now < not_before_)) Spill(/*flush=*/true, deadline);
+  const MonotonicNs send_by{spool_ != nullptr ? deadline.value - part_ns : deadline.value};
+  while (!IsOver(send_by) && SendNext(send_by, /*flush=*/true) == Step::kSent) {
   }
-  if (spool_ != nullptr) Spill(/*flush=*/true);
+  if (spool_ != nullptr) Spill(/*flush=*/true, deadline);
   GiveUp();
 }
 

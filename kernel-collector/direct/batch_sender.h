@@ -91,8 +91,8 @@ class BatchSender {
   int64_t RunOnce();
   // Sends everything, without waiting for names. Ends at the first request that fails, at `deadline`, or after Cancel.
   // Tables that have arrived are opened in at most a quarter of the time, because samples without names are better than
-  // none. What is then unsent goes to the spool. What the spool does not take is lost: in_doubt if the receiver may
-  // have the request, else shutdown.
+  // none. With a spool, the last quarter of the time is for writing what is then unsent. What the spool does not take
+  // until `deadline` is lost: in_doubt if the receiver may have the request, else shutdown.
   void Flush(MonotonicNs deadline);
   // Makes the current request and all later ones fail at once.
   void Cancel();
@@ -111,7 +111,8 @@ class BatchSender {
   bool TakeNext(bool flush);
   void MakeNext();
   bool ShouldSpill() const;
-  void Spill(bool flush);
+  bool IsOver(MonotonicNs deadline) const { return cancelled_ || clock_.Monotonic() >= deadline; }
+  void Spill(bool flush, MonotonicNs deadline);
   bool AppendToSpool();
   void TakeDropped();
   enum class Step {

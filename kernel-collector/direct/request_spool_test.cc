@@ -22,8 +22,7 @@ class RequestSpoolTest : public testing::Test {
   // Starts a new collector.
   void Open(uint64_t bytes_max = 1 << 20) {
     spool_.reset();
-    auto spool =
-        RequestSpool::Open(bytes_max, std::make_unique<BorrowedStorage>(disk_, &failing_reads_), clock_, metrics_);
+    auto spool = RequestSpool::Open(bytes_max, std::make_unique<BorrowedStorage>(disk_, faults_), clock_, metrics_);
     ASSERT_TRUE(spool.ok()) << spool.status();
     spool_ = *std::move(spool);
   }
@@ -54,7 +53,7 @@ class RequestSpoolTest : public testing::Test {
   }
 
   intake::FakeSpoolStorage disk_{1};
-  uint64_t failing_reads_ = 0;
+  DiskFaults faults_;
   FakeClock clock_;
   Metrics metrics_;
   std::unique_ptr<RequestSpool> spool_;
@@ -160,7 +159,7 @@ TEST_F(RequestSpoolTest, RemovesAFileAtTheEndIfTheDiskFailedBefore) {
 // For example because there are too many open files.
 TEST_F(RequestSpoolTest, KeepsRequestsThatCannotBeReadNow) {
   for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
-  failing_reads_ = 20;
+  faults_.failing_reads = 20;
   for (uint64_t i = 0; i < 20; ++i) {
     const absl::StatusOr<RequestSpool::Front> front = spool_->ReadFront();
     EXPECT_TRUE(absl::IsResourceExhausted(front.status())) << front.status();
@@ -173,7 +172,7 @@ TEST_F(RequestSpoolTest, KeepsRequestsThatCannotBeReadNow) {
 
 TEST_F(RequestSpoolTest, LosesARequestThatCannotBeReadForMinutes) {
   for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
-  failing_reads_ = 2;
+  faults_.failing_reads = 2;
   EXPECT_FALSE(spool_->ReadFront().ok());
   clock_.Advance(RequestSpool::kUnreadableNs);
   EXPECT_THAT(Drain(), ElementsAre(2));

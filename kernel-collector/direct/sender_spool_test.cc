@@ -21,10 +21,16 @@ namespace {
 
 // A receiver that remembers what it accepted. Each request has one sample, or one event.
 struct Receiver {
-  enum class State { kUp, kDown, kLosesAnswers };
+  enum class State { kUp, kDown, kLosesAnswers, kHangs };
 
-  otlp::SendResult Take(const std::string& session, uint64_t first, std::string text) {
+  otlp::SendResult Take(const std::string& session, uint64_t first, std::string text, int64_t timeout_ns) {
     otlp::SendResult result;
+    if (state == State::kHangs) {
+      hang(timeout_ns);
+      result.status = absl::DeadlineExceededError("no answer");
+      result.may_retry = result.in_doubt = true;
+      return result;
+    }
     if (is_dead() || state == State::kDown) {
       result.status = absl::UnavailableError("down");
       result.may_retry = true;
@@ -44,19 +50,21 @@ struct Receiver {
   State state = State::kUp;
   uint64_t requests = 0;
   std::map<std::pair<std::string, uint64_t>, std::string> accepted;  // by session and number
-  std::function<bool()> is_dead = [] { return false; };              // of the sender: it sends nothing any more
+  std::function<void(int64_t timeout_ns)> hang;
+  std::function<bool()> is_dead = [] { return false; };  // of the sender: it sends nothing any more
 };
 
 class SenderTo : public otlp::ProfilesSender, public otlp::LogsSender {
  public:
   explicit SenderTo(Receiver& receiver) : receiver_(receiver) {}
-  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity, int64_t) override {
-    return receiver_.Take(identity.SessionText(), identity.first, request.SerializeAsString());
+  otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
+                        int64_t timeout_ns) override {
+    return receiver_.Take(identity.SessionText(), identity.first, request.SerializeAsString(), timeout_ns);
   }
-  otlp::SendResult SendLogs(const otlp::LogsRequest& request, int64_t) override {
+  otlp::SendResult SendLogs(const otlp::LogsRequest& request, int64_t timeout_ns) override {
     const std::string text = otlp::ToJson(request);
     const std::string key = "\"tributary.sequence\",\"value\":{\"intValue\":\"";
-    return receiver_.Take("events", std::stoull(text.substr(text.find(key) + key.size())), text);
+    return receiver_.Take("events", std::stoull(text.substr(text.find(key) + key.size())), text, timeout_ns);
   }
   void Cancel() override {}
 
@@ -76,8 +84,8 @@ class SenderSpoolTest : public testing::Test {
   void Start(const Setup& setup) {
     sender_.reset();
     pinned_ = {};
-    auto spool = RequestSpool::Open(setup.spool_bytes, std::make_unique<BorrowedStorage>(disk_, &failing_reads_),
-                                    clock_, metrics_);
+    auto spool =
+        RequestSpool::Open(setup.spool_bytes, std::make_unique<BorrowedStorage>(disk_, faults_), clock_, metrics_);
     ASSERT_TRUE(spool.ok()) << spool.status();
     found_ = (*spool)->FoundOf({2});
     BatchSender::Options options{.queue_bytes_max = setup.queue_bytes, .names = false};
@@ -177,7 +185,7 @@ class SenderSpoolTest : public testing::Test {
   static uint64_t Records(const SampleCounts& counts) { return counts.total() + counts.events(); }
 
   intake::FakeSpoolStorage disk_{1};
-  uint64_t failing_reads_ = 0;
+  DiskFaults faults_;
   FakeClock clock_;
   Metrics metrics_;
   Receiver receiver_;
@@ -230,9 +238,9 @@ TEST_F(SenderSpoolTest, TriesAgainWhenTheSpoolCannotBeRead) {
   Run(kNsPerSecond);
   EXPECT_EQ(disk_.names().size(), 10u);
   receiver_.state = Receiver::State::kUp;
-  failing_reads_ = 10;
+  faults_.failing_reads = 10;
   Run(kNsPerMinute);
-  EXPECT_EQ(failing_reads_, 0u);
+  EXPECT_EQ(faults_.failing_reads, 0u);
   EXPECT_EQ(receiver_.accepted.size(), 10u);
   EXPECT_EQ(sender_->totals().sent, pushed_);
   CheckLaw();
@@ -346,6 +354,32 @@ TEST_F(SenderSpoolTest, TheEndLosesWhatTheDiskDoesNotTake) {
   sender_->Flush(MonotonicNs{INT64_MAX});
   EXPECT_EQ(sender_->totals().waiting.total(), 1u);
   EXPECT_EQ(sender_->totals().lost.LostFor(LossReason::kShutdown).total(), 1u);
+  CheckLaw();
+}
+
+// The receiver's timeout does not take the time in which the rest is written.
+TEST_F(SenderSpoolTest, TheEndWritesEverythingWhileTheReceiverHangs) {
+  Start({});
+  receiver_.state = Receiver::State::kHangs;
+  receiver_.hang = [this](int64_t timeout_ns) { clock_.Advance(timeout_ns); };
+  for (int i = 0; i < 3; ++i) Push();
+  const MonotonicNs deadline{clock_.Monotonic().value + 4 * kNsPerSecond};
+  sender_->Flush(deadline);
+  EXPECT_EQ(clock_.Monotonic().value, deadline.value - kNsPerSecond);
+  EXPECT_EQ(disk_.names().size(), 6u);
+  EXPECT_EQ(sender_->totals().waiting, pushed_);
+  CheckLaw();
+}
+
+TEST_F(SenderSpoolTest, TheEndWritesNothingAfterItsDeadline) {
+  Start({});
+  receiver_.state = Receiver::State::kDown;
+  faults_.on_append = [this] { clock_.Advance(kNsPerSecond); };
+  for (int i = 0; i < 10; ++i) Push();
+  sender_->Flush(MonotonicNs{clock_.Monotonic().value + 4 * kNsPerSecond});
+  EXPECT_EQ(disk_.names().size(), 4u);
+  EXPECT_EQ(Records(sender_->totals().waiting), 4u);
+  EXPECT_EQ(Records(sender_->totals().lost.LostFor(LossReason::kShutdown)), 16u);
   CheckLaw();
 }
 

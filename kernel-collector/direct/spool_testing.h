@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,21 +14,28 @@
 
 namespace tributary {
 
+// What a BorrowedStorage does before it uses the disk.
+struct DiskFaults {
+  uint64_t failing_reads = 0;               // a read fails, and the number becomes smaller by 1
+  std::function<void()> on_append = [] {};  // for example, time passes
+};
+
 class BorrowedStorage : public intake::SpoolStorage {
  public:
-  // While `*failing_reads` is above 0, a read fails, and the number becomes smaller by 1.
-  explicit BorrowedStorage(intake::SpoolStorage& disk, uint64_t* failing_reads = nullptr)
-      : disk_(disk), failing_reads_(failing_reads) {}
+  BorrowedStorage(intake::SpoolStorage& disk, DiskFaults& faults) : disk_(disk), faults_(faults) {}
 
   absl::StatusOr<std::vector<std::string>> List() override { return disk_.List(); }
   absl::StatusOr<std::string> Read(const std::string& name) override {
-    if (failing_reads_ != nullptr && *failing_reads_ > 0) {
-      --*failing_reads_;
+    if (faults_.failing_reads > 0) {
+      --faults_.failing_reads;
       return Error(absl::StatusCode::kResourceExhausted, "open " + name + ": EMFILE");
     }
     return disk_.Read(name);
   }
-  absl::Status Append(const std::string& name, std::string_view bytes) override { return disk_.Append(name, bytes); }
+  absl::Status Append(const std::string& name, std::string_view bytes) override {
+    faults_.on_append();
+    return disk_.Append(name, bytes);
+  }
   absl::Status Overwrite(const std::string& name, uint64_t offset, std::string_view bytes) override {
     return disk_.Overwrite(name, offset, bytes);
   }
@@ -37,7 +45,7 @@ class BorrowedStorage : public intake::SpoolStorage {
 
  private:
   intake::SpoolStorage& disk_;
-  uint64_t* const failing_reads_;
+  DiskFaults& faults_;
 };
 
 }  // namespace tributary
