@@ -295,7 +295,6 @@ bool BatchSender::Send(DirectRequest& request, bool earlier, MonotonicNs deadlin
 }
 
 void BatchSender::CountAnswer(const DirectRequest& request, bool earlier, const otlp::SendResult& result) {
-  counters_.dropped_strings.Add(request.dropped_strings);
   const bool is_sent = result.status.ok();
   const SampleCounts lost = is_sent ? PartOf(request.counts, result.left_out_samples) : request.counts;
   const SampleCounts sent = request.counts - lost;
@@ -323,6 +322,7 @@ void BatchSender::CountAnswer(const DirectRequest& request, bool earlier, const 
     }
     return;
   }
+  counters_.dropped_strings.Add(request.dropped_strings + result.dropped_strings);
   counters_.samples.Add(sent.total());
   counters_.events.Add(sent.events());
   if (earlier) counters_.Earlier(sent);

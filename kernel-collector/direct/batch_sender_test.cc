@@ -290,6 +290,18 @@ TEST_F(BatchSenderTest, CountsProfilesThatWereRejected) {
   EXPECT_EQ(Sent(), 3u);
 }
 
+TEST_F(BatchSenderTest, CountsNamesThatTheSenderLeftOut) {
+  otlp::SendResult sent;
+  sent.dropped_strings = 3;
+  otlp::SendResult refused = Failure(absl::StatusCode::kInvalidArgument, false);
+  refused.dropped_strings = 5;  // these samples are lost, with their names
+  receiver_->script = {sent, refused};
+  Push();
+  Push();
+  Run();
+  EXPECT_EQ(Counted("tributary_direct_dropped_strings_total"), 3u);
+}
+
 TEST_F(BatchSenderTest, SendsEventsAfterTheSamplesBeforeThem) {
   PushWithEvent("one");
   PushWithEvent("two");
