@@ -39,7 +39,7 @@ BatchSender::BatchSender(Options options, Receiver receiver, std::unique_ptr<Req
 }
 
 void BatchSender::Push(SampleSet set) {
-  bool has_lost = false;
+  SampleCounts lost;
   std::unique_lock lock(mutex_);
   totals_.waiting += CountRecords(set);
   queue_bytes_ += set.bytes;
@@ -48,13 +48,30 @@ void BatchSender::Push(SampleSet set) {
   // than the queue would always be lost, even if the receiver accepts everything.
   while (queue_bytes_ > options_.queue_bytes_max && queue_.size() > 1) {
     queue_bytes_ -= queue_.front().set.bytes;
-    Lose(spool_ != nullptr ? LossReason::kSpoolOverflow : LossReason::kBatchOverflow, CountRecords(queue_.front().set));
+    const SampleCounts oldest = CountRecords(queue_.front().set);
+    Lose(spool_ != nullptr ? LossReason::kSpoolOverflow : LossReason::kBatchOverflow, oldest);
+    lost += oldest;
     queue_.pop_front();
-    has_lost = true;
   }
   UpdateGauges();
   lock.unlock();
-  if (has_lost) callbacks_.progressed();
+  if (lost.empty()) return;
+  WarnOfOverflow(lost);
+  callbacks_.progressed();
+}
+
+void BatchSender::WarnOfOverflow(const SampleCounts& lost) {
+  uint64_t held = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!overflow_log_.Allow(clock_.Monotonic(), &held)) return;
+  }
+  LogWarning(
+      "the oldest samples are lost, because the receiver is too slow or does not answer: {} samples={} events={} "
+      "suppressed={}",
+      spool_ != nullptr ? "make it faster, or raise --spool-bytes-max or --intake-memory-max"
+                        : "make it faster, set --spool-dir, or raise --intake-memory-max",
+      lost.total(), lost.events(), held);
 }
 
 void BatchSender::AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable> table) {
@@ -194,8 +211,10 @@ void BatchSender::TakeDropped() {
   const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
   if (dropped.empty()) return;
   bool has_lost = false;
+  SampleCounts overflow;
   std::unique_lock lock(mutex_);
   for (const RequestSpool::Dropped& each : dropped) {
+    if (each.is_overflow) overflow += each.counts;
     if (!each.earlier) {
       Lose(each.reason, each.counts);
       has_lost = true;
@@ -207,6 +226,7 @@ void BatchSender::TakeDropped() {
   }
   UpdateGauges();
   lock.unlock();
+  if (!overflow.empty()) WarnOfOverflow(overflow);
   if (has_lost) callbacks_.progressed();
 }
 

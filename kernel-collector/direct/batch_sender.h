@@ -127,7 +127,8 @@ class BatchSender {
   void Delay(const otlp::SendResult& failure);
   void GiveUp();
   void Lose(LossReason reason, SampleCounts counts);  // needs mutex_
-  void UpdateGauges();                                // needs mutex_
+  void WarnOfOverflow(const SampleCounts& lost);
+  void UpdateGauges();  // needs mutex_
 
   const Options options_;
   const Receiver receiver_;
@@ -153,6 +154,7 @@ class BatchSender {
   std::mt19937_64 random_{SeedOrRandom(0)};
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
   MonotonicNs not_before_{0}, spill_not_before_{0};
+  LogLimit overflow_log_{kNsPerMinute};  // guarded by mutex_
   LogLimit failure_log_{30 * kNsPerSecond}, refusal_log_{30 * kNsPerSecond};
   SendCounters counters_;
 };

@@ -290,6 +290,16 @@ TEST_F(BatchSenderTest, CountsProfilesThatWereRejected) {
   EXPECT_EQ(Sent(), 3u);
 }
 
+TEST_F(BatchSenderTest, SaysWhatToDoAboutAFullQueue) {
+  Open({.queue_bytes_max = 1, .names = false});
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 5; ++i) Push();
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(Lost(LossReason::kBatchOverflow), 4u);
+  EXPECT_THAT(log, HasSubstr("set --spool-dir, or raise --intake-memory-max samples=1 events=0"));
+  EXPECT_EQ(log.find("--spool-dir"), log.rfind("--spool-dir"));  // one warning a minute
+}
+
 TEST_F(BatchSenderTest, CountsNamesThatTheSenderLeftOut) {
   otlp::SendResult sent;
   sent.dropped_strings = 3;

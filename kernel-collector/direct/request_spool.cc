@@ -129,9 +129,10 @@ void RequestSpool::PopFront() {
 
 void RequestSpool::Lose(LossReason reason, const Entry& entry) {
   if (reason == LossReason::kSpoolDamaged) metrics_.damaged.Add(entry.counts);
-  if (reason == LossReason::kSpoolOverflow) metrics_.overflow.Add(entry.counts);
+  const bool is_overflow = reason == LossReason::kSpoolOverflow;
+  if (is_overflow) metrics_.overflow.Add(entry.counts);
   if (entry.in_doubt) reason = LossReason::kInDoubt;
-  dropped_.push_back({.reason = reason, .counts = entry.counts, .earlier = entry.earlier});
+  dropped_.push_back({.reason = reason, .counts = entry.counts, .earlier = entry.earlier, .is_overflow = is_overflow});
 }
 
 void RequestSpool::DropFront(LossReason reason) {

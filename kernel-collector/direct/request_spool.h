@@ -71,6 +71,7 @@ class RequestSpool {
     LossReason reason{};  // that of DropFront, or spool_overflow or spool_damaged; in_doubt: the receiver may have it
     SampleCounts counts;
     bool earlier = false;
+    bool is_overflow = false;  // also if `reason` is in_doubt
   };
   std::vector<Dropped> TakeDropped() { return std::exchange(dropped_, {}); }
 

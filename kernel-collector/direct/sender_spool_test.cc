@@ -288,11 +288,13 @@ TEST_F(SenderSpoolTest, AnEncoderWithoutEventsLosesThemAsNotTaken) {
 TEST_F(SenderSpoolTest, AFullSpoolLosesTheOldest) {
   Start({.spool_bytes = 4 * RequestSpool::kBlockBytes});
   receiver_.state = Receiver::State::kDown;
+  testing::internal::CaptureStderr();
   for (int i = 0; i < 5; ++i) {
     Push();
     Run(kNsPerSecond);
     CheckLaw();
   }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("raise --spool-bytes-max"));
   EXPECT_EQ(
       sender_->totals().lost.LostFor(LossReason::kSpoolOverflow), SampleCounts(3) + [] {
         SampleCounts events;
