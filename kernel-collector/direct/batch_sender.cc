@@ -3,25 +3,6 @@
 #include <algorithm>
 
 namespace tributary {
-namespace {
-
-// Returns counts of `samples` samples, at most `all`. A printer of text does not say of which types the samples are
-// that it left out. CPU samples come first.
-SampleCounts PartOf(const SampleCounts& all, uint64_t samples) {
-  SampleCounts part;
-  const auto take = [&](SampleType type, uint64_t count) {
-    count = std::min(count, samples);
-    part.Add(type, count);
-    samples -= count;
-  };
-  take(SampleType::kCpu, all.cpu());
-  for (const auto& [type, count] : all.parts()) {
-    if (type != SampleType::kProcessEvent) take(type, count);
-  }
-  return part;
-}
-
-}  // namespace
 
 BatchSender::BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
                          const Clock& clock, Metrics& metrics)
