@@ -23,8 +23,9 @@ bool IsLasting(const absl::Status& status) {
 
 absl::StatusOr<std::unique_ptr<RequestSpool>> RequestSpool::Open(uint64_t bytes_max,
                                                                  std::unique_ptr<intake::SpoolStorage> storage,
-                                                                 const Clock& clock, Metrics& metrics) {
-  std::unique_ptr<RequestSpool> spool(new RequestSpool(bytes_max, std::move(storage), clock, metrics));
+                                                                 const Clock& clock, Metrics& metrics,
+                                                                 size_t requests_max) {
+  std::unique_ptr<RequestSpool> spool(new RequestSpool(bytes_max, requests_max, std::move(storage), clock, metrics));
   RETURN_IF_ERROR(spool->Load());
   return spool;
 }
@@ -50,12 +51,14 @@ absl::Status RequestSpool::Load() {
 }
 
 absl::Status RequestSpool::LoadRequest(RequestId id) {
-  const absl::StatusOr<std::string> file = storage_->Read(RequestName(id));
+  const absl::StatusOr<intake::SpoolStorage::Start> file =
+      storage_->ReadStart(RequestName(id), kRequestPrefixBytes + kRequestHeaderBytesMax);
   if (!file.ok()) {  // the file stays: the next start may be able to read it
     Failed(SpoolOperation::kRead, file.status());
+    bytes_ += BlocksOf(storage_->Size(RequestName(id)).value_or(0));
     return absl::OkStatus();
   }
-  absl::StatusOr<RequestHeader> header = DecodeRequestHeader(id, *file);
+  absl::StatusOr<RequestHeader> header = DecodeRequestHeader(id, file->bytes, file->file_bytes);
   if (absl::IsFailedPrecondition(header.status())) return header.status();
   if (!header.ok()) {  // the number of its samples is not known
     Damaged(id, header.status());
@@ -64,18 +67,22 @@ absl::Status RequestSpool::LoadRequest(RequestId id) {
   }
   found_[header->identity.session] += header->counts;
   Entry entry{.id = id,
-              .bytes = BlocksOf(file->size()),
+              .bytes = BlocksOf(file->file_bytes),
               .counts = std::move(header->counts),
               .in_doubt = header->in_doubt,
               .earlier = true};
   if (!header->is_whole) {
-    Damaged(id, Error(absl::StatusCode::kInvalidArgument, "the request is damaged"));
+    Damaged(id, Error(absl::StatusCode::kInvalidArgument, "the request is cut, or too large"));
     Lose(LossReason::kSpoolDamaged, entry);
     found_lost_ += entry.counts;
     RemoveFile(id);
     return absl::OkStatus();
   }
   Add(std::move(entry));
+  if (entries_.size() > requests_max_) {
+    found_lost_ += entries_.front().counts;
+    DropFront(LossReason::kSpoolOverflow);
+  }
   return absl::OkStatus();
 }
 
@@ -174,7 +181,8 @@ absl::Status RequestSpool::Append(const DirectRequest& request) {
 }
 
 void RequestSpool::MakeRoom(uint64_t bytes) {
-  while (!entries_.empty() && bytes_ + bytes > bytes_max_) DropFront(LossReason::kSpoolOverflow);
+  while (!entries_.empty() && (bytes_ + bytes > bytes_max_ || entries_.size() >= requests_max_))
+    DropFront(LossReason::kSpoolOverflow);
 }
 
 void RequestSpool::Tick() {

@@ -36,13 +36,17 @@ class RequestSpool {
   static constexpr uint64_t kUnsyncedBytesMax = 1u << 20;
   static constexpr int64_t kUnsyncedNs = 60 * kNsPerSecond;
   static constexpr int64_t kUnreadableNs = 5 * kNsPerMinute;
-  static constexpr size_t kUnremovedMax = 1024;  // files that could not be removed; then Append fails
+  static constexpr size_t kRequestsMax = 1u << 15;  // each takes about 200 bytes of memory
+  static constexpr size_t kUnremovedMax = 1024;     // files that could not be removed; then Append fails
 
-  // Finds the requests of earlier collectors. FailedPrecondition if a newer release wrote one of them. Ignores other
-  // files. `clock` and `metrics` must outlive this object.
+  // Finds the requests of earlier collectors. Reads only their headers: ReadFront finds other damage. Drops the oldest
+  // requests if there are more than `requests_max`. A file that cannot be read now stays for the next start: its bytes
+  // count, and its samples do not. FailedPrecondition if a newer release wrote one of the files. Ignores other files.
+  // `clock` and `metrics` must outlive this object.
   static absl::StatusOr<std::unique_ptr<RequestSpool>> Open(uint64_t bytes_max,
                                                             std::unique_ptr<intake::SpoolStorage> storage,
-                                                            const Clock& clock, Metrics& metrics);
+                                                            const Clock& clock, Metrics& metrics,
+                                                            size_t requests_max = kRequestsMax);
 
   ~RequestSpool();  // syncs files, and removes those that could not be removed before
 
@@ -82,7 +86,7 @@ class RequestSpool {
   uint64_t bytes() const { return bytes_; }
   const SampleCounts& own() const { return own_; }                // in requests of this collector
   const SampleCounts& earlier() const { return earlier_; }        // in requests of earlier collectors
-  const SampleCounts& found_lost() const { return found_lost_; }  // that Open dropped, because they are damaged
+  const SampleCounts& found_lost() const { return found_lost_; }  // that Open dropped
   // Returns the samples and events that Open found, also in damaged files, of this session and of its events.
   SampleCounts FoundOf(std::array<uint8_t, 16> session) const;
 
@@ -95,8 +99,13 @@ class RequestSpool {
     bool earlier = false;
   };
 
-  RequestSpool(uint64_t bytes_max, std::unique_ptr<intake::SpoolStorage> storage, const Clock& clock, Metrics& metrics)
-      : bytes_max_(bytes_max), storage_(std::move(storage)), clock_(clock), metrics_(metrics) {}
+  RequestSpool(uint64_t bytes_max, size_t requests_max, std::unique_ptr<intake::SpoolStorage> storage,
+               const Clock& clock, Metrics& metrics)
+      : bytes_max_(bytes_max),
+        requests_max_(requests_max),
+        storage_(std::move(storage)),
+        clock_(clock),
+        metrics_(metrics) {}
   absl::Status Load();
   absl::Status LoadRequest(RequestId id);
   void Add(Entry entry);
@@ -110,6 +119,7 @@ class RequestSpool {
   void ShowSizes();
 
   const uint64_t bytes_max_;
+  const size_t requests_max_;
   const std::unique_ptr<intake::SpoolStorage> storage_;
   const Clock& clock_;
   intake::SpoolMetrics metrics_;

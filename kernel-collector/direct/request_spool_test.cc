@@ -20,9 +20,10 @@ class RequestSpoolTest : public testing::Test {
  protected:
   RequestSpoolTest() { Open(); }
   // Starts a new collector.
-  void Open(uint64_t bytes_max = 1 << 20) {
+  void Open(uint64_t bytes_max = 1 << 20, size_t requests_max = 1000) {
     spool_.reset();
-    auto spool = RequestSpool::Open(bytes_max, std::make_unique<BorrowedStorage>(disk_, faults_), clock_, metrics_);
+    auto spool = RequestSpool::Open(bytes_max, std::make_unique<BorrowedStorage>(disk_, faults_), clock_, metrics_,
+                                    requests_max);
     ASSERT_TRUE(spool.ok()) << spool.status();
     spool_ = *std::move(spool);
   }
@@ -202,7 +203,7 @@ TEST_F(RequestSpoolTest, LosesDamagedAndMissingRequestsAtOnce) {
 TEST_F(RequestSpoolTest, CountsDamagedFilesAtTheStart) {
   for (uint64_t number : {1, 2, 3, 4}) EXPECT_TRUE(Append(number).ok());
   const std::vector<std::string> names = disk_.names();
-  disk_.Damage(names[1], disk_.bytes(names[1]).size() - 1, 1);
+  disk_.bytes(names[1]).pop_back();
   disk_.Damage(names[2], kRequestPrefixBytes, 1);
   Open();
   const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
@@ -215,6 +216,53 @@ TEST_F(RequestSpoolTest, CountsDamagedFilesAtTheStart) {
   EXPECT_EQ(metrics_.AddCounter("tributary_spool_damaged_segments_total", "").value(), 2u);
   EXPECT_THAT(Drain(), ElementsAre(1, 4));
   EXPECT_THAT(disk_.names(), IsEmpty());
+}
+
+TEST_F(RequestSpoolTest, ReadsOnlyHeadersAtTheStart) {
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  const std::vector<std::string> names = disk_.names();
+  disk_.Damage(names[0], disk_.bytes(names[0]).size() - 1, 1);
+  Open();
+  EXPECT_EQ(spool_->earlier(), SampleCounts(3));
+  EXPECT_THAT(spool_->TakeDropped(), IsEmpty());
+  EXPECT_THAT(Drain(), ElementsAre(2));
+  EXPECT_EQ(spool_->TakeDropped()[0].counts, SampleCounts(1));
+}
+
+TEST_F(RequestSpoolTest, LimitsTheNumberOfFiles) {
+  for (uint64_t number : {1, 2, 3, 4}) EXPECT_TRUE(Append(number).ok());
+  Open(1 << 20, 3);
+  EXPECT_EQ(spool_->found_lost(), SampleCounts(1));
+  EXPECT_EQ(spool_->earlier(), SampleCounts(9));
+  EXPECT_TRUE(Append(5).ok());
+  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
+  ASSERT_EQ(dropped.size(), 2u);
+  EXPECT_EQ(dropped[0].reason, LossReason::kSpoolOverflow);
+  EXPECT_TRUE(dropped[0].earlier);
+  EXPECT_EQ(dropped[0].counts + dropped[1].counts, SampleCounts(3));
+  EXPECT_THAT(Drain(), ElementsAre(3, 4, 5));
+  EXPECT_THAT(disk_.names(), IsEmpty());
+}
+
+TEST_F(RequestSpoolTest, RefusesAFileThatIsTooLarge) {
+  EXPECT_TRUE(Append(7).ok());
+  disk_.bytes(disk_.names()[0]).resize(kRequestFileBytesMax + 1);
+  Open();
+  EXPECT_TRUE(spool_->empty());
+  EXPECT_EQ(spool_->found_lost(), SampleCounts(7));
+}
+
+// The next start may be able to read it. Until then its bytes are not free.
+TEST_F(RequestSpoolTest, CountsTheBytesOfAFileThatCannotBeReadAtTheStart) {
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  faults_.failing_reads = 1;
+  Open(2 * RequestSpool::kBlockBytes);
+  EXPECT_EQ(spool_->bytes(), 2 * RequestSpool::kBlockBytes);
+  EXPECT_EQ(spool_->earlier(), SampleCounts(2));
+  EXPECT_TRUE(Append(3).ok());
+  EXPECT_THAT(Drain(), ElementsAre(3));
+  Open();
+  EXPECT_THAT(Drain(), ElementsAre(1));
 }
 
 TEST_F(RequestSpoolTest, LeavesOtherFilesAlone) {

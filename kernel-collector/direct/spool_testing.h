@@ -32,6 +32,7 @@ class BorrowedStorage : public intake::SpoolStorage {
     }
     return disk_.Read(name);
   }
+  absl::StatusOr<uint64_t> Size(const std::string& name) override { return disk_.Size(name); }
   absl::Status Append(const std::string& name, std::string_view bytes) override {
     faults_.on_append();
     return disk_.Append(name, bytes);
