@@ -152,7 +152,7 @@ absl::Status RequestSpool::Append(const DirectRequest& request) {
   const absl::StatusOr<std::string> file = EncodeRequest(id, request, gzip_);
   const uint64_t bytes = file.ok() ? BlocksOf(file->size()) : UINT64_MAX;
   if (bytes > bytes_max_) {
-    const absl::Status status = Error(absl::StatusCode::kOutOfRange, "a request is too large for --spool-bytes-max");
+    const absl::Status status = Error(absl::StatusCode::kOutOfRange, "a request is too large for the spool");
     Failed(SpoolOperation::kAppend, status);
     Lose(LossReason::kSpoolOverflow, {.counts = request.counts, .in_doubt = request.in_doubt});
     return status;
