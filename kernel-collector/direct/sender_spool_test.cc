@@ -86,6 +86,25 @@ TEST_F(SenderSpoolTest, TheNextCollectorSendsWhatAStopLeaves) {
   EXPECT_EQ(Counted("tributary_direct_samples_total"), 3u);
 }
 
+TEST_F(SenderSpoolTest, SamplesOfAnEarlierCollectorThatAreLeftOutAreLost) {
+  Start({});
+  receiver_.state = FakeReceiver::State::kDown;
+  for (int i = 0; i < 2; ++i) Push();
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  receiver_.state = FakeReceiver::State::kUp;
+  receiver_.left_out_samples = 1;
+  Start({.session = {4}, .sends_events = false});
+  Run(kNsPerSecond);
+  const BatchSender::Totals totals = sender_->totals();
+  EXPECT_EQ(totals.earlier_lost.total(), 2u);
+  EXPECT_EQ(totals.earlier_sent.total(), 0u);
+  EXPECT_TRUE(totals.earlier_waiting.empty());
+  EXPECT_TRUE(totals.lost.TotalLost().empty());
+  EXPECT_EQ(metrics_.AddCounter("tributary_direct_lost_samples_total", "", {{"reason", "rejected"}}).value(), 2u);
+  EXPECT_EQ(Counted("tributary_direct_samples_total"), 0u);
+  EXPECT_EQ(Counted("tributary_direct_earlier_samples_total"), 0u);
+}
+
 TEST_F(SenderSpoolTest, AnEncoderWithoutEventsLosesThemAsNotTaken) {
   Start({});
   receiver_.state = FakeReceiver::State::kDown;

@@ -43,6 +43,7 @@ struct FakeReceiver {
     const auto [known, is_new] = accepted.try_emplace({session, first}, text);
     // A request that is sent again is the same, with its names and its ids.
     EXPECT_EQ(known->second, text);
+    result.left_out_samples = left_out_samples;
     if (state == State::kLosesAnswers) {
       result.status = absl::UnavailableError("lost");
       result.may_retry = result.in_doubt = true;
@@ -51,6 +52,7 @@ struct FakeReceiver {
   }
 
   State state = State::kUp;
+  uint64_t left_out_samples = 0;  // of each request, as a printer of text leaves them out
   uint64_t requests = 0;
   std::map<std::pair<std::string, uint64_t>, std::string> accepted;  // by session and number
   std::function<void(int64_t timeout_ns)> hang;
