@@ -91,9 +91,15 @@ class SpoolDirectory : public SpoolStorage {
   }
 
   absl::Status Sync(const std::string& name) override {
-    ASSIGN_OR_RETURN(const Fd fd, OpenFile(name, O_WRONLY));
-    if (fsync(fd.get()) != 0) return ErrnoStatus("sync", PathOf(name), errno);
+    RETURN_IF_ERROR(SyncFile(name));
     return SyncNames();
+  }
+
+  absl::Status SyncAll(const std::vector<std::string>& names) override {
+    absl::Status first;
+    for (const std::string& name : names) first.Update(SyncFile(name));
+    first.Update(SyncNames());
+    return first;
   }
 
   absl::Status Truncate(const std::string& name, uint64_t bytes) override {
@@ -130,6 +136,12 @@ class SpoolDirectory : public SpoolStorage {
       at += static_cast<size_t>(got);
     }
     return bytes;
+  }
+
+  absl::Status SyncFile(const std::string& name) const {
+    ASSIGN_OR_RETURN(const Fd fd, OpenFile(name, O_WRONLY));
+    if (fsync(fd.get()) != 0) return ErrnoStatus("sync", PathOf(name), errno);
+    return absl::OkStatus();
   }
 
   absl::Status SyncNames() const {

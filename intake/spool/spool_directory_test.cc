@@ -126,6 +126,15 @@ TEST_F(SpoolDirectory, DoesNotReadHugeOrSpecialFiles) {
   EXPECT_FALSE((*storage)->ReadStart("pipe", 1).ok());
 }
 
+TEST_F(SpoolDirectory, SyncsAllFilesAlsoIfOneIsMissing) {
+  auto storage = OpenSpoolDirectory(path_);
+  ASSERT_TRUE(storage.ok()) << storage.status();
+  for (const char* name : {"a", "b"}) ASSERT_TRUE((*storage)->Append(name, "x").ok());
+  EXPECT_TRUE((*storage)->SyncAll({"a", "b"}).ok());
+  EXPECT_TRUE((*storage)->SyncAll({}).ok());
+  EXPECT_EQ((*storage)->SyncAll({"none", "b"}).code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(SpoolDirectory, RefusesAnEmptyNameOrAFile) {
   auto status = OpenSpoolDirectory("");
   EXPECT_EQ(status.status().code(), absl::StatusCode::kInvalidArgument);

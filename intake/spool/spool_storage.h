@@ -45,6 +45,12 @@ class SpoolStorage {
   virtual absl::Status Overwrite(const std::string& name, uint64_t offset, std::string_view bytes) = 0;
   virtual absl::Status Sync(
       const std::string& name) = 0;  // afterwards the file's bytes and its name survive power loss
+  // Syncs several files. The directory needs to be synced only once. Returns the first error.
+  virtual absl::Status SyncAll(const std::vector<std::string>& names) {
+    absl::Status first;
+    for (const std::string& name : names) first.Update(Sync(name));
+    return first;
+  }
   virtual absl::Status Truncate(const std::string& name, uint64_t bytes) = 0;
   virtual absl::Status Remove(
       const std::string& name) = 0;  // the removal survives power loss; OK if there is no such file

@@ -203,9 +203,10 @@ void RequestSpool::RemoveUnremoved() {
 }
 
 void RequestSpool::SyncFiles() {
-  for (const RequestId id : std::exchange(unsynced_, {})) {
-    if (absl::Status status = storage_->Sync(RequestName(id)); !status.ok()) Failed(SpoolOperation::kSync, status);
-  }
+  if (unsynced_.empty()) return;
+  std::vector<std::string> names;
+  for (const RequestId id : std::exchange(unsynced_, {})) names.push_back(RequestName(id));
+  if (absl::Status status = storage_->SyncAll(names); !status.ok()) Failed(SpoolOperation::kSync, status);
   unsynced_bytes_ = 0;
 }
 
