@@ -57,15 +57,26 @@ class SpoolDirectory : public SpoolStorage {
       return Error(absl::StatusCode::kOutOfRange, fmt::format("{} has {} bytes, but at most {} are allowed",
                                                               PathOf(name), info.st_size, kSpoolFileBytesMax));
     }
-    std::string bytes(static_cast<size_t>(info.st_size), '\0');
-    for (size_t at = 0; at < bytes.size();) {
-      const ssize_t got = read(fd.get(), &bytes[at], bytes.size() - at);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return ErrnoStatus("read", PathOf(name), errno);
-      if (got == 0) bytes.resize(at);
-      at += static_cast<size_t>(got);
+    return ReadBytes(fd, name, static_cast<size_t>(info.st_size));
+  }
+
+  absl::StatusOr<Start> ReadStart(const std::string& name, size_t bytes_max) override {
+    ASSIGN_OR_RETURN(const Fd fd, OpenFile(name, O_RDONLY | O_NONBLOCK));
+    struct stat info{};
+    if (fstat(fd.get(), &info) != 0) return ErrnoStatus("stat", PathOf(name), errno);
+    if (!S_ISREG(info.st_mode))
+      return Error(absl::StatusCode::kInvalidArgument, PathOf(name) + " is not a regular file");
+    const auto file_bytes = static_cast<uint64_t>(info.st_size);
+    ASSIGN_OR_RETURN(std::string bytes, ReadBytes(fd, name, std::min<uint64_t>(bytes_max, file_bytes)));
+    return Start{std::move(bytes), file_bytes};
+  }
+
+  absl::StatusOr<uint64_t> Size(const std::string& name) override {
+    struct stat info{};
+    if (fstatat(directory_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      return ErrnoStatus("stat", PathOf(name), errno);
     }
-    return bytes;
+    return static_cast<uint64_t>(info.st_size);
   }
 
   absl::Status Append(const std::string& name, std::string_view bytes) override {
@@ -80,9 +91,15 @@ class SpoolDirectory : public SpoolStorage {
   }
 
   absl::Status Sync(const std::string& name) override {
-    ASSIGN_OR_RETURN(const Fd fd, OpenFile(name, O_WRONLY));
-    if (fsync(fd.get()) != 0) return ErrnoStatus("sync", PathOf(name), errno);
+    RETURN_IF_ERROR(SyncFile(name));
     return SyncNames();
+  }
+
+  absl::Status SyncAll(const std::vector<std::string>& names) override {
+    absl::Status first;
+    for (const std::string& name : names) first.Update(SyncFile(name));
+    first.Update(SyncNames());
+    return first;
   }
 
   absl::Status Truncate(const std::string& name, uint64_t bytes) override {
@@ -106,6 +123,25 @@ class SpoolDirectory : public SpoolStorage {
     Fd fd(openat(directory_.get(), name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!fd.valid()) return ErrnoStatus("open", PathOf(name), errno);
     return fd;
+  }
+
+  // Returns fewer bytes if the file is shorter.
+  absl::StatusOr<std::string> ReadBytes(const Fd& fd, const std::string& name, size_t size) const {
+    std::string bytes(size, '\0');
+    for (size_t at = 0; at < bytes.size();) {
+      const ssize_t got = read(fd.get(), &bytes[at], bytes.size() - at);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return ErrnoStatus("read", PathOf(name), errno);
+      if (got == 0) bytes.resize(at);
+      at += static_cast<size_t>(got);
+    }
+    return bytes;
+  }
+
+  absl::Status SyncFile(const std::string& name) const {
+    ASSIGN_OR_RETURN(const Fd fd, OpenFile(name, O_WRONLY));
+    if (fsync(fd.get()) != 0) return ErrnoStatus("sync", PathOf(name), errno);
+    return absl::OkStatus();
   }
 
   absl::Status SyncNames() const {

@@ -115,8 +115,24 @@ TEST_F(SpoolDirectory, DoesNotReadHugeOrSpecialFiles) {
   ASSERT_TRUE((*storage)->Append("huge", "x").ok());
   ASSERT_EQ(truncate((path_ + "/huge").c_str(), static_cast<off_t>(kSpoolFileBytesMax) + 1), 0);
   EXPECT_EQ((*storage)->Read("huge").status().code(), absl::StatusCode::kOutOfRange);
+  const absl::StatusOr<SpoolStorage::Start> start = (*storage)->ReadStart("huge", 2);
+  ASSERT_TRUE(start.ok()) << start.status();
+  EXPECT_EQ(start->bytes, std::string("x\0", 2));
+  EXPECT_EQ(start->file_bytes, kSpoolFileBytesMax + 1);
+  EXPECT_EQ(*(*storage)->Size("huge"), kSpoolFileBytesMax + 1);
+  EXPECT_EQ((*storage)->Size("none").status().code(), absl::StatusCode::kNotFound);
   ASSERT_EQ(mkfifo((path_ + "/pipe").c_str(), 0600), 0);
   EXPECT_FALSE((*storage)->Read("pipe").ok());
+  EXPECT_FALSE((*storage)->ReadStart("pipe", 1).ok());
+}
+
+TEST_F(SpoolDirectory, SyncsAllFilesAlsoIfOneIsMissing) {
+  auto storage = OpenSpoolDirectory(path_);
+  ASSERT_TRUE(storage.ok()) << storage.status();
+  for (const char* name : {"a", "b"}) ASSERT_TRUE((*storage)->Append(name, "x").ok());
+  EXPECT_TRUE((*storage)->SyncAll({"a", "b"}).ok());
+  EXPECT_TRUE((*storage)->SyncAll({}).ok());
+  EXPECT_EQ((*storage)->SyncAll({"none", "b"}).code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(SpoolDirectory, RefusesAnEmptyNameOrAFile) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/status.h"
 
 namespace tributary::intake {
 
@@ -22,6 +23,20 @@ class SpoolStorage {
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
   // OutOfRange if the file is longer than kSpoolFileBytesMax.
   virtual absl::StatusOr<std::string> Read(const std::string& name) = 0;
+  struct Start {
+    std::string bytes;
+    uint64_t file_bytes = 0;
+  };
+  // Returns the first bytes of a file, at most `bytes_max`, and its size. A file of any size is allowed.
+  virtual absl::StatusOr<Start> ReadStart(const std::string& name, size_t bytes_max) {
+    ASSIGN_OR_RETURN(const std::string bytes, Read(name));
+    return Start{bytes.substr(0, bytes_max), bytes.size()};
+  }
+  // Returns the size of a file, also if the file cannot be opened, for example because too many files are open.
+  virtual absl::StatusOr<uint64_t> Size(const std::string& name) {
+    ASSIGN_OR_RETURN(const std::string bytes, Read(name));
+    return bytes.size();
+  }
   // Appends to the end of the file, and creates the file if it does not exist. After an error the file may have a part
   // of `bytes`, but not all of them.
   virtual absl::Status Append(const std::string& name, std::string_view bytes) = 0;
@@ -30,6 +45,12 @@ class SpoolStorage {
   virtual absl::Status Overwrite(const std::string& name, uint64_t offset, std::string_view bytes) = 0;
   virtual absl::Status Sync(
       const std::string& name) = 0;  // afterwards the file's bytes and its name survive power loss
+  // Syncs several files. The directory needs to be synced only once. Returns the first error.
+  virtual absl::Status SyncAll(const std::vector<std::string>& names) {
+    absl::Status first;
+    for (const std::string& name : names) first.Update(Sync(name));
+    return first;
+  }
   virtual absl::Status Truncate(const std::string& name, uint64_t bytes) = 0;
   virtual absl::Status Remove(
       const std::string& name) = 0;  // the removal survives power loss; OK if there is no such file

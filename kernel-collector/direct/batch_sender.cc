@@ -3,25 +3,6 @@
 #include <algorithm>
 
 namespace tributary {
-namespace {
-
-// Returns counts of `samples` samples, at most `all`. A printer of text does not say of which types the samples are
-// that it left out. CPU samples come first.
-SampleCounts PartOf(const SampleCounts& all, uint64_t samples) {
-  SampleCounts part;
-  const auto take = [&](SampleType type, uint64_t count) {
-    count = std::min(count, samples);
-    part.Add(type, count);
-    samples -= count;
-  };
-  take(SampleType::kCpu, all.cpu());
-  for (const auto& [type, count] : all.parts()) {
-    if (type != SampleType::kProcessEvent) take(type, count);
-  }
-  return part;
-}
-
-}  // namespace
 
 BatchSender::BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
                          const Clock& clock, Metrics& metrics)
@@ -39,7 +20,8 @@ BatchSender::BatchSender(Options options, Receiver receiver, std::unique_ptr<Req
 }
 
 void BatchSender::Push(SampleSet set) {
-  const std::lock_guard lock(mutex_);
+  SampleCounts lost;
+  std::unique_lock lock(mutex_);
   totals_.waiting += CountRecords(set);
   queue_bytes_ += set.bytes;
   queue_.push_back({std::move(set), clock_.Monotonic()});
@@ -47,10 +29,30 @@ void BatchSender::Push(SampleSet set) {
   // than the queue would always be lost, even if the receiver accepts everything.
   while (queue_bytes_ > options_.queue_bytes_max && queue_.size() > 1) {
     queue_bytes_ -= queue_.front().set.bytes;
-    Lose(spool_ != nullptr ? LossReason::kSpoolOverflow : LossReason::kBatchOverflow, CountRecords(queue_.front().set));
+    const SampleCounts oldest = CountRecords(queue_.front().set);
+    Lose(spool_ != nullptr ? LossReason::kSpoolOverflow : LossReason::kBatchOverflow, oldest);
+    lost += oldest;
     queue_.pop_front();
   }
   UpdateGauges();
+  lock.unlock();
+  if (lost.empty()) return;
+  WarnOfOverflow(lost);
+  callbacks_.progressed();
+}
+
+void BatchSender::WarnOfOverflow(const SampleCounts& lost) {
+  uint64_t held = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!overflow_log_.Allow(clock_.Monotonic(), &held)) return;
+  }
+  LogWarning(
+      "the oldest samples are lost, because the receiver is too slow or does not answer: {} samples={} events={} "
+      "suppressed={}",
+      spool_ != nullptr ? "make it faster, or raise --spool-bytes-max or --intake-memory-max"
+                        : "make it faster, set --spool-dir, or raise --intake-memory-max",
+      lost.total(), lost.events(), held);
 }
 
 void BatchSender::AddSymbols(const ExecutableId& id, absl::StatusOr<PackedTable> table) {
@@ -166,33 +168,37 @@ bool BatchSender::ShouldSpill() const {
 }
 
 // Moves all sets that are ready to the spool. Ends when the spool takes nothing more.
-void BatchSender::Spill(bool flush) {
-  while (TakeNext(flush)) {
+void BatchSender::Spill(bool flush, MonotonicNs deadline) {
+  while (!IsOver(deadline) && TakeNext(flush)) {
     while (set_ != nullptr) {
-      if (!AppendToSpool()) return;
+      if (IsOver(deadline) || !AppendToSpool()) return;
     }
   }
 }
 
-// Returns false if the spool does not take the request.
+// Returns false if the spool does not take the request now. A request that it never takes is lost.
 bool BatchSender::AppendToSpool() {
-  const bool appended = spool_->Append(made_).ok();
+  const absl::Status status = spool_->Append(made_);
   TakeDropped();
-  if (appended) {
+  if (status.ok() || absl::IsOutOfRange(status)) {
     MakeNext();
-  } else {
-    spill_not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
+    return true;
   }
-  return appended;
+  spill_not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
+  return false;
 }
 
 void BatchSender::TakeDropped() {
   const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
   if (dropped.empty()) return;
-  const std::lock_guard lock(mutex_);
+  bool has_lost = false;
+  SampleCounts overflow;
+  std::unique_lock lock(mutex_);
   for (const RequestSpool::Dropped& each : dropped) {
+    if (each.is_overflow) overflow += each.counts;
     if (!each.earlier) {
       Lose(each.reason, each.counts);
+      has_lost = true;
       continue;
     }
     totals_.earlier_waiting -= each.counts;
@@ -200,13 +206,16 @@ void BatchSender::TakeDropped() {
     counters_.Lost(each.reason, each.counts);
   }
   UpdateGauges();
+  lock.unlock();
+  if (!overflow.empty()) WarnOfOverflow(overflow);
+  if (has_lost) callbacks_.progressed();
 }
 
 int64_t BatchSender::RunOnce() {
   TakeTables(MonotonicNs{INT64_MAX});
   if (options_.names) AskForTables();
   if (spool_ != nullptr) spool_->Tick();
-  if (ShouldSpill()) Spill(/*flush=*/false);
+  if (ShouldSpill()) Spill(/*flush=*/false, MonotonicNs{INT64_MAX});
   const auto idle_ns = [this] {
     const std::lock_guard lock(mutex_);
     return !queue_.empty() ? kNamesPollNs : spool_ != nullptr ? kSpoolTickNs : kIdleNs;
@@ -242,15 +251,18 @@ BatchSender::Step BatchSender::SendNext(MonotonicNs deadline, bool flush) {
 
 // Sends the oldest request of the spool.
 BatchSender::Step BatchSender::SendSpooled(MonotonicNs deadline) {
-  std::optional<RequestSpool::Front> front = spool_->ReadFront();
+  absl::StatusOr<RequestSpool::Front> front = spool_->ReadFront();
   TakeDropped();
-  if (!front) return Step::kNothing;
+  if (absl::IsNotFound(front.status())) return Step::kNothing;
+  if (!front.ok()) {
+    not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
+    return Step::kFailed;
+  }
   DirectRequest& request = front->request;
   if (request.events != nullptr && receiver_.events == nullptr) {
     // The encoder is another one than that of the earlier collector.
     spool_->DropFront(LossReason::kNotTaken);
     TakeDropped();
-    callbacks_.progressed();
     return Step::kSent;
   }
   const bool was_in_doubt = request.in_doubt;
@@ -284,7 +296,6 @@ bool BatchSender::Send(DirectRequest& request, bool earlier, MonotonicNs deadlin
 }
 
 void BatchSender::CountAnswer(const DirectRequest& request, bool earlier, const otlp::SendResult& result) {
-  counters_.dropped_strings.Add(request.dropped_strings);
   const bool is_sent = result.status.ok();
   const SampleCounts lost = is_sent ? PartOf(request.counts, result.left_out_samples) : request.counts;
   const SampleCounts sent = request.counts - lost;
@@ -312,6 +323,7 @@ void BatchSender::CountAnswer(const DirectRequest& request, bool earlier, const 
     }
     return;
   }
+  counters_.dropped_strings.Add(request.dropped_strings + result.dropped_strings);
   counters_.samples.Add(sent.total());
   counters_.events.Add(sent.events());
   if (earlier) counters_.Earlier(sent);
@@ -337,10 +349,14 @@ void BatchSender::Delay(const otlp::SendResult& failure) {
 
 void BatchSender::Flush(MonotonicNs deadline) {
   const MonotonicNs now = clock_.Monotonic();
-  TakeTables(MonotonicNs{now.value + (deadline.value - now.value) / 4});
-  while (SendNext(deadline, /*flush=*/true) == Step::kSent) {
+  const int64_t part_ns = std::max<int64_t>(deadline.value - now.value, 0) / 4;
+  TakeTables(MonotonicNs{now.value + part_ns});
+  // If the receiver does not answer, its timeout must not take the time in which the rest is written.
+  if (spool_ != nullptr && (!spool_->empty() || now < not_before_)) Spill(/*flush=*/true, deadline);
+  const MonotonicNs send_by{spool_ != nullptr ? deadline.value - part_ns : deadline.value};
+  while (!IsOver(send_by) && SendNext(send_by, /*flush=*/true) == Step::kSent) {
   }
-  if (spool_ != nullptr) Spill(/*flush=*/true);
+  if (spool_ != nullptr) Spill(/*flush=*/true, deadline);
   GiveUp();
 }
 

@@ -64,10 +64,10 @@ class BatchSender {
     std::unique_ptr<otlp::ProfilesSender> samples;
     otlp::LogsSender* events = nullptr;  // for process events; nullptr: none are pushed. A part of `samples`
   };
-  // Called on the thread that calls RunOnce, without a lock.
+  // Called without a lock.
   struct Callbacks {
-    std::function<void(const ExecutableId&)> need_symbols;  // the answer is AddSymbols
-    std::function<void()> progressed;                       // samples or events were sent or lost
+    std::function<void(const ExecutableId&)> need_symbols;  // the answer is AddSymbols. On the thread of RunOnce
+    std::function<void()> progressed;  // samples or events were sent or lost. On the thread of RunOnce or Push
   };
   // `spool` may be nullptr. `clock` and `metrics` must outlive this object.
   BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
@@ -91,8 +91,8 @@ class BatchSender {
   int64_t RunOnce();
   // Sends everything, without waiting for names. Ends at the first request that fails, at `deadline`, or after Cancel.
   // Tables that have arrived are opened in at most a quarter of the time, because samples without names are better than
-  // none. What is then unsent goes to the spool. What the spool does not take is lost: in_doubt if the receiver may
-  // have the request, else shutdown.
+  // none. With a spool, the last quarter of the time is for writing what is then unsent. What the spool does not take
+  // until `deadline` is lost: in_doubt if the receiver may have the request, else shutdown.
   void Flush(MonotonicNs deadline);
   // Makes the current request and all later ones fail at once.
   void Cancel();
@@ -111,7 +111,8 @@ class BatchSender {
   bool TakeNext(bool flush);
   void MakeNext();
   bool ShouldSpill() const;
-  void Spill(bool flush);
+  bool IsOver(MonotonicNs deadline) const { return cancelled_ || clock_.Monotonic() >= deadline; }
+  void Spill(bool flush, MonotonicNs deadline);
   bool AppendToSpool();
   void TakeDropped();
   enum class Step {
@@ -126,7 +127,8 @@ class BatchSender {
   void Delay(const otlp::SendResult& failure);
   void GiveUp();
   void Lose(LossReason reason, SampleCounts counts);  // needs mutex_
-  void UpdateGauges();                                // needs mutex_
+  void WarnOfOverflow(const SampleCounts& lost);
+  void UpdateGauges();  // needs mutex_
 
   const Options options_;
   const Receiver receiver_;
@@ -152,6 +154,7 @@ class BatchSender {
   std::mt19937_64 random_{SeedOrRandom(0)};
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};
   MonotonicNs not_before_{0}, spill_not_before_{0};
+  LogLimit overflow_log_{kNsPerMinute};  // guarded by mutex_
   LogLimit failure_log_{30 * kNsPerSecond}, refusal_log_{30 * kNsPerSecond};
   SendCounters counters_;
 };

@@ -8,14 +8,20 @@
 namespace tributary {
 namespace {
 
-// Finds the own attributes of processes, which events do not contain.
+// Finds the own attributes of the events' processes, which events do not contain. Most processes of the dictionary have
+// no event, so only those with one take memory.
 class OwnAttributes {
  public:
-  explicit OwnAttributes(const Dictionary& from) {
+  explicit OwnAttributes(const Batch& batch) {
+    for (const ProcessEvent& event : batch.events) {
+      attributes_.try_emplace(Key{event.pid, event.start_time_ns, event.executable_path});
+    }
     // The definition with the highest id is the newest one.
+    const Dictionary& from = *batch.dictionary;
     for (uint32_t i = 1; i < from.process_count(); ++i) {
       const Process& process = from.process(ProcessRef{i});
-      attributes_[{process.key.pid, process.key.start_time_ns, process.executable_path}] = process.attributes;
+      const auto wanted = attributes_.find(Key{process.key.pid, process.key.start_time_ns, process.executable_path});
+      if (wanted != attributes_.end()) wanted->second = process.attributes;
     }
   }
   // Returns "" if the process is not known: most processes are never sampled.
@@ -43,7 +49,7 @@ EventSet CopyEvents(const Batch& batch, const ResourceOf& resource_of) {
   EventSet out;
   if (batch.events.empty()) return out;
   const Dictionary& texts = *batch.dictionary;
-  const OwnAttributes own(texts);
+  const OwnAttributes own(batch);
   // Short processes of one program have the same resource. To find one costs 10 µs.
   using Cause = std::tuple<Pid, StringRef, StringRef, StringRef, StringRef, StringRef>;
   std::map<Cause, uint32_t> found;

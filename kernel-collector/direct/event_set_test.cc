@@ -66,6 +66,17 @@ TEST(EventSet, TakesTheOwnAttributesOfASampledProcess) {
   EXPECT_EQ(FindAttribute(set.resources[set.items[1].resource], "service.name"), "");
 }
 
+TEST(EventSet, TakesTheNewestOwnAttributes) {
+  TestBatches batches;
+  for (const char* attributes : {"service.name=old", "service.name=new"}) {
+    batches.own_attributes = attributes;
+    batches.Add("prog", 0x2010);
+  }
+  batches.AddEvent(ProcessEventKind::kExit, "prog");
+  const EventSet set = CopyEvents(batches.Take(), PartsOf);
+  EXPECT_EQ(FindAttribute(set.resources[set.items[0].resource], "service.name"), "new");
+}
+
 TEST(EventSet, IsEmptyWithoutEvents) {
   TestBatches batches;
   batches.Add("prog", 0x2010);

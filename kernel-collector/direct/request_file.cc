@@ -18,7 +18,7 @@ constexpr uint32_t kMagic = 0x51425254;  // "TRBQ"
 constexpr uint32_t kVersion = 1;
 constexpr std::string_view kNameBegin = "request-", kNameEnd = ".trq";
 constexpr size_t kIdDigits = 16;
-constexpr size_t kSenderBytesMax = 1024, kHeaderBytesMax = 4096, kTypesMax = 65;
+constexpr size_t kSenderBytesMax = 1024, kTypesMax = 65;
 
 // Offsets in the prefix. The header's checksum covers everything before it, and the header.
 constexpr size_t kVersionAt = 4, kHeaderBytesAt = 8, kBodyBytesAt = 12, kBodyChecksumAt = 16, kHeaderChecksumAt = 24;
@@ -90,7 +90,7 @@ absl::StatusOr<std::string> EncodeRequest(RequestId id, const DirectRequest& req
   const std::string body =
       request.events != nullptr ? request.events->SerializeAsString() : request.samples->SerializeAsString();
   const std::string compressed = gzip.Compress(body);
-  if (body.size() > kRequestBytesMax || compressed.size() > kRequestFileBytesMax - kHeaderBytesMax) {
+  if (body.size() > kRequestBytesMax || compressed.size() > kRequestFileBytesMax - kRequestHeaderBytesMax) {
     return Error(absl::StatusCode::kResourceExhausted, "the request is too large for the spool");
   }
   std::string header;
@@ -115,17 +115,17 @@ absl::StatusOr<std::string> EncodeRequest(RequestId id, const DirectRequest& req
   return out + header + compressed;
 }
 
-absl::StatusOr<RequestHeader> DecodeRequestHeader(RequestId id, std::string_view file) {
-  if (file.size() < kRequestPrefixBytes || LoadLittleEndian<uint32_t>(file.data()) != kMagic) {
+absl::StatusOr<RequestHeader> DecodeRequestHeader(RequestId id, std::string_view start, uint64_t file_bytes) {
+  if (start.size() < kRequestPrefixBytes || LoadLittleEndian<uint32_t>(start.data()) != kMagic) {
     return Damaged("the header is damaged");
   }
-  const auto version = LoadLittleEndian<uint32_t>(&file[kVersionAt]);
-  const auto header_bytes = LoadLittleEndian<uint32_t>(&file[kHeaderBytesAt]);
-  if (header_bytes > kHeaderBytesMax || header_bytes > file.size() - kRequestPrefixBytes) {
+  const auto version = LoadLittleEndian<uint32_t>(&start[kVersionAt]);
+  const auto header_bytes = LoadLittleEndian<uint32_t>(&start[kHeaderBytesAt]);
+  if (header_bytes > kRequestHeaderBytesMax || header_bytes > start.size() - kRequestPrefixBytes) {
     return Damaged("the header is cut");
   }
-  const std::string_view header = file.substr(kRequestPrefixBytes, header_bytes);
-  if (HeaderChecksum(file, header, id, version) != LoadLittleEndian<uint64_t>(&file[kHeaderChecksumAt])) {
+  const std::string_view header = start.substr(kRequestPrefixBytes, header_bytes);
+  if (HeaderChecksum(start, header, id, version) != LoadLittleEndian<uint64_t>(&start[kHeaderChecksumAt])) {
     return Damaged("the header is damaged");
   }
   if (version > kVersion) {
@@ -134,18 +134,21 @@ absl::StatusOr<RequestHeader> DecodeRequestHeader(RequestId id, std::string_view
   }
   RequestHeader out;
   if (!ReadHeader(header, &out)) return Damaged("the header is malformed");
-  out.in_doubt = file[kRequestMarkOffset] != RequestMark(false).front();
+  out.in_doubt = start[kRequestMarkOffset] != RequestMark(false).front();
   out.body_offset = kRequestPrefixBytes + header_bytes;
-  const std::string_view body = file.substr(out.body_offset);
-  out.is_whole = body.size() == LoadLittleEndian<uint32_t>(&file[kBodyBytesAt]) &&
-                 XXH3_64bits(body.data(), body.size()) == LoadLittleEndian<uint64_t>(&file[kBodyChecksumAt]);
+  out.is_whole = file_bytes <= kRequestFileBytesMax &&
+                 file_bytes - out.body_offset == LoadLittleEndian<uint32_t>(&start[kBodyBytesAt]);
   return out;
 }
 
 absl::StatusOr<DirectRequest> DecodeRequest(RequestId id, std::string_view file) {
-  ASSIGN_OR_RETURN(RequestHeader header, DecodeRequestHeader(id, file));
-  if (!header.is_whole) return Damaged("the request is damaged");
-  const std::optional<std::string> body = otlp::Gunzip(file.substr(header.body_offset), header.request_bytes);
+  ASSIGN_OR_RETURN(RequestHeader header, DecodeRequestHeader(id, file, file.size()));
+  if (!header.is_whole) return Damaged("the request is cut, or too large");
+  const std::string_view compressed = file.substr(header.body_offset);
+  if (XXH3_64bits(compressed.data(), compressed.size()) != LoadLittleEndian<uint64_t>(&file[kBodyChecksumAt])) {
+    return Damaged("the request is damaged");
+  }
+  const std::optional<std::string> body = otlp::Gunzip(compressed, header.request_bytes);
   if (!body) return Damaged("the request is not gzip");
   DirectRequest out;
   bool parsed = false;

@@ -20,6 +20,7 @@ namespace tributary {
 using RequestId = uint64_t;  // a new id is larger than the ids of all existing files, even after a restart
 
 constexpr size_t kRequestPrefixBytes = 33;
+constexpr size_t kRequestHeaderBytesMax = 4096;
 constexpr size_t kRequestMarkOffset = 32;           // of a byte that no checksum covers
 constexpr size_t kRequestBytesMax = 64u << 20;      // of a request, not compressed
 constexpr size_t kRequestFileBytesMax = 16u << 20;  // of a file
@@ -35,7 +36,7 @@ struct RequestHeader {
   SampleCounts counts;
   uint64_t dropped_strings = 0;
   uint64_t request_bytes = 0;  // of the request, not compressed
-  bool is_whole = false;       // the request behind the header is not damaged, and not cut
+  bool is_whole = false;       // the file has the right size. The request behind the header may still be damaged
 
   size_t body_offset = 0;
 };
@@ -45,8 +46,9 @@ absl::StatusOr<std::string> EncodeRequest(RequestId id, const DirectRequest& req
 // The byte at kRequestMarkOffset.
 inline std::string_view RequestMark(bool in_doubt) { return {in_doubt ? "?" : "\0", 1}; }
 
-// InvalidArgument: the header is damaged. FailedPrecondition: a newer release wrote the file.
-absl::StatusOr<RequestHeader> DecodeRequestHeader(RequestId id, std::string_view file);
+// `start` is the start of a file of `file_bytes`: all of it, or the prefix and kRequestHeaderBytesMax. InvalidArgument:
+// the header is damaged. FailedPrecondition: a newer release wrote the file.
+absl::StatusOr<RequestHeader> DecodeRequestHeader(RequestId id, std::string_view start, uint64_t file_bytes);
 // Also decodes the request. InvalidArgument: the file is damaged.
 absl::StatusOr<DirectRequest> DecodeRequest(RequestId id, std::string_view file);
 

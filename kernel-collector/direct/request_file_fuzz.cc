@@ -20,7 +20,7 @@ namespace {
 constexpr RequestId kId = 1;
 
 void Check(std::string_view file) {
-  const absl::StatusOr<RequestHeader> header = DecodeRequestHeader(kId, file);
+  const absl::StatusOr<RequestHeader> header = DecodeRequestHeader(kId, file, file.size());
   const absl::StatusOr<DirectRequest> request = DecodeRequest(kId, file);
   if (!request.ok()) return;
   TRIBUTARY_CHECK(header.ok() && header->is_whole && header->counts == request->counts && !request->empty());

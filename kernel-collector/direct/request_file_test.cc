@@ -66,35 +66,38 @@ TEST(RequestFile, HasAMarkThatChanges) {
   std::string file = *Encode(8, Samples());
   file.replace(kRequestMarkOffset, 1, RequestMark(true));
   EXPECT_TRUE(DecodeRequest(8, file)->in_doubt);
-  EXPECT_TRUE(DecodeRequestHeader(8, file)->in_doubt);
+  EXPECT_TRUE(DecodeRequestHeader(8, file, file.size())->in_doubt);
   file.replace(kRequestMarkOffset, 1, RequestMark(false));
   EXPECT_FALSE(DecodeRequest(8, file)->in_doubt);
 }
 
 TEST(RequestFile, NoticesEachDamagedByte) {
   const std::string whole = *Encode(8, Samples());
-  const size_t body = DecodeRequestHeader(8, whole)->body_offset;
+  const size_t body = DecodeRequestHeader(8, whole, whole.size())->body_offset;
   for (size_t at = 0; at < whole.size(); ++at) {
     if (at >= kRequestMarkOffset && at < kRequestPrefixBytes) continue;
     std::string file = whole;
     file[at] = static_cast<char>(file[at] ^ 0x10);
     EXPECT_EQ(DecodeRequest(8, file).status().code(), absl::StatusCode::kInvalidArgument) << at;
-    const absl::StatusOr<RequestHeader> header = DecodeRequestHeader(8, file);
+    const absl::StatusOr<RequestHeader> header = DecodeRequestHeader(8, file, file.size());
     EXPECT_EQ(header.ok(), at >= body) << at;
-    EXPECT_FALSE(header.ok() && header->is_whole) << at;
   }
 }
 
 TEST(RequestFile, NoticesACutFile) {
   const std::string whole = *Encode(8, Samples());
-  const size_t body = DecodeRequestHeader(8, whole)->body_offset;
+  const size_t body = DecodeRequestHeader(8, whole, whole.size())->body_offset;
   for (size_t size = 0; size < whole.size(); ++size) {
     const std::string_view file = std::string_view(whole).substr(0, size);
     EXPECT_FALSE(DecodeRequest(8, file).ok()) << size;
-    EXPECT_EQ(DecodeRequestHeader(8, file).ok(), size >= body) << size;
+    EXPECT_EQ(DecodeRequestHeader(8, file, file.size()).ok(), size >= body) << size;
   }
-  EXPECT_EQ(DecodeRequestHeader(8, std::string_view(whole).substr(0, body))->counts, Samples().counts);
+  EXPECT_EQ(DecodeRequestHeader(8, std::string_view(whole).substr(0, body), body)->counts, Samples().counts);
   EXPECT_FALSE(DecodeRequest(8, whole + "x").ok());
+  EXPECT_TRUE(DecodeRequestHeader(8, whole, whole.size())->is_whole);
+  EXPECT_FALSE(DecodeRequestHeader(8, whole, whole.size() + 1)->is_whole);
+  // The header is enough.
+  EXPECT_TRUE(DecodeRequestHeader(8, std::string_view(whole).substr(0, body), whole.size())->is_whole);
 }
 
 TEST(RequestFile, RefusesTheContentOfAnotherFile) { EXPECT_FALSE(DecodeRequest(9, *Encode(8, Samples())).ok()); }

@@ -14,12 +14,18 @@ uint64_t BlocksOf(uint64_t bytes) {
   return (bytes + RequestSpool::kBlockBytes - 1) / RequestSpool::kBlockBytes * RequestSpool::kBlockBytes;
 }
 
+// Returns true if another attempt to read the file cannot succeed.
+bool IsLasting(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsOutOfRange(status);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RequestSpool>> RequestSpool::Open(uint64_t bytes_max,
                                                                  std::unique_ptr<intake::SpoolStorage> storage,
-                                                                 const Clock& clock, Metrics& metrics) {
-  std::unique_ptr<RequestSpool> spool(new RequestSpool(bytes_max, std::move(storage), clock, metrics));
+                                                                 const Clock& clock, Metrics& metrics,
+                                                                 size_t requests_max) {
+  std::unique_ptr<RequestSpool> spool(new RequestSpool(bytes_max, requests_max, std::move(storage), clock, metrics));
   RETURN_IF_ERROR(spool->Load());
   return spool;
 }
@@ -45,12 +51,14 @@ absl::Status RequestSpool::Load() {
 }
 
 absl::Status RequestSpool::LoadRequest(RequestId id) {
-  const absl::StatusOr<std::string> file = storage_->Read(RequestName(id));
+  const absl::StatusOr<intake::SpoolStorage::Start> file =
+      storage_->ReadStart(RequestName(id), kRequestPrefixBytes + kRequestHeaderBytesMax);
   if (!file.ok()) {  // the file stays: the next start may be able to read it
     Failed(SpoolOperation::kRead, file.status());
+    bytes_ += BlocksOf(storage_->Size(RequestName(id)).value_or(0));
     return absl::OkStatus();
   }
-  absl::StatusOr<RequestHeader> header = DecodeRequestHeader(id, *file);
+  absl::StatusOr<RequestHeader> header = DecodeRequestHeader(id, file->bytes, file->file_bytes);
   if (absl::IsFailedPrecondition(header.status())) return header.status();
   if (!header.ok()) {  // the number of its samples is not known
     Damaged(id, header.status());
@@ -59,18 +67,22 @@ absl::Status RequestSpool::LoadRequest(RequestId id) {
   }
   found_[header->identity.session] += header->counts;
   Entry entry{.id = id,
-              .bytes = BlocksOf(file->size()),
+              .bytes = BlocksOf(file->file_bytes),
               .counts = std::move(header->counts),
               .in_doubt = header->in_doubt,
               .earlier = true};
   if (!header->is_whole) {
-    Damaged(id, Error(absl::StatusCode::kInvalidArgument, "the request is damaged"));
+    Damaged(id, Error(absl::StatusCode::kInvalidArgument, "the request is cut, or too large"));
     Lose(LossReason::kSpoolDamaged, entry);
     found_lost_ += entry.counts;
     RemoveFile(id);
     return absl::OkStatus();
   }
   Add(std::move(entry));
+  if (entries_.size() > requests_max_) {
+    found_lost_ += entries_.front().counts;
+    DropFront(LossReason::kSpoolOverflow);
+  }
   return absl::OkStatus();
 }
 
@@ -81,13 +93,19 @@ void RequestSpool::Add(Entry entry) {
   ShowSizes();
 }
 
-std::optional<RequestSpool::Front> RequestSpool::ReadFront() {
+absl::StatusOr<RequestSpool::Front> RequestSpool::ReadFront() {
   while (!entries_.empty()) {
     const Entry& entry = entries_.front();
     const absl::StatusOr<std::string> file = storage_->Read(RequestName(entry.id));
-    if (!file.ok()) Failed(SpoolOperation::kRead, file.status());
+    if (!file.ok()) {
+      Failed(SpoolOperation::kRead, file.status());
+      const MonotonicNs now = clock_.Monotonic();
+      if (!unreadable_since_) unreadable_since_ = now;
+      if (!IsLasting(file.status()) && now.value - unreadable_since_->value < kUnreadableNs) return file.status();
+    }
     absl::StatusOr<DirectRequest> request = file.ok() ? DecodeRequest(entry.id, *file) : file.status();
     if (request.ok()) {
+      unreadable_since_.reset();
       // The file's own numbers are the same. If a bit of the mark changed on the disk, the entry is right.
       request->in_doubt = entry.in_doubt;
       return Front{.request = *std::move(request), .earlier = entry.earlier};
@@ -95,7 +113,7 @@ std::optional<RequestSpool::Front> RequestSpool::ReadFront() {
     Damaged(entry.id, request.status());
     DropFront(LossReason::kSpoolDamaged);
   }
-  return std::nullopt;
+  return Error(absl::StatusCode::kNotFound, "the spool is empty");
 }
 
 void RequestSpool::MarkFront(bool in_doubt) {
@@ -107,6 +125,7 @@ void RequestSpool::MarkFront(bool in_doubt) {
 }
 
 void RequestSpool::PopFront() {
+  unreadable_since_.reset();
   Entry entry = std::move(entries_.front());
   entries_.pop_front();
   bytes_ -= entry.bytes;
@@ -117,9 +136,10 @@ void RequestSpool::PopFront() {
 
 void RequestSpool::Lose(LossReason reason, const Entry& entry) {
   if (reason == LossReason::kSpoolDamaged) metrics_.damaged.Add(entry.counts);
-  if (reason == LossReason::kSpoolOverflow) metrics_.overflow.Add(entry.counts);
+  const bool is_overflow = reason == LossReason::kSpoolOverflow;
+  if (is_overflow) metrics_.overflow.Add(entry.counts);
   if (entry.in_doubt) reason = LossReason::kInDoubt;
-  dropped_.push_back({.reason = reason, .counts = entry.counts, .earlier = entry.earlier});
+  dropped_.push_back({.reason = reason, .counts = entry.counts, .earlier = entry.earlier, .is_overflow = is_overflow});
 }
 
 void RequestSpool::DropFront(LossReason reason) {
@@ -129,19 +149,29 @@ void RequestSpool::DropFront(LossReason reason) {
 
 absl::Status RequestSpool::Append(const DirectRequest& request) {
   const RequestId id = next_id_;
-  ASSIGN_OR_RETURN(const std::string file, EncodeRequest(id, request, gzip_));
-  const uint64_t bytes = BlocksOf(file.size());
-  if (bytes > bytes_max_) return Error(absl::StatusCode::kResourceExhausted, "the request is larger than the spool");
-  while (bytes_ + bytes > bytes_max_) DropFront(LossReason::kSpoolOverflow);
-  if (unremoved_.size() >= kUnremovedMax) {
-    return Error(absl::StatusCode::kResourceExhausted, "too many files could not be removed");
-  }
-  ++next_id_;
-  if (absl::Status status = storage_->Append(RequestName(id), file); !status.ok()) {
+  const absl::StatusOr<std::string> file = EncodeRequest(id, request, gzip_);
+  const uint64_t bytes = file.ok() ? BlocksOf(file->size()) : UINT64_MAX;
+  if (bytes > bytes_max_) {
+    const absl::Status status = Error(absl::StatusCode::kOutOfRange, "a request is too large for the spool");
     Failed(SpoolOperation::kAppend, status);
-    RemoveFile(id);  // a part of it may be there
+    Lose(LossReason::kSpoolOverflow, {.counts = request.counts, .in_doubt = request.in_doubt});
     return status;
   }
+  if (unremoved_.size() >= kUnremovedMax) {
+    const absl::Status status = Error(absl::StatusCode::kResourceExhausted, "too many files could not be removed");
+    Failed(SpoolOperation::kAppend, status);
+    return status;
+  }
+  ++next_id_;
+  if (absl::Status status = storage_->Append(RequestName(id), *file); !status.ok()) {
+    Failed(SpoolOperation::kAppend, status);
+    RemoveFile(id);  // a part of it may be there
+    // The disk may be as small as the spool's limit. Then the next attempt needs the room.
+    if (absl::IsResourceExhausted(status)) MakeRoom(bytes);
+    return status;
+  }
+  // The oldest requests are lost only now: if the disk fails, nothing is lost for a request that is not written.
+  MakeRoom(bytes);
   if (unsynced_.empty()) unsynced_since_ = clock_.Monotonic();
   unsynced_.push_back(id);
   unsynced_bytes_ += bytes;
@@ -150,19 +180,33 @@ absl::Status RequestSpool::Append(const DirectRequest& request) {
   return absl::OkStatus();
 }
 
+void RequestSpool::MakeRoom(uint64_t bytes) {
+  while (!entries_.empty() && (bytes_ + bytes > bytes_max_ || entries_.size() >= requests_max_))
+    DropFront(LossReason::kSpoolOverflow);
+}
+
 void RequestSpool::Tick() {
-  for (const RequestId id : std::exchange(unremoved_, {})) RemoveFile(id);
+  RemoveUnremoved();
   if (unsynced_.empty()) return;
   if (unsynced_bytes_ < kUnsyncedBytesMax && clock_.Monotonic().value - unsynced_since_.value < kUnsyncedNs) return;
   SyncFiles();
 }
 
-RequestSpool::~RequestSpool() { SyncFiles(); }
+// A file that stays would be sent again by the next collector.
+RequestSpool::~RequestSpool() {
+  RemoveUnremoved();
+  SyncFiles();
+}
+
+void RequestSpool::RemoveUnremoved() {
+  for (const RequestId id : std::exchange(unremoved_, {})) RemoveFile(id);
+}
 
 void RequestSpool::SyncFiles() {
-  for (const RequestId id : std::exchange(unsynced_, {})) {
-    if (absl::Status status = storage_->Sync(RequestName(id)); !status.ok()) Failed(SpoolOperation::kSync, status);
-  }
+  if (unsynced_.empty()) return;
+  std::vector<std::string> names;
+  for (const RequestId id : std::exchange(unsynced_, {})) names.push_back(RequestName(id));
+  if (absl::Status status = storage_->SyncAll(names); !status.ok()) Failed(SpoolOperation::kSync, status);
   unsynced_bytes_ = 0;
 }
 
@@ -177,7 +221,11 @@ void RequestSpool::RemoveFile(RequestId id) {
 
 void RequestSpool::Damaged(RequestId id, const absl::Status& why) {
   metrics_.damaged_segments.Add();
-  LogWarning("a request in the spool cannot be read file={} cause=\"{}\"", RequestName(id), Message(why));
+  if (uint64_t held = 0; damage_log_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning(
+        "a request in the spool cannot be read, check the disk of --spool-dir file={} cause=\"{}\" suppressed={}",
+        RequestName(id), Message(why), held);
+  }
 }
 
 void RequestSpool::Failed(SpoolOperation operation, const absl::Status& status) {

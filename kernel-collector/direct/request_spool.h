@@ -35,22 +35,29 @@ class RequestSpool {
   static constexpr uint64_t kBlockBytes = 4096;  // a file takes whole blocks
   static constexpr uint64_t kUnsyncedBytesMax = 1u << 20;
   static constexpr int64_t kUnsyncedNs = 60 * kNsPerSecond;
-  static constexpr size_t kUnremovedMax = 1024;  // files that could not be removed; then Append fails
+  static constexpr int64_t kUnreadableNs = 5 * kNsPerMinute;
+  static constexpr size_t kRequestsMax = 1u << 15;  // each takes about 200 bytes of memory
+  static constexpr size_t kUnremovedMax = 1024;     // files that could not be removed; then Append fails
 
-  // Finds the requests of earlier collectors. FailedPrecondition if a newer release wrote one of them. Ignores other
-  // files. `clock` and `metrics` must outlive this object.
+  // Finds the requests of earlier collectors. Reads only their headers: ReadFront finds other damage. Drops the oldest
+  // requests if there are more than `requests_max`. A file that cannot be read now stays for the next start: its bytes
+  // count, and its samples do not. FailedPrecondition if a newer release wrote one of the files. Ignores other files.
+  // `clock` and `metrics` must outlive this object.
   static absl::StatusOr<std::unique_ptr<RequestSpool>> Open(uint64_t bytes_max,
                                                             std::unique_ptr<intake::SpoolStorage> storage,
-                                                            const Clock& clock, Metrics& metrics);
+                                                            const Clock& clock, Metrics& metrics,
+                                                            size_t requests_max = kRequestsMax);
 
-  ~RequestSpool();  // syncs files
+  ~RequestSpool();  // syncs files, and removes those that could not be removed before
 
   struct Front {
     DirectRequest request;
     bool earlier = false;  // an earlier collector wrote it
   };
-  // Returns the oldest request. Drops requests that cannot be read. Returns nullopt if there is none.
-  std::optional<Front> ReadFront();
+  // Returns the oldest request. Drops requests that are damaged, and a request that could not be read for
+  // kUnreadableNs. NotFound: the spool is empty. Another error: the oldest request cannot be read now, for example
+  // because there are too many open files. It stays: call ReadFront again later.
+  absl::StatusOr<Front> ReadFront();
   // Saves whether the receiver may have accepted the oldest request. Call it before and after each attempt to send it.
   // An error is counted.
   void MarkFront(bool in_doubt);
@@ -59,8 +66,8 @@ class RequestSpool {
   // Removes the oldest request, and counts it as lost.
   void DropFront(LossReason reason);
 
-  // Appends a request after all others. After an error the request is not in the spool. ResourceExhausted: the disk is
-  // full, or the request is larger than the spool.
+  // Appends a request after all others. After an error the request is not in the spool. OutOfRange: the request is too
+  // large for this spool, and counts as lost. Other errors, for example a full disk: it may be appended later.
   absl::Status Append(const DirectRequest& request);
 
   // Requests that were lost. The call clears the list.
@@ -68,6 +75,7 @@ class RequestSpool {
     LossReason reason{};  // that of DropFront, or spool_overflow or spool_damaged; in_doubt: the receiver may have it
     SampleCounts counts;
     bool earlier = false;
+    bool is_overflow = false;  // also if `reason` is in_doubt
   };
   std::vector<Dropped> TakeDropped() { return std::exchange(dropped_, {}); }
 
@@ -78,7 +86,7 @@ class RequestSpool {
   uint64_t bytes() const { return bytes_; }
   const SampleCounts& own() const { return own_; }                // in requests of this collector
   const SampleCounts& earlier() const { return earlier_; }        // in requests of earlier collectors
-  const SampleCounts& found_lost() const { return found_lost_; }  // that Open dropped, because they are damaged
+  const SampleCounts& found_lost() const { return found_lost_; }  // that Open dropped
   // Returns the samples and events that Open found, also in damaged files, of this session and of its events.
   SampleCounts FoundOf(std::array<uint8_t, 16> session) const;
 
@@ -91,19 +99,27 @@ class RequestSpool {
     bool earlier = false;
   };
 
-  RequestSpool(uint64_t bytes_max, std::unique_ptr<intake::SpoolStorage> storage, const Clock& clock, Metrics& metrics)
-      : bytes_max_(bytes_max), storage_(std::move(storage)), clock_(clock), metrics_(metrics) {}
+  RequestSpool(uint64_t bytes_max, size_t requests_max, std::unique_ptr<intake::SpoolStorage> storage,
+               const Clock& clock, Metrics& metrics)
+      : bytes_max_(bytes_max),
+        requests_max_(requests_max),
+        storage_(std::move(storage)),
+        clock_(clock),
+        metrics_(metrics) {}
   absl::Status Load();
   absl::Status LoadRequest(RequestId id);
   void Add(Entry entry);
   void Lose(LossReason reason, const Entry& entry);
+  void MakeRoom(uint64_t bytes);
   void SyncFiles();
+  void RemoveUnremoved();
   void RemoveFile(RequestId id);
   void Damaged(RequestId id, const absl::Status& why);
   void Failed(intake::SpoolOperation operation, const absl::Status& status);
   void ShowSizes();
 
   const uint64_t bytes_max_;
+  const size_t requests_max_;
   const std::unique_ptr<intake::SpoolStorage> storage_;
   const Clock& clock_;
   intake::SpoolMetrics metrics_;
@@ -113,11 +129,12 @@ class RequestSpool {
   SampleCounts own_, earlier_, found_lost_;
   RequestId next_id_ = 1;
   std::vector<Dropped> dropped_;
+  std::optional<MonotonicNs> unreadable_since_;  // of the oldest request: its reads fail
   std::vector<RequestId> unsynced_, unremoved_;
   uint64_t unsynced_bytes_ = 0;
   MonotonicNs unsynced_since_;
   absl::flat_hash_map<std::array<uint8_t, 16>, SampleCounts> found_;  // by session
-  LogLimit log_limit_{kNsPerMinute};
+  LogLimit log_limit_{kNsPerMinute}, damage_log_{kNsPerMinute};
 };
 
 // Process events have numbers, and so a session, of their own.

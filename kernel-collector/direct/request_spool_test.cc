@@ -20,9 +20,10 @@ class RequestSpoolTest : public testing::Test {
  protected:
   RequestSpoolTest() { Open(); }
   // Starts a new collector.
-  void Open(uint64_t bytes_max = 1 << 20) {
+  void Open(uint64_t bytes_max = 1 << 20, size_t requests_max = 1000) {
     spool_.reset();
-    auto spool = RequestSpool::Open(bytes_max, std::make_unique<BorrowedStorage>(disk_), clock_, metrics_);
+    auto spool = RequestSpool::Open(bytes_max, std::make_unique<BorrowedStorage>(disk_, faults_), clock_, metrics_,
+                                    requests_max);
     ASSERT_TRUE(spool.ok()) << spool.status();
     spool_ = *std::move(spool);
   }
@@ -37,7 +38,12 @@ class RequestSpoolTest : public testing::Test {
   }
   std::vector<uint64_t> Drain() {
     std::vector<uint64_t> numbers;
-    while (auto front = spool_->ReadFront()) {
+    while (true) {
+      const absl::StatusOr<RequestSpool::Front> front = spool_->ReadFront();
+      if (!front.ok()) {
+        EXPECT_TRUE(absl::IsNotFound(front.status())) << front.status();
+        break;
+      }
       numbers.push_back(front->request.identity.first);
       spool_->PopFront();
     }
@@ -48,6 +54,7 @@ class RequestSpoolTest : public testing::Test {
   }
 
   intake::FakeSpoolStorage disk_{1};
+  DiskFaults faults_;
   FakeClock clock_;
   Metrics metrics_;
   std::unique_ptr<RequestSpool> spool_;
@@ -121,11 +128,55 @@ TEST_F(RequestSpoolTest, RemovesAFileLaterIfTheDiskFails) {
   EXPECT_THAT(disk_.names(), IsEmpty());
 }
 
-TEST_F(RequestSpoolTest, LosesARequestThatCannotBeRead) {
-  for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
+TEST_F(RequestSpoolTest, LosesNothingForARequestThatIsNotWritten) {
+  Open(2 * RequestSpool::kBlockBytes);
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
   disk_.FailAfter(0);
-  EXPECT_EQ(spool_->ReadFront()->request.identity.first, 2u);
-  EXPECT_EQ(Failures("read"), 1u);
+  EXPECT_FALSE(Append(3).ok());
+  EXPECT_THAT(spool_->TakeDropped(), IsEmpty());
+  EXPECT_TRUE(Append(4).ok());
+  EXPECT_EQ(spool_->TakeDropped().size(), 1u);
+  EXPECT_THAT(Drain(), ElementsAre(2, 4));
+}
+
+// The disk may be as small as the spool.
+TEST_F(RequestSpoolTest, MakesRoomOnAFullDisk) {
+  Open(2 * RequestSpool::kBlockBytes);
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  disk_.set_capacity(disk_.bytes(disk_.names()[0]).size() * 2);
+  EXPECT_TRUE(absl::IsResourceExhausted(Append(3)));
+  EXPECT_TRUE(Append(3).ok());
+  EXPECT_THAT(Drain(), ElementsAre(2, 3));
+}
+
+TEST_F(RequestSpoolTest, RemovesAFileAtTheEndIfTheDiskFailedBefore) {
+  EXPECT_TRUE(Append(1).ok());
+  disk_.FailAfter(0);
+  spool_->PopFront();
+  spool_.reset();
+  EXPECT_THAT(disk_.names(), IsEmpty());
+}
+
+// For example because there are too many open files.
+TEST_F(RequestSpoolTest, KeepsRequestsThatCannotBeReadNow) {
+  for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
+  faults_.failing_reads = 20;
+  for (uint64_t i = 0; i < 20; ++i) {
+    const absl::StatusOr<RequestSpool::Front> front = spool_->ReadFront();
+    EXPECT_TRUE(absl::IsResourceExhausted(front.status())) << front.status();
+    clock_.Advance(kNsPerSecond);
+  }
+  EXPECT_EQ(Failures("read"), 20u);
+  EXPECT_THAT(Drain(), ElementsAre(1, 2, 3));
+  EXPECT_THAT(spool_->TakeDropped(), IsEmpty());
+}
+
+TEST_F(RequestSpoolTest, LosesARequestThatCannotBeReadForMinutes) {
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  faults_.failing_reads = 2;
+  EXPECT_FALSE(spool_->ReadFront().ok());
+  clock_.Advance(RequestSpool::kUnreadableNs);
+  EXPECT_THAT(Drain(), ElementsAre(2));
   const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
   ASSERT_EQ(dropped.size(), 1u);
   EXPECT_EQ(dropped[0].reason, LossReason::kSpoolDamaged);
@@ -133,11 +184,26 @@ TEST_F(RequestSpoolTest, LosesARequestThatCannotBeRead) {
   EXPECT_FALSE(dropped[0].earlier);
 }
 
+TEST_F(RequestSpoolTest, LosesDamagedAndMissingRequestsAtOnce) {
+  for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
+  const std::vector<std::string> names = disk_.names();
+  disk_.Damage(names[0], disk_.bytes(names[0]).size() - 1, 1);
+  EXPECT_TRUE(disk_.Remove(names[1]).ok());
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(Drain(), ElementsAre(3));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, testing::HasSubstr("check the disk"));
+  EXPECT_EQ(log.find("check the disk"), log.rfind("check the disk"));  // the log is not flooded
+  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
+  ASSERT_EQ(dropped.size(), 2u);
+  EXPECT_EQ(dropped[0].counts + dropped[1].counts, SampleCounts(3));
+}
+
 // If the header of a file is damaged, the number of its samples is not known.
 TEST_F(RequestSpoolTest, CountsDamagedFilesAtTheStart) {
   for (uint64_t number : {1, 2, 3, 4}) EXPECT_TRUE(Append(number).ok());
   const std::vector<std::string> names = disk_.names();
-  disk_.Damage(names[1], disk_.bytes(names[1]).size() - 1, 1);
+  disk_.bytes(names[1]).pop_back();
   disk_.Damage(names[2], kRequestPrefixBytes, 1);
   Open();
   const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
@@ -150,6 +216,53 @@ TEST_F(RequestSpoolTest, CountsDamagedFilesAtTheStart) {
   EXPECT_EQ(metrics_.AddCounter("tributary_spool_damaged_segments_total", "").value(), 2u);
   EXPECT_THAT(Drain(), ElementsAre(1, 4));
   EXPECT_THAT(disk_.names(), IsEmpty());
+}
+
+TEST_F(RequestSpoolTest, ReadsOnlyHeadersAtTheStart) {
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  const std::vector<std::string> names = disk_.names();
+  disk_.Damage(names[0], disk_.bytes(names[0]).size() - 1, 1);
+  Open();
+  EXPECT_EQ(spool_->earlier(), SampleCounts(3));
+  EXPECT_THAT(spool_->TakeDropped(), IsEmpty());
+  EXPECT_THAT(Drain(), ElementsAre(2));
+  EXPECT_EQ(spool_->TakeDropped()[0].counts, SampleCounts(1));
+}
+
+TEST_F(RequestSpoolTest, LimitsTheNumberOfFiles) {
+  for (uint64_t number : {1, 2, 3, 4}) EXPECT_TRUE(Append(number).ok());
+  Open(1 << 20, 3);
+  EXPECT_EQ(spool_->found_lost(), SampleCounts(1));
+  EXPECT_EQ(spool_->earlier(), SampleCounts(9));
+  EXPECT_TRUE(Append(5).ok());
+  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
+  ASSERT_EQ(dropped.size(), 2u);
+  EXPECT_EQ(dropped[0].reason, LossReason::kSpoolOverflow);
+  EXPECT_TRUE(dropped[0].earlier);
+  EXPECT_EQ(dropped[0].counts + dropped[1].counts, SampleCounts(3));
+  EXPECT_THAT(Drain(), ElementsAre(3, 4, 5));
+  EXPECT_THAT(disk_.names(), IsEmpty());
+}
+
+TEST_F(RequestSpoolTest, RefusesAFileThatIsTooLarge) {
+  EXPECT_TRUE(Append(7).ok());
+  disk_.bytes(disk_.names()[0]).resize(kRequestFileBytesMax + 1);
+  Open();
+  EXPECT_TRUE(spool_->empty());
+  EXPECT_EQ(spool_->found_lost(), SampleCounts(7));
+}
+
+// The next start may be able to read it. Until then its bytes are not free.
+TEST_F(RequestSpoolTest, CountsTheBytesOfAFileThatCannotBeReadAtTheStart) {
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  faults_.failing_reads = 1;
+  Open(2 * RequestSpool::kBlockBytes);
+  EXPECT_EQ(spool_->bytes(), 2 * RequestSpool::kBlockBytes);
+  EXPECT_EQ(spool_->earlier(), SampleCounts(2));
+  EXPECT_TRUE(Append(3).ok());
+  EXPECT_THAT(Drain(), ElementsAre(3));
+  Open();
+  EXPECT_THAT(Drain(), ElementsAre(1));
 }
 
 TEST_F(RequestSpoolTest, LeavesOtherFilesAlone) {

@@ -1,5 +1,6 @@
 #include "kernel-collector/direct/send_counters.h"
 
+#include <algorithm>
 #include <string>
 
 namespace tributary {
@@ -45,6 +46,20 @@ SendCounters::SendCounters(Metrics& metrics)
                                                "reason; not_taken: only OTLP logs can contain them",
                                                {{"reason", reason}}));
   }
+}
+
+SampleCounts PartOf(const SampleCounts& all, uint64_t samples) {
+  SampleCounts part;
+  const auto take = [&](SampleType type, uint64_t count) {
+    count = std::min(count, samples);
+    part.Add(type, count);
+    samples -= count;
+  };
+  take(SampleType::kCpu, all.cpu());
+  for (const auto& [type, count] : all.parts()) {
+    if (type != SampleType::kProcessEvent) take(type, count);
+  }
+  return part;
 }
 
 }  // namespace tributary

@@ -35,4 +35,8 @@ struct SendCounters {
   std::vector<Counter*> lost_samples_, lost_events_;  // by reason
 };
 
+// Returns counts of `samples` samples, at most `all`. A printer of text does not say of which types the samples are
+// that it left out. CPU samples come first.
+SampleCounts PartOf(const SampleCounts& all, uint64_t samples);
+
 }  // namespace tributary

@@ -26,7 +26,8 @@ std::optional<intake::EndedCollector> EarlierOf(const PinnedSession& pins) {
   return earlier;
 }
 
-// A collector without a reducer has left these files (direct/request_spool.h).
+// A collector without a reducer has left these files. ParseRequestName (direct/request_file.h) knows the same names,
+// but uplink/ may not include direct/. So change both.
 void WarnOfRequests(intake::SpoolStorage& storage) {
   const absl::StatusOr<std::vector<std::string>> names = storage.List();
   if (!names.ok()) return;
