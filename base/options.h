@@ -83,7 +83,7 @@ class Options {
   };
   // Returns nullopt if the text is not of the other format. Returns InvalidArgument, with the line, if it is wrong.
   using ForeignReader = std::function<absl::StatusOr<std::optional<std::vector<ForeignValue>>>(std::string_view text)>;
-  // Returns values for options that depend on other options.
+  // Returns values for options that depend on other options: at most one for each option.
   using Deriver = std::function<absl::StatusOr<std::vector<ForeignValue>>()>;
 
   Options(std::string binary, std::string summary);
@@ -112,8 +112,8 @@ class Options {
 
   // Lets --config also accept files of another format. `read` sees the text of every file first.
   void SetForeignReader(ForeignReader read) { read_foreign_ = std::move(read); }
-  // Parse calls `derive` when all sources have been read, before it prints anything. A derived value has the rank of a
-  // value in the file, so a flag or an environment variable that sets the same option outranks it.
+  // Parse calls `derive` when all sources have been read, before it prints anything. A derived value only replaces a
+  // default: a flag, an environment variable or a key of the file that sets the same option outranks it.
   void SetDeriver(Deriver derive) { derive_ = std::move(derive); }
   // `make` must return the texts of the manual that are not in this table. Only --print-docs calls it.
   void SetManual(docs::Manual (*make)()) { make_manual_ = make; }

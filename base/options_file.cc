@@ -54,7 +54,7 @@ absl::Status Options::ApplyDerived() {
   for (const ForeignValue& value : values) {
     Entry* entry = Find(value.option);
     TRIBUTARY_CHECK(entry != nullptr);
-    if (entry->rank <= 1) RETURN_IF_ERROR(Apply(*entry, value.text, {1, value.source}));
+    if (entry->rank == 0) RETURN_IF_ERROR(Apply(*entry, value.text, {1, value.source}));
   }
   return absl::OkStatus();
 }

@@ -186,7 +186,7 @@ TEST(Options, ReadsFilesOfAnotherFormat) {
   }
 }
 
-TEST(Options, DerivesValuesThatFlagsAndTheEnvironmentLeaveOpen) {
+TEST(Options, DerivesValuesThatAllSourcesLeaveOpen) {
   auto rate_with = [](std::vector<const char*> args, const Options::Environment& environment, std::string* error) {
     int64_t rate = 0, other = 0;
     Options options("x", "Test.");
@@ -206,6 +206,9 @@ TEST(Options, DerivesValuesThatFlagsAndTheEnvironmentLeaveOpen) {
   EXPECT_EQ(rate_with({"--other=5"}, {}, &error), 5);
   EXPECT_EQ(rate_with({"--other=5", "--sample-rate=6"}, {}, &error), 6);
   EXPECT_EQ(rate_with({"--other=5"}, {{"EBPF_NET_SAMPLE_RATE", "7"}}, &error), 7);
+  EXPECT_EQ(error, "");
+  const std::string flag = "--config=" + WriteFile("sample_rate: 8\nother: 5\n");
+  EXPECT_EQ(rate_with({flag.c_str()}, {}, &error), 8);
   EXPECT_EQ(error, "");
   rate_with({"--other=20000"}, {}, &error);
   EXPECT_EQ(error, "derived from other = 20000: must be a number from 1 to 10000");

@@ -171,7 +171,7 @@ OptionValue ValueOf(const std::optional<ReceiverSettings>& settings) {
     for (const auto& [name, value] : settings->parameters) text += fmt::format("{}={}\n", name, value);
     for (const auto& [name, value] : settings->headers) text += fmt::format("{}: {}\n", name, value);
   }
-  return {.name = "exporters of --config", .text = fmt::format("{}", std::hash<std::string>()(text))};
+  return {.name = "config-exporters", .text = fmt::format("{}", std::hash<std::string>()(text))};
 }
 
 }  // namespace tributary

@@ -31,7 +31,7 @@ class DestinationOptionTable {
 };
 
 // Returns a value that changes with these settings, so that SIGHUP can report that a change of them needs a restart.
-// They are no options, and may be secret.
+// They are no options, and may be secret. The log lists its name among those of options: `options=a,config-exporters`.
 OptionValue ValueOf(const std::optional<ReceiverSettings>& settings);
 
 }  // namespace tributary

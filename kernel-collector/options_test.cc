@@ -193,7 +193,7 @@ TEST(CollectorOptions, TakesTheExportersOfACollector) {
   for (const OptionValue& value : options->values) EXPECT_EQ(value.text.find("secret"), std::string::npos);
   // A reload sees that they have changed.
   const auto other = Parse({flag.c_str()}, {{"S", "other"}});
-  EXPECT_EQ(other->values.back().name, "exporters of --config");
+  EXPECT_EQ(other->values.back().name, "config-exporters");
   EXPECT_NE(other->values.back().text, options->values.back().text);
   EXPECT_EQ(Parse({flag.c_str()}, {{"S", "secret"}})->values.back().text, options->values.back().text);
   options = Parse({flag.c_str(), "--intake-host=reducer"}, {{"S", "secret"}});

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "base/utf8.h"
 #include "otlp/attribute_values.h"
+#include "otlp/element_bytes.h"
 #include "otlp/log_size.h"
 #include "otlp/request_arena.h"
 #include "schemas/otlp/profiles_service.pb.h"
@@ -18,30 +19,11 @@ namespace {
 
 namespace proto = ::opentelemetry::proto::profiles::v1development;
 
-// Upper bounds for the bytes that one element adds to the serialized request: tags, lengths and varints at their
-// longest, in every generation. They include the lengths of messages that grow later (samples, profiles).
-constexpr size_t kRequestBytes = 256;
-constexpr size_t kStringBytes = 6;
-constexpr size_t kAttributeBytes = 40;
-constexpr size_t kMappingBytes = 48;
-constexpr size_t kFunctionBytes = 24;
-constexpr size_t kLocationBytes = 56;
-constexpr size_t kLineBytes = 16;
-constexpr size_t kStackBytes = 16;
-constexpr size_t kLinkBytes = 40;
-constexpr size_t kIndexBytes = 5;
-constexpr size_t kSampleBytes = 80;
-constexpr size_t kProfileBytes = 96;
-constexpr size_t kResourceBytes = 160;
-constexpr size_t kPointBytes = 18;  // a time stamp and a value
-
 // Strings up to this length are accepted even into a full request: one stack has at most a thousand.
 constexpr size_t kFixedNameBytes = 40;
 
 // A row with a higher count becomes one value instead of as many equal time stamps.
 constexpr uint32_t kRepeatsMax = 16;
-
-size_t StackBytes(size_t frames) { return kStackBytes + kIndexBytes * frames; }
 
 int32_t ClampToInt32(uint32_t value) {
   return static_cast<int32_t>(std::min<uint32_t>(value, std::numeric_limits<int32_t>::max()));

@@ -34,11 +34,11 @@ otlp::SendResult PrintedSender::Send(const otlp::ProfilesRequest& request, const
                                      int64_t timeout_ns) {
   if (printed_ != identity) {
     printed_ = identity;
-    const int64_t print_ns = std::min(kPrintNsMax, timeout_ns / 4);
-    Print(request, identity, print_ns);
-    timeout_ns -= print_ns;
+    const int64_t begin_ns = clock_.Monotonic().value;
+    Print(request, identity, std::min(kPrintNsMax, timeout_ns / 4));
+    timeout_ns -= clock_.Monotonic().value - begin_ns;
   }
-  return sender_->Send(request, identity, timeout_ns);
+  return sender_->Send(request, identity, std::max<int64_t>(timeout_ns, 1));
 }
 
 void PrintedSender::Print(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,

@@ -12,8 +12,10 @@
 
 namespace tributary {
 
-// Prints each request once, and sends it. A request that cannot be printed is sent all the same: its samples count as
-// unprinted, not as lost. A slow reader of the output delays a request by at most a second.
+// Prints each request once, and sends it. A request in the spool of an earlier process may be printed again, because
+// this process does not know what was printed. A request that cannot be printed is sent all the same: its samples count
+// as unprinted, not as lost. A slow reader of the output delays a request by at most a second. Only the time that
+// printing took is missing for sending.
 class PrintedSender : public otlp::ProfilesSender {
  public:
   static constexpr int64_t kPrintNsMax = kNsPerSecond;

@@ -19,16 +19,18 @@ struct Calls {
   std::vector<uint64_t> firsts;  // of the identities
   std::vector<int64_t> timeouts_ns;
   std::vector<otlp::SendResult> results;  // of the next calls; then OK
+  int64_t takes_ns = 0;                   // a call
   int cancels = 0;
 };
 
 class FakeSender : public otlp::ProfilesSender {
  public:
-  explicit FakeSender(Calls& calls) : calls_(calls) {}
+  FakeSender(Calls& calls, FakeClock& clock) : calls_(calls), clock_(clock) {}
   otlp::SendResult Send(const otlp::ProfilesRequest&, const otlp::RequestIdentity& identity,
                         int64_t timeout_ns) override {
     calls_.firsts.push_back(identity.first);
     calls_.timeouts_ns.push_back(timeout_ns);
+    clock_.Advance(calls_.takes_ns);
     if (calls_.results.empty()) return {};
     otlp::SendResult result = calls_.results.front();
     calls_.results.erase(calls_.results.begin());
@@ -38,6 +40,7 @@ class FakeSender : public otlp::ProfilesSender {
 
  private:
   Calls& calls_;
+  FakeClock& clock_;
 };
 
 // A request with two entries, of three samples.
@@ -54,7 +57,7 @@ otlp::ProfilesRequest ThreeSamples() {
 class PrintedSenderTest : public testing::Test {
  protected:
   PrintedSenderTest()
-      : sender_(std::make_unique<FakeSender>(printer_), std::make_unique<FakeSender>(receiver_), Clock::Real(),
+      : sender_(std::make_unique<FakeSender>(printer_, clock_), std::make_unique<FakeSender>(receiver_, clock_), clock_,
                 metrics_) {}
 
   otlp::SendResult Send(uint64_t first) {
@@ -64,6 +67,7 @@ class PrintedSenderTest : public testing::Test {
   }
   uint64_t unprinted() { return metrics_.AddCounter("tributary_direct_unprinted_samples_total", "").value(); }
 
+  FakeClock clock_;
   Metrics metrics_;
   Calls printer_, receiver_;
   PrintedSender sender_;
@@ -76,10 +80,20 @@ TEST_F(PrintedSenderTest, PrintsARequestOnceAlthoughItIsSentTwice) {
   EXPECT_TRUE(Send(3).status.ok());
   EXPECT_THAT(printer_.firsts, ElementsAre(0u, 3u));
   EXPECT_THAT(receiver_.firsts, ElementsAre(0u, 0u, 3u));
-  // Both together stay within the time that the caller allows.
-  EXPECT_THAT(printer_.timeouts_ns, ElementsAre(kNsPerSecond, kNsPerSecond));
-  EXPECT_THAT(receiver_.timeouts_ns, ElementsAre(9 * kNsPerSecond, 10 * kNsPerSecond, 9 * kNsPerSecond));
   EXPECT_EQ(unprinted(), 0u);
+}
+
+// Both together stay within the time that the caller allows.
+TEST_F(PrintedSenderTest, SendingHasTheTimeThatPrintingLeaves) {
+  Send(0);
+  printer_.takes_ns = kNsPerSecond / 4;
+  receiver_.takes_ns = 5 * kNsPerSecond;
+  Send(3);
+  Send(3);
+  printer_.takes_ns = 20 * kNsPerSecond;  // the process was stopped meanwhile
+  Send(6);
+  EXPECT_THAT(printer_.timeouts_ns, ElementsAre(kNsPerSecond, kNsPerSecond, kNsPerSecond));
+  EXPECT_THAT(receiver_.timeouts_ns, ElementsAre(10 * kNsPerSecond, 39 * kNsPerSecond / 4, 10 * kNsPerSecond, 1));
 }
 
 TEST_F(PrintedSenderTest, SendsWhatCannotBePrinted) {

@@ -33,6 +33,7 @@ struct Receiver {
     const auto [known, is_new] = accepted.try_emplace({session, first}, text);
     // A request that is sent again is the same, with its names and its ids.
     EXPECT_EQ(known->second, text);
+    result.left_out_samples = left_out_samples;
     if (state == State::kLosesAnswers) {
       result.status = absl::UnavailableError("lost");
       result.may_retry = result.in_doubt = true;
@@ -41,6 +42,7 @@ struct Receiver {
   }
 
   State state = State::kUp;
+  uint64_t left_out_samples = 0;  // of each request, as a printer of text leaves them out
   uint64_t requests = 0;
   std::map<std::pair<std::string, uint64_t>, std::string> accepted;  // by session and number
   std::function<bool()> is_dead = [] { return false; };              // of the sender: it sends nothing any more
@@ -187,6 +189,25 @@ TEST_F(SenderSpoolTest, TheNextCollectorSendsWhatAStopLeaves) {
   EXPECT_EQ(Counted("tributary_direct_earlier_samples_total"), 3u);
   EXPECT_EQ(Counted("tributary_direct_earlier_process_events_total"), 3u);
   EXPECT_EQ(Counted("tributary_direct_samples_total"), 3u);
+}
+
+TEST_F(SenderSpoolTest, SamplesOfAnEarlierCollectorThatAreLeftOutAreLost) {
+  Start({});
+  receiver_.state = Receiver::State::kDown;
+  for (int i = 0; i < 2; ++i) Push();
+  sender_->Flush(MonotonicNs{INT64_MAX});
+  receiver_.state = Receiver::State::kUp;
+  receiver_.left_out_samples = 1;
+  Start({.session = {4}, .sends_events = false});
+  Run(kNsPerSecond);
+  const BatchSender::Totals totals = sender_->totals();
+  EXPECT_EQ(totals.earlier_lost.total(), 2u);
+  EXPECT_EQ(totals.earlier_sent.total(), 0u);
+  EXPECT_TRUE(totals.earlier_waiting.empty());
+  EXPECT_TRUE(totals.lost.TotalLost().empty());
+  EXPECT_EQ(metrics_.AddCounter("tributary_direct_lost_samples_total", "", {{"reason", "rejected"}}).value(), 2u);
+  EXPECT_EQ(Counted("tributary_direct_samples_total"), 0u);
+  EXPECT_EQ(Counted("tributary_direct_earlier_samples_total"), 0u);
 }
 
 TEST_F(SenderSpoolTest, AnEncoderWithoutEventsLosesThemAsNotTaken) {

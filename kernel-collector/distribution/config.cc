@@ -67,11 +67,15 @@ absl::StatusOr<DistributionConfig> ReadDistributionConfig(YamlNode root, const O
     if (node != nullptr) RETURN_IF_ERROR(ReadSection(section, *node, used.ids[section], out));
   }
   std::move(used.warnings.begin(), used.warnings.end(), std::back_inserter(out.warnings));
-  if (const size_t count = out.warnings.size(); count > kWarningsMax) {
-    out.warnings.resize(kWarningsMax);
-    out.warnings.back() += fmt::format("; {} more warnings are not shown", count - kWarningsMax);
-  }
+  LimitWarnings(out.warnings);
   return out;
+}
+
+void LimitWarnings(std::vector<std::string>& warnings) {
+  const size_t count = warnings.size();
+  if (count <= kWarningsMax) return;
+  warnings.resize(kWarningsMax);
+  warnings.back() += fmt::format("; {} more warnings are not shown", count - kWarningsMax);
 }
 
 }  // namespace tributary

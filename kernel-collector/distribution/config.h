@@ -35,4 +35,7 @@ bool IsDistributionConfig(const YamlNode& root);
 // for all errors, with line and column.
 absl::StatusOr<DistributionConfig> ReadDistributionConfig(YamlNode root, const Options::Environment& environment);
 
+// Keeps at most 64 warnings, the first ones. The last of them says how many are missing.
+void LimitWarnings(std::vector<std::string>& warnings);
+
 }  // namespace tributary

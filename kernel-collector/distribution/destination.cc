@@ -15,13 +15,14 @@ using Kind = Exporter::Kind;
 
 constexpr size_t kWarningsMax = 64;  // as for the whole file
 constexpr std::string_view kProfilesEncoder = "otlp_profiles", kConsoleEncoder = "console";
+constexpr std::string_view kAgentFlag = "-collection-agent";
 
 class Chooser {
  public:
   explicit Chooser(const DestinationRequest& request) : request_(request) {
     const bool has_encoder = !request.encoder.empty();
-    may_send_ = !request.has_host && (!has_encoder || request.encoder == kProfilesEncoder);
-    may_print_ = has_encoder ? request.encoder == kConsoleEncoder : !request.has_host;
+    may_send_ = request.host_option.empty() && (!has_encoder || request.encoder == kProfilesEncoder);
+    may_print_ = has_encoder ? request.encoder == kConsoleEncoder : request.host_option.empty();
   }
 
   absl::StatusOr<Destination> Choose() {
@@ -30,27 +31,33 @@ class Chooser {
     if (may_print_) ChoosePrinter();
     for (const Exporter& exporter : request_.exporters) {
       if (&exporter == sender_ || &exporter == printer_ || out_.warnings.size() >= kWarningsMax) continue;
-      out_.warnings.push_back(
-          fmt::format("line {}: {}: {}", exporter.line, EscapeForDisplay(exporter.path), exporter.advice));
+      out_.warnings.push_back(fmt::format("line {}: {}: {}{}", exporter.line, EscapeForDisplay(exporter.path),
+                                          exporter.sends() ? WhyNotUsed() : "", exporter.advice));
     }
     return std::move(out_);
   }
 
  private:
+  // Names the option that outranks a sender. Encoders other than otlp_profiles decide alone.
+  std::string WhyNotUsed() const {
+    const bool by_encoder = !request_.encoder.empty() && request_.encoder != kProfilesEncoder;
+    const std::string_view option = by_encoder                     ? "--intake-encoder"
+                                    : request_.host_option.empty() ? kAgentFlag
+                                                                   : request_.host_option;
+    return fmt::format("not used, because {} says where the samples go", option);
+  }
+
   absl::Status TakeAgent() {
     ASSIGN_OR_RETURN(const AgentAddress address, ParseAgent(request_.agent, request_.agent_is_plain));
     if (may_send_) {
-      constexpr std::string_view kSource = "-collection-agent";
-      Set("intake-encoder", kProfilesEncoder, kSource);
-      Set("intake-host", address.target, kSource);
-      Set("tls", address.tls ? "true" : "false", address.tls ? kSource : "-disable-tls");
+      Set("intake-encoder", kProfilesEncoder, kAgentFlag);
+      Set("intake-host", address.target, kAgentFlag);
+      Set("tls", address.tls ? "true" : "false", address.tls ? kAgentFlag : "-disable-tls");
       may_send_ = may_print_ = false;
       return absl::OkStatus();
     }
-    out_.warnings.push_back(
-        fmt::format("--collection-agent: not used, because options say where the samples go (--intake-host); start the "
-                    "reducer with {} to send them on",
-                    ExportOption(address)));
+    out_.warnings.push_back(fmt::format("--collection-agent: {}; start the reducer with {} to send them on",
+                                        WhyNotUsed(), ExportOption(address)));
     return absl::OkStatus();
   }
 

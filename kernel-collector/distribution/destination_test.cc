@@ -25,7 +25,7 @@ Exporter Sends(std::string name = "otlp", std::string host = "gw:4317") {
   exporter.ca = "/ca";
   exporter.settings.headers = {{"a", "b"}};
   exporter.lost = {"line 8: lost"};
-  exporter.advice = "use a reducer";
+  exporter.advice = "; use a reducer";
   return exporter;
 }
 Exporter Prints(Exporter::Kind kind = Exporter::Kind::kConsole) {
@@ -92,43 +92,55 @@ TEST(Destination, OneReceiverOnly) {
   Exporter bad = Sends();
   bad.problem = absl::InvalidArgumentError("line 7, column 9: no");
   EXPECT_EQ(ChooseDestination({.exporters = {bad}}).status(), bad.problem);
-  EXPECT_TRUE(ChooseDestination({.exporters = {bad, Sends()}, .has_host = true}).ok());
+  EXPECT_TRUE(ChooseDestination({.exporters = {bad, Sends()}, .host_option = "--intake-host"}).ok());
 }
 
 TEST(Destination, OptionsOutrankExporters) {
   const std::vector<Exporter> both = {Sends(), Prints()};
-  for (const DestinationRequest& request :
-       {DestinationRequest{.exporters = both, .has_host = true},
-        DestinationRequest{.exporters = both, .encoder = "binary"},
-        DestinationRequest{.exporters = both, .encoder = "otlp_log"},
-        DestinationRequest{.exporters = both, .has_host = true, .encoder = "otlp_profiles"}}) {
+  for (const auto& [option, request] : std::initializer_list<std::pair<std::string, DestinationRequest>>{
+           {"--intake-host", {.exporters = both, .host_option = "--intake-host"}},
+           {"--intake-port", {.exporters = both, .host_option = "--intake-port"}},
+           {"--intake-encoder", {.exporters = both, .encoder = "binary"}},
+           {"--intake-encoder", {.exporters = both, .host_option = "--intake-host", .encoder = "otlp_log"}},
+           {"--intake-host", {.exporters = both, .host_option = "--intake-host", .encoder = "otlp_profiles"}}}) {
     const auto destination = ChooseDestination(request);
     EXPECT_THAT(ValuesOf(destination), IsEmpty());
     EXPECT_FALSE(destination->settings);
-    EXPECT_THAT(destination->warnings, ElementsAre("line 7: exporters.otlp: use a reducer",
+    EXPECT_THAT(destination->warnings, ElementsAre("line 7: exporters.otlp: not used, because " + option +
+                                                       " says where the samples go; use a reducer",
                                                    "line 0: exporters.console: print with a reducer"));
   }
   // The exporters fill what an encoder leaves open.
   EXPECT_EQ(ValuesOf(ChooseDestination({.exporters = both, .encoder = "otlp_profiles"}))["intake-host"], "gw:4317");
-  const auto console = ChooseDestination({.exporters = both, .has_host = true, .encoder = "console"});
+  const auto console = ChooseDestination({.exporters = both, .host_option = "--intake-host", .encoder = "console"});
   EXPECT_EQ(ValuesOf(console)["console"], "switches");
-  EXPECT_THAT(console->warnings, ElementsAre("line 7: exporters.otlp: use a reducer"));
+  EXPECT_THAT(console->warnings,
+              ElementsAre(HasSubstr("not used, because --intake-encoder says where the samples go; use a reducer")));
 }
 
 TEST(Destination, TheAgentOutranksExporters) {
   const auto destination = ChooseDestination({.agent = "localhost:4137", .exporters = {Sends(), Prints()}});
   EXPECT_THAT(ValuesOf(destination), UnorderedElementsAre(Pair("intake-encoder", "otlp_profiles"),
                                                           Pair("intake-host", "localhost:4137"), Pair("tls", "true")));
-  EXPECT_EQ(destination->warnings.size(), 2u);
+  EXPECT_THAT(
+      destination->warnings,
+      ElementsAre("line 7: exporters.otlp: not used, because -collection-agent says where the samples go; use a "
+                  "reducer",
+                  "line 0: exporters.console: print with a reducer"));
   EXPECT_FALSE(destination->settings);
   EXPECT_EQ(ValuesOf(ChooseDestination({.agent = "localhost:4137", .agent_is_plain = true}))["tls"], "false");
-  const auto with_host = ChooseDestination({.agent = "localhost:4137", .has_host = true});
+  const auto with_host = ChooseDestination({.agent = "localhost:4137", .host_option = "--intake-host"});
   EXPECT_THAT(ValuesOf(with_host), IsEmpty());
-  EXPECT_THAT(with_host->warnings, ElementsAre(HasSubstr("start the reducer with --export otlps://localhost:4137")));
+  EXPECT_THAT(with_host->warnings,
+              ElementsAre("--collection-agent: not used, because --intake-host says where the samples go; start the "
+                          "reducer with --export otlps://localhost:4137 to send them on"));
+  EXPECT_THAT(ChooseDestination({.agent = "localhost:4137", .encoder = "console"})->warnings,
+              ElementsAre(HasSubstr("not used, because --intake-encoder says where the samples go")));
 }
 
 TEST(Destination, TheNumberOfWarningsIsLimited) {
-  EXPECT_EQ(ChooseDestination({.exporters = std::vector<Exporter>(1'000, Prints()), .has_host = true})->warnings.size(),
+  EXPECT_EQ(ChooseDestination({.exporters = std::vector<Exporter>(1'000, Prints()), .host_option = "--intake-host"})
+                ->warnings.size(),
             64u);
 }
 

@@ -121,13 +121,12 @@ class ExporterReader {
   }
 
   absl::Status ReadGrpcEndpoint(std::string_view text) {
-    // With authorities of its own, the Collector uses TLS although `insecure` is true.
-    out_.tls = !IsTrue("tls.insecure") || !Text("tls.cafile").empty();
-    if (TakeScheme("http://", &text)) {
-      out_.tls = false;
-    } else if (TakeScheme("https://", &text)) {
+    // As in the Collector, `http://` does not switch TLS off, and neither does `insecure` next to authorities.
+    const bool has_authorities = !Text("tls.cafile").empty() || !Text("tls.capem").empty();
+    out_.tls = !IsTrue("tls.insecure") || has_authorities;
+    if (TakeScheme("https://", &text)) {
       out_.tls = true;
-    } else {
+    } else if (!TakeScheme("http://", &text)) {
       TakeScheme("dns:///", &text);
     }
     if (text.ends_with('/')) text.remove_suffix(1);
@@ -140,6 +139,7 @@ class ExporterReader {
     return absl::OkStatus();
   }
 
+  // `has_path`: nothing is added to the path, as for a profiles_endpoint.
   absl::Status ReadUrl(std::string_view text, bool has_path) {
     const bool tls = TakeScheme("https://", &text);
     if (!tls && !TakeScheme("http://", &text)) {
@@ -149,6 +149,10 @@ class ExporterReader {
     absl::StatusOr<otlp::Place> place = otlp::ParsePlace(text, tls ? "443" : "80");
     if (!place.ok() || text.find('?') != text.npos) {
       return Error(absl::StatusCode::kInvalidArgument, "must be http://HOST[:PORT][/PATH] or https://…");
+    }
+    if (has_path && place->path.size() < 2) {
+      return Error(absl::StatusCode::kInvalidArgument,
+                   fmt::format("must have a path, such as {}: the Collector sends to exactly this URL", kHttpPath));
     }
     if (!has_path) {
       while (place->path.ends_with('/')) place->path.pop_back();
@@ -160,10 +164,17 @@ class ExporterReader {
   }
 
   void ReadTlsFiles() {
-    if (!out_.tls && !out_.host.starts_with("https://")) return;
-    out_.ca = Text("tls.cafile");
-    out_.cert = Text("tls.certfile");
-    out_.key = Text("tls.keyfile");
+    const bool has_tls = out_.tls || out_.host.starts_with("https://");
+    for (const auto& [name, file] :
+         {std::pair{"tls.cafile", &out_.ca}, {"tls.certfile", &out_.cert}, {"tls.keyfile", &out_.key}}) {
+      const YamlNode* node = Find(node_, name);
+      if (node == nullptr || Text(name).empty()) continue;
+      if (has_tls) {
+        *file = Text(name);
+      } else {
+        Lose(*node, "tls." + node->key, "is not used, because the connection has no TLS");
+      }
+    }
   }
 
   void ReadSettings() {

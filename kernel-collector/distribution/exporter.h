@@ -32,7 +32,9 @@ struct Exporter {
   ReceiverSettings settings;      // of kGrpc and kHttp
   std::string console;            // the value of --console; of kConsole and kDebug
   std::vector<std::string> lost;  // warnings if kernel-collector takes its place: the settings without an equal
-  std::string advice;             // the warning if it does not: the options of a reducer that send or print
+  // The warning if it does not: the reducer's options that send or print. Of kGrpc and kHttp, it is the second half of
+  // a sentence, which begins with "; ". "" = none.
+  std::string advice;
 
   bool sends() const { return kind == Kind::kGrpc || kind == Kind::kHttp; }
 };

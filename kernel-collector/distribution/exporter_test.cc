@@ -47,7 +47,11 @@ TEST(Exporter, ReadsReceiversOverGrpc) {
   for (const auto& [settings, host, tls, advice] :
        {Case{"{endpoint: 'gw:4317'}", "gw:4317", true, "--export otlps://gw:4317 "},
         Case{"{endpoint: 'gw:4317', tls: {insecure: true}}", "gw:4317", false, "--export otlp://gw:4317 "},
-        Case{"{endpoint: 'http://gw:4317/'}", "gw:4317", false, "--export otlp://gw:4317 "},
+        // The Collector only removes this scheme.
+        Case{"{endpoint: 'http://gw:4317/'}", "gw:4317", true, "--export otlps://gw:4317 "},
+        Case{"{endpoint: 'HTTP://gw:4317', tls: {insecure: false}}", "gw:4317", true, "--export otlps://gw:4317 "},
+        Case{"{endpoint: 'http://gw:4317', tls: {insecure: true}}", "gw:4317", false, "--export otlp://gw:4317 "},
+        Case{"{endpoint: 'http://gw:4317', tls: {insecure: true, ca_file: /ca}}", "gw:4317", true, "otlps://gw"},
         Case{"{endpoint: 'https://[::1]:4317', tls: {insecure: true}}", "[::1]:4317", true,
              "--export otlps://[::1]:4317 "},
         Case{"{endpoint: 'dns:///gw:4317', tls: {insecure: true, ca_file: /ca}}", "gw:4317", true, "otlps://gw"},
@@ -100,8 +104,21 @@ TEST(Exporter, ReadsAllSettings) {
         Read("otlp", std::string("{endpoint: 'gw:1', timeout: ") + given + "}")->settings.parameters.at("timeout"),
         taken);
   }
+}
+
+TEST(Exporter, TlsIsNeverSwitchedOffSilently) {
+  EXPECT_EQ(Read("otlp", "{endpoint: 'http://gw:1', tls: {ca_file: /ca}}")->ca, "/ca");
+  // These authorities are not read. The connection must not become a plain one.
+  EXPECT_TRUE(Read("otlp", "{endpoint: 'gw:1', tls: {insecure: true, ca_pem: x}}")->tls);
   // Files for TLS have no use without TLS.
-  EXPECT_EQ(Read("otlphttp", "{endpoint: 'http://gw:1', tls: {ca_file: /ca}}")->ca, "");
+  const auto http = Read("otlphttp", "{endpoint: 'http://gw:1', tls: {ca_file: /ca, cert_file: /c, key_file: ''}}");
+  EXPECT_EQ(http->ca + http->cert, "");
+  EXPECT_THAT(http->lost,
+              ElementsAre("line 2: exporters.otlphttp.tls.ca_file: is not used, because the connection has no TLS",
+                          HasSubstr("exporters.otlphttp.tls.cert_file: is not used")));
+  const auto grpc = Read("otlp", "{endpoint: 'gw:1', tls: {insecure: true, key_file: /k}}");
+  EXPECT_EQ(grpc->key, "");
+  EXPECT_THAT(grpc->lost, ElementsAre(HasSubstr("exporters.otlp.tls.key_file: is not used")));
 }
 
 TEST(Exporter, NamesSettingsWithoutAnEqual) {
@@ -137,6 +154,13 @@ TEST(Exporter, ProblemsHaveTheirPlace) {
         << bad;
   }
   EXPECT_THAT(ProblemOf("otlphttp", "{endpoint: 'http://gw:1', encoding: xml}"), HasSubstr("must be proto or json"));
+  // kernel-collector would add a path, and the Collector does not.
+  for (const char* bad : {"'http://gw:4318'", "'https://gw/'"}) {
+    EXPECT_THAT(
+        ProblemOf("otlphttp", std::string("{profiles_endpoint: ") + bad + "}"),
+        HasSubstr("profiles_endpoint must have a path, such as /v1development/profiles: the Collector sends to"))
+        << bad;
+  }
   // The advice does not need the address.
   EXPECT_THAT(Read("otlp", "{endpoint: 'gw:0'}")->advice, HasSubstr("start the reducer with --export"));
 }

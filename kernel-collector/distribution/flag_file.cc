@@ -18,7 +18,7 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kLinesMax = 1'000, kTextBytesMax = 256u << 10, kWarningsMax = 64, kShownBytesMax = 64;
+constexpr size_t kLinesMax = 1'000, kTextBytesMax = 256u << 10, kShownBytesMax = 64;
 constexpr std::string_view kVariablePrefix = "otel_profiling_agent_";
 
 // Flags whose keys in the Collector have other names.
@@ -77,12 +77,12 @@ std::string KeyOf(std::string_view flag) {
   return key;
 }
 
-// Go's flags have more spellings of "true" and "false" than YAML.
+// Returns "true" or "false" for the spellings that Go's strconv.ParseBool accepts, and any other text unchanged.
 std::string BoolText(std::string_view text) {
-  for (const std::string_view yes : {"1", "t", "T"}) {
+  for (const std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
     if (text == yes) return "true";
   }
-  for (const std::string_view no : {"0", "f", "F"}) {
+  for (const std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
     if (text == no) return "false";
   }
   return std::string(text);
@@ -99,16 +99,17 @@ class FlagFileReader {
   absl::StatusOr<DistributionConfig> Read() {
     YamlNode keys;
     keys.kind = YamlNode::Kind::kMap;
-    for (const Line& line : lines_) {
-      if (&line - lines_.data() == kLinesMax) {
-        Warn(line, "this line and all lines after it are ignored: there are too many");
-        break;
-      }
+    // This warning comes first, so that it is always among those that are kept.
+    if (lines_.size() > kLinesMax) {
+      Warn(lines_[kLinesMax], "this line and all lines after it are ignored: there are too many");
+    }
+    for (size_t i = 0; i < std::min(lines_.size(), kLinesMax); ++i) {
+      const Line& line = lines_[i];
       const std::string key = KeyOf(line.name);
       if (Contains(kWithoutEffect, key)) {
         Warn(line, "has no effect here");
       } else if (Contains(kOptions, key)) {
-        RETURN_IF_ERROR(TakeOption(line, key));
+        TakeOption(line, key);
       } else if (const Key* row = FindKey(component_, KeyName(key)); row != nullptr) {
         AddKey(line, key, *row, keys);
       } else {
@@ -116,6 +117,7 @@ class FlagFileReader {
       }
     }
     RETURN_IF_ERROR(ReadComponent(component_, keys, "", out_));
+    LimitWarnings(out_.warnings);
     return std::move(out_);
   }
 
@@ -124,20 +126,19 @@ class FlagFileReader {
     return Contains(kOptions, key) || Contains(kWithoutEffect, key) || FindKey(component_, KeyName(key)) != nullptr;
   }
 
+  // Shows nothing after a "=", which may be a secret: --token=SECRET.
   void Warn(const Line& line, std::string_view what) {
-    if (out_.warnings.size() == kWarningsMax) return;
-    out_.warnings.push_back(
-        fmt::format("line {}: {}: {}", line.number, EscapeForDisplay(CutUtf8(line.name, kShownBytesMax)), what));
+    const std::string_view name = CutUtf8(line.name.substr(0, line.name.find('=')), kShownBytesMax);
+    out_.warnings.push_back(fmt::format("line {}: {}: {}", line.number, EscapeForDisplay(name), what));
   }
 
-  // Only "collection-agent" has no boolean value.
-  absl::Status TakeOption(const Line& line, const std::string& key) {
+  // Takes a flag of kOptions. Options::Parse checks its value.
+  void TakeOption(const Line& line, const std::string& key) {
     std::string option = key;
     std::replace(option.begin(), option.end(), '_', '-');
     std::erase_if(out_.values, [&](const Options::ForeignValue& value) { return value.option == option; });
     out_.values.push_back({option, key == "disable_tls" ? BoolText(line.value) : std::string(line.value),
                            fmt::format("line {}, column {}: {}", line.number, line.column, option)});
-    return absl::OkStatus();
   }
 
   static void AddKey(const Line& line, const std::string& key, const Key& row, YamlNode& keys) {

@@ -17,7 +17,7 @@ namespace tributary {
 //
 // Returns nullopt if the text is not such a file: a line cannot be a flag, or no line has a flag of the profiler. Other
 // flags give a warning, because the profiler ignores them. Returns InvalidArgument for wrong values, with line and
-// column. Ignores lines after the 1,000th flag, with a warning.
+// column. Ignores lines after the 1,000th flag. The first warning says so. There are at most 64 warnings.
 absl::StatusOr<std::optional<DistributionConfig>> ReadFlagFile(std::string_view text);
 
 }  // namespace tributary

@@ -48,6 +48,19 @@ TEST(FlagFile, TheLastLineCounts) {
               UnorderedElementsAre(Pair("sample-rate", "6"), Pair("disable-tls", "false")));
 }
 
+TEST(FlagFile, ReadsAllBooleansOfGo) {
+  for (const std::string yes : {"1", "t", "T", "TRUE", "true", "True", ""}) {
+    EXPECT_THAT(ValuesOf(Read("disable-tls " + yes + "\nverbose " + yes + "\n")),
+                UnorderedElementsAre(Pair("disable-tls", "true"), Pair("log-level", "debug")))
+        << yes;
+  }
+  for (const std::string no : {"0", "f", "F", "FALSE", "false", "False"}) {
+    EXPECT_THAT(ValuesOf(Read("disable-tls " + no + "\nverbose " + no + "\n")),
+                ElementsAre(Pair("disable-tls", "false")))
+        << no;
+  }
+}
+
 TEST(FlagFile, WarnsOfFlagsWithoutEffect) {
   const DistributionConfig config = Read(
       "off-cpu-threshold 0.5\nmap-scale-factor 2\npprof localhost:6060\nsecret-token x\nprobe-link kprobe:f\n"
@@ -58,6 +71,11 @@ TEST(FlagFile, WarnsOfFlagsWithoutEffect) {
                                            HasSubstr("line 2: map_scale_factor: --unwind-memory"),
                                            "line 5: probe_links: samples at probes do not exist yet"));
   EXPECT_THAT(config.values, IsEmpty());
+}
+
+TEST(FlagFile, WarningsDoNotContainValues) {
+  EXPECT_THAT(Read("tracers go\ntoken=geheim\n").warnings,
+              ElementsAre("line 2: token: is no flag of the profiler, and has no effect"));
 }
 
 TEST(FlagFile, WrongValuesHaveTheirPlace) {
@@ -80,11 +98,14 @@ TEST(FlagFile, OtherFilesAreNotRead) {
 }
 
 TEST(FlagFile, LinesAndWarningsAreLimited) {
-  std::string text = "tracers go\n";
+  std::string text = "tracers go\nmap-scale-factor 2\n";
   for (int i = 0; i < 2'000; ++i) text += "unknown-" + std::to_string(i) + "\n";
   text += "samples-per-second 5\n";
   const DistributionConfig config = Read(text);
-  EXPECT_THAT(config.warnings, SizeIs(64));
+  ASSERT_THAT(config.warnings, SizeIs(64));
+  EXPECT_EQ(config.warnings[0],
+            "line 1001: unknown-998: this line and all lines after it are ignored: there are too many");
+  EXPECT_THAT(config.warnings.back(), HasSubstr("; 936 more warnings are not shown"));
   EXPECT_THAT(ValuesOf(config), ElementsAre(Pair("tracers", "go")));
 }
 

@@ -101,7 +101,9 @@ absl::StatusOr<std::vector<Options::ForeignValue>> ProfilerOptionTable::Derive()
   request.agent = collection_agent_;
   request.agent_is_plain = disable_tls_;
   request.exporters = std::move(file_.exporters);
-  request.has_host = table_->IsGiven("intake-host") || table_->IsGiven("intake-port");
+  for (const std::string_view name : {"intake-port", "intake-host"}) {
+    if (table_->IsGiven(name)) request.host_option = fmt::format("--{}", name);
+  }
   request.encoder = table_->GivenText("intake-encoder");
   absl::StatusOr<Destination> destination = ChooseDestination(request);
   if (!destination.ok()) return WithContext(destination.status(), "--config");

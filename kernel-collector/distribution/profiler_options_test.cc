@@ -161,6 +161,9 @@ TEST(ProfilerOptions, TheFilesExportersSayWhereSamplesGo) {
   EXPECT_THAT(reducer.warnings, ElementsAre(HasSubstr("--config: line 2: exporters.otlp: not used"),
                                             HasSubstr("--config: line 2: exporters.customprofilesexporter: not used")));
   EXPECT_FALSE(reducer.settings);
+  EXPECT_THAT(reducer.warnings[0], HasSubstr("because --intake-host says where"));
+  EXPECT_THAT(Warnings({"-config", path.c_str(), "--intake-port=8000"}, environment)[0],
+              HasSubstr("because --intake-port says where the samples go; start the reducer with --export otlp://gw"));
   EXPECT_EQ(Parse({"-config", path.c_str(), "--tls"}, environment).tls, true);
   write("{otlp: {endpoint: 'gw:0'}}", "[otlp]");
   EXPECT_EQ(

@@ -17,7 +17,6 @@ using enum KeyAction;
 constexpr std::string_view kNoPrinting =
     "not used, because the samples go elsewhere; --console prints them too, unless they go to a reducer, which prints "
     "them with --export 'console?layout=collector'";
-constexpr std::string_view kNoSending = "not used, because options say where the samples go (--intake-host)";
 constexpr std::string_view kRetries =
     "samples are sent again until the receiver accepts them; --intake-memory-max limits how many wait";
 // For keys without a counterpart.
@@ -49,8 +48,8 @@ constexpr Component kComponents[] = {
     {kExporters, "customprofilesexporter", true, kNoPrinting},
     {kExporters, "debug", false, kNoPrinting},
     {kExporters, "nop", false, ""},
-    {kExporters, "otlp", false, kNoSending, "otlp_grpc"},
-    {kExporters, "otlphttp", false, kNoSending, "otlp_http"},
+    {kExporters, "otlp", false, "", "otlp_grpc"},
+    {kExporters, "otlphttp", false, "", "otlp_http"},
     {kExporters, "file", false, "kernel-collector writes no profiles to files; the reducer stores them"},
     {kExporters, "httprest", false,
      "the reducer's HTTP API has the functions of containers and processes (docs/api.md)"},

@@ -19,7 +19,7 @@ struct Component {
   // Whether kKeys lists all its keys, so that other keys are errors. If not, other keys are not read.
   bool checks_keys;
   // The warning if a pipeline uses the component. Empty: the component has its full effect. An exporter of exporter.h
-  // gives the warning only if kernel-collector does not take its place.
+  // gives a warning only if kernel-collector does not take its place. For one that sends, destination.h makes it.
   std::string_view warning;
   // The name in newer releases of the Collector, if `type` is the older one. Both mean the same.
   std::string_view new_type = "";

@@ -68,12 +68,14 @@ class Expander {
   Expander(const Options::Environment& environment, std::vector<std::string>* warnings)
       : environment_(environment), warnings_(*warnings) {}
 
-  absl::Status Expand(YamlNode* node, size_t depth = 0) {
+  // `is_of_file`: the node is written in the file. If not, the value of a variable contained it.
+  absl::Status Expand(YamlNode* node, size_t depth = 0, bool is_of_file = true) {
     if (depth > limits_.depth_max) return TooLarge(*node);
     if (++nodes_ > limits_.nodes_max) return TooLarge(*node);
-    if (node->IsScalar()) RETURN_IF_ERROR(ExpandScalar(node, depth));
+    const bool was_scalar = node->IsScalar();
+    if (was_scalar) RETURN_IF_ERROR(ExpandScalar(node, depth, is_of_file));
     if (node->IsScalar()) return absl::OkStatus();
-    for (YamlNode& child : node->children) RETURN_IF_ERROR(Expand(&child, depth + 1));
+    for (YamlNode& child : node->children) RETURN_IF_ERROR(Expand(&child, depth + 1, is_of_file && !was_scalar));
     return absl::OkStatus();
   }
 
@@ -83,14 +85,15 @@ class Expander {
   }
 
   // May turn the node into a list, a map, or an empty value, whose children are not expanded yet.
-  absl::Status ExpandScalar(YamlNode* node, size_t depth) {
+  absl::Status ExpandScalar(YamlNode* node, size_t depth, bool is_of_file) {
+    const std::string written = is_of_file ? node->text : "";
     std::string text = node->text;
     for (int round = 0;; ++round) {
       const std::optional<Reference> found = FindReference(text);
       if (!found) break;
       if (round == kRoundsMax) return WrongValue(*node, "a variable contains itself");
-      const std::string_view inside = std::string_view(text).substr(found->begin + 2, found->end - found->begin - 3);
-      ASSIGN_OR_RETURN(const std::optional<std::string> value, ValueOf(inside, *node));
+      const std::string_view reference = std::string_view(text).substr(found->begin, found->end - found->begin);
+      ASSIGN_OR_RETURN(const std::optional<std::string> value, ValueOf(reference, written, *node));
       if (found->begin == 0 && found->end == text.size()) {
         const absl::StatusOr<YamlNode> parsed = ParseAt(depth, value.value_or(""));
         const bool is_text = value && (value->empty() || !parsed.ok() || parsed->IsScalar());
@@ -136,8 +139,12 @@ class Expander {
     return ParseNumber<double>(parsed->text) || ParseYamlBool(*parsed) ? parsed->text : value;
   }
 
-  // Returns the value of "env:NAME:-DEFAULT". Returns nullopt if there is none.
-  absl::StatusOr<std::optional<std::string>> ValueOf(std::string_view inside, const YamlNode& node) {
+  // Returns the value of "${env:NAME:-DEFAULT}". Returns nullopt if there is none. `written`: the text of the node in
+  // the file. A warning has the name only if `written` contains the reference: otherwise the name may be a part of a
+  // secret value.
+  absl::StatusOr<std::optional<std::string>> ValueOf(std::string_view reference, std::string_view written,
+                                                     const YamlNode& node) {
+    std::string_view inside = reference.substr(2, reference.size() - 3);
     if (inside.starts_with("env:")) {
       inside.remove_prefix(4);
     } else if (inside.find(':') != inside.npos) {
@@ -154,8 +161,10 @@ class Expander {
     if (variable != environment_.end()) return Present(variable->second);
     if (mark != inside.npos) return std::optional(std::string(inside.substr(mark + kDefaultMark.size())));
     if (warnings_.size() < kWarningsMax) {
+      const bool is_written = written.find(reference) != written.npos;
       warnings_.push_back(
-          fmt::format("line {}: the environment variable {} is not set; its value is empty", node.line, name));
+          fmt::format("line {}: {} is not set; its value is empty", node.line,
+                      is_written ? "the environment variable " + name : "a variable inside a variable"));
     }
     return std::optional<std::string>();
   }

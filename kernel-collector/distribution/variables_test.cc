@@ -162,5 +162,20 @@ TEST(Variables, MessagesDoNotContainValues) {
   }
 }
 
+TEST(Variables, WarningsDoNotContainValues) {
+  const Options::Environment secret = {{"S", "geheim"},
+                                       {"T", "x ${geheim} ${env:geheim}"},
+                                       {"L", "['${geheim}', {k: '${env:geheim}'}]"},
+                                       {"W", "${geheim}"}};
+  const std::string hidden = "line 2: a variable inside a variable is not set; its value is empty";
+  EXPECT_THAT(Expand("'${env:${S}}'", secret).warnings, ElementsAre(hidden));
+  EXPECT_THAT(Expand("'<${T}>'", secret).warnings, ElementsAre(hidden, hidden));
+  EXPECT_THAT(Expand("${L}", secret).warnings, ElementsAre(hidden, hidden));
+  EXPECT_THAT(Expand("${W}", secret).warnings, ElementsAre(hidden));
+  // A name that is written in the file is shown, wherever it stands.
+  EXPECT_THAT(Expand("'${S} ${env:UNSET}'", secret).warnings,
+              ElementsAre("line 2: the environment variable UNSET is not set; its value is empty"));
+}
+
 }  // namespace
 }  // namespace tributary

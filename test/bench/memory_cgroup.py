@@ -2,32 +2,61 @@
 
 import os
 import pathlib
+import sys
 import time
 
 ROOT = pathlib.Path("/sys/fs/cgroup")
 
 
 class MemoryCgroup:
-    """with MemoryCgroup() as cgroup: …start cgroup.prefix + command…; cgroup.kib()"""
+    """with MemoryCgroup() as cgroup: …start cgroup.prefix + command…; cgroup.kib()
 
-    def __init__(self):
-        self._is_v1 = (ROOT / "memory" / "memory.usage_in_bytes").exists()
-        self._directory = (ROOT / "memory" if self._is_v1 else ROOT) / f"tributary-bench-{os.getpid()}-{time.monotonic_ns()}"
+    With cgroup v2, it switches the memory controller on for the children of the root, and off again at the end. Raises
+    RuntimeError if the system does not allow this."""
+
+    def __init__(self, root=ROOT):
+        self._is_v1 = (root / "memory" / "memory.usage_in_bytes").exists()
+        self._directory = (root / "memory" if self._is_v1 else root) / f"tributary-bench-{os.getpid()}-{time.monotonic_ns()}"
+        self._control = root / "cgroup.subtree_control"
+        self._has_switched_on = False
         self.prefix = ["sh", "-c", f'echo $$ > {self._directory}/cgroup.procs && exec "$@"', "sh"]
 
     def __enter__(self):
-        if not self._is_v1:
-            (ROOT / "cgroup.subtree_control").write_text("+memory")
-        self._directory.mkdir()
+        try:
+            if not self._is_v1 and "memory" not in self._control.read_text().split():
+                self._control.write_text("+memory")
+                self._has_switched_on = True
+            self._directory.mkdir()
+        except OSError as error:
+            self._switch_off()
+            raise RuntimeError(f"cannot make a memory cgroup: {error}; this needs root, and a writable {self._control.parent}") from error
         return self
 
     def __exit__(self, *_):
-        for _ in range(100):
+        try:
+            self._remove()
+        finally:
+            self._switch_off()
+
+    def _remove(self):
+        for attempt in range(100):
             try:
                 return self._directory.rmdir()
             except OSError:
-                time.sleep(0.1)  # a process of it is about to end
+                if attempt == 99:
+                    print(f"warning: {self._directory} has processes and stays", file=sys.stderr)
+                else:
+                    time.sleep(0.1)  # a process of it is about to end
         return None
+
+    def _switch_off(self):
+        if not self._has_switched_on:
+            return
+        self._has_switched_on = False
+        try:
+            self._control.write_text("-memory")
+        except OSError as error:  # another program uses it by now
+            print(f"warning: the memory controller stays on: {error}", file=sys.stderr)
 
     def kib(self):
         """Returns anonymous memory and memory files. Pages of the disk's files are left out: other programs use them too."""
