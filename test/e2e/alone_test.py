@@ -80,13 +80,7 @@ class Receiver:
 def start(directory, receiver, *args, env=None, encoder="otlp_profiles", rate=RATE):
     return lib.Collector(directory, receiver.port, rate=rate, env={**os.environ, **(env or {})},
                          args=["--intake-encoder", encoder, "--intake-host", "http://127.0.0.1", "--batch-interval", "1s",
-                               "--log-console", *args])
-
-
-def totals(collector):
-    """Returns the numbers of the collector's last line of totals."""
-    line = [line for line in collector.text().splitlines() if " stopped captured=" in line][-1]
-    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
+                               "--log-console", *lib.PATIENT, *args])
 
 
 def run_named_truth(has_names):
@@ -122,8 +116,8 @@ def outage():
         lib.wait_for("a failure", lambda: "cannot send samples, will try again" in collector.text(), 30)
         receiver.start()
         lib.wait_for("requests after the outage", lambda: len(receiver.bodies) > before + 2, 60)
-        lib.check(collector.stop() == 0, "the collector's exit code")
-        last = totals(collector)
+        lib.stop_patiently(collector)
+        last = lib.last_totals(collector.text())
         requests = receiver.requests()
         received = otelcol.Totals(otelcol.samples(requests))
         print(f"  captured {last['captured']} sent {last['sent']} lost {last['lost']}; received {received.count}, {received.ns} ns")
@@ -158,9 +152,9 @@ def protocol():
                 run_named_truth(receiver.has_names)
             else:
                 lib.run_truth(3)
-            lib.check(collector.stop() == 0, "the collector's exit code")
+            lib.stop_patiently(collector)
             receiver.stop()
-            last = totals(collector)
+            last = lib.last_totals(collector.text())
             lib.check(last["captured"] == last["sent"] + last["lost"] and last["lost"] == 0, f"the law is broken: {last}")
             framed = d / "requests"
             framed.write_bytes(b"".join(len(body).to_bytes(4, "big") + body for body in receiver.bodies))
@@ -189,12 +183,12 @@ def logs():
         receiver.start()
         variables = {"EBPF_NET_INTAKE_HOST": "127.0.0.1", "EBPF_NET_INTAKE_ENCODER": "otlp_log", **JSON}
         collector = lib.Collector(d, receiver.port, rate=RATE, env={**os.environ, **variables},
-                                  args=["--batch-interval", "1s", "--log-console"])
+                                  args=["--batch-interval", "1s", "--log-console", *lib.PATIENT])
         programs.append(collector)
         truth = run_named_truth(receiver.has_names)
-        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.stop_patiently(collector)
         receiver.stop()
-        last = totals(collector)
+        last = lib.last_totals(collector.text())
         logged = list(otelcol.log_records(receiver.requests()))
         records = [r for r in logged if r.event == "tributary.samples"]
         count, ns = sum(r.count for r in records), sum(r.ns for r in records)
@@ -208,33 +202,31 @@ def logs():
 
 def collector_gets(encoder, host, *args, json=False):
     """Sends to a real Collector in one way. Returns the data points that it has, by name, and the last totals."""
+    rate = 199  # log records with names are large
     with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
         address = host.format(grpc=otel.address, http=otel.http_address)
         received = otel.requests if encoder == "otlp_profiles" else otel.log_requests
         env = {**os.environ, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json" if json else ""}
-        collector = lib.Collector(d, otel.address.split(":")[1], rate=RATE, env=env, args=[
-            "--intake-encoder", encoder, "--intake-host", address, "--batch-interval", "1s", "--shutdown-timeout", "40s",
-            "--log-console", *args])
+        collector = lib.Collector(d, otel.address.split(":")[1], rate=rate, env=env, args=[
+            "--intake-encoder", encoder, "--intake-host", address, "--batch-interval", "1s", "--log-console",
+            *lib.PATIENT, *args])
         programs.append(collector)
         lib.wait_for("the first request", received, 30)
         lib.run_truth(1)
-        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.stop_patiently(collector)
         otel.stop()
-        last = totals(collector)
+        last = lib.last_totals(collector.text())
         items = list(otelcol.log_records(received()) if encoder == "otlp_log" else otelcol.samples(received()))
         count, ns = sum(item.count for item in items), sum(item.ns for item in items)
         print(f"  {encoder} to {host} json={json}: captured {last['captured']} sent {last['sent']}; received {count}, {ns} ns")
         lib.check(last["captured"] == last["sent"] == count and last["lost"] == 0, f"{last}")
-        lib.check(ns == count * (1_000_000_000 // RATE), f"{ns} ns")
+        lib.check(ns == count * (1_000_000_000 // rate), f"{ns} ns")
         return {point.name: point for point in otelcol.points(otel.metrics_requests())}, last
 
 
 def real_collector():
-    """Sends profiles and logs to a real Collector in each way that has no test with more checks."""
-    collector_gets("otlp_profiles", "127.0.0.1")  # over gRPC
+    """Sends profiles and logs to a real Collector in each way that pages_test.py and grpc_logs_and_metrics() do not test."""
     collector_gets_metrics("otlp_profiles", "otlp+http://{http}")
-    collector_gets("otlp_profiles", "http://{http}", json=True)
-    collector_gets("otlp_log", "{http}")
     collector_gets_metrics("otlp_log", "http://{http}/v1/logs", json=True)
 
 
@@ -265,7 +257,7 @@ def killed():
         collector = start(d, receiver)
         programs.append(collector)
         lib.wait_for("a request", lambda: receiver.bodies, 30)
-        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.stop_patiently(collector)
         receiver.stop()
         found = re.findall(r"ended without sending all samples captured=(\d+) lost=(\d+) lost_before=(\d+)", collector.text())
         lib.check(len(found) == 1, "the next collector does not report the samples")
@@ -320,9 +312,9 @@ def spooled():
         receiver.released.set()
         collector = run()
         lib.wait_for("an empty spool", lambda: not files(), 60)
-        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.stop_patiently(collector)
         receiver.stop()
-        last = totals(collector)
+        last = lib.last_totals(collector.text())
         in_spool += check_killed(2, captured)
         of_spool = re.search(REPORT[1], collector.text())
         lib.check(of_spool, "the spool was empty")
@@ -349,22 +341,22 @@ def absent():
         programs.append(collector)
         lib.wait_for("a failure", lambda: "cannot send samples, will try again" in collector.text(), 30)
         lib.check(collector.stop() == 0, "the collector's exit code")
-        last = totals(collector)
+        last = lib.last_totals(collector.text())
         lib.check(last["captured"] == last["lost"] == last["lost_shutdown"] > 0 and last["sent"] == 0, f"{last}")
 
 
 def console():
     """Prints the stacks."""
     with lib.directory() as d, lib.programs() as programs:
-        collector = lib.Collector(d, 8000, rate=199, args=["--intake-encoder", "console", "--batch-interval", "1s"])
+        collector = lib.Collector(d, 8000, rate=199, args=["--intake-encoder", "console", "--batch-interval", "1s", *lib.PATIENT])
         programs.append(collector)
         run_named_truth(lambda: "Function: hash_blocks" in collector.text())
-        lib.check(collector.stop() == 0, "the collector's exit code")
+        lib.stop_patiently(collector)
         text = collector.text()
         for mark in ("--------------- New Resource Profile --------------", "  thread.name: truth (Str)",
                      "Instrumentation: native, Function: hash_blocks", "service.name: truth (Str)"):
             lib.check(mark in text, f"'{mark}' is missing")
-        last = totals(collector)
+        last = lib.last_totals(collector.text())
         lib.check(last["captured"] == last["sent"], f"{last}")
 
 

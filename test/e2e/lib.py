@@ -9,6 +9,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -73,8 +74,13 @@ class Program:
         return self.log_path.read_text(errors="replace")
 
     def signal(self, number):
-        if self.running():
+        if not self.running():
+            return
+        if ROOT:
             subprocess.run(ROOT + ["kill", f"-{int(number)}", str(self.pid)], check=False)
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def stop(self, timeout_s=10):
         """Sends SIGTERM and returns the exit code. A program that does not end in time is killed: that is a failure."""
@@ -149,6 +155,22 @@ class Collector(Program):
         super().__init__(name, [*prefix, BIN / "kernel-collector", "--intake-port", intake_port, "--sample-rate", rate, "--cpu-budget",
                                 cpu_budget, *args],
                          directory, as_root=True, env=env)
+
+
+# Options of a kernel-collector whose last requests must arrive: on a busy machine, they take longer than the default
+# time. Later options win. stop_patiently() waits longer than this.
+PATIENT = ["--shutdown-timeout", "50s"]
+
+
+def stop_patiently(collector):
+    """Stops a collector that was started with PATIENT."""
+    check(collector.stop(60) == 0, f"{collector.name}'s exit code")
+
+
+def last_totals(log):
+    """Returns the numbers of the last line of totals in a collector's log."""
+    line = re.findall(r" stopped captured=.*", log)[-1]
+    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
 
 
 class FlameGraph:
@@ -318,7 +340,7 @@ def main(*tests):
         try:
             test()
             print(f"ok     {test.__name__} ({time.monotonic() - started:.1f} s)", flush=True)
-        except (Failure, subprocess.CalledProcessError) as e:
+        except (Failure, subprocess.CalledProcessError, subprocess.TimeoutExpired, RuntimeError) as e:
             failed += 1
             print(f"FAILED {test.__name__}: {e}", flush=True)
             if isinstance(e, subprocess.CalledProcessError):

@@ -17,20 +17,12 @@ import otelcol  # noqa: E402
 
 PAGES = lib.SOURCE / "test/fuzz/corpus/distribution_config_fuzz"
 CONTAINER = "d1" * 32
-# On a busy machine, the last request takes longer than the default time.
-PATIENT = "--shutdown-timeout=50s"
 PERIOD_NS = 1_000_000_000 // 997
-
-
-def totals(program):
-    """Returns the numbers of the collector's last line of totals."""
-    line = [line for line in program.text().splitlines() if " stopped captured=" in line][-1]
-    return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", line)}
 
 
 def check_received(program, received, period_ns=PERIOD_NS):
     """Compares what a Collector received with the kernel's counters."""
-    last = totals(program)
+    last = lib.last_totals(program.text())
     print(f"  captured {last['captured']} sent {last['sent']} lost {last['lost']}; received {received.count}, {received.ns} ns")
     lib.check(last["captured"] == last["sent"] == received.count > 0 and last["lost"] == 0, f"{last}")
     lib.check(received.ns == received.count * period_ns, f"{received.ns} ns")
@@ -52,7 +44,7 @@ def the_distributions_first_example():
     try:
         with lib.directory() as d, lib.programs() as programs:
             # The log goes elsewhere, because the page's file switches on debug messages.
-            collector = lib.Program("collector", ["sh", "-c", 'exec "$@" 2>"$0"', d / "stderr", lib.BIN / "kernel-collector",
+            collector = lib.Program("collector", ["sh", "-c", 'exec "$@" 2>"$0"', d / "stderr", lib.BIN / "kernel-collector", *lib.PATIENT,
                                                   f"--config={PAGES / 'quick_start.yaml'}", "--feature-gates=service.profilesSupport"],
                                     d, as_root=True)
             programs.append(collector)
@@ -62,7 +54,7 @@ def the_distributions_first_example():
                 return "Function: hash_blocks" in collector.text()
 
             lib.wait_for("stacks of the container", printed, 60)
-            lib.check(collector.stop(60) == 0, "the collector's exit code")
+            lib.stop_patiently(collector)
             found = resources(collector.text())
             skipped = [text for text in found if "SKIPPED (no container.id)" in text]
             shown = [text for text in found if text not in skipped]
@@ -73,7 +65,7 @@ def the_distributions_first_example():
             frames = re.findall(r"Instrumentation: (\w+), Function: .*, File: .*, Line: \d+, Column: \d+\n", "".join(shown))
             lib.check("native" in frames and set(frames) <= {"native", "kernel", "go", "jvm", "php", "cpython"}, f"frames {set(frames)}")
             log = (d / "stderr").read_text()
-            counts = {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", re.findall(" stopped captured=.*", log)[-1])}
+            counts = lib.last_totals(log)
             lib.check(counts["captured"] == counts["sent"] > 0 and counts["lost"] == 0, f"{counts}")
             lib.check("customprofilesexporter: not used" not in log, "the exporter has no effect")
     finally:
@@ -85,11 +77,11 @@ def the_profilers_command():
     with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
         collector = lib.Program("collector", [lib.BIN / "kernel-collector", f"-collection-agent={otel.address}", "-disable-tls",
                                               "-tracers=perl,php,python,hotspot,ruby,v8,dotnet,go", "-samples-per-second=997",
-                                              "-reporter-interval=1s", "--cpu-budget=off", PATIENT], d, as_root=True)
+                                              "-reporter-interval=1s", "--cpu-budget=off", *lib.PATIENT], d, as_root=True)
         programs.append(collector)
         lib.wait_for("the first request", otel.requests, 30)
-        lib.run_truth(2)
-        lib.check(collector.stop(60) == 0, "the collector's exit code")
+        lib.run_truth(1)
+        lib.stop_patiently(collector)
         otel.stop()
         check_received(collector, otelcol.Totals(otelcol.samples(otel.requests())))
 
@@ -103,27 +95,37 @@ service:
 """
 
 
+def start_tls_collector(folder, programs):
+    """Starts a Collector with TLS. Returns it and its port. A port that was just free may be taken: then it tries another."""
+    for attempt in range(5):
+        port = otelcol.free_port()
+        (folder / "config.yaml").write_text(TLS.format(port=port, folder=folder))
+        otel = lib.Program(f"otelcol-{attempt}", [otelcol.binary(), "--config", folder / "config.yaml",
+                                                  "--feature-gates=service.profilesSupport"], folder)
+        programs.append(otel)
+        lib.wait_for("the Collector", lambda: "Everything is ready" in otel.text() or not otel.running(), 30)
+        if otel.running():
+            return otel, port
+    raise lib.Failure("the Collector does not start")
+
+
 def the_profilers_command_with_tls():
     """Without -disable-tls, the receiver must have a certificate that the node trusts."""
     with lib.directory() as d, lib.programs() as programs:
-        port = otelcol.free_port()
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
                         "subjectAltName=DNS:localhost", "-keyout", d / "key", "-out", d / "cert"], check=True, capture_output=True)
-        (d / "config.yaml").write_text(TLS.format(port=port, folder=d))
-        otel = lib.Program("otelcol", [otelcol.binary(), "--config", d / "config.yaml", "--feature-gates=service.profilesSupport"], d)
-        programs.append(otel)
-        lib.wait_for("the Collector", lambda: "Everything is ready" in otel.text(), 30)
+        otel, port = start_tls_collector(d, programs)
         command = [lib.BIN / "kernel-collector", f"-collection-agent=localhost:{port}", "-reporter-interval=1s", "--names=false",
                    "--shutdown-timeout=2s"]
         refusing = lib.Program("refusing", command, d, as_root=True)
         programs.append(refusing)
         lib.wait_for("the refusal", lambda: "certificate" in refusing.text(), 30)
         lib.check(refusing.stop() == 0, "the exit code of the collector that refuses the certificate")
-        lib.check(totals(refusing)["sent"] == 0, "samples went to a receiver without a trusted certificate")
-        collector = lib.Program("collector", [*command, PATIENT, f"--tls-ca={d / 'cert'}"], d, as_root=True)
+        lib.check(lib.last_totals(refusing.text())["sent"] == 0, "samples went to a receiver without a trusted certificate")
+        collector = lib.Program("collector", [*command, *lib.PATIENT, f"--tls-ca={d / 'cert'}"], d, as_root=True)
         programs.append(collector)
         lib.wait_for("a request", lambda: (d / "received").exists() and (d / "received").stat().st_size, 30)
-        lib.check(collector.stop(60) == 0, "the collector's exit code")
+        lib.stop_patiently(collector)
         lib.check(otel.stop(20) == 0, "the Collector's exit code")
         check_received(collector, otelcol.Totals(otelcol.samples(requests(d / "received"))), 1_000_000_000 // 19)
 
@@ -149,12 +151,12 @@ def a_gateway():
     """Sends to a real Collector over HTTP, and prints, as a file with both exporters says."""
     with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel:
         (d / "config.yaml").write_text(GATEWAY)
-        collector = lib.Program("collector", [lib.BIN / "kernel-collector", "--config", d / "config.yaml", "--cpu-budget=off", PATIENT], d,
+        collector = lib.Program("collector", [lib.BIN / "kernel-collector", "--config", d / "config.yaml", "--cpu-budget=off", *lib.PATIENT], d,
                                 as_root=True, env={**os.environ, "GATEWAY": otel.http_address, "TOKEN": "geheim"})
         programs.append(collector)
         lib.wait_for("the first request", otel.requests, 30)
-        lib.run_truth(2)
-        lib.check(collector.stop(60) == 0, "the collector's exit code")
+        lib.run_truth(1)
+        lib.stop_patiently(collector)
         otel.stop()
         check_received(collector, otelcol.Totals(otelcol.samples(otel.requests())))
         text = collector.text()
@@ -181,11 +183,11 @@ def opentelemetry_networks_page():
         lib.wait_for("the Collector", lambda: "Everything is ready" in otel.text(), 30)
         page = {"EBPF_NET_INTAKE_HOST": "127.0.0.1", "EBPF_NET_INTAKE_PORT": "8000", "EBPF_NET_INTAKE_ENCODER": "otlp_log"}
         collector = lib.Program("collector", [*inside, lib.BIN / "kernel-collector", "--log-console", "--cpu-budget=off",
-                                              "--sample-rate=199", PATIENT], d, as_root=True, env={**os.environ, **page})
+                                              "--sample-rate=199", *lib.PATIENT], d, as_root=True, env={**os.environ, **page})
         programs.append(collector)
         lib.wait_for("sampling", lambda: " sampling rate_hz=" in collector.text(), 30)
-        lib.run_truth(2)
-        lib.check(collector.stop(60) == 0, "the collector's exit code")
+        lib.run_truth(1)
+        lib.stop_patiently(collector)
         lib.check(otel.stop(20) == 0, "the Collector's exit code")
         network.kill()
         check_received(collector, otelcol.Totals(otelcol.log_records(requests(received))), 1_000_000_000 // 199)

@@ -112,9 +112,19 @@ class FaultReceiver {
   std::vector<std::string> Bodies() const { return http_ ? http_->Bodies() : grpc_->Bodies(); }
   int connections() const { return http_ ? http_->connections() : grpc_->connections(); }
 
+  // Returns whether a client of TLS that checks no certificate can connect.
+  bool ServesTls() const {
+    const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in address = TestListener::Loopback(port());
+    if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) return false;
+    const std::unique_ptr<SSL_CTX, TestTls::Free> context(SSL_CTX_new(TLS_client_method()));
+    const TestTls::Connection tls(SSL_new(context.get()));
+    return SSL_set_fd(tls.get(), socket.get()) == 1 && SSL_connect(tls.get()) == 1;
+  }
+
   // `options`: what the sender's end needs for TLS. Requests are not compressed.
   std::unique_ptr<Transport> Connect(const Signal& signal, TransportOptions options, const Clock& clock) const {
-    options.target = "127.0.0.1:" + std::to_string(http_ ? http_->port() : grpc_->port());
+    options.target = "127.0.0.1:" + std::to_string(port());
     options.gzip = false;
     if (way_ == Way::kGrpc) return *GrpcTransport::Make(options, signal);
     const Encoding encoding = way_ == Way::kJson ? Encoding::kJson : Encoding::kProtobuf;
@@ -123,6 +133,7 @@ class FaultReceiver {
   }
 
  private:
+  uint16_t port() const { return http_ ? http_->port() : grpc_->port(); }
   TestHttpServer::Options Accepting() const {
     if (way_ == Way::kJson) return {.body = "{}", .header = "Content-Type: application/json"};
     return {.body = "", .header = "Content-Type: application/x-protobuf"};

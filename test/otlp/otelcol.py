@@ -117,6 +117,7 @@ class Collector:
         if self.process is None or self.process.poll() is not None:
             return
         self.process.terminate()
+        self.process.send_signal(signal.SIGCONT)  # a test that failed may have left it stopped
         try:
             self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:

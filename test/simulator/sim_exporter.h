@@ -47,7 +47,7 @@ class SimExporter {
   const size_t scan_rows_max_;  // a release has one number, but its requests may be smaller than those of another
   const std::shared_ptr<store::MemoryData> data_ = std::make_shared<store::MemoryData>();
   store::NodeNo leaves_[kShards];
-  uint64_t added_ = 0, kills_ = 0;
+  uint64_t added_ = 0;
   uint64_t repeated_ = 0;  // counted by earlier lives
   std::unique_ptr<Life> life_;
 };

@@ -10,7 +10,6 @@
 namespace tributary::sim {
 
 otlp::SendResult SimReceiver::Fail(absl::StatusCode code, bool in_doubt, int64_t retry_after_ns) {
-  was_in_doubt_ |= in_doubt;
   otlp::SendResult result;
   result.status = Error(code, "simulated");
   result.may_retry = code != absl::StatusCode::kInvalidArgument;
@@ -23,6 +22,7 @@ otlp::SendResult SimReceiver::Fail(absl::StatusCode code, bool in_doubt, int64_t
 std::vector<int64_t> SimReceiver::Check(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity) {
   std::vector<int64_t> times;
   std::string content;
+  const Key key{identity.session, identity.first};
   uint64_t number = identity.first;
   for (const auto& resource : request.resource_profiles()) {
     for (const auto& scope : resource.scope_profiles()) {
@@ -32,6 +32,9 @@ std::vector<int64_t> SimReceiver::Check(const otlp::ProfilesRequest& request, co
         for (const auto& sample : profile.samples()) {
           for (const uint64_t time : sample.timestamps_unix_nano()) {
             times.push_back(static_cast<int64_t>(time));
+            const auto refused = refused_.find(times.back());
+            if (refused != refused_.end() && refused->second != key)
+              world_.Violate(name_ + ": a refused sample is sent again with another identity");
             content += fmt::format(" {}", time);
             ++number;
           }
@@ -40,7 +43,9 @@ std::vector<int64_t> SimReceiver::Check(const otlp::ProfilesRequest& request, co
     }
   }
   if (times.empty()) world_.Violate(name_ + ": an empty request");
-  Attempts& attempts = attempts_[{identity.session, identity.first}];
+  Attempts& attempts = attempts_[key];
+  // An earlier life may have saved the first request of each session, and was killed before its end.
+  if (sessions_.insert(identity.session).second && life_ > 1) attempts.in_doubt = true;
   if (attempts.content.empty()) attempts.content = content;
   if (attempts.content != content) world_.Violate(name_ + ": a request has the identity of another");
   if (attempts.answered && attempts.life == life_) world_.Violate(name_ + ": a request is sent again after its answer");
@@ -59,8 +64,8 @@ void SimReceiver::Accept(const std::vector<int64_t>& times, const Key& key, bool
     before.life = life_;
     ++(sender_dies ? uncounted_ : duplicates_);
   }
-  const size_t repeated_max = reads_fail_ ? 2 : 1;
-  if (repeated_[life_].size() > repeated_max) world_.Violate(name_ + ": too many requests are sent again after a kill");
+  const size_t requests_max = reads_fail_ ? shards_ : 1;
+  if (repeated_[life_].size() > requests_max) world_.Violate(name_ + ": too many requests are sent again after a kill");
 }
 
 otlp::SendResult SimReceiver::Take(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
@@ -73,6 +78,9 @@ otlp::SendResult SimReceiver::Take(const otlp::ProfilesRequest& request, const o
   };
   try {
     otlp::SendResult result = Decide(times, identity, timeout_ns, takes_ns);
+    Attempts& attempts = attempts_[{identity.session, identity.first}];
+    if (attempts.in_doubt && (result.status.ok() || result.in_doubt)) repeated_max_ += times.size();
+    attempts.in_doubt |= result.in_doubt;
     log(fmt::format("{}{}", result.status.ok() ? "OK" : absl::StatusCodeToString(result.status.code()),
                     result.in_doubt ? ", in doubt" : ""));
     return result;
@@ -100,7 +108,7 @@ otlp::SendResult SimReceiver::Decide(const std::vector<int64_t>& times, const ot
     return Fail(absl::StatusCode::kDeadlineExceeded, true);
   }
   if (Chance(30)) {
-    refused_.insert(times.begin(), times.end());
+    for (const int64_t time : times) refused_.emplace(time, key);
     attempts_[key].answered = true;
     return Fail(absl::StatusCode::kInvalidArgument, false);
   }

@@ -21,21 +21,26 @@ struct Killed {};
 // time: no two samples of a store have the same time.
 class SimReceiver {
  public:
-  SimReceiver(World& world, uint64_t seed, std::string name)
-      : world_(world), random_(seed), name_(std::move(name)), reads_fail_(random_() % 2 == 0) {}
+  // `shards`: of the exporter's store.
+  SimReceiver(World& world, uint64_t seed, std::string name, size_t shards)
+      : world_(world), random_(seed), name_(std::move(name)), shards_(shards), reads_fail_(random_() % 2 == 0) {}
 
   // One attempt. Adds the time that it takes to `*takes_ns`. Throws Killed.
   otlp::SendResult Take(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity, int64_t timeout_ns,
                         int64_t* takes_ns);
 
-  void BeginLife() { ++life_; }  // a new exporter sends
+  // A new exporter sends.
+  void BeginLife() {
+    ++life_;
+    sessions_.clear();
+  }
   void BeAwayUntil(int64_t ns) { away_until_ns_ = ns; }
   void Heal() {
     healed_ = true;
     away_until_ns_ = 0;
   }
   // In every second run, reads of the store may fail. An exporter does not let one unreadable shard stop the others. So
-  // then there may be a request in doubt for each of its two shards.
+  // then there may be a request in doubt for each of its shards.
   bool ReadFails() { return reads_fail_ && Chance(10); }
   bool Chance(uint64_t of_thousand) { return !healed_ && random_() % 1000 < of_thousand; }
   uint64_t Below(uint64_t n) { return random_() % n; }
@@ -45,8 +50,8 @@ class SimReceiver {
   uint64_t duplicates() const { return duplicates_; }  // samples that were accepted once more
   // The duplicates of requests during which the exporter was killed: it could not count them.
   uint64_t uncounted() const { return uncounted_; }
-  uint64_t lives() const { return life_; }
-  bool was_in_doubt() const { return was_in_doubt_; }
+  // At most so many samples may count as repeated: those of attempts that arrived, or may have, of requests in doubt.
+  uint64_t repeated_max() const { return repeated_max_; }
 
  private:
   using Key = std::pair<std::array<uint8_t, 16>, uint64_t>;  // session and first number
@@ -54,6 +59,7 @@ class SimReceiver {
     std::string content;    // the samples' times and the profiles' ids
     uint64_t life = 0;      // of the last attempt
     bool answered = false;  // the exporter got the final answer in this life
+    bool in_doubt = false;  // the exporter may believe that the receiver has the request
   };
 
   std::vector<int64_t> Check(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity);
@@ -65,19 +71,21 @@ class SimReceiver {
   World& world_;
   std::mt19937_64 random_;
   const std::string name_;
+  const size_t shards_;
   const bool reads_fail_;
   uint64_t life_ = 0;
   int64_t away_until_ns_ = 0;
-  bool healed_ = false, was_in_doubt_ = false;
+  bool healed_ = false;
   std::map<Key, Attempts> attempts_;
   struct Accepted {
     Key key;
     uint64_t life = 0;
   };
-  std::map<int64_t, Accepted> accepted_;  // by the sample's time
-  std::set<int64_t> refused_;
+  std::map<int64_t, Accepted> accepted_;        // by the sample's time
+  std::map<int64_t, Key> refused_;              // the same
+  std::set<std::array<uint8_t, 16>> sessions_;  // of this life's requests
   std::map<uint64_t, std::set<Key>> repeated_;  // requests that an earlier life had sent, by life
-  uint64_t duplicates_ = 0, uncounted_ = 0;
+  uint64_t duplicates_ = 0, uncounted_ = 0, repeated_max_ = 0;
 };
 
 }  // namespace tributary::sim
