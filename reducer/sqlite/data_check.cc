@@ -23,7 +23,7 @@ namespace tributary::store {
 namespace {
 
 // Numbers of migrations of the files whose contents are not checked. A test compares them with new files.
-constexpr int64_t kMetadataSchema = 1, kRolloutsSchema = 2;
+constexpr int64_t kMetadataSchema = 1, kRolloutsSchema = 3;
 
 constexpr std::string_view kReplaceable =
     "nothing: at its next start, the reducer renames the file and begins a new one";
