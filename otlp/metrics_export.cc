@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/version.h"
+#include "otlp/program_resource.h"
 #include "otlp/request_counters.h"
 
 namespace tributary::otlp {
@@ -132,6 +134,16 @@ void MetricsExport::CountAccepted(uint64_t data_points, int64_t rejected, std::s
         "message=\"{}\" suppressed={}",
         options_.name, rejected, message.substr(0, kMessageBytesMax), held);
   }
+}
+
+MetricsExport::Options MetricsExportOptions(const Settings& settings, std::string_view program,
+                                            std::string_view host_name, const Metrics& metrics) {
+  MetricsExport::Options out;
+  out.request.resource = ProgramResource(program, host_name, metrics.start());
+  out.request.scope_version = std::string(kVersion);
+  if (settings.encoding == Encoding::kJson) out.request.bytes_max /= kMetricsJsonFactor;
+  out.send_timeout_ns = settings.timeout_ns;
+  return out;
 }
 
 }  // namespace tributary::otlp

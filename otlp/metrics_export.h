@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "otlp/metrics_builder.h"
 #include "otlp/sender.h"
+#include "otlp/settings.h"
 #include "otlp/transport.h"
 
 namespace tributary::otlp {
@@ -85,5 +86,10 @@ class MetricsExport {
   Counter& refused_;
   Counter& rejected_;
 };
+
+// Returns the options that follow from the settings of a receiver and from the program, whose service.name is
+// `program`. The caller sets `name` and `interval_ns`. `host_name`: see ProgramResource.
+MetricsExport::Options MetricsExportOptions(const Settings& settings, std::string_view program,
+                                            std::string_view host_name, const Metrics& metrics);
 
 }  // namespace tributary::otlp

@@ -11,10 +11,10 @@
 #include "kernel-collector/direct/printed_sender.h"
 #include "otlp/grpc_transport.h"
 #include "otlp/http_transport.h"
+#include "otlp/json_limits.h"
 #include "otlp/otlp_logs_sender.h"
 #include "otlp/otlp_profiles_sender.h"
 #include "otlp/place.h"
-#include "otlp/program_resource.h"
 #include "otlp/text_sender.h"
 
 namespace tributary {
@@ -35,10 +35,6 @@ constexpr Scheme kSchemes[] = {
     {.prefix = "otlp://", .is_http = false, .tls = false, .port = kGrpcPort, .log_port = kGrpcPort},
     {.prefix = "otlps://", .is_http = false, .tls = true, .port = kGrpcPort, .log_port = kGrpcPort},
 };
-
-// A request in JSON has up to 3.7 times the bytes of the same request in protobuf. The limits of the builder count the
-// bytes of protobuf.
-constexpr size_t kJsonFactor = 4;
 
 absl::Status Invalid(std::string_view why) { return Error(absl::StatusCode::kInvalidArgument, why); }
 
@@ -123,10 +119,7 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
   ASSIGN_OR_RETURN(otlp::Settings settings, otlp::ResolveSettings(receiver.otlp, variables));
   settings.transport.version = std::string(kVersion);
   out.timeout_ns = settings.timeout_ns;
-  if (settings.encoding == otlp::Encoding::kJson) {
-    out.builder.bytes_soft /= kJsonFactor;
-    out.builder.bytes_hard /= kJsonFactor;
-  }
+  if (settings.encoding == otlp::Encoding::kJson) otlp::FitJson(&out.builder);
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(receiver, settings, clock));
   if (receiver.otlp.signal.name == otlp::kLogsSignal.name) {
     out.builder.size_of = otlp::ProfilesBuilder::SizeOf::kStackLogs;
@@ -166,12 +159,10 @@ absl::StatusOr<std::unique_ptr<otlp::MetricsExport>> MakeDirectMetrics(DirectRec
   ASSIGN_OR_RETURN(receiver, MetricsReceiver(std::move(receiver)));
   ASSIGN_OR_RETURN(otlp::Settings settings, otlp::ResolveSettings(receiver.otlp, variables));
   settings.transport.version = std::string(kVersion);
-  otlp::MetricsExport::Options options{.name = receiver.ToString()};
-  options.request.resource = otlp::ProgramResource("tributary-kernel-collector", host_name, metrics.start());
-  options.request.scope_version = std::string(kVersion);
-  if (settings.encoding == otlp::Encoding::kJson) options.request.bytes_max /= otlp::kMetricsJsonFactor;
+  otlp::MetricsExport::Options options =
+      otlp::MetricsExportOptions(settings, "tributary-kernel-collector", host_name, metrics);
+  options.name = receiver.ToString();
   options.interval_ns = interval_ns;
-  options.send_timeout_ns = settings.timeout_ns;
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(receiver, settings, clock));
   return std::make_unique<otlp::MetricsExport>(std::move(options), metrics, std::move(transport), clock);
 }

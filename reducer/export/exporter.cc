@@ -10,6 +10,7 @@
 #include "base/version.h"
 #include "otlp/grpc_transport.h"
 #include "otlp/http_transport.h"
+#include "otlp/json_limits.h"
 #include "otlp/metrics_export.h"
 #include "otlp/otlp_profiles_sender.h"
 #include "otlp/pass_thread.h"
@@ -25,9 +26,6 @@ namespace {
 
 // A stop may take 5 s. First everything is stored. Then the last pass has this time before its call is cancelled.
 constexpr int64_t kFlushNs = 3'500'000'000;
-// A request in JSON has up to 3.7 times the bytes of the same request in protobuf. The limits of the builder count the
-// bytes of protobuf.
-constexpr size_t kJsonFactor = 4;
 
 // Runs an ExportLoop or a MetricsExport on a PassThread, and gives its last pass kFlushNs.
 template <typename Work>
@@ -65,12 +63,6 @@ std::string_view Parameter(const ExportUrl& url, std::string_view key) {
   return it != url.parameters.end() ? std::string_view(it->second) : std::string_view();
 }
 
-// For requests in JSON.
-void UseSmallRequests(otlp::ProfilesBuilder::Options* builder) {
-  builder->bytes_soft /= kJsonFactor;
-  builder->bytes_hard /= kJsonFactor;
-}
-
 // Makes the sender, and sets the options that depend on the kind of the receiver.
 absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl& url, const ExportVariables& variables,
                                                                  const ExportCommon& common, const Clock& clock,
@@ -83,14 +75,14 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
   }
   if (url.kind == ExportUrl::Kind::kFile) {
     options->metric_label = "file";
-    if (url.file.format == FileOptions::Format::kOtlpJson) UseSmallRequests(&options->builder);
+    if (url.file.format == FileOptions::Format::kOtlpJson) otlp::FitJson(&options->builder);
     return FileSender::Open(url.file, clock, metrics);
   }
   options->metric_label = "otlp";
   ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
   settings.transport.version = std::string(kVersion);
   options->send_timeout_ns = settings.timeout_ns;
-  if (settings.encoding == otlp::Encoding::kJson) UseSmallRequests(&options->builder);
+  if (settings.encoding == otlp::Encoding::kJson) otlp::FitJson(&options->builder);
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
   const std::string_view samples = Parameter(url, "samples");
   if (url.signal.name == otlp::kLogsSignal.name) {
@@ -113,13 +105,10 @@ absl::StatusOr<std::unique_ptr<Exporter>> MakeMetricsExporter(const ExportUrl& u
                                                               const Clock& clock, Metrics& metrics) {
   ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
   settings.transport.version = std::string(kVersion);
-  otlp::MetricsExport::Options options;
+  otlp::MetricsExport::Options options =
+      otlp::MetricsExportOptions(settings, "tributary-reducer", otlp::HostName(), metrics);
   options.name = url.cursor_name;
-  options.request.resource = otlp::ProgramResource("tributary-reducer", otlp::HostName(), metrics.start());
-  options.request.scope_version = std::string(kVersion);
-  if (settings.encoding == otlp::Encoding::kJson) options.request.bytes_max /= otlp::kMetricsJsonFactor;
   options.interval_ns = settings.interval_ns;
-  options.send_timeout_ns = settings.timeout_ns;
   ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
   auto loop = std::make_unique<otlp::MetricsExport>(std::move(options), metrics, std::move(transport), clock);
   return std::make_unique<ThreadExporter<otlp::MetricsExport>>(std::move(loop), clock);
