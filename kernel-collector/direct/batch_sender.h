@@ -39,7 +39,7 @@ namespace tributary {
 //
 // The law: the samples and the events that were pushed are sent, lost or waiting, at any moment (Totals).
 //
-// It has no thread and never sleeps: SenderThread calls RunOnce and Flush on its own thread. All other functions may be
+// It has no thread and never sleeps: PassThread calls RunOnce and Flush on its own thread. All other functions may be
 // called on any thread.
 class BatchSender {
  public:

@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
             borrowed->loop_.Post(borrowed->scope_.Wrap([borrowed, id] { borrowed->need_symbols_(id); }));
           },
       .progressed = [borrowed] { borrowed->loop_.Post(borrowed->scope_.Wrap([borrowed] { borrowed->Pin(); })); }};
-  outlet->thread_ = std::make_unique<SenderThread>(std::make_unique<BatchSender>(
+  outlet->thread_ = std::make_unique<otlp::PassThread<BatchSender>>(std::make_unique<BatchSender>(
       std::move(sending), BatchSender::Receiver{.samples = std::move(sender.sender), .events = sender.events},
       *std::move(spool), std::move(callbacks), clock, metrics));
   return outlet;
@@ -141,7 +141,7 @@ absl::Status DirectOutlet::Take(Batch batch) {
 
 void DirectOutlet::SettleFirst() {
   settling_samples_ -= settling_.front().batch.samples.size();
-  thread_->sender().Push(CopySamples(settling_.front().batch, [this](const Process& process, const Dictionary& texts) {
+  thread_->work().Push(CopySamples(settling_.front().batch, [this](const Process& process, const Dictionary& texts) {
     return resources_.Of(process, texts);
   }));
   settling_.pop_front();
@@ -157,18 +157,18 @@ void DirectOutlet::Settle() {
 }
 
 void DirectOutlet::SendSymbols(const ExecutableId& id, PackedTable table) {
-  thread_->sender().AddSymbols(id, std::move(table));
+  thread_->work().AddSymbols(id, std::move(table));
   thread_->Wake();
 }
 
 void DirectOutlet::SendNoSymbols(const ExecutableId& id, const absl::Status& why) {
   LogDebug("no names for an executable build_id={} cause=\"{}\"", id.ToString(), Message(why));
-  thread_->sender().AddSymbols(id, why);
+  thread_->work().AddSymbols(id, why);
   thread_->Wake();
 }
 
 Outlet::Totals DirectOutlet::totals() const {
-  const BatchSender::Totals of_sender = thread_->sender().totals();
+  const BatchSender::Totals of_sender = thread_->work().totals();
   Totals out{.lost = of_sender.lost,
              .sent_samples = of_sender.sent.total(),
              .sent_events = of_sender.sent.events(),
@@ -179,7 +179,7 @@ Outlet::Totals DirectOutlet::totals() const {
 
 // Remembers what was sent or counted as lost, in case that this process is killed.
 void DirectOutlet::Pin() {
-  const BatchSender::Totals done = thread_->sender().totals();
+  const BatchSender::Totals done = thread_->work().totals();
   SampleCounts counted = done.sent + done.lost.TotalLost();
   counted.AddEvents(events_not_taken_);
   pins_.Set(0, {session_id_, counted}, /*asked=*/true);
@@ -197,14 +197,14 @@ void DirectOutlet::Flush(int64_t timeout_ms, std::function<void(uint64_t undeliv
       LogEarlier();
       FlushMetrics(deadline, [this, done] {
         deadline_timer_->Stop();
-        done(thread_->sender().totals().waiting.total());
+        done(thread_->work().totals().waiting.total());
       });
     }));
   });
 }
 
 void DirectOutlet::LogEarlier() const {
-  const BatchSender::Totals totals = thread_->sender().totals();
+  const BatchSender::Totals totals = thread_->work().totals();
   const SampleCounts all = totals.earlier_sent + totals.earlier_lost + totals.earlier_waiting;
   if (all.empty()) return;
   LogInfo(
@@ -215,7 +215,7 @@ void DirectOutlet::LogEarlier() const {
 }
 
 void DirectOutlet::Cancel() {
-  thread_->sender().Cancel();
+  thread_->work().Cancel();
   if (metrics_thread_) metrics_thread_->work().Cancel();
 }
 

@@ -14,11 +14,12 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "intake/metadata/metadata_feed.h"
+#include "kernel-collector/direct/batch_sender.h"
 #include "kernel-collector/direct/node_resources.h"
 #include "kernel-collector/direct/receiver.h"
-#include "kernel-collector/direct/sender_thread.h"
 #include "kernel-collector/probes/pinned_session.h"
 #include "kernel-collector/uplink/outlet.h"
+#include "otlp/pass_thread.h"
 
 namespace tributary {
 
@@ -98,7 +99,7 @@ class DirectOutlet : public Outlet, public BatchSink {
   std::unique_ptr<Timer> settle_timer_, deadline_timer_;
   CallbackScope scope_;
   std::unique_ptr<otlp::PassThread<otlp::MetricsExport>> metrics_thread_;  // null: metrics are not sent
-  std::unique_ptr<SenderThread> thread_;                                   // last: the thread uses the other members
+  std::unique_ptr<otlp::PassThread<BatchSender>> thread_;                  // last: the thread uses the other members
 };
 
 }  // namespace tributary

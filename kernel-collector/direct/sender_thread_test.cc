@@ -1,11 +1,12 @@
-#include "kernel-collector/direct/sender_thread.h"
-
+// Tests a BatchSender on the thread that it has in DirectOutlet.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
 #include <mutex>
 
+#include "kernel-collector/direct/batch_sender.h"
 #include "kernel-collector/direct/direct_testing.h"
+#include "otlp/pass_thread.h"
 
 namespace tributary {
 namespace {
@@ -52,15 +53,14 @@ class SenderThreadTest : public testing::Test {
   SenderThreadTest() {
     auto receiver = std::make_unique<HangingSender>();
     receiver_ = receiver.get();
-    thread_ = std::make_unique<SenderThread>(std::make_unique<BatchSender>(
+    thread_ = std::make_unique<otlp::PassThread<BatchSender>>(std::make_unique<BatchSender>(
         BatchSender::Options{.names = false}, BatchSender::Receiver{.samples = std::move(receiver)}, nullptr,
         BatchSender::Callbacks{.need_symbols = [](const ExecutableId&) {}, .progressed = [] {}}, Clock::Real(),
         metrics_));
   }
   void Push() {
     batches_.Add("prog", 0x2010);
-    thread_->sender().Push(
-        CopySamples(batches_.Take(), [](const Process&, const Dictionary&) { return Attributes(); }));
+    thread_->work().Push(CopySamples(batches_.Take(), [](const Process&, const Dictionary&) { return Attributes(); }));
     thread_->Wake();
   }
   void Flush(MonotonicNs deadline) {
@@ -81,7 +81,7 @@ class SenderThreadTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable done_;
   bool is_done_ = false;
-  std::unique_ptr<SenderThread> thread_;
+  std::unique_ptr<otlp::PassThread<BatchSender>> thread_;
 };
 
 TEST_F(SenderThreadTest, SendsWhatIsPushed) {
@@ -91,7 +91,7 @@ TEST_F(SenderThreadTest, SendsWhatIsPushed) {
   Push();
   Flush(MonotonicNs{INT64_MAX});
   AwaitDone();
-  EXPECT_EQ(thread_->sender().totals().sent.total(), 2u);
+  EXPECT_EQ(thread_->work().totals().sent.total(), 2u);
 }
 
 TEST_F(SenderThreadTest, CancelEndsAFlushThatHangs) {
@@ -101,10 +101,10 @@ TEST_F(SenderThreadTest, CancelEndsAFlushThatHangs) {
   receiver_->AwaitCall();
   Push();
   Flush(MonotonicNs{INT64_MAX});
-  thread_->sender().Cancel();
+  thread_->work().Cancel();
   AwaitDone();
-  EXPECT_EQ(thread_->sender().totals().lost.LostFor(LossReason::kInDoubt).total(), 1u);
-  EXPECT_EQ(thread_->sender().totals().lost.LostFor(LossReason::kShutdown).total(), 1u);
+  EXPECT_EQ(thread_->work().totals().lost.LostFor(LossReason::kInDoubt).total(), 1u);
+  EXPECT_EQ(thread_->work().totals().lost.LostFor(LossReason::kShutdown).total(), 1u);
 }
 
 TEST_F(SenderThreadTest, TheDestructorDoesNotWaitForTheReceiver) {
