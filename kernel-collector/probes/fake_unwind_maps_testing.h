@@ -18,6 +18,7 @@ class FakeUnwindMaps : public UnwindMaps {
   std::span<uint64_t> pages() override { return pages_; }
   std::span<uint64_t> touches() override { return touches_; }
   std::span<trib_mapping> mappings() override { return mappings_; }
+  bool MakeWritable(std::span<const std::byte>) override { return has_memory; }
 
   void CountWithdrawal() override { ++withdrawals; }
   absl::StatusOr<std::span<uint64_t>> AddChunk() override {
@@ -58,6 +59,7 @@ class FakeUnwindMaps : public UnwindMaps {
   std::vector<std::unique_ptr<std::vector<uint64_t>>> chunks;
   std::map<int32_t, trib_process> processes;
   int graces = 0, withdrawals = 0;
+  bool has_memory = true;
 
  private:
   std::vector<uint64_t> rules_ = std::vector<uint64_t>(TRIB_RULES_MAX);

@@ -2,10 +2,13 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <utility>
 
 #include "base/status.h"
 #include "bpf/include/config.h"
@@ -19,9 +22,14 @@ absl::StatusOr<int> MapFd(bpf_object* object, const char* name) {
   return bpf_map__fd(map);
 }
 
-absl::StatusOr<SharedArray> MapByName(bpf_object* object, const char* name, size_t bytes) {
-  ASSIGN_OR_RETURN(int fd, MapFd(object, name));
-  return SharedArray::Map(fd, bytes, name);
+enum class Mapped { kWhenWritten, kAtOnce };
+
+absl::StatusOr<SharedArray> ArrayByName(bpf_object* object, const char* name, size_t bytes, Mapped mapped) {
+  ASSIGN_OR_RETURN(const int fd, MapFd(object, name));
+  Fd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) return ErrnoStatus("dup", name, errno);
+  return mapped == Mapped::kAtOnce ? SharedArray::Map(std::move(copy), bytes, name)
+                                   : SharedArray::Reserve(std::move(copy), bytes, name);
 }
 
 // Before 5.11, maps count as locked memory, and the kernel refuses too much of it with EPERM.
@@ -34,18 +42,19 @@ absl::Status NoRoom(const char* name, int error) {
 
 }  // namespace
 
-absl::StatusOr<SharedArray> SharedArray::Map(int map_fd, size_t bytes, const char* name) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
-  if (memory == MAP_FAILED) return ErrnoStatus("mmap", name, errno);
-  return SharedArray(memory, bytes);
-}
-
 absl::StatusOr<std::unique_ptr<KernelUnwindMaps>> KernelUnwindMaps::Open(bpf_object* object) {
-  ASSIGN_OR_RETURN(SharedArray rules, MapByName(object, "trib_rules", TRIB_RULES_MAX * sizeof(uint64_t)));
-  ASSIGN_OR_RETURN(SharedArray pages, MapByName(object, "trib_pages", TRIB_PAGES_MAX * sizeof(uint64_t)));
-  ASSIGN_OR_RETURN(SharedArray touches, MapByName(object, "trib_touches", TRIB_TOUCHES_MAX * sizeof(uint64_t)));
-  ASSIGN_OR_RETURN(SharedArray mappings, MapByName(object, "trib_mappings", TRIB_MAPPINGS_MAX * sizeof(trib_mapping)));
-  ASSIGN_OR_RETURN(SharedArray control, MapByName(object, "trib_control", sizeof(trib_control)));
+  ASSIGN_OR_RETURN(SharedArray rules,
+                   ArrayByName(object, "trib_rules", TRIB_RULES_MAX * sizeof(uint64_t), Mapped::kWhenWritten));
+  ASSIGN_OR_RETURN(SharedArray pages,
+                   ArrayByName(object, "trib_pages", TRIB_PAGES_MAX * sizeof(uint64_t), Mapped::kWhenWritten));
+  ASSIGN_OR_RETURN(SharedArray touches,
+                   ArrayByName(object, "trib_touches", TRIB_TOUCHES_MAX * sizeof(uint64_t), Mapped::kAtOnce));
+  ASSIGN_OR_RETURN(SharedArray mappings, ArrayByName(object, "trib_mappings", TRIB_MAPPINGS_MAX * sizeof(trib_mapping),
+                                                     Mapped::kWhenWritten));
+  ASSIGN_OR_RETURN(SharedArray control, ArrayByName(object, "trib_control", sizeof(trib_control), Mapped::kAtOnce));
+  // The dictionary of rules begins with two rules. They are written where no error can be returned.
+  if (!rules.MakeWritable(std::as_bytes(rules.As<uint64_t>().first(2))))
+    return ErrnoStatus("mmap", "trib_rules", errno);
   std::unique_ptr<KernelUnwindMaps> maps(new KernelUnwindMaps(std::move(rules), std::move(pages), std::move(touches),
                                                               std::move(mappings), std::move(control)));
   ASSIGN_OR_RETURN(maps->row_chunks_fd_, MapFd(object, "trib_row_chunks"));
@@ -64,8 +73,19 @@ void KernelUnwindMaps::CountWithdrawal() {
   std::atomic_ref(control_.As<trib_control>()[0].withdrawals).fetch_add(1, std::memory_order_release);
 }
 
+bool KernelUnwindMaps::MakeWritable(std::span<const std::byte> part) {
+  for (SharedArray* array : {&rules_, &pages_, &mappings_}) {
+    if (array->Contains(part)) return array->MakeWritable(part);
+  }
+  const std::scoped_lock lock(mutex_);
+  const auto chunk =
+      std::find_if(chunks_.begin(), chunks_.end(), [&](const SharedArray& c) { return c.Contains(part); });
+  TRIBUTARY_CHECK(chunk != chunks_.end());
+  return chunk->MakeWritable(part);
+}
+
 absl::StatusOr<std::span<uint64_t>> KernelUnwindMaps::AddChunk() {
-  auto slot = static_cast<uint32_t>(chunks_.size());
+  auto slot = static_cast<uint32_t>(chunks_.size());  // no other thread adds a chunk at the same time
   if (slot >= TRIB_CHUNKS_MAX) {
     return Error(absl::StatusCode::kResourceExhausted,
                  fmt::format("the limit of {} memory chunks for unwind rows is reached", TRIB_CHUNKS_MAX));
@@ -74,11 +94,13 @@ absl::StatusOr<std::span<uint64_t>> KernelUnwindMaps::AddChunk() {
   Fd chunk(bpf_map_create(BPF_MAP_TYPE_ARRAY, "trib_rows", sizeof(uint32_t), sizeof(uint64_t), TRIB_CHUNK_ELEMENTS,
                           &options));
   if (!chunk.valid()) return NoRoom("a chunk of unwind rows", errno);
-  ASSIGN_OR_RETURN(SharedArray rows, SharedArray::Map(chunk.get(), TRIB_CHUNK_BYTES, "a chunk of unwind rows"));
   int fd = chunk.get();
+  ASSIGN_OR_RETURN(SharedArray rows,
+                   SharedArray::Reserve(std::move(chunk), TRIB_CHUNK_BYTES, "a chunk of unwind rows"));
   if (bpf_map_update_elem(row_chunks_fd_, &slot, &fd, BPF_ANY) != 0) {
     return ErrnoStatus("update", "map trib_row_chunks", errno);
   }
+  const std::scoped_lock lock(mutex_);
   chunks_.push_back(std::move(rows));
   return chunks_.back().As<uint64_t>();
 }

@@ -1,42 +1,20 @@
 #pragma once
 
-#include <sys/mman.h>
-
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "base/fd.h"
+#include "kernel-collector/probes/shared_array.h"
 #include "kernel-collector/probes/unwind_maps.h"
 
 struct bpf_object;
 
 namespace tributary {
 
-// A BPF array that is mapped into the memory of this process. Keeps the BPF map alive.
-class SharedArray {
- public:
-  // `map_fd` is a BPF_F_MMAPABLE array of `bytes` bytes.
-  static absl::StatusOr<SharedArray> Map(int map_fd, size_t bytes, const char* name);
-  SharedArray(SharedArray&& other) noexcept : memory_(other.memory_), bytes_(other.bytes_) { other.memory_ = nullptr; }
-  SharedArray& operator=(SharedArray&&) = delete;
-  ~SharedArray() {
-    if (memory_ != nullptr) munmap(memory_, bytes_);
-  }
-
-  template <typename T>
-  std::span<T> As() const {
-    return {static_cast<T*>(memory_), bytes_ / sizeof(T)};
-  }
-
- private:
-  SharedArray(void* memory, size_t bytes) : memory_(memory), bytes_(bytes) {}
-
-  void* memory_;
-  size_t bytes_;
-};
-
 // The UnwindMaps of the loaded sampling program. They use 6.6 MiB of kernel memory from the start, and 8 MiB more for
-// each chunk of unwind rows. The kernel counts this memory as shared memory of this process.
+// each chunk of unwind rows. Of this memory, the parts that were written are mapped, and count as resident memory of
+// this process.
 class KernelUnwindMaps : public UnwindMaps {
  public:
   // Borrows the maps of `object`, which must outlive the result.
@@ -46,6 +24,7 @@ class KernelUnwindMaps : public UnwindMaps {
   std::span<uint64_t> pages() override { return pages_.As<uint64_t>(); }
   std::span<uint64_t> touches() override { return touches_.As<uint64_t>(); }
   std::span<trib_mapping> mappings() override { return mappings_.As<trib_mapping>(); }
+  bool MakeWritable(std::span<const std::byte> part) override;
   void CountWithdrawal() override;
   absl::StatusOr<std::span<uint64_t>> AddChunk() override;
   absl::Status SetProcess(Pid pid, const trib_process& process) override;
@@ -61,6 +40,7 @@ class KernelUnwindMaps : public UnwindMaps {
         control_(std::move(control)) {}
 
   SharedArray rules_, pages_, touches_, mappings_, control_;
+  std::mutex mutex_;  // of chunks_: any thread may add a chunk
   std::vector<SharedArray> chunks_;
   int row_chunks_fd_ = -1, processes_fd_ = -1;  // borrowed
   Fd grace_inner_, grace_outer_;                // storing the inner map in the outer one waits for a grace period

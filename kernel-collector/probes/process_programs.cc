@@ -20,7 +20,6 @@
 namespace tributary {
 namespace {
 
-constexpr size_t kRingRecordHeaderBytes = 8;  // BPF_RINGBUF_HDR_SZ
 enum class Role { kReports, kCompletes, kLists };
 struct Program {
   const char* name;
@@ -80,9 +79,9 @@ absl::StatusOr<std::unique_ptr<ProcessPrograms>> ProcessPrograms::Attach(bpf_obj
   std::unique_ptr<ProcessPrograms> programs(new ProcessPrograms(std::move(counters)));
   bpf_map* ring = bpf_object__find_map_by_name(object, kRing);
   if (ring == nullptr) return Missing("map trib_events");
-  programs->ring_bytes_ = bpf_map__max_entries(ring);
-  programs->ring_ = ring_buffer__new(bpf_map__fd(ring), OnRecord, programs.get(), nullptr);
-  if (programs->ring_ == nullptr) return ErrnoStatus("map", kRing, errno);
+  programs->ring_fd_ = bpf_map__fd(ring);
+  ASSIGN_OR_RETURN(MappedRing mapped, MappedRing::Map(programs->ring_fd_, bpf_map__max_entries(ring), kRing));
+  programs->ring_.emplace(std::move(mapped));
   for (const auto& [name, role, copy] : kPrograms) {
     bpf_program* program = bpf_object__find_program_by_name(object, name);
     if (program == nullptr) return Missing(name);
@@ -103,10 +102,7 @@ void ProcessPrograms::Stop() {
   for (bpf_link* link : std::exchange(links_, {})) bpf_link__destroy(link);
 }
 
-ProcessPrograms::~ProcessPrograms() {
-  Stop();
-  ring_buffer__free(ring_);
-}
+ProcessPrograms::~ProcessPrograms() { Stop(); }
 
 uint64_t ProcessPrograms::ReadMissed() {
   uint64_t skipped = 0;
@@ -116,21 +112,6 @@ uint64_t ProcessPrograms::ReadMissed() {
     if (bpf_obj_get_info_by_fd(program, &info, &bytes) == 0) skipped += info.recursion_misses;
   }
   return missed_.Update(skipped, counters_->ReadEventsRepeated(), Clock::Real().Monotonic(), links_.empty());
-}
-
-int ProcessPrograms::wakeup_fd() const { return ring_buffer__epoll_fd(ring_); }
-
-int ProcessPrograms::OnRecord(void* context, void* data, size_t size) {
-  auto* programs = static_cast<ProcessPrograms*>(context);
-  const auto* event = static_cast<const trib_process_event*>(data);
-  if (size == sizeof(*event) && event->kind >= TRIB_EVENT_START && event->kind <= TRIB_EVENT_FINAL) {
-    (*programs->visit_)(*event);
-  } else {
-    ++programs->bad_records_;
-  }
-  programs->drained_bytes_ += size + kRingRecordHeaderBytes;
-  // A machine that starts processes all the time must not block the loop.
-  return programs->drained_bytes_ >= programs->ring_bytes_ ? -ECANCELED : 0;
 }
 
 absl::Status ProcessPrograms::ListRunning(const std::function<void(const trib_process_event&)>& visit) {
@@ -151,11 +132,14 @@ absl::Status ProcessPrograms::ListRunning(const std::function<void(const trib_pr
 }
 
 void ProcessPrograms::Drain(const std::function<void(const trib_process_event&)>& visit) {
-  visit_ = &visit;
-  drained_bytes_ = 0;
-  const int result = ring_buffer__consume(ring_);
-  visit_ = nullptr;
-  if (result < 0 && result != -ECANCELED) LogDebug("cannot read the ring of process events result={}", result);
+  ring_->consumer().Drain([&](std::span<const uint8_t> bytes) {
+    const auto* event = reinterpret_cast<const trib_process_event*>(bytes.data());
+    if (bytes.size() == sizeof(*event) && event->kind >= TRIB_EVENT_START && event->kind <= TRIB_EVENT_FINAL) {
+      visit(*event);
+    } else {
+      ++bad_records_;
+    }
+  });
 }
 
 }  // namespace tributary

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,10 +12,10 @@
 #include "bpf/include/process_events.h"
 #include "kernel-collector/probes/kernel_counters.h"
 #include "kernel-collector/probes/missed_runs.h"
+#include "kernel-collector/probes/ring_consumer.h"
 
 struct bpf_link;
 struct bpf_object;
-struct ring_buffer;
 
 namespace tributary {
 
@@ -49,21 +50,18 @@ class ProcessPrograms {
   // are not the last of their process, and for kernel threads, there was none. Costs about five system calls.
   uint64_t ReadMissed();
   // Returns a descriptor that becomes readable when more than a quarter of the ring is filled.
-  int wakeup_fd() const;
+  int wakeup_fd() const { return ring_fd_; }
 
  private:
   explicit ProcessPrograms(std::shared_ptr<const KernelCounters> counters) : counters_(std::move(counters)) {}
-  static int OnRecord(void* context, void* data, size_t size);
 
-  ring_buffer* ring_ = nullptr;  // owned
+  std::optional<MappedRing> ring_;
+  int ring_fd_ = -1;  // borrowed from the object
   std::shared_ptr<const KernelCounters> counters_;
   std::vector<bpf_link*> links_;  // owned
   std::vector<int> reporters_;    // the first copies of the programs that report events; borrowed from the object
   MissedRuns missed_;
   Fd list_;  // the list of processes
-  size_t ring_bytes_ = 0;
-  const std::function<void(const trib_process_event&)>* visit_ = nullptr;  // borrowed during Drain
-  size_t drained_bytes_ = 0;
   uint64_t bad_records_ = 0;
 };
 

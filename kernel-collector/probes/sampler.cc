@@ -17,8 +17,6 @@
 namespace tributary {
 namespace {
 
-constexpr uint32_t kRingRecordHeaderBytes = 8;  // BPF_RINGBUF_HDR_SZ
-
 // Before 5.11, maps count as locked memory. libbpf asks for no limit at all, which needs CAP_SYS_RESOURCE; raising the
 // limit up to the hard limit needs no capability. A refusal is no error: if the limit is too low, the load fails.
 void RaiseLockedMemoryLimit() {
@@ -29,13 +27,6 @@ void RaiseLockedMemoryLimit() {
 }
 
 }  // namespace
-
-struct Sampler::Drained {
-  const std::function<void(const SampleRecord&)>& visit;
-  size_t bytes_max = 0;  // after one lap, the records are newer than the call
-  size_t good = 0;
-  size_t bytes = 0;
-};
 
 absl::Status Sampler::Configure(const Options& options) {
   bpf_map* map = nullptr;
@@ -66,8 +57,6 @@ absl::Status Sampler::Configure(const Options& options) {
                  "the sampling program lacks map trib_states or map trib_counters, or their size cannot be set");
   }
   RETURN_IF_ERROR(ProcessPrograms::Configure(object_, options.events_bytes, options.config.repeat_events != 0));
-  samples_.bytes = options.ring_bytes;
-  copies_.bytes = options.copies_bytes;
   return absl::OkStatus();
 }
 
@@ -91,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   Fd copy(fcntl(sampler->counters_fd_, F_DUPFD_CLOEXEC, 0));
   if (!copy.valid()) return ErrnoStatus("dup", "map trib_counters", errno);
   sampler->counters_ = std::make_shared<const KernelCounters>(std::move(copy), options.contexts);
-  RETURN_IF_ERROR(sampler->OpenMaps());
+  RETURN_IF_ERROR(sampler->OpenMaps(options));
   sampler->SetPeriod(options.period_ns);
 
   PinnedSession::Options pins;
@@ -106,28 +95,25 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   return sampler;
 }
 
-absl::Status Sampler::OpenMaps() {
-  RETURN_IF_ERROR(OpenRing("trib_samples", OnSample, &samples_));
-  RETURN_IF_ERROR(OpenRing("trib_copies", OnCopy, &copies_));
+absl::Status Sampler::OpenMaps(const Options& options) {
+  const int samples_fd = bpf_map__fd(bpf_object__find_map_by_name(object_, "trib_samples"));
+  ASSIGN_OR_RETURN(MappedRing samples, MappedRing::Map(samples_fd, options.ring_bytes, "trib_samples"));
+  samples_.emplace(std::move(samples));
+  copies_fd_ = bpf_map__fd(bpf_object__find_map_by_name(object_, "trib_copies"));
+  ASSIGN_OR_RETURN(MappedRing copies, MappedRing::Map(copies_fd_, options.copies_bytes, "trib_copies"));
+  copies_.emplace(std::move(copies));
   ASSIGN_OR_RETURN(unwind_maps_, KernelUnwindMaps::Open(object_));
   bpf_map* control = bpf_object__find_map_by_name(object_, "trib_control");
   if (control == nullptr) return Error(absl::StatusCode::kInternal, "the sampling program lacks map trib_control");
-  ASSIGN_OR_RETURN(SharedArray shared, SharedArray::Map(bpf_map__fd(control), sizeof(trib_control), "trib_control"));
+  Fd copy(fcntl(bpf_map__fd(control), F_DUPFD_CLOEXEC, 0));
+  if (!copy.valid()) return ErrnoStatus("dup", "map trib_control", errno);
+  ASSIGN_OR_RETURN(SharedArray shared, SharedArray::Map(std::move(copy), sizeof(trib_control), "trib_control"));
   control_.emplace(std::move(shared));
-  return absl::OkStatus();
-}
-
-absl::Status Sampler::OpenRing(const char* name, int (*on_record)(void*, void*, size_t), Ring* ring) {
-  int fd = bpf_map__fd(bpf_object__find_map_by_name(object_, name));
-  ring->buffer = ring_buffer__new(fd, on_record, this, nullptr);
-  if (ring->buffer == nullptr) return ErrnoStatus("map", name, errno);
   return absl::OkStatus();
 }
 
 Sampler::~Sampler() {
   process_programs_.reset();
-  ring_buffer__free(samples_.buffer);
-  ring_buffer__free(copies_.buffer);
   bpf_object__close(object_);
 }
 
@@ -135,46 +121,26 @@ void Sampler::SetPeriod(uint64_t period_ns) {
   std::atomic_ref(control_->As<trib_control>()[0].period_ns).store(period_ns, std::memory_order_relaxed);
 }
 
-int Sampler::copies_fd() const { return ring_buffer__epoll_fd(copies_.buffer); }
-
 int Sampler::program_fd() const {
   bpf_program* program = bpf_object__find_program_by_name(object_, "trib_sample_cpu");
   return program == nullptr ? -1 : bpf_program__fd(program);
 }
 
-int Sampler::OnSample(void* context, void* data, size_t size) {
-  const std::span<const uint8_t> bytes(static_cast<uint8_t*>(data), size);
-  return static_cast<Sampler*>(context)->OnRecord(SampleRecord::FromSample(bytes), bytes);
-}
-
-int Sampler::OnCopy(void* context, void* data, size_t size) {
-  const std::span<const uint8_t> bytes(static_cast<uint8_t*>(data), size);
-  return static_cast<Sampler*>(context)->OnRecord(SampleRecord::FromCopy(bytes), bytes);
-}
-
-int Sampler::OnRecord(const std::optional<SampleRecord>& record, std::span<const uint8_t> bytes) {
-  if (record) {
-    ++drained_->good;
-    drained_->visit(*record);
-  } else {
-    bad_records_.Add(SampleRecord::TypeOf(bytes), 1);
-    bad_record_counter_->Add();
-  }
-  drained_->bytes += bytes.size() + kRingRecordHeaderBytes;
-  // A busy kernel must not block the loop.
-  return drained_->bytes >= drained_->bytes_max ? -ECANCELED : 0;
+void Sampler::CountBad(std::span<const uint8_t> bytes) {
+  bad_records_.Add(SampleRecord::TypeOf(bytes), 1);
+  bad_record_counter_->Add();
 }
 
 size_t Sampler::Drain(const std::function<void(const SampleRecord&)>& visit) {
   size_t good = 0;
-  for (const Ring& ring : {samples_, copies_}) {
-    Drained drained{.visit = visit, .bytes_max = ring.bytes};
-    drained_ = &drained;
-    int result = ring_buffer__consume(ring.buffer);
-    drained_ = nullptr;
-    if (result < 0 && result != -ECANCELED) LogDebug("cannot read a ring buffer result={}", result);
-    good += drained.good;
-  }
+  auto on_record = [&](const std::optional<SampleRecord>& record, std::span<const uint8_t> bytes) {
+    if (!record) return CountBad(bytes);
+    ++good;
+    visit(*record);
+  };
+  samples_->consumer().Drain(
+      [&](std::span<const uint8_t> bytes) { on_record(SampleRecord::FromSample(bytes), bytes); });
+  copies_->consumer().Drain([&](std::span<const uint8_t> bytes) { on_record(SampleRecord::FromCopy(bytes), bytes); });
   return good;
 }
 

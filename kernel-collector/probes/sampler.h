@@ -15,10 +15,10 @@
 #include "kernel-collector/probes/kernel_unwind_maps.h"
 #include "kernel-collector/probes/pinned_session.h"
 #include "kernel-collector/probes/process_programs.h"
+#include "kernel-collector/probes/ring_consumer.h"
 #include "kernel-collector/probes/sample_record.h"
 
 struct bpf_object;
-struct ring_buffer;
 
 namespace tributary {
 
@@ -56,7 +56,7 @@ class Sampler {
   // Sets the sampling period that the BPF program writes into samples from now on.
   void SetPeriod(uint64_t period_ns);
   // Returns a descriptor that becomes readable when more than a quarter of the ring of stack copies is full.
-  int copies_fd() const;
+  int copies_fd() const { return copies_fd_; }
   UnwindMaps& unwind_maps() { return *unwind_maps_; }
 
   PinnedSession& pinned_session() { return *pinned_session_; }
@@ -69,23 +69,14 @@ class Sampler {
   std::shared_ptr<const Counter> bad_record_counter() const { return bad_record_counter_; }
 
  private:
-  struct Drained;
-  struct Ring {
-    ring_buffer* buffer = nullptr;  // owned; freed in the destructor
-    uint32_t bytes = 0;
-  };
-
   Sampler() = default;
   absl::Status Configure(const Options& options);
-  absl::Status OpenMaps();
-  absl::Status OpenRing(const char* name, int (*on_record)(void*, void*, size_t), Ring* ring);
-  static int OnSample(void* context, void* data, size_t size);
-  static int OnCopy(void* context, void* data, size_t size);
-  int OnRecord(const std::optional<SampleRecord>& record, std::span<const uint8_t> bytes);
+  absl::Status OpenMaps(const Options& options);
+  void CountBad(std::span<const uint8_t> bytes);
 
   bpf_object* object_ = nullptr;  // owned; closed in the destructor
-  Ring samples_, copies_;
-  int counters_fd_ = -1;  // borrowed from object_
+  std::optional<MappedRing> samples_, copies_;
+  int copies_fd_ = -1, counters_fd_ = -1;  // borrowed from object_
   std::unique_ptr<UnwindMaps> unwind_maps_;
   std::optional<SharedArray> control_;  // trib_control
   std::shared_ptr<const KernelCounters> counters_;
@@ -93,7 +84,6 @@ class Sampler {
   std::shared_ptr<Counter> bad_record_counter_ = std::make_shared<Counter>();
   std::unique_ptr<PinnedSession> pinned_session_;
   std::unique_ptr<ProcessPrograms> process_programs_;
-  Drained* drained_ = nullptr;  // borrowed during Drain
 };
 
 }  // namespace tributary

@@ -83,6 +83,8 @@ class UnwindLive : public testing::Test {
       ASSERT_EQ(added->size(), TRIB_CHUNK_ELEMENTS);
       rows = *added;
     }
+    ASSERT_TRUE(maps.MakeWritable(std::as_bytes(rows)) && maps.MakeWritable(std::as_bytes(maps.rules())) &&
+                maps.MakeWritable(std::as_bytes(maps.pages())));
     uint32_t count = 0;
     for (const ChainRow& row : ChainRows()) {
       ASSERT_LT(row.begin, chain_begin + TRIB_PAGE_BYTES);
@@ -101,6 +103,7 @@ class UnwindLive : public testing::Test {
     UnwindMaps& maps = probes->unwind_maps();
     // Neighbours, so that the walk has to search.
     constexpr uint32_t kMappings = 5;
+    ASSERT_TRUE(maps.MakeWritable(std::as_bytes(maps.mappings().subspan(kFirstMapping, kMappings))));
     for (uint32_t i = 0; i < kMappings; ++i) {
       maps.mappings()[kFirstMapping + i] = {.start = 0x10000 * (i + 1), .end = 0x10000 * (i + 1) + 0x1000};
     }

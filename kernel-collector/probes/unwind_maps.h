@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -11,7 +12,8 @@
 namespace tributary {
 
 // The BPF maps with which user space passes data to the stack walk in the kernel (bpf/include/unwind.h). The spans are
-// valid as long as this object. Use it on the loop thread, unless a method says otherwise.
+// valid as long as this object. Elements are 0 until they are written. Use it on the loop thread, unless a method says
+// otherwise.
 class UnwindMaps {
  public:
   virtual ~UnwindMaps() = default;
@@ -20,6 +22,10 @@ class UnwindMaps {
   virtual std::span<uint64_t> pages() = 0;         // page entries, TRIB_PAGES_MAX
   virtual std::span<uint64_t> touches() = 0;       // TRIB_TOUCHES_MAX
   virtual std::span<trib_mapping> mappings() = 0;  // TRIB_MAPPINGS_MAX
+  // Call it before elements of rules(), pages(), mappings() or of a chunk are written for the first time. Before that,
+  // they can only be read. `part` lies within one of these spans. Returns false if the system has no memory for it.
+  // Takes one system call for each 64 KiB that were never written, and else about 20 ns.
+  [[nodiscard]] virtual bool MakeWritable(std::span<const std::byte> part) = 0;
 
   // Call it after page entries were set to "not loaded" (withdrawn). Each CPU caches the rules that its walks found
   // last. Walks that begin after this call do not use rules that were cached before.

@@ -23,7 +23,7 @@ class PageRowsTest : public testing::Test {
 
   FakeUnwindMaps maps;
   Metrics metrics;
-  RuleDictionary rules{maps.rules(), metrics};
+  RuleDictionary rules{maps, metrics};
   RowPool pool;
 };
 

@@ -138,6 +138,18 @@ TEST_F(ProcessPublisherTest, MappingsAreCapped) {
   EXPECT_TRUE(HasMetric("walk_mappings_refused_total 952"));
 }
 
+TEST_F(ProcessPublisherTest, PublishesLaterIfTheSystemHasNoMemoryForMappings) {
+  auto run = Run(1);
+  run->mappings.Insert(At(0x7000'0000, 0x3000, File("a")));
+  maps.has_memory = false;
+  publisher.Publish(*run, 1, 1);
+  EXPECT_TRUE(maps.processes.empty());
+  EXPECT_TRUE(HasMetric("walk_mappings 0"));
+  maps.has_memory = true;
+  publisher.Publish(*run, 1, 1);
+  EXPECT_EQ(MappingsOf(1).size(), 1u);
+}
+
 TEST_F(ProcessPublisherTest, EvictsTheLeastRecentlySampledForMappings) {
   std::vector<std::unique_ptr<ProcessRun>> runs;
   auto add = [&](int pid) {

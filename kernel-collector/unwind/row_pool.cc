@@ -30,9 +30,12 @@ void RowPool::Free(uint32_t first, uint32_t rows) {
   rows_in_use_ -= 2 * Elements(rows);
 }
 
+std::span<uint64_t> RowPool::ElementsOf(uint32_t first, uint32_t rows) const {
+  return chunks_[first / TRIB_CHUNK_ROWS].elements.subspan(first % TRIB_CHUNK_ROWS / 2, Elements(rows));
+}
+
 void RowPool::Write(uint32_t first, std::span<const uint32_t> rows) {
-  std::span<uint64_t> elements =
-      chunks_[first / TRIB_CHUNK_ROWS].elements.subspan(first % TRIB_CHUNK_ROWS / 2, Elements(rows.size()));
+  const std::span<uint64_t> elements = ElementsOf(first, static_cast<uint32_t>(rows.size()));
   for (size_t i = 0; i < elements.size(); ++i) {
     uint64_t odd = 2 * i + 1 < rows.size() ? rows[2 * i + 1] : 0;
     elements[i] = odd << 32 | rows[2 * i];

@@ -23,6 +23,8 @@ class RowPool {
   std::optional<uint32_t> Allocate(uint32_t rows);
   void Free(uint32_t first, uint32_t rows);
 
+  // Returns the elements of a block, which must be writable (UnwindMaps::MakeWritable) before Write.
+  std::span<uint64_t> ElementsOf(uint32_t first, uint32_t rows) const;
   void Write(uint32_t first, std::span<const uint32_t> rows);
   uint32_t Read(uint32_t row) const;
 

@@ -126,7 +126,7 @@ UnwindTables::Impl::Impl(UnwindMaps& maps, Executor& executor, const Clock& cloc
       options_(std::move(options)),
       compiler_(std::move(compiler)),
       metrics_(metrics),
-      rules_(maps.rules(), metrics),
+      rules_(maps, metrics),
       retired_(maps, executor, /*batch=*/TRIB_CHUNK_ROWS),
       registry_([this](uint32_t number, UnwindTable& table) { DropTable(number, table); }),
       budget_(options_.compile_ns_per_second, options_.compile_burst_ns, clock.Monotonic()),
@@ -136,9 +136,13 @@ UnwindTables::Impl::Impl(UnwindMaps& maps, Executor& executor, const Clock& cloc
   SetGauges();
 }
 
+// Returns the page entries of a unit, or nothing if the system has no memory to write them: they then stay "not
+// loaded".
 std::span<uint64_t> UnwindTables::Impl::EntriesOf(UnitRef ref) {
   const UnwindTable& table = *registry_.Get(ref.table);
-  return maps_.pages().subspan(table.first_entry + table.unit_first_page(ref.unit), table.unit_page_count(ref.unit));
+  const std::span<uint64_t> entries =
+      maps_.pages().subspan(table.first_entry + table.unit_first_page(ref.unit), table.unit_page_count(ref.unit));
+  return maps_.MakeWritable(std::as_bytes(entries)) ? entries : std::span<uint64_t>();
 }
 
 std::span<uint64_t> UnwindTables::Impl::TouchesOf(UnitRef ref) {
@@ -290,13 +294,19 @@ void UnwindTables::Impl::PlaceParked() {
 UnwindTables::Impl::Room UnwindTables::Impl::Place(Parked& parked) {
   UnwindUnit& unit = UnitOf(parked.ref);
   uint32_t rows = static_cast<uint32_t>(parked.pages.rows.size());
+  const std::span<uint64_t> entries = EntriesOf(parked.ref);
+  if (entries.empty()) return Room::kNever;
   if (rows > 0) {
     std::optional<uint32_t> first_row = pool_.Allocate(rows);
     if (!first_row) return MakeRoom(rows);
+    if (!maps_.MakeWritable(std::as_bytes(pool_.ElementsOf(*first_row, rows)))) {
+      pool_.Free(*first_row, rows);
+      return Room::kNever;
+    }
     unit.first_row = *first_row;
   }
   unit.rows = rows;
-  PublishPages(parked.pages, unit.first_row, pool_, EntriesOf(parked.ref));
+  PublishPages(parked.pages, unit.first_row, pool_, entries);
   Published(parked.ref, UnwindUnit::State::kLoaded);
   metrics_.units_loaded.Add();
   return Room::kFound;

@@ -231,6 +231,23 @@ TEST_F(UnwindTablesTest, WorksWhenTheKernelRefusesChunks) {
   EXPECT_TRUE(HasMetric("unwind_chunks_refused_total 1"));
 }
 
+TEST_F(UnwindTablesTest, TriesAgainLaterIfTheSystemHasNoMemoryForAUnit) {
+  auto file = MakeCodeFile("a", 0, kUnit);
+  maps.has_memory = false;
+  Load(file, 0);
+  EXPECT_EQ(InKernel(file, 0), std::nullopt);
+  EXPECT_TRUE(HasMetric("unwind_units_failed_total 1"));
+  EXPECT_TRUE(HasMetric("unwind_rows 0"));
+  EXPECT_TRUE(tables->idle());
+  maps.has_memory = true;
+  Load(file, 0);
+  EXPECT_EQ(InKernel(file, 0), std::nullopt);
+  clock.Advance(options.retry_ns);
+  Settle();
+  Load(file, 0);
+  EXPECT_EQ(InKernel(file, 0), FakeRule(file->id, 0));
+}
+
 TEST_F(UnwindTablesTest, UnitsInUseStay) {
   options.memory_bytes_max = 8u << 20;
   Make();

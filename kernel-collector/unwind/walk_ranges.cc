@@ -19,6 +19,16 @@ struct WalkRanges::State {
             "tributary_collector_walk_mappings_refused_total",
             "Mappings that were not put into the kernel, because their process had too many mappings")) {}
 
+  // Returns writable elements of UnwindMaps::mappings(), or nothing if there are no free ones.
+  std::optional<std::span<trib_mapping>> Allocate(uint32_t count) {
+    const std::optional<uint32_t> first = entries.Allocate(count);
+    if (!first) return std::nullopt;
+    const std::span<trib_mapping> room = maps.mappings().subspan(*first, count);
+    if (maps.MakeWritable(std::as_bytes(room))) return room;
+    entries.Free(*first, count);
+    return std::nullopt;
+  }
+
   UnwindMaps& maps;
   UnwindTables& tables;
   RangeAllocator entries;
@@ -124,13 +134,13 @@ std::unique_ptr<WalkRange> WalkRanges::Build(std::shared_ptr<const MappingTable:
   range->list = std::move(list);
   range->count = static_cast<uint32_t>(builder.out.size());
   if (range->count > 0) {
-    std::optional<uint32_t> first = state_->entries.Allocate(range->count);
-    if (!first) {
+    const std::optional<std::span<trib_mapping>> room = state_->Allocate(range->count);
+    if (!room) {
       for (uint32_t table : range->tables) state_->tables.Release(table);
       return nullptr;
     }
-    range->first = *first;
-    std::copy(builder.out.begin(), builder.out.end(), state_->maps.mappings().begin() + range->first);
+    range->first = static_cast<uint32_t>(room->data() - state_->maps.mappings().data());
+    std::copy(builder.out.begin(), builder.out.end(), room->begin());
     state_->mappings.Add(range->count);
   }
   if (++last_number_ == 0) ++last_number_;
