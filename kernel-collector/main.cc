@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/options.h"
+#include "base/resident.h"
 #include "base/status.h"
 #include "kernel-collector/collector.h"
 #include "kernel-collector/options.h"
@@ -25,6 +26,7 @@ constexpr size_t kEnoughDescriptors = 1'024;
 int main(int argc, char** argv) {
   using namespace tributary;
   LimitHeap();
+  ReleaseCodePages();  // of this program's own constructors; lean_start.cc has released those of the libraries
   signal(SIGPIPE, SIG_IGN);
   signal(SIGUSR1, SIG_IGN);  // until there are metrics to log
   signal(SIGHUP, SIG_IGN);   // until there are options to reload
