@@ -129,7 +129,7 @@ class SymbolTable {
 inline std::string_view SymbolTable::String(uint32_t index) const {
   if (index == 0 || index >= string_offsets_.size() - 1) return {};  // string_offsets_ has at least two elements
   const uint32_t begin = string_offsets_[index], end = string_offsets_[index + 1];
-  if (begin > end || end > string_bytes_.size()) return {};
+  if (begin > end || end > string_bytes_.size() || end - begin > kNameBytesMax) return {};
   return {string_bytes_.data() + begin, end - begin};
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -146,6 +147,25 @@ TEST(SymbolTable, RefusesEveryTruncationAndTail) {
     EXPECT_EQ(SymbolTable::FromBytes(flat.substr(0, size)).status().code(), absl::StatusCode::kInvalidArgument) << size;
   }
   EXPECT_FALSE(SymbolTable::FromBytes(flat + "x").ok());
+}
+
+TEST(SymbolTable, AFlatTableWithATooLongNameHasNoNameThere) {
+  const std::string a(10'000, 'a'), b(10'000, 'b');
+  const auto table =
+      BuildSymbolTable(SomeId(), SymbolSource::kSymtab,
+                       {{.address = 0x1000, .size = 0x100, .name = a}, {.address = 0x2000, .size = 0x100, .name = b}});
+  std::string bytes(table->bytes());
+  flat::Header header;
+  memcpy(&header, bytes.data(), sizeof(header));
+  const flat::Section& offsets = header.sections[flat::kStringOffsets];
+  ASSERT_EQ(offsets.count, 4u);
+  // The first name now also has the bytes of the second one.
+  memcpy(bytes.data() + offsets.offset + 2 * sizeof(uint32_t), bytes.data() + offsets.offset + 3 * sizeof(uint32_t),
+         sizeof(uint32_t));
+  const auto opened = SymbolTable::FromBytes(bytes);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(table->Find(0x1010)->name, a);
+  EXPECT_EQ((*opened)->Find(0x1010)->name, "");
 }
 
 TEST(SymbolTable, KeepsKindsOfCodeInEveryForm) {

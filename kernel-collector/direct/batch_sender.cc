@@ -142,9 +142,12 @@ bool BatchSender::TakeNext(bool flush) {
     set_ = std::make_unique<const SampleSet>(std::move(queue_.front().set));
     queue_.pop_front();
   }
-  maker_.Begin(*set_, [this](const ExecutableId& id) {
-    return options_.names ? tables_.Find(id) : std::shared_ptr<const SymbolTable>();
-  });
+  maker_.Begin(
+      *set_,
+      [this](const ExecutableId& id) {
+        return options_.names ? tables_.Find(id) : std::shared_ptr<const SymbolTable>();
+      },
+      [this] { tables_.LimitPages(); });
   MakeNext();
   return set_ != nullptr;
 }
@@ -153,7 +156,7 @@ bool BatchSender::TakeNext(bool flush) {
 void BatchSender::MakeNext() {
   made_ = maker_.Next();
   if (!made_.empty()) return;
-  tables_.ReleasePages();
+  tables_.EndLookups();
   const std::lock_guard lock(mutex_);
   queue_bytes_ -= set_->bytes;
   set_.reset();

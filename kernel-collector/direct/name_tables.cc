@@ -1,8 +1,12 @@
 #include "kernel-collector/direct/name_tables.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/heap.h"
@@ -10,17 +14,50 @@
 #include "base/mapped_file.h"
 #include "base/memory_file.h"
 #include "base/status.h"
-#include "base/zstd.h"
+#include "base/zstd_reader.h"
+#include "symbols/flat_layout.h"
 #include "symbols/symbol_codec.h"
 
 namespace tributary {
 namespace {
+
+constexpr uint64_t kPieceBytes = 64u << 10;  // of the compressed table
 
 // The memory that a table of this size takes.
 uint64_t MemoryOf(uint64_t table_bytes) {
   static const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return (table_bytes + page - 1) / page * page + NameTables::kTableOverhead;
 }
+
+// The kernel maps up to 16 pages of 4 KiB for each fault (mm/memory.c, fault_around_bytes).
+constexpr int64_t kFaultsMax = NameTables::kResidentBytesMax >> 16;
+
+int64_t FaultsOfThread() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_minflt;
+}
+
+absl::StatusOr<MappedFile> MapAll(MemoryFile file) {
+  const Fd descriptor = std::move(file).TakeDescriptor();
+  return MappedFile::Map(descriptor.get(), "symbols");
+}
+
+// Decompresses a table into a memory file piece by piece, so that the heap does not grow.
+absl::StatusOr<MappedFile> Unpack(const PackedTable& packed) {
+  ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("symbols"));
+  ZstdReader reader(packed.raw_bytes());
+  const uint64_t size = packed.stored_bytes();
+  for (uint64_t at = 0; at < size; at += kPieceBytes) {
+    ASSIGN_OR_RETURN(const std::string piece, packed.Read(at, std::min<uint64_t>(kPieceBytes, size - at)));
+    RETURN_IF_ERROR(reader.Push(piece, [&file](std::string_view raw) { return file.Append(raw); }));
+  }
+  RETURN_IF_ERROR(reader.Finish());
+  return MapAll(std::move(file));
+}
+
+// Returns true if the bytes are a table that can be read in place.
+bool IsFlat(std::string_view bytes) { return bytes.starts_with(std::string_view(flat::kMagic, sizeof(flat::kMagic))); }
 
 }  // namespace
 
@@ -45,31 +82,41 @@ std::shared_ptr<const SymbolTable> NameTables::Find(const ExecutableId& id) {
   return it->second.table;
 }
 
+void NameTables::LimitPages() {
+  if (FaultsOfThread() - faults_ < kFaultsMax) return;
+  ReleasePages();
+  faults_ = FaultsOfThread();
+}
+
+void NameTables::EndLookups() {
+  ReleasePages();
+  for (auto& [id, known] : tables_) known.is_read = false;
+  faults_ = FaultsOfThread();
+}
+
 void NameTables::ReleasePages() {
   for (auto& [id, known] : tables_) {
-    if (!std::exchange(known.is_read, false)) continue;
+    if (!known.is_read) continue;
     const std::string_view bytes = known.table->bytes();
     // The pages stay in the memory file. If the call fails, they only stay resident.
     (void)madvise(const_cast<char*>(bytes.data()), bytes.size(), MADV_DONTNEED);
   }
 }
 
-// The decoded table is copied from the heap into a memory file, so that the heap can shrink again.
+// A table in flat form, as the symbol maker sends it, is used as it is. It is not checked further, because a look-up in
+// any bytes is safe. Small tables that this process has made itself are encoded.
 absl::StatusOr<std::shared_ptr<const SymbolTable>> NameTables::Open(const PackedTable& packed) const {
   if (MemoryOf(packed.raw_bytes()) > bytes_max_ / 4)
     return Error(absl::StatusCode::kOutOfRange, "the table is too large");
-  ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("symbols"));
-  {
-    ASSIGN_OR_RETURN(const std::string stored, packed.Read(0, packed.stored_bytes()));
-    ASSIGN_OR_RETURN(const std::string encoded, ZstdDecompress(stored, packed.raw_bytes()));
-    ASSIGN_OR_RETURN(const std::shared_ptr<const SymbolTable> decoded, DecodeSymbolTable(encoded));
-    if (MemoryOf(decoded->bytes().size()) > bytes_max_ / 4) {
-      return Error(absl::StatusCode::kOutOfRange, "the table is too large");
-    }
-    RETURN_IF_ERROR(file.Append(decoded->bytes()));
+  ASSIGN_OR_RETURN(MappedFile unpacked, Unpack(packed));
+  if (IsFlat(unpacked.bytes())) return SymbolTable::Map(std::move(unpacked));
+  ASSIGN_OR_RETURN(const std::shared_ptr<const SymbolTable> decoded, DecodeSymbolTable(unpacked.bytes()));
+  if (MemoryOf(decoded->bytes().size()) > bytes_max_ / 4) {
+    return Error(absl::StatusCode::kOutOfRange, "the table is too large");
   }
-  const Fd descriptor = std::move(file).TakeDescriptor();
-  ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Map(descriptor.get(), "symbols"));
+  ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create("symbols"));
+  RETURN_IF_ERROR(file.Append(decoded->bytes()));
+  ASSIGN_OR_RETURN(MappedFile mapped, MapAll(std::move(file)));
   return SymbolTable::Map(std::move(mapped));
 }
 

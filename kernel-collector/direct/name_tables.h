@@ -18,11 +18,12 @@ namespace tributary {
 // The symbol tables with which a node names frames. If the tables take more than `bytes_max` bytes, or are more than
 // kTablesMax, the tables that were not used for the longest time are dropped. They must be made again when they are
 // needed. A table that takes more than a quarter of `bytes_max` is refused, so that it does not displace most others. A
-// table is in a memory file that is mapped into memory. So only the pages that look-ups have read since ReleasePages
-// count as resident memory of this process; the memory of its cgroup contains all of them. Used by one thread.
+// table is in a memory file that is mapped into memory. So only the pages that look-ups have read lately count as
+// resident memory of this process; the memory of its cgroup contains all of them. Used by one thread.
 class NameTables {
  public:
   static constexpr size_t kTablesMax = 8192;
+  static constexpr size_t kResidentBytesMax = 3u << 20;
   static constexpr uint64_t kTableOverhead = 1024;  // bytes: objects of this process and the kernel for each table
 
   // `clock` must outlive this object.
@@ -36,11 +37,14 @@ class NameTables {
     return !tables_.contains(id) && !pauses_.IsPaused(id, clock_.Monotonic());
   }
 
-  // Unmaps the pages that look-ups have read since the last call. The next look-up maps them again, 16 at once. Without
-  // this, nearly all pages of a table would soon be resident. Takes less than 1 ms.
-  void ReleasePages();
+  // Unmaps the pages that look-ups have read if they may be more than kResidentBytesMax. The next look-up maps its
+  // pages again, 16 at once, and text that an earlier look-up has returned stays valid. Without this, nearly all pages
+  // of a table would soon be resident. Call it after each look-up: it costs 0.2 µs.
+  void LimitPages();
+  // Unmaps these pages after the last look-up. Later look-ups begin with Find.
+  void EndLookups();
 
-  // Decodes the table and stores it. Takes tens of milliseconds for a large table.
+  // Stores the table, which is encoded or in flat form (docs/symbol-table.md). Takes about 10 ms for a large table.
   void Add(const ExecutableId& id, const PackedTable& packed);
   // There is no table for the executable: IsWanted returns false for some time, which depends on the reason.
   void AddAbsent(const ExecutableId& id, absl::StatusCode why) { pauses_.OnFailure(id, why, clock_.Monotonic()); }
@@ -53,9 +57,10 @@ class NameTables {
   struct Known {
     std::shared_ptr<const SymbolTable> table;
     std::list<ExecutableId>::iterator use;
-    bool is_read = false;  // since ReleasePages
+    bool is_read = false;  // since EndLookups
   };
   absl::StatusOr<std::shared_ptr<const SymbolTable>> Open(const PackedTable& packed) const;
+  void ReleasePages();
   void DropOldest(MonotonicNs now);
 
   const uint64_t bytes_max_;
@@ -63,6 +68,7 @@ class NameTables {
   uint64_t bytes_ = 0;
   absl::flat_hash_map<ExecutableId, Known> tables_;
   std::list<ExecutableId> uses_;  // the last used first
+  int64_t faults_ = 0;            // of this thread, when pages were released
   RequestPauses pauses_;
   Counter &added_, &evicted_, &refused_;
   Gauge& bytes_gauge_;

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
 #include "base/process_status_testing.h"
+#include "base/zstd.h"
 #include "kernel-collector/direct/direct_testing.h"
+#include "symbols/symbol_builder.h"
 
 namespace tributary {
 namespace {
@@ -79,6 +82,41 @@ TEST_F(NameTablesTest, RefusesATableThatIsTooLarge) {
   EXPECT_EQ(Counted("tributary_direct_symbol_tables_refused_total"), 1u);
 }
 
+// The symbol maker sends tables in this form.
+TEST_F(NameTablesTest, UsesFlatTablesAsTheyAre) {
+  NameTables tables(16 << 20, clock_, metrics_);
+  const auto table =
+      BuildSymbolTable(TestId("a"), SymbolSource::kSymtab, {{.address = 0x1000, .size = 0x100, .name = "_Z4mainv"}});
+  const std::string_view bytes = table->bytes();
+  tables.Add(TestId("a"), PackedTable(ZstdCompress(bytes), bytes.size()));
+  ASSERT_NE(tables.Find(TestId("a")), nullptr);
+  EXPECT_TRUE(tables.Find(TestId("a"))->bytes() == bytes);
+  EXPECT_EQ(tables.Find(TestId("a"))->Find(0x1010)->name, "_Z4mainv");
+  tables.Add(TestId("b"), PackedTable(ZstdCompress(bytes.substr(0, 200)), 200));
+  EXPECT_EQ(tables.Find(TestId("b")), nullptr);
+  EXPECT_EQ(Counted("tributary_direct_symbol_tables_refused_total"), 1u);
+}
+
+TEST_F(NameTablesTest, LookUpsKeepOnlySomePagesResident) {
+  constexpr size_t kTables = 2000, kBytes = 10'000;
+  NameTables tables(uint64_t{64} << 20, clock_, metrics_);
+  for (size_t i = 0; i < kTables; ++i) Add(tables, "id " + std::to_string(i), kBytes);
+  tables.EndLookups();
+  const int64_t before = StatusKib("RssShmem:");
+  int64_t most = 0;
+  uint64_t sum = 0;
+  for (size_t i = 0; i < kTables; ++i) {
+    const std::string_view bytes = tables.Find(TestId("id " + std::to_string(i)))->bytes();
+    sum = std::accumulate(bytes.begin(), bytes.end(), sum);
+    tables.LimitPages();
+    most = std::max(most, StatusKib("RssShmem:"));
+  }
+  EXPECT_NE(sum, 0u);
+  // A table, and the kernel's inexact count, in addition.
+  EXPECT_LT(most - before, static_cast<int64_t>(NameTables::kResidentBytesMax + 2 * kBytes) / 1024 + 1024);
+  EXPECT_GT(kTables * kBytes, 4 * NameTables::kResidentBytesMax);
+}
+
 TEST_F(NameTablesTest, ReleasedPagesAreNotResidentUntilTheyAreReadAgain) {
   constexpr size_t kTables = 1000, kBytes = 10'000;
   NameTables tables(uint64_t{64} << 20, clock_, metrics_);
@@ -95,7 +133,7 @@ TEST_F(NameTablesTest, ReleasedPagesAreNotResidentUntilTheyAreReadAgain) {
   // The kernel's count of resident pages is a little inexact.
   const auto half = static_cast<int64_t>(kTables * kBytes / 1024 / 2);
   EXPECT_GT(StatusKib("RssShmem:"), half);
-  tables.ReleasePages();
+  tables.EndLookups();
   EXPECT_LT(StatusKib("RssShmem:"), half);
   EXPECT_EQ(read_all(), sum);
 }

@@ -6,9 +6,9 @@
 
 namespace tributary {
 
-void DirectRequestMaker::Begin(const SampleSet& set, SymbolLookup symbols) {
+void DirectRequestMaker::Begin(const SampleSet& set, SymbolLookup symbols, std::function<void()> on_named) {
   set_ = &set;
-  requests_.emplace(set, std::move(symbols), options_);
+  requests_.emplace(set, std::move(symbols), options_, std::move(on_named));
   next_event_ = 0;
 }
 

@@ -34,8 +34,8 @@ class DirectRequestMaker {
                      otlp::RequestIdentity events)
       : options_(std::move(options)), samples_(std::move(samples)), events_(std::move(events)) {}
 
-  // Begins with the next set. `set` must outlive the requests that are made of it.
-  void Begin(const SampleSet& set, SymbolLookup symbols);
+  // Begins with the next set. `set` must outlive the requests that are made of it. `on_named`: as in SetRequests.
+  void Begin(const SampleSet& set, SymbolLookup symbols, std::function<void()> on_named = [] {});
   // Returns the next request of the set. It is empty if nothing is left.
   DirectRequest Next();
 

@@ -87,8 +87,10 @@ otlp::LocationIndex SetRequests::Location(FrameRef ref) {
   const Frame& frame = set_.definitions.frames[ref.value];
   const Executable& executable = set_.definitions.executables[frame.executable.value];
   const std::string_view own_name = FrameSymbolizer::OwnName(set_.definitions.strings[frame.name.value]);
-  return cached->second =
-             locations_.Add(frame, executable.id, set_.definitions.strings[executable.path.value], own_name, *builder_);
+  cached->second =
+      locations_.Add(frame, executable.id, set_.definitions.strings[executable.path.value], own_name, *builder_);
+  on_named_();
+  return cached->second;
 }
 
 }  // namespace tributary

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,11 +14,14 @@
 namespace tributary {
 
 // Turns a SampleSet into OTLP requests, one at a time. Each request is small enough for a gRPC server. Looks up the
-// names of functions while it makes a request. `set` must outlive this object. Used by one thread.
+// names of functions while it makes a request. Calls `on_named` after each look-up. `set` must outlive this object.
+// Used by one thread.
 class SetRequests {
  public:
-  SetRequests(const SampleSet& set, SymbolLookup symbols, otlp::ProfilesBuilder::Options options)
-      : set_(set), locations_(std::move(symbols)), options_(std::move(options)) {}
+  SetRequests(
+      const SampleSet& set, SymbolLookup symbols, otlp::ProfilesBuilder::Options options,
+      std::function<void()> on_named = [] {})
+      : set_(set), locations_(std::move(symbols)), options_(std::move(options)), on_named_(std::move(on_named)) {}
 
   struct Made {
     otlp::ProfilesRequestPtr request;
@@ -37,6 +41,7 @@ class SetRequests {
   const SampleSet& set_;
   otlp::FrameLocations locations_;
   const otlp::ProfilesBuilder::Options options_;
+  const std::function<void()> on_named_;
   size_t next_ = 0;  // the next sample
 
   // State of the request that is being built.

@@ -14,8 +14,7 @@ namespace tributary {
 // attack, and a table of libLLVM or of the kernel takes tens of MB of memory to make. The process is started on demand.
 // If the process dies while it reads a file, or takes too long, that request fails, and the next request starts a new
 // process. Make keeps at most 64 KiB of a table in the collector's heap: a larger table is stored in a memory file
-// (memfd). A node without a reducer opens tables itself: then one table at a time is in the heap as a whole
-// (direct/name_tables.h). Only one thread at a time may use this object.
+// (memfd). Only one thread at a time may use this object.
 class SymbolMaker {
  public:
   using Spawn = std::function<absl::StatusOr<ChildProcess>()>;

@@ -85,11 +85,16 @@ absl::StatusOr<Made> Make(const SymbolMakerRequest& request, Fd file) {
   ASSIGN_OR_RETURN(std::shared_ptr<const SymbolTable> table,
                    request.kind == SymbolMakerRequest::kElf ? MakeElfTable(request, std::move(file), &made.left_out)
                                                             : MakeKernelTable(request, file));
-  const std::string encoded = EncodeSymbolTable(*table);
-  table = nullptr;
-  made.raw_bytes = encoded.size();
-  made.digest = DigestOf(encoded);
-  made.zstd = ZstdCompress(encoded);
+  if (request.flat != 0) {
+    made.raw_bytes = table->bytes().size();
+    made.zstd = ZstdCompress(table->bytes());
+  } else {
+    const std::string encoded = EncodeSymbolTable(*table);
+    table = nullptr;
+    made.raw_bytes = encoded.size();
+    made.digest = DigestOf(encoded);
+    made.zstd = ZstdCompress(encoded);
+  }
   if (made.zstd.size() > kSymbolTableStoredBytesMax || made.raw_bytes > kSymbolTableRawBytesMax) {
     return Error(absl::StatusCode::kResourceExhausted, "symbol table: the table is larger than a reducer accepts");
   }

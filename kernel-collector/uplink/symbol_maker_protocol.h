@@ -22,6 +22,8 @@ struct SymbolMakerRequest {
 
   uint32_t kind = kElf;
   uint32_t debug_information = 0;  // kElf: also inlined calls and lines, if the file has them
+  uint32_t flat = 0;               // 1: the answer is the table's flat form (docs/symbol-table.md), not the encoded one
+  uint32_t padding = 0;
   ExecutableId id;
   char module_name[kModuleNameMax] = {};
   uint64_t module_base = 0, module_size = 0;
@@ -34,7 +36,7 @@ struct SymbolMakerAnswer {
   uint64_t stored_bytes = 0;  // of the table, encoded and compressed
   uint64_t raw_bytes = 0;     // of the table, encoded
   uint64_t left_out = 0;      // entries of the file that exceed limits or could not be read
-  SymbolDigest digest;        // of the table, encoded
+  SymbolDigest digest;        // of the table, encoded; SymbolDigest() for a flat table
   // Followed by: message, table.
 };
 

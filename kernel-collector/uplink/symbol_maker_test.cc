@@ -67,6 +67,16 @@ TEST_F(SymbolMakerTest, MakesTheSameTableAsThisProcess) {
   EXPECT_EQ(deaths(), 0u);
 }
 
+TEST_F(SymbolMakerTest, MakesFlatTablesOnRequest) {
+  SymbolMaker maker(ForkMaker, metrics);
+  const auto made = maker.Make({.flat = 1, .id = SomeId()}, Fd(open("/proc/self/exe", O_RDONLY | O_CLOEXEC)));
+  ASSERT_TRUE(made.ok()) << made.status();
+  const auto file = ElfFile::Open(Fd(open("/proc/self/exe", O_RDONLY | O_CLOEXEC)));
+  const auto stored = made->Read(0, made->stored_bytes());
+  ASSERT_TRUE(stored.ok());
+  EXPECT_TRUE(*ZstdDecompress(*stored, made->raw_bytes()) == (*ReadElfSymbols(**file, SomeId()))->bytes());
+}
+
 TEST_F(SymbolMakerTest, StoresOnlyLargeTablesInFiles) {
   for (const size_t size : {size_t{0}, size_t{64} << 10, (size_t{64} << 10) + 1, size_t{1'000'000}}) {
     std::string bytes(size, 'x');

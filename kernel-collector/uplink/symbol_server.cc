@@ -167,7 +167,7 @@ void SymbolServer::StopIdleMaker() {
 
 absl::StatusOr<PackedTable> SymbolServer::Read(Reading& reading) {
   if (!reading.only_function.empty()) return TableOf(reading.id, reading.only_function);
-  SymbolMakerRequest request{.id = reading.id};
+  SymbolMakerRequest request{.flat = reading.options.for_this_node, .id = reading.id};
   const std::string& proc_root = reading.options.proc_root;
   absl::StatusOr<Fd> file = IsKernel(*reading.kernel, reading.id)
                                 ? OpenKallsyms(proc_root, *reading.kernel, reading.id, &request)
