@@ -86,6 +86,8 @@ bool SendWithFile(int socket, const void* from, size_t bytes, int file, int time
   return sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
 }
 
+bool WaitForMessage(int socket, int timeout_ms) { return Deadline(timeout_ms).Wait(socket, POLLIN); }
+
 bool ReceiveWithFile(int socket, void* to, size_t bytes, Fd* file, int timeout_ms) {
   if (!Deadline(timeout_ms).Wait(socket, POLLIN)) return false;
   iovec data = {.iov_base = to, .iov_len = bytes};

@@ -18,5 +18,7 @@ bool WriteAll(int socket, const void* from, size_t bytes, int timeout_ms);
 // rest of a message that has begun. So the sender must be trusted.
 bool SendWithFile(int socket, const void* from, size_t bytes, int file, int timeout_ms);
 bool ReceiveWithFile(int socket, void* to, size_t bytes, Fd* file, int timeout_ms);
+// Returns true if the socket becomes readable within `timeout_ms`: a message has come, or the stream has ended.
+bool WaitForMessage(int socket, int timeout_ms);
 
 }  // namespace tributary

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/resident.h"
 #include "base/sandbox.h"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr uint64_t kMemoryBytesMax = uint64_t{1} << 30;
 constexpr int kAnswerTimeoutMs = 10'000;
+constexpr int kPauseMs = 500;  // requests of a program that has just started follow each other faster
 
 class Parser {
  public:
@@ -95,6 +97,11 @@ int RunUnwindParser(int socket, int idle_ms) {
   ParserRequest request;
   while (true) {
     Fd file;
+    if (!WaitForMessage(socket, kPauseMs)) {
+      // Keeps what it knows about files, because the next request may be for one of them.
+      TrimHeap();
+      ReleaseCodePages();
+    }
     if (!ReceiveWithFile(socket, &request, sizeof(request), &file, idle_ms)) return 0;
     if (!parser.Answer(socket, request, std::move(file))) return 0;
   }
