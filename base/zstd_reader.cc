@@ -33,7 +33,7 @@ absl::Status ZstdReader::Push(std::string_view stored, absl::FunctionRef<absl::S
     const size_t result = ZSTD_decompressStream(context_.get(), &out, &in);
     if (ZSTD_isError(result)) return Invalid(ZSTD_getErrorName(result));
     in_frame_ = result != 0;
-    is_full = out.pos == out.size;
+    is_full = in_frame_ && out.pos == out.size;
     if (out.pos > left_) return Invalid("the data is longer than stated");
     left_ -= out.pos;
     if (out.pos > 0) RETURN_IF_ERROR(write(std::string_view(piece_).substr(0, out.pos)));

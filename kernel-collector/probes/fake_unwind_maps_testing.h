@@ -18,7 +18,7 @@ class FakeUnwindMaps : public UnwindMaps {
   std::span<uint64_t> pages() override { return pages_; }
   std::span<uint64_t> touches() override { return touches_; }
   std::span<trib_mapping> mappings() override { return mappings_; }
-  bool MakeWritable(std::span<const std::byte>) override { return has_memory; }
+  bool Access(std::span<const std::byte>) override { return has_memory; }
 
   void CountWithdrawal() override { ++withdrawals; }
   absl::StatusOr<std::span<uint64_t>> AddChunk() override {

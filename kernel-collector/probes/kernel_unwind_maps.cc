@@ -73,15 +73,16 @@ void KernelUnwindMaps::CountWithdrawal() {
   std::atomic_ref(control_.As<trib_control>()[0].withdrawals).fetch_add(1, std::memory_order_release);
 }
 
-bool KernelUnwindMaps::MakeWritable(std::span<const std::byte> part) {
+bool KernelUnwindMaps::Access(std::span<const std::byte> part) {
   for (SharedArray* array : {&rules_, &pages_, &mappings_}) {
     if (array->Contains(part)) return array->MakeWritable(part);
   }
+  TRIBUTARY_CHECK(part.size() <= kAccessBytesMax);
   const std::scoped_lock lock(mutex_);
   const auto chunk =
       std::find_if(chunks_.begin(), chunks_.end(), [&](const SharedArray& c) { return c.Contains(part); });
   TRIBUTARY_CHECK(chunk != chunks_.end());
-  return chunk->MakeWritable(part);
+  return mapped_rows_.Map(chunks_, static_cast<size_t>(chunk - chunks_.begin()), part);
 }
 
 absl::StatusOr<std::span<uint64_t>> KernelUnwindMaps::AddChunk() {

@@ -7,14 +7,15 @@
 #include "base/fd.h"
 #include "kernel-collector/probes/shared_array.h"
 #include "kernel-collector/probes/unwind_maps.h"
+#include "kernel-collector/probes/window_cache.h"
 
 struct bpf_object;
 
 namespace tributary {
 
 // The UnwindMaps of the loaded sampling program. They use 6.6 MiB of kernel memory from the start, and 8 MiB more for
-// each chunk of unwind rows. Of this memory, the parts that were written are mapped, and count as resident memory of
-// this process.
+// each chunk of unwind rows. The parts of it that were written are mapped, and count as resident memory of this
+// process: of the rows, 2 MiB at most.
 class KernelUnwindMaps : public UnwindMaps {
  public:
   // Borrows the maps of `object`, which must outlive the result.
@@ -24,7 +25,7 @@ class KernelUnwindMaps : public UnwindMaps {
   std::span<uint64_t> pages() override { return pages_.As<uint64_t>(); }
   std::span<uint64_t> touches() override { return touches_.As<uint64_t>(); }
   std::span<trib_mapping> mappings() override { return mappings_.As<trib_mapping>(); }
-  bool MakeWritable(std::span<const std::byte> part) override;
+  bool Access(std::span<const std::byte> part) override;
   void CountWithdrawal() override;
   absl::StatusOr<std::span<uint64_t>> AddChunk() override;
   absl::Status SetProcess(Pid pid, const trib_process& process) override;
@@ -32,6 +33,8 @@ class KernelUnwindMaps : public UnwindMaps {
   absl::Status WaitGrace() override;
 
  private:
+  static constexpr size_t kRowWindowsMax = 32;
+
   KernelUnwindMaps(SharedArray rules, SharedArray pages, SharedArray touches, SharedArray mappings, SharedArray control)
       : rules_(std::move(rules)),
         pages_(std::move(pages)),
@@ -42,6 +45,7 @@ class KernelUnwindMaps : public UnwindMaps {
   SharedArray rules_, pages_, touches_, mappings_, control_;
   std::mutex mutex_;  // of chunks_: any thread may add a chunk
   std::vector<SharedArray> chunks_;
+  WindowCache mapped_rows_{kRowWindowsMax};     // of chunks_
   int row_chunks_fd_ = -1, processes_fd_ = -1;  // borrowed
   Fd grace_inner_, grace_outer_;                // storing the inner map in the outer one waits for a grace period
 };

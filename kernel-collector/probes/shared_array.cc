@@ -9,14 +9,17 @@
 #include "base/status.h"
 
 namespace tributary {
+namespace {
+
+constexpr int kReserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+}  // namespace
 
 SharedArray::SharedArray(Fd map, std::span<std::byte> memory)
-    : map_(std::move(map)), memory_(memory), is_writable_((memory.size() + kWindowBytes - 1) / kWindowBytes) {}
+    : map_(std::move(map)), memory_(memory), is_mapped_((memory.size() + kWindowBytes - 1) / kWindowBytes) {}
 
 SharedArray::SharedArray(SharedArray&& other) noexcept
-    : map_(std::move(other.map_)),
-      memory_(std::exchange(other.memory_, {})),
-      is_writable_(std::move(other.is_writable_)) {}
+    : map_(std::move(other.map_)), memory_(std::exchange(other.memory_, {})), is_mapped_(std::move(other.is_mapped_)) {}
 
 SharedArray::~SharedArray() {
   if (!memory_.empty()) munmap(memory_.data(), memory_.size());
@@ -24,7 +27,7 @@ SharedArray::~SharedArray() {
 
 absl::StatusOr<SharedArray> SharedArray::Reserve(Fd map, size_t bytes, const char* name) {
   // A page that was never written is the kernel's page of zeros, which is not counted as resident.
-  void* memory = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, bytes, PROT_READ, kReserved, -1, 0);
   if (memory == MAP_FAILED) return ErrnoStatus("reserve memory for", name, errno);
   return SharedArray(std::move(map), {static_cast<std::byte*>(memory), bytes});
 }
@@ -44,23 +47,33 @@ bool SharedArray::MakeWritable(std::span<const std::byte> part) {
   if (part.empty()) return true;
   const auto begin = static_cast<size_t>(part.data() - memory_.data());
   for (size_t window = begin / kWindowBytes; window <= (begin + part.size() - 1) / kWindowBytes; ++window) {
-    if (!is_writable_[window] && !MapWindow(window)) return false;
+    if (!is_mapped_[window] && !MapWindow(window)) return false;
   }
   return true;
 }
 
+std::span<std::byte> SharedArray::MemoryOf(size_t window) const {
+  const size_t begin = window * kWindowBytes;
+  return memory_.subspan(begin, std::min(kWindowBytes, memory_.size() - begin));
+}
+
 bool SharedArray::MapWindow(size_t window) {
-  const size_t begin = window * kWindowBytes, bytes = std::min(kWindowBytes, memory_.size() - begin);
-  void* at = memory_.data() + begin;
-  if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, map_.get(), static_cast<off_t>(begin)) == at) {
-    is_writable_[window] = true;
+  const std::span<std::byte> at = MemoryOf(window);
+  const auto offset = static_cast<off_t>(window * kWindowBytes);
+  if (mmap(at.data(), at.size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, map_.get(), offset) == at.data()) {
+    is_mapped_[window] = true;
     return true;
   }
-  // The call may have removed the reserved pages.
   const int error = errno;
-  TRIBUTARY_CHECK(mmap(at, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == at);
+  UnmapWindow(window);  // the call may have removed the reserved pages
   errno = error;
   return false;
+}
+
+void SharedArray::UnmapWindow(size_t window) {
+  const std::span<std::byte> at = MemoryOf(window);
+  TRIBUTARY_CHECK(mmap(at.data(), at.size(), PROT_READ, kReserved | MAP_FIXED, -1, 0) == at.data());
+  is_mapped_[window] = false;
 }
 
 }  // namespace tributary

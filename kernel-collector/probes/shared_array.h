@@ -12,8 +12,8 @@ namespace tributary {
 
 // A BPF array that this process writes through its memory. The kernel counts every mapped page of a BPF array as
 // resident memory of the process, even if it was never used. So only windows of 64 KiB are mapped, each before it is
-// written for the first time. Other elements can be read, and are 0: only arrays that no BPF program writes, or that
-// are writable as a whole, may be read. Keeps the BPF map alive. Not thread-safe.
+// written for the first time. Elements of other windows can be read, too, but read as 0. Keeps the BPF map alive. Not
+// thread-safe.
 class SharedArray {
  public:
   static constexpr size_t kWindowBytes = 64u << 10;  // a multiple of the page size
@@ -35,13 +35,21 @@ class SharedArray {
   // Makes the elements of `part`, which the array contains, writable. Returns false if mmap fails.
   [[nodiscard]] bool MakeWritable(std::span<const std::byte> part);
 
+  // The same for one window: the number of the window is its position / kWindowBytes.
+  size_t WindowOf(const std::byte* element) const {
+    return static_cast<size_t>(element - memory_.data()) / kWindowBytes;
+  }
+  bool IsMapped(size_t window) const { return is_mapped_[window]; }
+  [[nodiscard]] bool MapWindow(size_t window);
+  void UnmapWindow(size_t window);
+
  private:
   SharedArray(Fd map, std::span<std::byte> memory);
-  bool MapWindow(size_t window);
+  std::span<std::byte> MemoryOf(size_t window) const;
 
   Fd map_;
   std::span<std::byte> memory_;
-  std::vector<bool> is_writable_;  // by window
+  std::vector<bool> is_mapped_;  // by window
 };
 
 }  // namespace tributary

@@ -22,10 +22,13 @@ class UnwindMaps {
   virtual std::span<uint64_t> pages() = 0;         // page entries, TRIB_PAGES_MAX
   virtual std::span<uint64_t> touches() = 0;       // TRIB_TOUCHES_MAX
   virtual std::span<trib_mapping> mappings() = 0;  // TRIB_MAPPINGS_MAX
-  // Call it before elements of rules(), pages(), mappings() or of a chunk are written for the first time. Before that,
-  // they can only be read. `part` lies within one of these spans. Returns false if the system has no memory for it.
-  // Takes one system call for each 64 KiB that were never written, and else about 20 ns.
-  [[nodiscard]] virtual bool MakeWritable(std::span<const std::byte> part) = 0;
+  // Call it before elements of rules(), pages() or mappings() are written for the first time, and each time before
+  // elements of a chunk are read or written. `part` lies within one of these spans, and in a chunk has at most
+  // kAccessBytesMax bytes. Elements of a chunk stay accessible until the next call for a chunk, so do not use others.
+  // Returns false if the system has no memory for it. Takes about 30 ns if the elements were used before, and 10 µs for
+  // each 64 KiB otherwise.
+  static constexpr size_t kAccessBytesMax = 64u << 10;
+  [[nodiscard]] virtual bool Access(std::span<const std::byte> part) = 0;
 
   // Call it after page entries were set to "not loaded" (withdrawn). Each CPU caches the rules that its walks found
   // last. Walks that begin after this call do not use rules that were cached before.

@@ -44,14 +44,15 @@ PageRows CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDi
   return unit;
 }
 
-void PublishPages(const PageRows& unit, uint32_t first_row, RowPool& pool, std::span<uint64_t> entries) {
-  if (!unit.rows.empty()) pool.Write(first_row, unit.rows);
+bool PublishPages(const PageRows& unit, uint32_t first_row, RowPool& pool, std::span<uint64_t> entries) {
+  if (!unit.rows.empty() && !pool.Write(first_row, unit.rows)) return false;
   for (size_t i = 0; i < entries.size(); ++i) {
     const PageRows::Page& page = unit.pages[i];
     Store(entries[i], page.count == 0
                           ? RuleEntry(page.rule)
                           : TRIB_PAGE_LOADED | uint64_t{page.count} << TRIB_PAGE_ROWS_SHIFT | (first_row + page.first));
   }
+  return true;
 }
 
 void PublishRule(uint16_t rule, std::span<uint64_t> entries) {
@@ -68,6 +69,7 @@ std::optional<uint64_t> FindRule(uint64_t entry, uint32_t offset, const RowPool&
   uint32_t count = entry >> TRIB_PAGE_ROWS_SHIFT & TRIB_PAGE_ROWS_MASK;
   uint32_t first = static_cast<uint32_t>(entry);
   if (count == 0) return dictionary.Rule(static_cast<uint16_t>(first));
+  if (!pool.BeginRead(first, count)) return std::nullopt;
   uint32_t low = 0, high = count;  // the row in force is in [low, high)
   while (high - low > 1) {
     uint32_t middle = low + (high - low) / 2;

@@ -28,8 +28,9 @@ struct PageRows {
 PageRows CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDictionary& dictionary);
 
 // Writes the rows to the pool at `first_row`, where no walk reads yet, and then the page entries. The walk in the
-// kernel relies on this order. `entries`: the part of UnwindMaps::pages() for these pages.
-void PublishPages(const PageRows& unit, uint32_t first_row, RowPool& pool, std::span<uint64_t> entries);
+// kernel relies on this order. `entries`: the part of UnwindMaps::pages() for these pages. Returns false if the system
+// has no memory to write the rows; then the pages stay as they are.
+[[nodiscard]] bool PublishPages(const PageRows& unit, uint32_t first_row, RowPool& pool, std::span<uint64_t> entries);
 // Sets the page entries to `rule`, which then applies to all bytes of these pages.
 void PublishRule(uint16_t rule, std::span<uint64_t> entries);
 // Sets the page entries to "not loaded". The space of the rows may be reused after a grace period
@@ -37,7 +38,7 @@ void PublishRule(uint16_t rule, std::span<uint64_t> entries);
 void WithdrawPages(std::span<uint64_t> entries);
 
 // Returns the rule that the walk in the kernel finds for the byte at `offset` of the page with this entry; nullopt if
-// the page is not loaded.
+// the page is not loaded, or if the system has no memory to read its rows.
 std::optional<uint64_t> FindRule(uint64_t entry, uint32_t offset, const RowPool& pool,
                                  const RuleDictionary& dictionary);
 

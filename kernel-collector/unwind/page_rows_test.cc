@@ -17,14 +17,15 @@ class PageRowsTest : public testing::Test {
 
   std::span<uint64_t> Publish(const PageRows& unit) {
     auto entries = maps.pages().subspan(10, unit.pages.size());
-    PublishPages(unit, unit.rows.empty() ? 0 : *pool.Allocate(static_cast<uint32_t>(unit.rows.size())), pool, entries);
+    EXPECT_TRUE(PublishPages(unit, unit.rows.empty() ? 0 : *pool.Allocate(static_cast<uint32_t>(unit.rows.size())),
+                             pool, entries));
     return entries;
   }
 
   FakeUnwindMaps maps;
   Metrics metrics;
   RuleDictionary rules{maps, metrics};
-  RowPool pool;
+  RowPool pool{maps};
 };
 
 TEST_F(PageRowsTest, EveryPageBeginsWithARowAndOneRuleNeedsNone) {
@@ -96,7 +97,7 @@ TEST_F(PageRowsTest, AFullDictionaryGivesABadRule) {
 
 TEST(RowPool, BlocksAreEvenAndWithinOneChunk) {
   FakeUnwindMaps maps;
-  RowPool pool;
+  RowPool pool{maps};
   EXPECT_EQ(pool.Allocate(1), std::nullopt);
   pool.AddChunk(*maps.AddChunk());
   EXPECT_EQ(pool.Allocate(3), 0u);
@@ -107,7 +108,7 @@ TEST(RowPool, BlocksAreEvenAndWithinOneChunk) {
   EXPECT_EQ(pool.rows_in_use(), TRIB_CHUNK_ROWS + 8);
   pool.Free(0, 3);
   EXPECT_EQ(pool.Allocate(4), 0u);
-  pool.Write(0, std::vector<uint32_t>{1, 2, 3});
+  ASSERT_TRUE(pool.Write(0, std::vector<uint32_t>{1, 2, 3}));
   for (uint32_t i = 0; i < 3; ++i) {
     EXPECT_EQ(pool.Read(i), i + 1);
     EXPECT_EQ(maps.Row(i), i + 1);

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "kernel-collector/probes/unwind_maps.h"
 #include "kernel-collector/unwind/range_allocator.h"
 
 namespace tributary {
@@ -14,6 +15,9 @@ namespace tributary {
 // thread only.
 class RowPool {
  public:
+  // `maps` must outlive the pool.
+  explicit RowPool(UnwindMaps& maps) : maps_(maps) {}
+
   // `elements` come from UnwindMaps::AddChunk and must outlive the pool.
   void AddChunk(std::span<uint64_t> elements);
   size_t chunks() const { return chunks_.size(); }
@@ -23,9 +27,11 @@ class RowPool {
   std::optional<uint32_t> Allocate(uint32_t rows);
   void Free(uint32_t first, uint32_t rows);
 
-  // Returns the elements of a block, which must be writable (UnwindMaps::MakeWritable) before Write.
-  std::span<uint64_t> ElementsOf(uint32_t first, uint32_t rows) const;
-  void Write(uint32_t first, std::span<const uint32_t> rows);
+  // Writes a block. Returns false if the system has no memory for it; then the block's content is undefined.
+  [[nodiscard]] bool Write(uint32_t first, std::span<const uint32_t> rows);
+  // Call it before Read. Read may be used for these rows, which are at most 16,000, until the next call of BeginRead or
+  // Write. Returns false if the system has no memory for it.
+  [[nodiscard]] bool BeginRead(uint32_t first, uint32_t rows) const;
   uint32_t Read(uint32_t row) const;
 
   uint64_t rows_in_use() const { return rows_in_use_; }  // rounded up to even for each block
@@ -36,6 +42,9 @@ class RowPool {
     RangeAllocator free;
   };
 
+  std::span<uint64_t> ElementsOf(uint32_t first, uint32_t rows) const;
+
+  UnwindMaps& maps_;
   std::vector<Chunk> chunks_;
   uint64_t rows_in_use_ = 0;
 };

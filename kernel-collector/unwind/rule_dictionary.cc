@@ -18,7 +18,7 @@ RuleDictionary::RuleDictionary(UnwindMaps& maps, Metrics& metrics)
 uint16_t RuleDictionary::Number(uint64_t rule) {
   if (auto it = numbers_.find(rule); it != numbers_.end()) return it->second;
   const std::span<uint64_t> rules = maps_.rules();
-  if (size_ == rules.size() || !maps_.MakeWritable(std::as_bytes(rules.subspan(size_, 1)))) {
+  if (size_ == rules.size() || !maps_.Access(std::as_bytes(rules.subspan(size_, 1)))) {
     refused_.Add();
     return kBadNumber;
   }

@@ -127,6 +127,7 @@ UnwindTables::Impl::Impl(UnwindMaps& maps, Executor& executor, const Clock& cloc
       compiler_(std::move(compiler)),
       metrics_(metrics),
       rules_(maps, metrics),
+      pool_(maps),
       retired_(maps, executor, /*batch=*/TRIB_CHUNK_ROWS),
       registry_([this](uint32_t number, UnwindTable& table) { DropTable(number, table); }),
       budget_(options_.compile_ns_per_second, options_.compile_burst_ns, clock.Monotonic()),
@@ -142,7 +143,7 @@ std::span<uint64_t> UnwindTables::Impl::EntriesOf(UnitRef ref) {
   const UnwindTable& table = *registry_.Get(ref.table);
   const std::span<uint64_t> entries =
       maps_.pages().subspan(table.first_entry + table.unit_first_page(ref.unit), table.unit_page_count(ref.unit));
-  return maps_.MakeWritable(std::as_bytes(entries)) ? entries : std::span<uint64_t>();
+  return maps_.Access(std::as_bytes(entries)) ? entries : std::span<uint64_t>();
 }
 
 std::span<uint64_t> UnwindTables::Impl::TouchesOf(UnitRef ref) {
@@ -299,14 +300,13 @@ UnwindTables::Impl::Room UnwindTables::Impl::Place(Parked& parked) {
   if (rows > 0) {
     std::optional<uint32_t> first_row = pool_.Allocate(rows);
     if (!first_row) return MakeRoom(rows);
-    if (!maps_.MakeWritable(std::as_bytes(pool_.ElementsOf(*first_row, rows)))) {
-      pool_.Free(*first_row, rows);
-      return Room::kNever;
-    }
     unit.first_row = *first_row;
   }
+  if (!PublishPages(parked.pages, unit.first_row, pool_, entries)) {
+    pool_.Free(unit.first_row, rows);
+    return Room::kNever;
+  }
   unit.rows = rows;
-  PublishPages(parked.pages, unit.first_row, pool_, entries);
   Published(parked.ref, UnwindUnit::State::kLoaded);
   metrics_.units_loaded.Add();
   return Room::kFound;

@@ -24,7 +24,7 @@ struct WalkRanges::State {
     const std::optional<uint32_t> first = entries.Allocate(count);
     if (!first) return std::nullopt;
     const std::span<trib_mapping> room = maps.mappings().subspan(*first, count);
-    if (maps.MakeWritable(std::as_bytes(room))) return room;
+    if (maps.Access(std::as_bytes(room))) return room;
     entries.Free(*first, count);
     return std::nullopt;
   }
