@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   Fd copy(fcntl(sampler->counters_fd_, F_DUPFD_CLOEXEC, 0));
   if (!copy.valid()) return ErrnoStatus("dup", "map trib_counters", errno);
   sampler->counters_ = std::make_shared<const KernelCounters>(std::move(copy), options.contexts);
-  RETURN_IF_ERROR(sampler->OpenMaps(options));
+  RETURN_IF_ERROR(sampler->OpenMaps());
   sampler->SetPeriod(options.period_ns);
 
   PinnedSession::Options pins;
@@ -95,13 +95,9 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
   return sampler;
 }
 
-absl::Status Sampler::OpenMaps(const Options& options) {
-  const int samples_fd = bpf_map__fd(bpf_object__find_map_by_name(object_, "trib_samples"));
-  ASSIGN_OR_RETURN(MappedRing samples, MappedRing::Map(samples_fd, options.ring_bytes, "trib_samples"));
-  samples_.emplace(std::move(samples));
-  copies_fd_ = bpf_map__fd(bpf_object__find_map_by_name(object_, "trib_copies"));
-  ASSIGN_OR_RETURN(MappedRing copies, MappedRing::Map(copies_fd_, options.copies_bytes, "trib_copies"));
-  copies_.emplace(std::move(copies));
+absl::Status Sampler::OpenMaps() {
+  RETURN_IF_ERROR(OpenRing("trib_samples", &samples_).status());
+  ASSIGN_OR_RETURN(copies_fd_, OpenRing("trib_copies", &copies_));
   ASSIGN_OR_RETURN(unwind_maps_, KernelUnwindMaps::Open(object_));
   bpf_map* control = bpf_object__find_map_by_name(object_, "trib_control");
   if (control == nullptr) return Error(absl::StatusCode::kInternal, "the sampling program lacks map trib_control");
@@ -110,6 +106,14 @@ absl::Status Sampler::OpenMaps(const Options& options) {
   ASSIGN_OR_RETURN(SharedArray shared, SharedArray::Map(std::move(copy), sizeof(trib_control), "trib_control"));
   control_.emplace(std::move(shared));
   return absl::OkStatus();
+}
+
+// Returns the ring's descriptor, which is borrowed from the object.
+absl::StatusOr<int> Sampler::OpenRing(const char* name, std::optional<MappedRing>* ring) {
+  const bpf_map* map = bpf_object__find_map_by_name(object_, name);
+  ASSIGN_OR_RETURN(MappedRing mapped, MappedRing::Map(bpf_map__fd(map), bpf_map__max_entries(map), name));
+  ring->emplace(std::move(mapped));
+  return bpf_map__fd(map);
 }
 
 Sampler::~Sampler() {

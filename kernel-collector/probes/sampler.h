@@ -71,7 +71,8 @@ class Sampler {
  private:
   Sampler() = default;
   absl::Status Configure(const Options& options);
-  absl::Status OpenMaps(const Options& options);
+  absl::Status OpenMaps();
+  absl::StatusOr<int> OpenRing(const char* name, std::optional<MappedRing>* ring);
   void CountBad(std::span<const uint8_t> bytes);
 
   bpf_object* object_ = nullptr;  // owned; closed in the destructor
