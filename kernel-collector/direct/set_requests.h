@@ -42,6 +42,7 @@ class SetRequests {
   otlp::FrameLocations locations_;
   const otlp::ProfilesBuilder::Options options_;
   const std::function<void()> on_named_;
+  absl::flat_hash_map<FrameRef, otlp::FrameLocations::Resolved> resolved_;
   size_t next_ = 0;  // the next sample
 
   // State of the request that is being built.
