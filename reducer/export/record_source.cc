@@ -88,18 +88,37 @@ class EventSource : public RecordSource {
   std::string_view position_suffix() const override { return ".events"; }
   std::string_view noun() const override { return "process events"; }
   int64_t hold_ns() const override { return facts_.hold_ns; }
-  absl::StatusOr<Read> ReadBehind(uint32_t shard, int64_t from, size_t records_max) override {
+  absl::StatusOr<Read> ReadBehind(uint32_t shard, const Position& from, size_t records_max) override {
     ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
+    Read read{.begin = from};
+    ASSIGN_OR_RETURN(read.expired, CountExpired(*reader, &read.begin));
     std::vector<store::EventRecord> events;
     const auto add = [&events](const store::ProcessEventRow& event) {
       events.emplace_back(event);
       return absl::OkStatus();
     };
-    ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedEvents(from, records_max, add));
-    return Read{std::make_unique<EventBatch>(std::move(events), store_, shard, facts_, sender_), next};
+    ASSIGN_OR_RETURN(read.next.chunk, reader->ScanCommittedEvents(from.chunk, records_max, add));
+    ASSIGN_OR_RETURN(read.next.samples, reader->CountPassedEvents(read.next.chunk));
+    // Events in damaged chunks were passed, and not read.
+    const uint64_t read_to = *read.begin.samples + events.size();
+    if (read.next.chunk >= from.chunk && *read.next.samples > read_to) read.expired += *read.next.samples - read_to;
+    read.records = std::make_unique<EventBatch>(std::move(events), store_, shard, facts_, sender_);
+    return read;
+  }
+  absl::StatusOr<uint64_t> FindExpired(uint32_t shard, Position* at) override {
+    ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
+    return CountExpired(*reader, at);
   }
 
  private:
+  // A position without a number is that of a new exporter, or of an earlier release. The number is smaller than before
+  // if an older copy has replaced the data, or if chunks before the position were joined to one behind it.
+  static absl::StatusOr<uint64_t> CountExpired(store::StoreReader& reader, Position* at) {
+    ASSIGN_OR_RETURN(const uint64_t passed, reader.CountPassedEvents(at->chunk));
+    const uint64_t before = std::exchange(at->samples, passed).value_or(passed);
+    return passed > before ? passed - before : 0;
+  }
+
   store::Store& store_;
   RecordSender& sender_;
   const EventFacts facts_;
@@ -111,19 +130,21 @@ class LossSource : public RecordSource {
 
   std::string_view position_suffix() const override { return ".losses"; }
   std::string_view noun() const override { return "losses"; }
-  absl::StatusOr<Read> ReadBehind(uint32_t shard, int64_t from, size_t records_max) override {
+  absl::StatusOr<Read> ReadBehind(uint32_t shard, const Position& from, size_t records_max) override {
     ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
     std::vector<store::LossRecord> losses;
     const auto add = [&losses](const store::LossRecord& loss) {
       losses.push_back(loss);
       return absl::OkStatus();
     };
-    ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedLosses(from, records_max, add));
-    // The numbers of losses have no gaps, until the store removes some.
-    const int64_t expired = next - from - static_cast<int64_t>(losses.size());
+    ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedLosses(from.chunk, records_max, add));
+    // The numbers of losses have no gaps, until the store removes some. A new exporter does not count what expired
+    // before its first start.
+    const int64_t expired = from.chunk > 0 ? next - from.chunk - static_cast<int64_t>(losses.size()) : 0;
     return Read{
         .records = std::make_unique<Batch<store::LossRecord>>(std::move(losses), sender_, &RecordSender::SendLosses),
-        .next = next,
+        .begin = from,
+        .next = {.chunk = next, .samples = std::nullopt},
         .expired = static_cast<uint64_t>(std::max<int64_t>(expired, 0))};
   }
 
@@ -139,10 +160,13 @@ class RolloutSource : public RecordSource {
   std::string_view position_suffix() const override { return ".rollouts"; }
   std::string_view noun() const override { return "rollouts"; }
   bool is_in_first_shard() const override { return true; }
-  absl::StatusOr<Read> ReadBehind(uint32_t, int64_t from, size_t records_max) override {
-    RolloutLog::Numbered numbered = rollouts_.ListBehind(from, records_max);
-    return Read{std::make_unique<Batch<Rollout>>(std::move(numbered.rollouts), sender_, &RecordSender::SendRollouts),
-                numbered.next, numbered.is_cut};
+  absl::StatusOr<Read> ReadBehind(uint32_t, const Position& from, size_t records_max) override {
+    RolloutLog::Numbered numbered = rollouts_.ListBehind(from.chunk, records_max);
+    return Read{
+        .records = std::make_unique<Batch<Rollout>>(std::move(numbered.rollouts), sender_, &RecordSender::SendRollouts),
+        .begin = from,
+        .next = {.chunk = numbered.next, .samples = std::nullopt},
+        .is_cut = numbered.is_cut};
   }
 
  private:

@@ -164,6 +164,8 @@ TEST_F(EventMergerTest, JoinsTheChunksOfAMachineAndSlot) {
   EXPECT_EQ(pids.size(), 25u);
   EXPECT_TRUE(std::is_sorted(pids.begin(), pids.begin() + 20)) << "in order of time";
   EXPECT_TRUE(Committed(&at_end, 100).empty()) << "no event is new to an exporter that has sent all";
+  EXPECT_EQ(Reader()->CountPassedEvents(0).value(), 0u) << "no event has expired";
+  EXPECT_EQ(Reader()->CountPassedEvents(at_end).value(), 25u);
   EXPECT_EQ(from_start, at_end);
 }
 

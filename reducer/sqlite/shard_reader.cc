@@ -283,6 +283,11 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedLosses(int64_t cursor, s
                                                                const LossVisitor& visit) {
   if (database_ == nullptr) return cursor;
   return ScanLosses(*database_, machines_, cursor, losses_max, visit);
+absl::StatusOr<uint64_t> SqliteShardReader::CountPassedEvents(int64_t cursor) {
+  if (!events_) return 0;
+  return events_->CountPassed(cursor);
+}
+
 }
 
 void SqliteShardReader::CancelIf(std::function<bool()> is_cancelled) {

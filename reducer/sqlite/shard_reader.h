@@ -58,6 +58,7 @@ class SqliteShardReader : public StoreReader {
   absl::Status ScanEvents(TimeRange range, const ScanFilter& filter, const EventVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommittedLosses(int64_t cursor, size_t losses_max, const LossVisitor& visit) override;
+  absl::StatusOr<uint64_t> CountPassedEvents(int64_t cursor) override;
   void CancelIf(std::function<bool()> is_cancelled) override;
   absl::StatusOr<UnixNs> RawFrom() override;
 

@@ -39,6 +39,7 @@ class MemoryReader : public StoreReader {
   absl::Status ScanEvents(TimeRange range, const ScanFilter& filter, const EventVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommittedLosses(int64_t cursor, size_t losses_max, const LossVisitor& visit) override;
+  absl::StatusOr<uint64_t> CountPassedEvents(int64_t cursor) override;
   void CancelIf(std::function<bool()> is_cancelled) override { is_cancelled_ = std::move(is_cancelled); }
   absl::StatusOr<UnixNs> RawFrom() override;
 
@@ -56,6 +57,7 @@ class MemoryReader : public StoreReader {
   absl::Status Check() const;
 
   bool IsExpired(const MemoryShard::Sample& sample) const;
+  static int64_t NumberOf(const MemoryShard::Event& event, size_t index);
   bool Has(const ScanFilter& filter, const MemoryShard::Sample& sample) const;
   template <typename Filter>
   absl::StatusOr<Groups> Group(Filter filter) const;

@@ -328,6 +328,10 @@ class StoreReader {
   virtual absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) = 0;
   // Visits the losses that were committed after the position `cursor`, in the order of their commits, and returns the
   // position behind the last one. A loss is visited kLossWindowNs after its commit, when its record does not change any
+  // Returns how many events (rows) of the shard a scan from `cursor` on does not visit: those at or before the cursor,
+  // and all that have been removed. So for one cursor, the number grows by the events behind it that were removed. Only
+  // differences have a meaning.
+  virtual absl::StatusOr<uint64_t> CountPassedEvents(int64_t cursor) = 0;
   // more, and after a call of ShardWriter::Maintain. A cursor that belongs to data that no longer exist starts over.
   virtual absl::StatusOr<int64_t> ScanCommittedLosses(int64_t cursor, size_t losses_max, const LossVisitor& visit) = 0;
 
