@@ -23,8 +23,8 @@ std::string TextOf(const store::EventRecord& event) {
 
 std::string TextOf(const store::LossRecord& loss) {
   return fmt::format("{},{},{},{},{},{},{},{};", loss.node_id, loss.type.name, loss.type.unit,
-                     static_cast<int>(loss.type.aggregation), static_cast<int>(loss.reason), loss.samples,
-                     loss.first.value, loss.last.value);
+                     static_cast<int>(loss.type.aggregation), store::ReasonText(loss), loss.samples, loss.first.value,
+                     loss.last.value);
 }
 
 std::string TextOf(const Rollout& rollout) {
