@@ -231,6 +231,10 @@ absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {
   return executables_ ? executables_->All() : std::vector<ExecutableRow>(1);
 }
 
+absl::StatusOr<ExecutableRow> SqliteShardReader::Executable(ExecutableNo no) {
+  return executables_ ? executables_->Of(no) : ExecutableRow{};
+}
+
 absl::StatusOr<TrieView> SqliteShardReader::LoadTrie(Day day) {
   if (!tries_) return EmptyTrieView();
   return tries_->Load(day);
@@ -279,15 +283,15 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedEvents(int64_t cursor, s
   return events_->ScanCommitted(cursor, events_max, visit);
 }
 
-absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedLosses(int64_t cursor, size_t losses_max,
-                                                               const LossVisitor& visit) {
-  if (database_ == nullptr) return cursor;
-  return ScanLosses(*database_, machines_, cursor, losses_max, visit);
 absl::StatusOr<uint64_t> SqliteShardReader::CountPassedEvents(int64_t cursor) {
   if (!events_) return 0;
   return events_->CountPassed(cursor);
 }
 
+absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedLosses(int64_t cursor, size_t losses_max,
+                                                               const LossVisitor& visit) {
+  if (database_ == nullptr) return cursor;
+  return ScanLosses(*database_, machines_, cursor, losses_max, visit);
 }
 
 void SqliteShardReader::CancelIf(std::function<bool()> is_cancelled) {

@@ -200,6 +200,11 @@ absl::StatusOr<std::vector<ExecutableRow>> MemoryReader::Executables() {
   return shard_.executables;
 }
 
+absl::StatusOr<ExecutableRow> MemoryReader::Executable(ExecutableNo no) {
+  RETURN_IF_ERROR(Check());
+  return no.value < shard_.executables.size() ? shard_.executables[no.value] : ExecutableRow{};
+}
+
 absl::StatusOr<TrieView> MemoryReader::LoadTrie(Day day) {
   RETURN_IF_ERROR(Check());
   return TrieView(std::make_shared<const Trie>(shard_.TrieOf(day)));
@@ -340,11 +345,6 @@ absl::Status MemoryReader::ScanEvents(TimeRange range, const ScanFilter& filter,
   return absl::OkStatus();
 }
 
-// Each chunk has one event, as in ScanCommitted.
-absl::StatusOr<int64_t> MemoryReader::ScanCommittedEvents(int64_t cursor, size_t events_max,
-                                                          const EventVisitor& visit) {
-  RETURN_IF_ERROR(Check());
-  if (cursor > std::max(shard_.last_event, static_cast<int64_t>(shard_.events.size()))) cursor = 0;
 // Returns the event's place in the order of commits. `index`: that of the event in the shard.
 int64_t MemoryReader::NumberOf(const MemoryShard::Event& event, size_t index) {
   return event.no != 0 ? event.no : static_cast<int64_t>(index) + 1;
@@ -359,6 +359,11 @@ absl::StatusOr<uint64_t> MemoryReader::CountPassedEvents(int64_t cursor) {
   return static_cast<uint64_t>(passed);
 }
 
+// Each chunk has one event, as in ScanCommitted.
+absl::StatusOr<int64_t> MemoryReader::ScanCommittedEvents(int64_t cursor, size_t events_max,
+                                                          const EventVisitor& visit) {
+  RETURN_IF_ERROR(Check());
+  if (cursor > std::max(shard_.last_event, static_cast<int64_t>(shard_.events.size()))) cursor = 0;
   size_t visited = 0;
   for (size_t i = 0; i < shard_.events.size() && visited < events_max; ++i) {
     const MemoryShard::Event& event = shard_.events[i];
