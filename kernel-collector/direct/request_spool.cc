@@ -53,9 +53,10 @@ absl::Status RequestSpool::Load() {
 absl::Status RequestSpool::LoadRequest(RequestId id) {
   const absl::StatusOr<intake::SpoolStorage::Start> file =
       storage_->ReadStart(RequestName(id), kRequestPrefixBytes + kRequestHeaderBytesMax);
-  if (!file.ok()) {  // the file stays: the next start may be able to read it
+  if (!file.ok()) {
     Failed(SpoolOperation::kRead, file.status());
-    bytes_ += BlocksOf(storage_->Size(RequestName(id)).value_or(0));
+    unread_.emplace_back(id, BlocksOf(storage_->Size(RequestName(id)).value_or(0)));
+    bytes_ += unread_.back().second;
     return absl::OkStatus();
   }
   absl::StatusOr<RequestHeader> header = DecodeRequestHeader(id, file->bytes, file->file_bytes);
@@ -89,7 +90,27 @@ absl::Status RequestSpool::LoadRequest(RequestId id) {
 void RequestSpool::Add(Entry entry) {
   bytes_ += entry.bytes;
   (entry.earlier ? earlier_ : own_) += entry.counts;
-  entries_.push_back(std::move(entry));
+void RequestSpool::RetryUnread(bool give_up) {
+  for (const auto& [id, bytes] : std::exchange(unread_, {})) {
+    bytes_ -= bytes;
+    if (const absl::Status status = LoadRequest(id); !status.ok()) {  // a newer release wrote it
+      Failed(SpoolOperation::kRead, status);
+      unread_.emplace_back(id, bytes);
+      bytes_ += bytes;
+    }
+  }
+  if (!give_up) return ShowSizes();
+  for (const auto& [id, bytes] : std::exchange(unread_, {})) {
+    bytes_ -= bytes;
+    Damaged(id, Error(absl::StatusCode::kDataLoss, "it could not be read at the start"));
+    RemoveFile(id);
+  }
+  ShowSizes();
+}
+
+  const auto later = std::upper_bound(entries_.begin(), entries_.end(), entry.id,
+                                      [](RequestId id, const Entry& other) { return id < other.id; });
+  entries_.insert(later, std::move(entry));
   ShowSizes();
 }
 

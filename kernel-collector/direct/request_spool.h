@@ -40,15 +40,20 @@ class RequestSpool {
   static constexpr size_t kUnremovedMax = 1024;     // files that could not be removed; then Append fails
 
   // Finds the requests of earlier collectors. Reads only their headers: ReadFront finds other damage. Drops the oldest
-  // requests if there are more than `requests_max`. A file that cannot be read now stays for the next start: its bytes
-  // count, and its samples do not. FailedPrecondition if a newer release wrote one of the files. Ignores other files.
+  // requests if there are more than `requests_max`. A file that cannot be read now stays: its bytes count, and its
+  // samples do not (RetryUnread). FailedPrecondition if a newer release wrote one of the files. Ignores other files.
   // `clock` and `metrics` must outlive this object.
   static absl::StatusOr<std::unique_ptr<RequestSpool>> Open(uint64_t bytes_max,
                                                             std::unique_ptr<intake::SpoolStorage> storage,
                                                             const Clock& clock, Metrics& metrics,
                                                             size_t requests_max = kRequestsMax);
 
-  ~RequestSpool();  // syncs files, and removes those that could not be removed before
+  ~RequestSpool();  // syncs files, and removes those that could not be removed before; for 2 * kSyncNs at most
+
+  // Tries once more to read the files that Open could not read. Call it before the first ReadFront. `give_up`: those
+  // that still cannot be read are removed, because the caller is about to count their samples as lost. Without it, they
+  // stay for the next start.
+  void RetryUnread(bool give_up);
 
   struct Front {
     DirectRequest request;
@@ -86,8 +91,8 @@ class RequestSpool {
   uint64_t bytes() const { return bytes_; }
   const SampleCounts& own() const { return own_; }                // in requests of this collector
   const SampleCounts& earlier() const { return earlier_; }        // in requests of earlier collectors
-  const SampleCounts& found_lost() const { return found_lost_; }  // that Open dropped
-  // Returns the samples and events that Open found, also in damaged files, of this session and of its events.
+  const SampleCounts& found_lost() const { return found_lost_; }  // that Open and RetryUnread dropped
+  // Returns the samples and events that they found, also in damaged files, of this session and of its events.
   SampleCounts FoundOf(std::array<uint8_t, 16> session) const;
 
  private:
@@ -133,6 +138,7 @@ class RequestSpool {
   std::vector<RequestId> unsynced_, unremoved_;
   uint64_t unsynced_bytes_ = 0;
   MonotonicNs unsynced_since_;
+  std::vector<std::pair<RequestId, uint64_t>> unread_;  // files that could not be read, and their bytes
   absl::flat_hash_map<std::array<uint8_t, 16>, SampleCounts> found_;  // by session
   LogLimit log_limit_{kNsPerMinute}, damage_log_{kNsPerMinute};
 };

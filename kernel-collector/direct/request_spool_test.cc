@@ -252,6 +252,45 @@ TEST_F(RequestSpoolTest, RefusesAFileThatIsTooLarge) {
   EXPECT_EQ(spool_->found_lost(), SampleCounts(7));
 }
 
+// For example because there were too many open files when the machine booted.
+TEST_F(RequestSpoolTest, TriesAgainToReadAFileOfTheStart) {
+  for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
+  faults_.failing_reads = 2;
+  Open();
+  EXPECT_EQ(spool_->FoundOf(kSession), SampleCounts(3));
+  spool_->RetryUnread(/*give_up=*/true);
+  EXPECT_EQ(spool_->FoundOf(kSession), SampleCounts(6));
+  EXPECT_EQ(spool_->earlier(), SampleCounts(6));
+  EXPECT_EQ(spool_->bytes(), 3 * RequestSpool::kBlockBytes);
+  EXPECT_THAT(Drain(), ElementsAre(1, 2, 3)) << "the order stays";
+}
+
+// Its samples count as lost, so no later start may send them.
+TEST_F(RequestSpoolTest, RemovesAFileThatIsGivenUp) {
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  faults_.failing_reads = 2;
+  Open();
+  faults_.failing_reads = 1;
+  spool_->RetryUnread(/*give_up=*/true);
+  EXPECT_EQ(spool_->FoundOf(kSession), SampleCounts(2));
+  EXPECT_EQ(disk_.names().size(), 1u);
+  EXPECT_EQ(spool_->bytes(), RequestSpool::kBlockBytes);
+  EXPECT_EQ(metrics_.AddCounter("tributary_spool_damaged_segments_total", "").value(), 1u);
+  Open();
+  EXPECT_THAT(Drain(), ElementsAre(2));
+}
+
+TEST_F(RequestSpoolTest, KeepsAFileThatIsNotGivenUpForTheNextStart) {
+  EXPECT_TRUE(Append(1).ok());
+  faults_.failing_reads = 2;
+  Open();
+  spool_->RetryUnread(/*give_up=*/false);
+  EXPECT_TRUE(spool_->empty());
+  EXPECT_EQ(spool_->bytes(), RequestSpool::kBlockBytes);
+  Open();
+  EXPECT_THAT(Drain(), ElementsAre(1));
+}
+
 // The next start may be able to read it. Until then its bytes are not free.
 TEST_F(RequestSpoolTest, CountsTheBytesOfAFileThatCannotBeReadAtTheStart) {
   for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
