@@ -28,13 +28,15 @@ namespace tributary {
 // data that the killed collector had in memory.
 //
 // If Append returned OK, its request survives kill -9 at any instruction. Files are synced to the disk after 1 MiB or
-// 60 s, and at a stop, so older ones survive power loss. If the spool is full, the oldest requests are lost. Used by
-// one thread at a time.
+// 60 s, and at a stop, so older ones survive power loss. On a disk that is so slow that a sync takes longer than
+// kSyncNs, the rest is synced later, or after a stop by the kernel. If the spool is full, the oldest requests are lost.
+// Used by one thread at a time.
 class RequestSpool {
  public:
   static constexpr uint64_t kBlockBytes = 4096;  // a file takes whole blocks
   static constexpr uint64_t kUnsyncedBytesMax = 1u << 20;
   static constexpr int64_t kUnsyncedNs = 60 * kNsPerSecond;
+  static constexpr int64_t kSyncNs = kNsPerSecond;  // a call syncs files for so long, and a stop twice
   static constexpr int64_t kUnreadableNs = 5 * kNsPerMinute;
   static constexpr size_t kRequestsMax = 1u << 15;  // each takes about 200 bytes of memory
   static constexpr size_t kUnremovedMax = 1024;     // files that could not be removed; then Append fails
@@ -136,9 +138,9 @@ class RequestSpool {
   std::vector<Dropped> dropped_;
   std::optional<MonotonicNs> unreadable_since_;  // of the oldest request: its reads fail
   std::vector<RequestId> unsynced_, unremoved_;
+  std::vector<std::pair<RequestId, uint64_t>> unread_;  // files that could not be read, and their bytes
   uint64_t unsynced_bytes_ = 0;
   MonotonicNs unsynced_since_;
-  std::vector<std::pair<RequestId, uint64_t>> unread_;  // files that could not be read, and their bytes
   absl::flat_hash_map<std::array<uint8_t, 16>, SampleCounts> found_;  // by session
   LogLimit log_limit_{kNsPerMinute}, damage_log_{kNsPerMinute};
 };

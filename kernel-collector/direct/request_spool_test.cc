@@ -321,6 +321,40 @@ TEST_F(RequestSpoolTest, AStopSyncsAllRequests) {
   EXPECT_THAT(Drain(), ElementsAre(1, 2, 3));
 }
 
+// The disk takes 100 ms for each sync and each removal.
+TEST_F(RequestSpoolTest, AStopDoesNotWaitForASlowDisk) {
+  constexpr int64_t kStepNs = kNsPerSecond / 10;
+  for (uint64_t number = 1; number <= 200; ++number) EXPECT_TRUE(Append(number).ok());
+  faults_.on_remove = [this] { disk_.FailAfter(0); };
+  for (int i = 0; i < 50; ++i) spool_->PopFront();
+  EXPECT_EQ(Failures("remove"), 50u);
+  faults_.on_sync = faults_.on_remove = [this] { clock_.Advance(kStepNs); };
+  const MonotonicNs start = clock_.Monotonic();
+  testing::internal::CaptureStderr();
+  spool_.reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("is slow"));
+  EXPECT_LE(clock_.Monotonic().value - start.value, 2 * RequestSpool::kSyncNs + 4 * kStepNs);
+  faults_.on_sync = faults_.on_remove = [] {};
+  Open();
+  EXPECT_EQ(Drain().size(), 200u - 10);  // ten of those that were sent are removed, the others are sent again
+}
+
+// What a call does not sync stays for the next call.
+TEST_F(RequestSpoolTest, ASlowDiskIsSyncedInParts) {
+  for (uint64_t number = 1; number <= 100; ++number) EXPECT_TRUE(Append(number).ok());
+  size_t syncs = 0;
+  faults_.on_sync = [&] {
+    ++syncs;
+    clock_.Advance(kNsPerSecond / 10);
+  };
+  clock_.Advance(RequestSpool::kUnsyncedNs);
+  spool_->Tick();
+  EXPECT_EQ(syncs, 12u);
+  for (int i = 0; i < 10; ++i) spool_->Tick();
+  EXPECT_EQ(syncs, 100u) << "each file once";
+  faults_.on_sync = [] {};
+}
+
 TEST_F(RequestSpoolTest, SyncedRequestsSurviveALossOfPower) {
   EXPECT_TRUE(Append(1).ok());
   spool_->Tick();
