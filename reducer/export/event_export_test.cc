@@ -33,6 +33,23 @@ class EventSender : public RecordSender {
   uint64_t sent = 0;
 };
 
+// A store whose shards may have no file of this release yet.
+class StartingReader : public store::MemoryReader {
+ public:
+  using MemoryReader::MemoryReader;
+  absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t, const store::EventVisitor&) override {
+    return cursor;
+  }
+  absl::StatusOr<uint64_t> CountPassedEvents(int64_t) override { return absl::NotFoundError("no file"); }
+};
+struct StartingStore : store::FakeStore {
+  absl::StatusOr<std::unique_ptr<store::StoreReader>> OpenReader(uint32_t shard) override {
+    if (is_starting) return std::make_unique<StartingReader>(shards[shard]);
+    return FakeStore::OpenReader(shard);
+  }
+  bool is_starting = false;
+};
+
 // Committed events are sent, or they expire.
 class EventExportTest : public ::testing::Test {
  protected:
@@ -54,7 +71,7 @@ class EventExportTest : public ::testing::Test {
   uint64_t expired() const { return counters_.events.expired->value(); }
   store::MemoryShard& shard() { return store_.shards[0]; }
 
-  store::FakeStore store_;
+  StartingStore store_;
   FakeClock clock_;
   Metrics metrics_;
   EventSender sender_;
@@ -142,6 +159,29 @@ TEST_F(EventExportTest, CountsEventsBehindARepeatedRequestOnce) {
   for (int i = 0; i < 3; ++i) Advance();
   EXPECT_EQ(sender_.sent, 5u);
   EXPECT_EQ(expired(), 3u);
+}
+
+// While a new release converts the file, nothing is known about the position.
+TEST_F(EventExportTest, DoesNotCountWhileTheShardIsNotReady) {
+  Commit(5);
+  Advance();
+  for (const bool has_number : {true, false}) {
+    if (!has_number) {  // as an earlier release has saved it
+      const store::ExportPosition position{.cursor = {.chunk = 5, .samples = std::nullopt}, .request = std::nullopt};
+      ASSERT_TRUE(store_.positions().SavePosition("test.events", 0, position).ok());
+    }
+    store_.is_starting = true;
+    Restart();
+    Advance();
+    store_.is_starting = false;
+    Advance();
+    EXPECT_EQ(expired(), 0u);
+  }
+  Commit(2);
+  Expire(6);
+  Advance();
+  EXPECT_EQ(sender_.sent, 6u);
+  EXPECT_EQ(expired(), 1u);
 }
 
 // An older copy of the shard's file has fewer events.

@@ -98,10 +98,10 @@ class EventSource : public RecordSource {
       return absl::OkStatus();
     };
     ASSIGN_OR_RETURN(read.next.chunk, reader->ScanCommittedEvents(from.chunk, records_max, add));
-    ASSIGN_OR_RETURN(read.next.samples, reader->CountPassedEvents(read.next.chunk));
+    read.next.samples = read.begin.samples;
+    ASSIGN_OR_RETURN(const uint64_t passed, CountExpired(*reader, &read.next));
     // Events in damaged chunks were passed, and not read.
-    const uint64_t read_to = *read.begin.samples + events.size();
-    if (read.next.chunk >= from.chunk && *read.next.samples > read_to) read.expired += *read.next.samples - read_to;
+    if (read.next.chunk >= from.chunk && passed > events.size()) read.expired += passed - events.size();
     read.records = std::make_unique<EventBatch>(std::move(events), store_, shard, facts_, sender_);
     return read;
   }
@@ -111,12 +111,15 @@ class EventSource : public RecordSource {
   }
 
  private:
-  // A position without a number is that of a new exporter, or of an earlier release. The number is smaller than before
-  // if an older copy has replaced the data, or if chunks before the position were joined to one behind it.
+  // Sets the position's number, and returns by how much it has grown. A position without a number is that of a new
+  // exporter, or of an earlier release. The number is smaller than before if an older copy has replaced the data, or if
+  // chunks before the position were joined to one behind it.
   static absl::StatusOr<uint64_t> CountExpired(store::StoreReader& reader, Position* at) {
-    ASSIGN_OR_RETURN(const uint64_t passed, reader.CountPassedEvents(at->chunk));
-    const uint64_t before = std::exchange(at->samples, passed).value_or(passed);
-    return passed > before ? passed - before : 0;
+    const absl::StatusOr<uint64_t> passed = reader.CountPassedEvents(at->chunk);
+    if (absl::IsNotFound(passed.status())) return 0;  // the shard is not ready: the position stays
+    RETURN_IF_ERROR(passed.status());
+    const uint64_t before = std::exchange(at->samples, *passed).value_or(*passed);
+    return *passed > before ? *passed - before : 0;
   }
 
   store::Store& store_;

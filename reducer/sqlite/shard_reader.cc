@@ -284,7 +284,7 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedEvents(int64_t cursor, s
 }
 
 absl::StatusOr<uint64_t> SqliteShardReader::CountPassedEvents(int64_t cursor) {
-  if (!events_) return 0;
+  if (!events_) return Error(absl::StatusCode::kNotFound, "the shard has no file of this release yet");
   return events_->CountPassed(cursor);
 }
 
