@@ -269,7 +269,7 @@ TEST_F(EventStoreTest, AnEventTakesFewBytes) {
     int batches, processes_per_batch;
     double committed_max, joined_max;  // bytes per event
   };
-  for (const Load& load : {Load{360, 1, 60, 35}, Load{120, 25, 16, 13}, Load{12, 500, 14, 12}}) {
+  for (const Load& load : {Load{360, 1, 64, 40}, Load{120, 25, 16, 13}, Load{12, 500, 14, 12}}) {
     ASSERT_TRUE(database().Execute("DELETE FROM event_chunk").ok());
     TestCollector collector("node-a", static_cast<uint8_t>(load.processes_per_batch % 200));
     const int64_t events = Run(collector, load.batches, load.processes_per_batch);
