@@ -11,6 +11,7 @@ SetRequests::Made SetRequests::Next() {
   if (next_ == set_.samples.size()) return {};
   otlp::ProfilesBuilder builder(options_);
   builder_ = &builder;
+  locations_.BeginRequest();
   resource_cache_.clear();
   thread_cache_.clear();
   own_cache_.clear();
@@ -87,8 +88,12 @@ otlp::LocationIndex SetRequests::Location(FrameRef ref) {
   const Frame& frame = set_.definitions.frames[ref.value];
   const Executable& executable = set_.definitions.executables[frame.executable.value];
   const std::string_view own_name = FrameSymbolizer::OwnName(set_.definitions.strings[frame.name.value]);
-  return cached->second =
-             locations_.Add(frame, executable.id, set_.definitions.strings[executable.path.value], own_name, *builder_);
+  auto [resolved, is_new] = resolved_.try_emplace(ref);
+  if (is_new) {
+    resolved->second =
+        locations_.Resolve(frame, executable.id, set_.definitions.strings[executable.path.value], own_name);
+  }
+  return cached->second = locations_.Add(resolved->second, *builder_);
 }
 
 }  // namespace tributary

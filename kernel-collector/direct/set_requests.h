@@ -37,6 +37,7 @@ class SetRequests {
   const SampleSet& set_;
   otlp::FrameLocations locations_;
   const otlp::ProfilesBuilder::Options options_;
+  absl::flat_hash_map<FrameRef, otlp::FrameLocations::Resolved> resolved_;
   size_t next_ = 0;  // the next sample
 
   // State of the request that is being built.
