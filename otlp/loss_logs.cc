@@ -18,7 +18,7 @@ std::string BodyOf(const LossInfo& loss, const std::string& noun, const std::str
 
 void AddLoss(const Attributes& resource, const LossInfo& loss, RecordLogs* logs) {
   const bool is_event = loss.type == SampleTypeInfo{};
-  const std::string reason(LossReasonName(loss.reason));
+  const std::string reason(loss.reason);
   const std::string noun = is_event ? "process events" : fmt::format("samples of {}", ToText(loss.type.name));
   logs->Add(resource,
             {.time = loss.first,

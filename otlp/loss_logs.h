@@ -5,7 +5,6 @@
 
 #include "base/types.h"
 #include "otlp/record_logs.h"
-#include "profile/accounting.h"
 #include "profile/attributes.h"
 #include "profile/sample_types.h"
 
@@ -13,10 +12,10 @@ namespace tributary::otlp {
 
 // Samples or process events of a node that were lost.
 struct LossInfo {
-  SampleTypeInfo type;  // SampleTypeInfo{}: process events
-  LossReason reason = LossReason::kRingFull;
-  int64_t samples = 0;  // below 0: samples that had counted as lost have arrived
-  UnixNs first, last;   // times of the first and of the last report of the losses
+  SampleTypeInfo type;      // SampleTypeInfo{}: process events
+  std::string_view reason;  // "ring_full", …
+  int64_t samples = 0;      // below 0: samples that had counted as lost have arrived
+  UnixNs first, last;       // times of the first and of the last report of the losses
 };
 
 // Adds a record of the loss.

@@ -14,13 +14,13 @@ TEST(LossLogs, HasARecordForEachLoss) {
   const Attributes host{{"host.name", "web-1"}};
   AddLoss(host,
           {.type = {"cpu", "nanoseconds"},
-           .reason = LossReason::kRingFull,
+           .reason = "ring_full",
            .samples = 7,
            .first = UnixNs{1000},
            .last = UnixNs{3000}},
           &logs);
-  AddLoss(host, {.reason = LossReason::kMissed, .samples = 2, .last = UnixNs{-5}}, &logs);
-  AddLoss(host, {.type = {"a\xff", "count"}, .reason = LossReason::kCollectorKilled, .samples = -4}, &logs);
+  AddLoss(host, {.reason = "missed", .samples = 2, .last = UnixNs{-5}}, &logs);
+  AddLoss(host, {.type = {"a\xff", "count"}, .reason = "collector_killed", .samples = -4}, &logs);
   const size_t bound = logs.bytes();
   const LogsRequestPtr request = logs.Finish();
   EXPECT_LE(request->ByteSizeLong(), bound);

@@ -9,6 +9,7 @@
 #include "base/secret_file.h"
 #include "base/status.h"
 #include "base/types.h"
+#include "base/version.h"
 #include "otlp/sender.h"
 
 namespace tributary::otlp {
@@ -79,6 +80,7 @@ absl::StatusOr<Settings> ResolveSettings(const Receiver& receiver, const Variabl
   Settings out;
   out.transport.target = receiver.target;
   out.transport.tls = receiver.tls;
+  out.transport.version = std::string(kVersion);
   if (receiver.tls) FillTls(receiver, variables, &out.transport.tls_files);
   ASSIGN_OR_RETURN(out.transport.headers, ReadHeaders(receiver, variables));
   out.transport.gzip = IsGzip(receiver, variables);

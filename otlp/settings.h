@@ -25,7 +25,7 @@ struct Receiver {
 };
 
 struct Settings {
-  TransportOptions transport;                   // without `version`
+  TransportOptions transport;
   Encoding encoding = Encoding::kProtobuf;      // for HTTP
   Generation generation = Generation::kNewest;  // of profiles
   int64_t timeout_ns = 0;                       // of one request

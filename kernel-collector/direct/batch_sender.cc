@@ -19,6 +19,20 @@ BatchSender::BatchSender(Options options, Receiver receiver, std::unique_ptr<Req
   TakeDropped();
 }
 
+SampleCounts BatchSender::FindSpooled(std::span<const std::array<uint8_t, 16>> sessions) {
+  SampleCounts found;
+  if (spool_ == nullptr) return found;
+  const SampleCounts before = spool_->earlier() + spool_->found_lost();
+  spool_->RetryUnread(/*give_up=*/!sessions.empty());
+  {
+    const std::lock_guard lock(mutex_);
+    totals_.earlier_waiting += spool_->earlier() + spool_->found_lost() - before;
+  }
+  TakeDropped();
+  for (const std::array<uint8_t, 16>& session : sessions) found += spool_->FoundOf(session);
+  return found;
+}
+
 void BatchSender::Push(SampleSet set) {
   SampleCounts lost;
   std::unique_lock lock(mutex_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -72,6 +74,11 @@ class BatchSender {
   // `spool` may be nullptr. `clock` and `metrics` must outlive this object.
   BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
               const Clock& clock, Metrics& metrics);
+
+  // Call it before the first RunOnce. Returns the samples and events of the sessions that the spool has from earlier
+  // collectors. If there are sessions, the caller counts all their other samples as lost: so a file of the spool that
+  // cannot be read, although it is tried again, is given up.
+  SampleCounts FindSpooled(std::span<const std::array<uint8_t, 16>> sessions);
 
   void Push(SampleSet set);
   // An error: there is no table. If too many tables wait for the thread, the table is left out and asked for again.

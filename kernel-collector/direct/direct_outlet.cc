@@ -81,11 +81,6 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
   sending.event_identity = sending.identity;
   sending.event_identity.session = EventSession(sending.identity.session);
   outlet->takes_events_ = sender.events != nullptr;
-  if (*spool != nullptr && pins.predecessor()) {
-    for (const Predecessor::Share& share : pins.predecessor()->shares) {
-      outlet->spooled_by_predecessor_ += (*spool)->FoundOf(share.session_id);
-    }
-  }
   DirectOutlet* borrowed = outlet.get();
   // The thread ends before the outlet does.
   BatchSender::Callbacks callbacks{
@@ -104,14 +99,19 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
 // here. Its samples in the spool are not lost: they are sent, or lost later. If this start failed, the next one must
 // report them.
 void DirectOutlet::ReportPredecessor() {
+  std::vector<std::array<uint8_t, 16>> sessions;
+  if (pins_.predecessor()) {
+    for (const Predecessor::Share& share : pins_.predecessor()->shares) sessions.push_back(share.session_id);
+  }
+  const SampleCounts spooled = thread_->work().FindSpooled(sessions);
   if (!pins_.predecessor()) return;
   const Predecessor& from = *pins_.predecessor();
-  const SampleCounts lost = from.unattributed() - from.accounting.TotalLost() - spooled_by_predecessor_;
+  const SampleCounts lost = from.unattributed() - from.accounting.TotalLost() - spooled;
   LogWarning(
       "an earlier collector ended without sending all samples captured={} lost={} lost_before={} lost_events={} "
       "spooled={}",
       from.accounting.captured.total(), lost.total(), from.accounting.TotalLost().total(), lost.events(),
-      spooled_by_predecessor_.total());
+      spooled.total());
   predecessor_lost_.Add(lost.total());
   predecessor_lost_events_.Add(lost.events());
   pins_.ForgetPredecessor({});

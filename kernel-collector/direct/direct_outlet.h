@@ -94,7 +94,6 @@ class DirectOutlet : public Outlet, public BatchSink {
   uint64_t settling_samples_ = 0;
   bool takes_events_ = false;
   uint64_t events_not_taken_ = 0;
-  SampleCounts spooled_by_predecessor_;  // and not sent yet when this collector started
   Counter &lost_events_, &predecessor_lost_, &predecessor_lost_events_;
   std::unique_ptr<Timer> settle_timer_, deadline_timer_;
   CallbackScope scope_;

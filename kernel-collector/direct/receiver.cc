@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <optional>
 #include <utility>
 
 #include "base/ascii_case.h"
 #include "base/status.h"
 #include "base/version.h"
 #include "kernel-collector/direct/printed_sender.h"
-#include "otlp/grpc_transport.h"
-#include "otlp/http_transport.h"
 #include "otlp/json_limits.h"
+#include "otlp/make_transport.h"
 #include "otlp/otlp_logs_sender.h"
 #include "otlp/otlp_profiles_sender.h"
 #include "otlp/place.h"
@@ -48,11 +48,10 @@ const Scheme* TakeScheme(std::string_view* host) {
   return nullptr;
 }
 
-absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const DirectReceiver& receiver,
-                                                               const otlp::Settings& settings, const Clock& clock) {
-  if (!receiver.otlp.is_http) return otlp::GrpcTransport::Make(settings.transport, receiver.otlp.signal);
-  return otlp::HttpTransport::Make({.common = settings.transport, .path = receiver.path, .encoding = settings.encoding},
-                                   clock);
+absl::StatusOr<std::unique_ptr<otlp::Transport>> TransportTo(const DirectReceiver& receiver,
+                                                             const otlp::Settings& settings, const Clock& clock) {
+  return otlp::MakeTransport(settings, receiver.otlp.signal,
+                             receiver.otlp.is_http ? std::optional(receiver.path) : std::nullopt, clock);
 }
 
 }  // namespace
@@ -116,11 +115,10 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
     out.timeout_ns = otlp::kSendTimeoutNs;
     return out;
   }
-  ASSIGN_OR_RETURN(otlp::Settings settings, otlp::ResolveSettings(receiver.otlp, variables));
-  settings.transport.version = std::string(kVersion);
+  ASSIGN_OR_RETURN(const otlp::Settings settings, otlp::ResolveSettings(receiver.otlp, variables));
   out.timeout_ns = settings.timeout_ns;
   if (settings.encoding == otlp::Encoding::kJson) otlp::FitJson(&out.builder);
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(receiver, settings, clock));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, TransportTo(receiver, settings, clock));
   if (receiver.otlp.signal.name == otlp::kLogsSignal.name) {
     out.builder.size_of = otlp::ProfilesBuilder::SizeOf::kStackLogs;
     auto logs = std::make_unique<otlp::OtlpLogsSender>(std::move(transport), otlp::LogRecords::kStacks);
@@ -157,13 +155,12 @@ absl::StatusOr<std::unique_ptr<otlp::MetricsExport>> MakeDirectMetrics(DirectRec
                                                                        std::string_view host_name, int64_t interval_ns,
                                                                        Metrics& metrics, const Clock& clock) {
   ASSIGN_OR_RETURN(receiver, MetricsReceiver(std::move(receiver)));
-  ASSIGN_OR_RETURN(otlp::Settings settings, otlp::ResolveSettings(receiver.otlp, variables));
-  settings.transport.version = std::string(kVersion);
+  ASSIGN_OR_RETURN(const otlp::Settings settings, otlp::ResolveSettings(receiver.otlp, variables));
   otlp::MetricsExport::Options options =
       otlp::MetricsExportOptions(settings, "tributary-kernel-collector", host_name, metrics);
   options.name = receiver.ToString();
   options.interval_ns = interval_ns;
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(receiver, settings, clock));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, TransportTo(receiver, settings, clock));
   return std::make_unique<otlp::MetricsExport>(std::move(options), metrics, std::move(transport), clock);
 }
 

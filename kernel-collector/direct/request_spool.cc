@@ -14,6 +14,9 @@ uint64_t BlocksOf(uint64_t bytes) {
   return (bytes + RequestSpool::kBlockBytes - 1) / RequestSpool::kBlockBytes * RequestSpool::kBlockBytes;
 }
 
+// A sync of a directory costs as much as that of a file.
+constexpr size_t kSyncedAtOnce = 4;
+
 // Returns true if another attempt to read the file cannot succeed.
 bool IsLasting(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsInvalidArgument(status) || absl::IsOutOfRange(status);
@@ -53,9 +56,10 @@ absl::Status RequestSpool::Load() {
 absl::Status RequestSpool::LoadRequest(RequestId id) {
   const absl::StatusOr<intake::SpoolStorage::Start> file =
       storage_->ReadStart(RequestName(id), kRequestPrefixBytes + kRequestHeaderBytesMax);
-  if (!file.ok()) {  // the file stays: the next start may be able to read it
+  if (!file.ok()) {
     Failed(SpoolOperation::kRead, file.status());
-    bytes_ += BlocksOf(storage_->Size(RequestName(id)).value_or(0));
+    unread_.emplace_back(id, BlocksOf(storage_->Size(RequestName(id)).value_or(0)));
+    bytes_ += unread_.back().second;
     return absl::OkStatus();
   }
   absl::StatusOr<RequestHeader> header = DecodeRequestHeader(id, file->bytes, file->file_bytes);
@@ -86,10 +90,30 @@ absl::Status RequestSpool::LoadRequest(RequestId id) {
   return absl::OkStatus();
 }
 
+void RequestSpool::RetryUnread(bool give_up) {
+  for (const auto& [id, bytes] : std::exchange(unread_, {})) {
+    bytes_ -= bytes;
+    if (const absl::Status status = LoadRequest(id); !status.ok()) {  // a newer release wrote it
+      Failed(SpoolOperation::kRead, status);
+      unread_.emplace_back(id, bytes);
+      bytes_ += bytes;
+    }
+  }
+  if (!give_up) return ShowSizes();
+  for (const auto& [id, bytes] : std::exchange(unread_, {})) {
+    bytes_ -= bytes;
+    Damaged(id, Error(absl::StatusCode::kDataLoss, "it could not be read at the start"));
+    RemoveFile(id);
+  }
+  ShowSizes();
+}
+
 void RequestSpool::Add(Entry entry) {
   bytes_ += entry.bytes;
   (entry.earlier ? earlier_ : own_) += entry.counts;
-  entries_.push_back(std::move(entry));
+  const auto later = std::upper_bound(entries_.begin(), entries_.end(), entry.id,
+                                      [](RequestId id, const Entry& other) { return id < other.id; });
+  entries_.insert(later, std::move(entry));
   ShowSizes();
 }
 
@@ -192,22 +216,35 @@ void RequestSpool::Tick() {
   SyncFiles();
 }
 
-// A file that stays would be sent again by the next collector.
+// A file that stays would be sent again by the next collector. A slow disk must not make a stop last for minutes.
 RequestSpool::~RequestSpool() {
   RemoveUnremoved();
   SyncFiles();
+  if (unremoved_.empty() && unsynced_.empty()) return;
+  LogWarning(
+      "the disk of --spool-dir is slow, so the stop did not wait for it: requests that are not synced yet are lost if "
+      "the machine loses power now, and requests that are not removed are sent again unsynced={} unremoved={}",
+      unsynced_.size(), unremoved_.size());
 }
 
 void RequestSpool::RemoveUnremoved() {
-  for (const RequestId id : std::exchange(unremoved_, {})) RemoveFile(id);
+  const int64_t end_ns = clock_.Monotonic().value + kSyncNs;
+  std::vector<RequestId> ids = std::exchange(unremoved_, {});
+  size_t tried = 0;
+  while (tried < ids.size() && (tried == 0 || clock_.Monotonic().value < end_ns)) RemoveFile(ids[tried++]);
+  unremoved_.insert(unremoved_.end(), ids.begin() + static_cast<ptrdiff_t>(tried), ids.end());
 }
 
 void RequestSpool::SyncFiles() {
-  if (unsynced_.empty()) return;
-  std::vector<std::string> names;
-  for (const RequestId id : std::exchange(unsynced_, {})) names.push_back(RequestName(id));
-  if (absl::Status status = storage_->SyncAll(names); !status.ok()) Failed(SpoolOperation::kSync, status);
-  unsynced_bytes_ = 0;
+  const int64_t end_ns = clock_.Monotonic().value + kSyncNs;
+  size_t synced = 0;
+  while (synced < unsynced_.size() && (synced == 0 || clock_.Monotonic().value < end_ns)) {
+    std::vector<std::string> names;
+    while (names.size() < kSyncedAtOnce && synced < unsynced_.size()) names.push_back(RequestName(unsynced_[synced++]));
+    if (absl::Status status = storage_->SyncAll(names); !status.ok()) Failed(SpoolOperation::kSync, status);
+  }
+  unsynced_.erase(unsynced_.begin(), unsynced_.begin() + static_cast<ptrdiff_t>(synced));
+  if (unsynced_.empty()) unsynced_bytes_ = 0;  // else the next call goes on
 }
 
 void RequestSpool::RemoveFile(RequestId id) {

@@ -28,27 +28,34 @@ namespace tributary {
 // data that the killed collector had in memory.
 //
 // If Append returned OK, its request survives kill -9 at any instruction. Files are synced to the disk after 1 MiB or
-// 60 s, and at a stop, so older ones survive power loss. If the spool is full, the oldest requests are lost. Used by
-// one thread at a time.
+// 60 s, and at a stop, so older ones survive power loss. On a disk that is so slow that a sync takes longer than
+// kSyncNs, the rest is synced later, or after a stop by the kernel. If the spool is full, the oldest requests are lost.
+// Used by one thread at a time.
 class RequestSpool {
  public:
   static constexpr uint64_t kBlockBytes = 4096;  // a file takes whole blocks
   static constexpr uint64_t kUnsyncedBytesMax = 1u << 20;
   static constexpr int64_t kUnsyncedNs = 60 * kNsPerSecond;
+  static constexpr int64_t kSyncNs = kNsPerSecond;  // a call syncs files for so long, and a stop twice
   static constexpr int64_t kUnreadableNs = 5 * kNsPerMinute;
   static constexpr size_t kRequestsMax = 1u << 15;  // each takes about 200 bytes of memory
   static constexpr size_t kUnremovedMax = 1024;     // files that could not be removed; then Append fails
 
   // Finds the requests of earlier collectors. Reads only their headers: ReadFront finds other damage. Drops the oldest
-  // requests if there are more than `requests_max`. A file that cannot be read now stays for the next start: its bytes
-  // count, and its samples do not. FailedPrecondition if a newer release wrote one of the files. Ignores other files.
+  // requests if there are more than `requests_max`. A file that cannot be read now stays: its bytes count, and its
+  // samples do not (RetryUnread). FailedPrecondition if a newer release wrote one of the files. Ignores other files.
   // `clock` and `metrics` must outlive this object.
   static absl::StatusOr<std::unique_ptr<RequestSpool>> Open(uint64_t bytes_max,
                                                             std::unique_ptr<intake::SpoolStorage> storage,
                                                             const Clock& clock, Metrics& metrics,
                                                             size_t requests_max = kRequestsMax);
 
-  ~RequestSpool();  // syncs files, and removes those that could not be removed before
+  ~RequestSpool();  // syncs files, and removes those that could not be removed before; for 2 * kSyncNs at most
+
+  // Tries once more to read the files that Open could not read. Call it before the first ReadFront. `give_up`: those
+  // that still cannot be read are removed, because the caller is about to count their samples as lost. Without it, they
+  // stay for the next start.
+  void RetryUnread(bool give_up);
 
   struct Front {
     DirectRequest request;
@@ -86,8 +93,8 @@ class RequestSpool {
   uint64_t bytes() const { return bytes_; }
   const SampleCounts& own() const { return own_; }                // in requests of this collector
   const SampleCounts& earlier() const { return earlier_; }        // in requests of earlier collectors
-  const SampleCounts& found_lost() const { return found_lost_; }  // that Open dropped
-  // Returns the samples and events that Open found, also in damaged files, of this session and of its events.
+  const SampleCounts& found_lost() const { return found_lost_; }  // that Open and RetryUnread dropped
+  // Returns the samples and events that they found, also in damaged files, of this session and of its events.
   SampleCounts FoundOf(std::array<uint8_t, 16> session) const;
 
  private:
@@ -131,6 +138,7 @@ class RequestSpool {
   std::vector<Dropped> dropped_;
   std::optional<MonotonicNs> unreadable_since_;  // of the oldest request: its reads fail
   std::vector<RequestId> unsynced_, unremoved_;
+  std::vector<std::pair<RequestId, uint64_t>> unread_;  // files that could not be read, and their bytes
   uint64_t unsynced_bytes_ = 0;
   MonotonicNs unsynced_since_;
   absl::flat_hash_map<std::array<uint8_t, 16>, SampleCounts> found_;  // by session

@@ -252,6 +252,45 @@ TEST_F(RequestSpoolTest, RefusesAFileThatIsTooLarge) {
   EXPECT_EQ(spool_->found_lost(), SampleCounts(7));
 }
 
+// For example because there were too many open files when the machine booted.
+TEST_F(RequestSpoolTest, TriesAgainToReadAFileOfTheStart) {
+  for (uint64_t number : {1, 2, 3}) EXPECT_TRUE(Append(number).ok());
+  faults_.failing_reads = 2;
+  Open();
+  EXPECT_EQ(spool_->FoundOf(kSession), SampleCounts(3));
+  spool_->RetryUnread(/*give_up=*/true);
+  EXPECT_EQ(spool_->FoundOf(kSession), SampleCounts(6));
+  EXPECT_EQ(spool_->earlier(), SampleCounts(6));
+  EXPECT_EQ(spool_->bytes(), 3 * RequestSpool::kBlockBytes);
+  EXPECT_THAT(Drain(), ElementsAre(1, 2, 3)) << "the order stays";
+}
+
+// Its samples count as lost, so no later start may send them.
+TEST_F(RequestSpoolTest, RemovesAFileThatIsGivenUp) {
+  for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
+  faults_.failing_reads = 2;
+  Open();
+  faults_.failing_reads = 1;
+  spool_->RetryUnread(/*give_up=*/true);
+  EXPECT_EQ(spool_->FoundOf(kSession), SampleCounts(2));
+  EXPECT_EQ(disk_.names().size(), 1u);
+  EXPECT_EQ(spool_->bytes(), RequestSpool::kBlockBytes);
+  EXPECT_EQ(metrics_.AddCounter("tributary_spool_damaged_segments_total", "").value(), 1u);
+  Open();
+  EXPECT_THAT(Drain(), ElementsAre(2));
+}
+
+TEST_F(RequestSpoolTest, KeepsAFileThatIsNotGivenUpForTheNextStart) {
+  EXPECT_TRUE(Append(1).ok());
+  faults_.failing_reads = 2;
+  Open();
+  spool_->RetryUnread(/*give_up=*/false);
+  EXPECT_TRUE(spool_->empty());
+  EXPECT_EQ(spool_->bytes(), RequestSpool::kBlockBytes);
+  Open();
+  EXPECT_THAT(Drain(), ElementsAre(1));
+}
+
 // The next start may be able to read it. Until then its bytes are not free.
 TEST_F(RequestSpoolTest, CountsTheBytesOfAFileThatCannotBeReadAtTheStart) {
   for (uint64_t number : {1, 2}) EXPECT_TRUE(Append(number).ok());
@@ -280,6 +319,40 @@ TEST_F(RequestSpoolTest, AStopSyncsAllRequests) {
   disk_.LosePower();
   Open();
   EXPECT_THAT(Drain(), ElementsAre(1, 2, 3));
+}
+
+// The disk takes 100 ms for each sync and each removal.
+TEST_F(RequestSpoolTest, AStopDoesNotWaitForASlowDisk) {
+  constexpr int64_t kStepNs = kNsPerSecond / 10;
+  for (uint64_t number = 1; number <= 200; ++number) EXPECT_TRUE(Append(number).ok());
+  faults_.on_remove = [this] { disk_.FailAfter(0); };
+  for (int i = 0; i < 50; ++i) spool_->PopFront();
+  EXPECT_EQ(Failures("remove"), 50u);
+  faults_.on_sync = faults_.on_remove = [this] { clock_.Advance(kStepNs); };
+  const MonotonicNs start = clock_.Monotonic();
+  testing::internal::CaptureStderr();
+  spool_.reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("is slow"));
+  EXPECT_LE(clock_.Monotonic().value - start.value, 2 * RequestSpool::kSyncNs + 4 * kStepNs);
+  faults_.on_sync = faults_.on_remove = [] {};
+  Open();
+  EXPECT_EQ(Drain().size(), 200u - 10);  // ten of those that were sent are removed, the others are sent again
+}
+
+// What a call does not sync stays for the next call.
+TEST_F(RequestSpoolTest, ASlowDiskIsSyncedInParts) {
+  for (uint64_t number = 1; number <= 100; ++number) EXPECT_TRUE(Append(number).ok());
+  size_t syncs = 0;
+  faults_.on_sync = [&] {
+    ++syncs;
+    clock_.Advance(kNsPerSecond / 10);
+  };
+  clock_.Advance(RequestSpool::kUnsyncedNs);
+  spool_->Tick();
+  EXPECT_EQ(syncs, 12u);
+  for (int i = 0; i < 10; ++i) spool_->Tick();
+  EXPECT_EQ(syncs, 100u) << "each file once";
+  faults_.on_sync = [] {};
 }
 
 TEST_F(RequestSpoolTest, SyncedRequestsSurviveALossOfPower) {

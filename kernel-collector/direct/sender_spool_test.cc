@@ -46,6 +46,28 @@ TEST_F(SenderSpoolTest, KeepsAnOutageOnTheDisk) {
   EXPECT_EQ(disk_.operations(), operations);
 }
 
+// captured = sent + lost, also for the samples of a file that cannot be read at the start.
+TEST_F(SenderSpoolTest, AFileThatIsGivenUpAtTheStartIsLostAndNeverSent) {
+  const std::array<uint8_t, 16> sessions[] = {{2}};
+  Start({});
+  receiver_.state = FakeReceiver::State::kDown;
+  for (int i = 0; i < 2; ++i) Push();
+  Run(kNsPerSecond);
+  ASSERT_EQ(disk_.names().size(), 4u);
+  receiver_.state = FakeReceiver::State::kUp;
+  faults_.failing_reads = 2;
+  Start({.session = {4}});
+  EXPECT_EQ(Records(found_), 2u);
+  faults_.failing_reads = 1;  // one of the two cannot be read again
+  const SampleCounts found = sender_->FindSpooled(sessions);
+  EXPECT_EQ(Records(found), 3u);
+  EXPECT_EQ(sender_->totals().earlier_waiting, found);
+  Run(kNsPerMinute);
+  Start({.session = {6}});
+  Run(kNsPerMinute);
+  EXPECT_EQ(receiver_.accepted.size(), Records(found)) << "the caller counts the other one as lost";
+}
+
 // A read that fails does not damage the spool: everything arrives when the disk works again.
 TEST_F(SenderSpoolTest, TriesAgainWhenTheSpoolCannotBeRead) {
   Start({});

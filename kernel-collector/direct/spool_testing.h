@@ -16,8 +16,8 @@ namespace tributary {
 
 // What a BorrowedStorage does before it uses the disk.
 struct DiskFaults {
-  uint64_t failing_reads = 0;               // a read fails, and the number becomes smaller by 1
-  std::function<void()> on_append = [] {};  // for example, time passes
+  uint64_t failing_reads = 0;  // a read fails, and the number becomes smaller by 1
+  std::function<void()> on_append = [] {}, on_sync = [] {}, on_remove = [] {};  // for example, time passes
 };
 
 class BorrowedStorage : public intake::SpoolStorage {
@@ -40,9 +40,15 @@ class BorrowedStorage : public intake::SpoolStorage {
   absl::Status Overwrite(const std::string& name, uint64_t offset, std::string_view bytes) override {
     return disk_.Overwrite(name, offset, bytes);
   }
-  absl::Status Sync(const std::string& name) override { return disk_.Sync(name); }
+  absl::Status Sync(const std::string& name) override {
+    faults_.on_sync();
+    return disk_.Sync(name);
+  }
   absl::Status Truncate(const std::string& name, uint64_t bytes) override { return disk_.Truncate(name, bytes); }
-  absl::Status Remove(const std::string& name) override { return disk_.Remove(name); }
+  absl::Status Remove(const std::string& name) override {
+    faults_.on_remove();
+    return disk_.Remove(name);
+  }
 
  private:
   intake::SpoolStorage& disk_;

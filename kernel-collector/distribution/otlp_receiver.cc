@@ -23,14 +23,11 @@ absl::StatusOr<AgentAddress> ParseAgent(std::string_view endpoint, bool plain) {
   if (HasUser(endpoint)) {
     return Invalid("must not contain a user or a password: anyone can read the options of a process");
   }
-  if (endpoint.starts_with("http://")) {
-    plain = true;
-    endpoint.remove_prefix(7);
-  } else if (endpoint.starts_with("https://")) {
-    plain = false;
-    endpoint.remove_prefix(8);
+  if (endpoint.find("://") != endpoint.npos) {
+    return Invalid(
+        "must be HOST:PORT and no URL, as for the profiler: it sends over gRPC, with TLS unless --disable-tls is "
+        "given; to send over HTTP, use --intake-encoder otlp_profiles --intake-host http://HOST:PORT or https://…");
   }
-  if (endpoint.ends_with('/')) endpoint.remove_suffix(1);
   const auto address = ParseHostPort(endpoint);
   if (!address.ok() || address->port == 0 || endpoint.starts_with(':') ||
       !std::all_of(endpoint.begin(), endpoint.end(), IsHostByte)) {

@@ -13,9 +13,9 @@ struct AgentAddress {
   bool tls = false;
 };
 
-// `address` is HOST:PORT, or a URL with http or https, which outrank `plain` (no TLS). Returns InvalidArgument for
-// anything else, for port 0, and for a URL with a user or password: such a message must not be logged, so it does not
-// contain the address.
+// `address` is HOST:PORT. `plain`: without TLS. Returns InvalidArgument for anything else, for port 0, and for an
+// address with a user or password. The message does not contain the address, because a password must not be logged. The
+// profiler does not connect to a URL either ("too many colons in address").
 absl::StatusOr<AgentAddress> ParseAgent(std::string_view address, bool plain);
 
 // Returns the option of the reducer that sends profiles to this receiver: "--export otlp://HOST:PORT".

@@ -78,6 +78,13 @@ TEST(ProfilerOptions, SendToTheCollectionAgent) {
   }
   EXPECT_THAT(ErrorOf({"-collection-agent=http://u:geheim@host:1"}),
               AllOf(HasSubstr("must not contain a user or a password"), Not(HasSubstr("geheim"))));
+  // `http://` must not switch TLS off without a word, and gRPC has no URLs.
+  for (const char* url : {"http://host:1", "https://host:1", "http://host:1/", "HTTP://host:1", "grpc://host:1"}) {
+    EXPECT_THAT(ErrorOf({"-collection-agent", url}),
+                AllOf(HasSubstr("must be HOST:PORT and no URL"), HasSubstr("unless --disable-tls is given"),
+                      HasSubstr("--intake-host http://HOST:PORT")))
+        << url;
+  }
   EXPECT_THAT(ErrorOf({"-colection-agent=http://u:geheim@host:1"}),
               AllOf(HasSubstr("did you mean --collection-agent?"), Not(HasSubstr("geheim"))));
 }

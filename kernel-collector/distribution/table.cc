@@ -17,6 +17,8 @@ using enum KeyAction;
 constexpr std::string_view kNoPrinting =
     "not used, because the samples go elsewhere; --console prints them too, unless they go to a reducer, which prints "
     "them with --export 'console?layout=collector'";
+// Names both exporters for OTLP: otlp and otlphttp.
+constexpr std::string_view kOtlp = "otlp and otlphttp";
 constexpr std::string_view kRetries =
     "samples are sent again until the receiver accepts them; --intake-memory-max limits how many wait";
 // For keys without a counterpart.
@@ -124,37 +126,23 @@ constexpr Key kKeys[] = {
     {kProcessors, "k8sattributes", "exclude", kAny, kAlways},
 
     // Settings of these two exporters that are not in this table have no effect, and give a warning.
-    {kExporters, "otlp", "endpoint", kText, kExporter},
-    {kExporters, "otlp", "headers", kAny, kExporter},
-    {kExporters, "otlp", "compression", kText, kExporter},
-    {kExporters, "otlp", "timeout", kDuration, kExporter},
-    {kExporters, "otlp", "tls", kMap, kAlways},
-    {kExporters, "otlp", "tls.insecure", kBool, kExporter},
-    {kExporters, "otlp", "tls.cafile", kText, kExporter},
-    {kExporters, "otlp", "tls.certfile", kText, kExporter},
-    {kExporters, "otlp", "tls.keyfile", kText, kExporter},
-    {kExporters, "otlp", "tls.insecureskipverify", kBool, kExporter, "",
-     "the receiver's certificate is always checked"},
-    {kExporters, "otlp", "retryonfailure", kAny, kExporter, "", kRetries},
-    {kExporters, "otlp", "sendingqueue", kAny, kExporter, "", kRetries},
-    {kExporters, "otlphttp", "endpoint", kText, kExporter},
+    {kExporters, kOtlp, "endpoint", kText, kExporter},
+    {kExporters, kOtlp, "headers", kAny, kExporter},
+    {kExporters, kOtlp, "compression", kText, kExporter},
+    {kExporters, kOtlp, "timeout", kDuration, kExporter},
+    {kExporters, kOtlp, "tls", kMap, kAlways},
+    {kExporters, kOtlp, "tls.insecure", kBool, kExporter},
+    {kExporters, kOtlp, "tls.cafile", kText, kExporter},
+    {kExporters, kOtlp, "tls.certfile", kText, kExporter},
+    {kExporters, kOtlp, "tls.keyfile", kText, kExporter},
+    {kExporters, kOtlp, "tls.insecureskipverify", kBool, kExporter, "", "the receiver's certificate is always checked"},
+    {kExporters, kOtlp, "retryonfailure", kAny, kExporter, "", kRetries},
+    {kExporters, kOtlp, "sendingqueue", kAny, kExporter, "", kRetries},
     {kExporters, "otlphttp", "profilesendpoint", kText, kExporter},
     {kExporters, "otlphttp", "tracesendpoint", kText, kAlways},
     {kExporters, "otlphttp", "metricsendpoint", kText, kAlways},
     {kExporters, "otlphttp", "logsendpoint", kText, kAlways},
     {kExporters, "otlphttp", "encoding", kText, kExporter},
-    {kExporters, "otlphttp", "headers", kAny, kExporter},
-    {kExporters, "otlphttp", "compression", kText, kExporter},
-    {kExporters, "otlphttp", "timeout", kDuration, kExporter},
-    {kExporters, "otlphttp", "tls", kMap, kAlways},
-    {kExporters, "otlphttp", "tls.insecure", kBool, kExporter},
-    {kExporters, "otlphttp", "tls.cafile", kText, kExporter},
-    {kExporters, "otlphttp", "tls.certfile", kText, kExporter},
-    {kExporters, "otlphttp", "tls.keyfile", kText, kExporter},
-    {kExporters, "otlphttp", "tls.insecureskipverify", kBool, kExporter, "",
-     "the receiver's certificate is always checked"},
-    {kExporters, "otlphttp", "retryonfailure", kAny, kExporter, "", kRetries},
-    {kExporters, "otlphttp", "sendingqueue", kAny, kExporter, "", kRetries},
 
     {kExporters, "customprofilesexporter", "ignoreprofileswithoutcontainerid", kBool, kExporter},
     {kExporters, "customprofilesexporter", "exportresourceattributes", kBool, kExporter},
@@ -190,10 +178,14 @@ std::string ComponentTypes(Section section) {
   return types;
 }
 
+bool Key::IsOf(const Component& of) const {
+  const bool is_otlp = of.section == Section::kExporters && (of.type == "otlp" || of.type == "otlphttp");
+  return section == of.section && (component == of.type || (component == kOtlp && is_otlp));
+}
+
 const Key* FindKey(const Component& component, std::string_view name) {
-  const auto it = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& key) {
-    return key.section == component.section && key.component == component.type && key.name == name;
-  });
+  const auto it = std::find_if(std::begin(kKeys), std::end(kKeys),
+                               [&](const Key& key) { return key.IsOf(component) && key.name == name; });
   return it == std::end(kKeys) ? nullptr : it;
 }
 

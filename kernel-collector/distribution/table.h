@@ -43,13 +43,15 @@ enum class KeyAction {
 
 struct Key {
   Section section;
-  std::string_view component;
+  std::string_view component;  // its `type`, or a name for several components
   // In lower case, without "_": "SamplesPerSecond" and "samples_per_second" are the same. A dot leads into a map.
   std::string_view name;
   KeyType type;
   KeyAction action;
   std::string_view argument = "";
   std::string_view warning = "";
+
+  bool IsOf(const Component& of) const;
 };
 
 const Component* FindComponent(Section section, std::string_view type);

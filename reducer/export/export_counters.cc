@@ -50,7 +50,8 @@ ExportCounters::ExportCounters(Metrics& metrics, const std::string& label)
                  "Process events in requests that the receiver of the export refused, and that are not sent again."),
              Add(metrics, label, "tributary_export_repeated_events_total",
                  "Process events that were sent again although the receiver of the export may have them."),
-             nullptr,
+             &Add(metrics, label, "tributary_export_expired_events_total",
+                  "Process events that expired before the exporter read them: the receiver never gets them."),
              &Add(metrics, label, "tributary_export_incomplete_events_total",
                   "Process events whose process's own attributes were not looked up, because there were too many or "
                   "because the store could not be read.")},

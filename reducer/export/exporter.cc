@@ -4,13 +4,13 @@
 
 #include <chrono>
 #include <future>
+#include <optional>
 #include <utility>
 
 #include "base/status.h"
 #include "base/version.h"
-#include "otlp/grpc_transport.h"
-#include "otlp/http_transport.h"
 #include "otlp/json_limits.h"
+#include "otlp/make_transport.h"
 #include "otlp/metrics_export.h"
 #include "otlp/otlp_profiles_sender.h"
 #include "otlp/pass_thread.h"
@@ -49,13 +49,10 @@ class ThreadExporter : public Exporter {
   otlp::PassThread<Work> thread_;  // last: the thread uses the other members
 };
 
-absl::StatusOr<std::unique_ptr<otlp::Transport>> MakeTransport(const ExportUrl& url, const OtlpSettings& settings,
-                                                               const Clock& clock) {
-  if (url.kind == ExportUrl::Kind::kOtlpHttp) {
-    return otlp::HttpTransport::Make({.common = settings.transport, .path = url.path, .encoding = settings.encoding},
-                                     clock);
-  }
-  return otlp::GrpcTransport::Make(settings.transport, url.signal);
+absl::StatusOr<std::unique_ptr<otlp::Transport>> TransportTo(const ExportUrl& url, const OtlpSettings& settings,
+                                                             const Clock& clock) {
+  const bool is_http = url.kind == ExportUrl::Kind::kOtlpHttp;
+  return otlp::MakeTransport(settings, url.signal, is_http ? std::optional(url.path) : std::nullopt, clock);
 }
 
 std::string_view Parameter(const ExportUrl& url, std::string_view key) {
@@ -79,11 +76,10 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
     return FileSender::Open(url.file, clock, metrics);
   }
   options->metric_label = "otlp";
-  ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
-  settings.transport.version = std::string(kVersion);
+  ASSIGN_OR_RETURN(const OtlpSettings settings, ResolveOtlpSettings(url, variables));
   options->send_timeout_ns = settings.timeout_ns;
   if (settings.encoding == otlp::Encoding::kJson) otlp::FitJson(&options->builder);
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, TransportTo(url, settings, clock));
   const std::string_view samples = Parameter(url, "samples");
   if (url.signal.name == otlp::kLogsSignal.name) {
     const bool single = samples == "single";
@@ -103,13 +99,12 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
 
 absl::StatusOr<std::unique_ptr<Exporter>> MakeMetricsExporter(const ExportUrl& url, const ExportVariables& variables,
                                                               const Clock& clock, Metrics& metrics) {
-  ASSIGN_OR_RETURN(OtlpSettings settings, ResolveOtlpSettings(url, variables));
-  settings.transport.version = std::string(kVersion);
+  ASSIGN_OR_RETURN(const OtlpSettings settings, ResolveOtlpSettings(url, variables));
   otlp::MetricsExport::Options options =
       otlp::MetricsExportOptions(settings, "tributary-reducer", otlp::HostName(), metrics);
   options.name = url.cursor_name;
   options.interval_ns = settings.interval_ns;
-  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, MakeTransport(url, settings, clock));
+  ASSIGN_OR_RETURN(std::unique_ptr<otlp::Transport> transport, TransportTo(url, settings, clock));
   auto loop = std::make_unique<otlp::MetricsExport>(std::move(options), metrics, std::move(transport), clock);
   return std::make_unique<ThreadExporter<otlp::MetricsExport>>(std::move(loop), clock);
 }

@@ -94,10 +94,13 @@ RecordResult LogSender::SendLosses(std::span<const store::LossRecord> losses, co
   Resources resources(joiner_, RangeOf(losses));
   const auto add = [&](size_t i, otlp::RecordLogs* logs) {
     const store::LossRecord& loss = losses[i];
-    otlp::AddLoss(
-        resources.Of(loss),
-        {.type = loss.type, .reason = loss.reason, .samples = loss.samples, .first = loss.first, .last = loss.last},
-        logs);
+    otlp::AddLoss(resources.Of(loss),
+                  {.type = loss.type,
+                   .reason = store::ReasonText(loss),
+                   .samples = loss.samples,
+                   .first = loss.first,
+                   .last = loss.last},
+                  logs);
   };
   return SendRecords(losses.size(), add, identity, timeout_ns);
 }

@@ -51,17 +51,17 @@ std::optional<uint32_t> RecordExport::interrupted() const {
 }
 
 absl::Status RecordExport::Read(Feed& feed, uint32_t shard) {
-  const int64_t begin = feed.saved.cursor.chunk;
-  ASSIGN_OR_RETURN(RecordSource::Read read, source_->ReadBehind(shard, begin, kRecordsMax));
-  if (read.next < begin) {
+  ASSIGN_OR_RETURN(RecordSource::Read read, source_->ReadBehind(shard, feed.saved.cursor, kRecordsMax));
+  feed.begin = read.begin;
+  if (read.next.chunk < read.begin.chunk) {
     // The data were replaced, so the scan has started over. The next run must not continue at the old position.
     feed.last.reset();
-    feed.next = {.samples = std::nullopt};
+    feed.next = feed.begin = {.samples = std::nullopt};
     RETURN_IF_ERROR(SaveCursor(feed, shard));
+  } else {
+    CountExpired(read.expired);
   }
-  // A new exporter does not count what expired before its first start.
-  if (counters_.expired != nullptr && begin > 0 && read.next > begin) counters_.expired->Add(read.expired);
-  feed.next = {.chunk = read.next, .samples = std::nullopt};
+  feed.next = read.next;
   feed.records = std::move(read.records);
   feed.read_at = clock_.Monotonic();
   feed.is_complete = false;
@@ -81,7 +81,8 @@ void RecordExport::Identify(Feed& feed) {
   if (last && last->count > 0 && size >= last->count && feed.records->ContentOf(last->count) == last->content) {
     if (size > last->count) {
       feed.is_cut = true;
-      feed.next = last->end;
+      feed.next = {.chunk = last->end.chunk, .samples = feed.begin.samples};
+      if (feed.next.samples) *feed.next.samples += last->count;
     }
     feed.records->Cut(last->count);
     feed.identity = {last->sender, last->session, last->first};
@@ -89,6 +90,10 @@ void RecordExport::Identify(Feed& feed) {
   }
   feed.identity = {sender_, feed.session, feed.next_number};
   feed.next_number += size;
+}
+
+void RecordExport::CountExpired(uint64_t records) {
+  if (counters_.expired != nullptr) counters_.expired->Add(records);
 }
 
 absl::Status RecordExport::Save(Feed& feed, uint32_t shard, const store::ExportPosition& position) {
@@ -179,7 +184,7 @@ RecordExport::Step RecordExport::Send(Feed& feed, uint32_t shard, int64_t timeou
                                      .first = feed.identity.first,
                                      .count = size,
                                      .content = feed.records->ContentOf(size)};
-  if (absl::Status status = Save(feed, shard, {.cursor = feed.saved.cursor, .request = request}); !status.ok()) {
+  if (absl::Status status = Save(feed, shard, {.cursor = feed.begin, .request = request}); !status.ok()) {
     return Stopped(Progress::kUnsaved, std::move(status));
   }
   Step step{.progress = size >= kRecordsMax || feed.is_cut ? Progress::kMore : Progress::kIdle};
@@ -190,6 +195,10 @@ RecordExport::Step RecordExport::Send(Feed& feed, uint32_t shard, int64_t timeou
   if (!step.result.status.ok() && step.result.may_retry) {
     interrupted_ = shard;
     step.progress = Progress::kUnsent;
+    // The next records may expire while these ones wait.
+    if (const absl::StatusOr<uint64_t> expired = source_->FindExpired(shard, &feed.next); expired.ok()) {
+      CountExpired(*expired);
+    }
     return step;
   }
   step.sent_request = true;

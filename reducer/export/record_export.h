@@ -65,7 +65,7 @@ class RecordExport {
   struct Feed {
     bool has_position = false;
     store::ExportPosition saved{.cursor = {.samples = std::nullopt}, .request = std::nullopt};
-    store::Cursor next;                    // behind the records that were read last
+    RecordSource::Position begin, next;    // before and behind the records that were read last
     std::unique_ptr<RecordBatch> records;  // that are being sent; null: none
     otlp::RequestIdentity identity;        // of `records`
     bool in_doubt = false;                 // the receiver may have `records` already
@@ -78,6 +78,7 @@ class RecordExport {
   };
   absl::Status Read(Feed& feed, uint32_t shard);
   void Identify(Feed& feed);
+  void CountExpired(uint64_t records);
   bool IsHeld(const Feed& feed) const;
   absl::Status Complete(Feed& feed);
   Step Send(Feed& feed, uint32_t shard, int64_t timeout_ns);

@@ -23,8 +23,8 @@ std::string TextOf(const store::EventRecord& event) {
 
 std::string TextOf(const store::LossRecord& loss) {
   return fmt::format("{},{},{},{},{},{},{},{};", loss.node_id, loss.type.name, loss.type.unit,
-                     static_cast<int>(loss.type.aggregation), static_cast<int>(loss.reason), loss.samples,
-                     loss.first.value, loss.last.value);
+                     static_cast<int>(loss.type.aggregation), store::ReasonText(loss), loss.samples, loss.first.value,
+                     loss.last.value);
 }
 
 std::string TextOf(const Rollout& rollout) {
@@ -88,18 +88,40 @@ class EventSource : public RecordSource {
   std::string_view position_suffix() const override { return ".events"; }
   std::string_view noun() const override { return "process events"; }
   int64_t hold_ns() const override { return facts_.hold_ns; }
-  absl::StatusOr<Read> ReadBehind(uint32_t shard, int64_t from, size_t records_max) override {
+  absl::StatusOr<Read> ReadBehind(uint32_t shard, const Position& from, size_t records_max) override {
     ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
+    Read read{.begin = from};
+    ASSIGN_OR_RETURN(read.expired, CountExpired(*reader, &read.begin));
     std::vector<store::EventRecord> events;
     const auto add = [&events](const store::ProcessEventRow& event) {
       events.emplace_back(event);
       return absl::OkStatus();
     };
-    ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedEvents(from, records_max, add));
-    return Read{std::make_unique<EventBatch>(std::move(events), store_, shard, facts_, sender_), next};
+    ASSIGN_OR_RETURN(read.next.chunk, reader->ScanCommittedEvents(from.chunk, records_max, add));
+    read.next.samples = read.begin.samples;
+    ASSIGN_OR_RETURN(const uint64_t passed, CountExpired(*reader, &read.next));
+    // Events in damaged chunks were passed, and not read.
+    if (read.next.chunk >= from.chunk && passed > events.size()) read.expired += passed - events.size();
+    read.records = std::make_unique<EventBatch>(std::move(events), store_, shard, facts_, sender_);
+    return read;
+  }
+  absl::StatusOr<uint64_t> FindExpired(uint32_t shard, Position* at) override {
+    ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
+    return CountExpired(*reader, at);
   }
 
  private:
+  // Sets the position's number, and returns by how much it has grown. A position without a number is that of a new
+  // exporter, or of an earlier release. The number is smaller than before if an older copy has replaced the data, or if
+  // chunks before the position were joined to one behind it.
+  static absl::StatusOr<uint64_t> CountExpired(store::StoreReader& reader, Position* at) {
+    const absl::StatusOr<uint64_t> passed = reader.CountPassedEvents(at->chunk);
+    if (absl::IsNotFound(passed.status())) return 0;  // the shard is not ready: the position stays
+    RETURN_IF_ERROR(passed.status());
+    const uint64_t before = std::exchange(at->samples, *passed).value_or(*passed);
+    return *passed > before ? *passed - before : 0;
+  }
+
   store::Store& store_;
   RecordSender& sender_;
   const EventFacts facts_;
@@ -111,19 +133,21 @@ class LossSource : public RecordSource {
 
   std::string_view position_suffix() const override { return ".losses"; }
   std::string_view noun() const override { return "losses"; }
-  absl::StatusOr<Read> ReadBehind(uint32_t shard, int64_t from, size_t records_max) override {
+  absl::StatusOr<Read> ReadBehind(uint32_t shard, const Position& from, size_t records_max) override {
     ASSIGN_OR_RETURN(const std::unique_ptr<store::StoreReader> reader, store_.OpenReader(shard));
     std::vector<store::LossRecord> losses;
     const auto add = [&losses](const store::LossRecord& loss) {
       losses.push_back(loss);
       return absl::OkStatus();
     };
-    ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedLosses(from, records_max, add));
-    // The numbers of losses have no gaps, until the store removes some.
-    const int64_t expired = next - from - static_cast<int64_t>(losses.size());
+    ASSIGN_OR_RETURN(const int64_t next, reader->ScanCommittedLosses(from.chunk, records_max, add));
+    // The numbers of losses have no gaps, until the store removes some. A new exporter does not count what expired
+    // before its first start.
+    const int64_t expired = from.chunk > 0 ? next - from.chunk - static_cast<int64_t>(losses.size()) : 0;
     return Read{
         .records = std::make_unique<Batch<store::LossRecord>>(std::move(losses), sender_, &RecordSender::SendLosses),
-        .next = next,
+        .begin = from,
+        .next = {.chunk = next, .samples = std::nullopt},
         .expired = static_cast<uint64_t>(std::max<int64_t>(expired, 0))};
   }
 
@@ -139,10 +163,13 @@ class RolloutSource : public RecordSource {
   std::string_view position_suffix() const override { return ".rollouts"; }
   std::string_view noun() const override { return "rollouts"; }
   bool is_in_first_shard() const override { return true; }
-  absl::StatusOr<Read> ReadBehind(uint32_t, int64_t from, size_t records_max) override {
-    RolloutLog::Numbered numbered = rollouts_.ListBehind(from, records_max);
-    return Read{std::make_unique<Batch<Rollout>>(std::move(numbered.rollouts), sender_, &RecordSender::SendRollouts),
-                numbered.next, numbered.is_cut};
+  absl::StatusOr<Read> ReadBehind(uint32_t, const Position& from, size_t records_max) override {
+    RolloutLog::Numbered numbered = rollouts_.ListBehind(from.chunk, records_max);
+    return Read{
+        .records = std::make_unique<Batch<Rollout>>(std::move(numbered.rollouts), sender_, &RecordSender::SendRollouts),
+        .begin = from,
+        .next = {.chunk = numbered.next, .samples = std::nullopt},
+        .is_cut = numbered.is_cut};
   }
 
  private:

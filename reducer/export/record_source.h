@@ -39,14 +39,21 @@ class RecordSource {
   virtual int64_t hold_ns() const { return 0; }
   // Only the first shard has records, because they are not in the shards.
   virtual bool is_in_first_shard() const { return false; }
+  // A position: `chunk` is the number behind which records are read. `samples` is only used for process events, as the
+  // number of CountPassedEvents when records were last found to be missing.
+  using Position = store::Cursor;
   struct Read {
     std::unique_ptr<RecordBatch> records;
-    int64_t next = 0;      // behind the records. Below `from` if the data were replaced: the scan has started over
+    Position begin;        // `from`, with its present `samples`
+    Position next;         // behind the records. Below `from` if the data were replaced: the scan has started over
     bool is_cut = false;   // more records follow, although there are fewer than `records_max`
-    uint64_t expired = 0;  // records between `from` and `next` that were removed before
+    uint64_t expired = 0;  // records behind `from` that were removed since `from` was returned, and were not read
   };
   // Reads about `records_max` of the shard's records behind the position `from`.
-  virtual absl::StatusOr<Read> ReadBehind(uint32_t shard, int64_t from, size_t records_max) = 0;
+  virtual absl::StatusOr<Read> ReadBehind(uint32_t shard, const Position& from, size_t records_max) = 0;
+  // Returns the number of records behind `*at` that were removed since `*at` was returned, and updates `*at`. For the
+  // time in which nothing is read, because the receiver does not answer.
+  virtual absl::StatusOr<uint64_t> FindExpired(uint32_t /*shard*/, Position* /*at*/) { return 0; }
 };
 
 // Which facts about a process are sent with its events, besides those in the events.

@@ -79,7 +79,7 @@ std::string FormatEvents(std::span<const store::EventRecord> events) {
 std::string FormatLosses(std::span<const store::LossRecord> losses) {
   std::string text;
   for (const store::LossRecord& loss : losses) {
-    Line line("Loss", LossReasonName(loss.reason), loss.first);
+    Line line("Loss", store::ReasonText(loss), loss.first);
     line.Add("host.name", loss.host_name);
     line.Add("host.id", loss.node_id);
     const bool is_event = loss.type == SampleTypeInfo{};

@@ -14,17 +14,16 @@ namespace {
 // Makes the labels of frames of one shard.
 class Maker {
  public:
-  static absl::StatusOr<Maker> Make(store::StoreReader& reader, FrameLabels::Wanted wanted,
-                                    const FrameLabels::Sources& sources) {
-    Maker maker(reader, wanted, sources);
-    ASSIGN_OR_RETURN(maker.executables_, reader.Executables());
-    return maker;
-  }
+  Maker(store::StoreReader& reader, FrameLabels::Wanted wanted, const FrameLabels::Sources& sources)
+      : reader_(&reader), wanted_(wanted), names_(&sources.names), symbolizer_(sources.symbols) {}
 
   absl::StatusOr<FrameLabels::Labels> LabelsOf(const store::FrameRow& row) {
-    static const store::ExecutableRow kNoFile;
-    const bool has_file = row.executable.value < executables_.size();
-    const store::ExecutableRow& file = has_file ? executables_[row.executable.value] : kNoFile;
+    // A shard may have many executables, and few are in the samples of a second.
+    const auto [known, is_new] = executables_.try_emplace(row.executable.value);
+    if (is_new) {
+      ASSIGN_OR_RETURN(known->second, reader_->Executable(row.executable));
+    }
+    const store::ExecutableRow& file = known->second;
     FrameSymbolizer::Place place{.kind = row.kind};
     // Only a symbol table shows that native code is Go.
     if (wanted_.language || wanted_.function) place = symbolizer_.Find(row, file.id);
@@ -38,9 +37,6 @@ class Maker {
   }
 
  private:
-  Maker(store::StoreReader& reader, FrameLabels::Wanted wanted, const FrameLabels::Sources& sources)
-      : reader_(&reader), wanted_(wanted), names_(&sources.names), symbolizer_(sources.symbols) {}
-
   static std::string LibraryOf(const store::ExecutableRow& file, FrameKind kind) {
     const std::string_view name = BaseName(file.path);
     if (!name.empty()) return MetricLabelValue(name);
@@ -70,7 +66,7 @@ class Maker {
   FrameLabels::Wanted wanted_;
   DemangleCache* names_;
   FrameSymbolizer symbolizer_;
-  std::vector<store::ExecutableRow> executables_;
+  absl::flat_hash_map<uint32_t, store::ExecutableRow> executables_;  // by number
   absl::flat_hash_map<const char*, std::string> demangled_;
 };
 
@@ -95,7 +91,7 @@ absl::StatusOr<FrameLabels> FrameLabels::Read(store::StoreReader& reader, const 
   labels.labels_.push_back({.language = std::string(RowOf(FrameKind::kUnknown).otlp_type),
                             .function = std::string(kUnknownName),
                             .library = std::string(kUnknownName)});
-  ASSIGN_OR_RETURN(Maker maker, Maker::Make(reader, wanted, sources));
+  Maker maker(reader, wanted, sources);
   for (const auto& [day, nodes] : leaves) {
     const absl::StatusOr<store::TrieView> trie = reader.LoadTrie(day);
     if (absl::IsNotFound(trie.status())) continue;

@@ -29,6 +29,10 @@ class RecordingReader : public store::MemoryReader {
     ranges_->push_back(range);
     return MemoryReader::Processes(range, only);
   }
+  absl::StatusOr<std::vector<store::ExecutableRow>> Executables() override {
+    ADD_FAILURE() << "a shard may have very many executables";
+    return MemoryReader::Executables();
+  }
 
  private:
   std::vector<store::TimeRange>* ranges_;

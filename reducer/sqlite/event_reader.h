@@ -24,6 +24,8 @@ class EventReader {
 
   absl::Status Scan(TimeRange range, const ScanFilter& filter, const EventVisitor& visit);
   absl::StatusOr<int64_t> ScanCommitted(int64_t cursor, size_t events_max, const EventVisitor& visit);
+  // As StoreReader::CountPassedEvents.
+  absl::StatusOr<uint64_t> CountPassed(int64_t cursor);
 
  private:
   EventReader(Database& database, const Machines& machines, DamageReports* damage, StringReader strings)

@@ -164,6 +164,8 @@ TEST_F(EventMergerTest, JoinsTheChunksOfAMachineAndSlot) {
   EXPECT_EQ(pids.size(), 25u);
   EXPECT_TRUE(std::is_sorted(pids.begin(), pids.begin() + 20)) << "in order of time";
   EXPECT_TRUE(Committed(&at_end, 100).empty()) << "no event is new to an exporter that has sent all";
+  EXPECT_EQ(Reader()->CountPassedEvents(0).value(), 0u) << "no event has expired";
+  EXPECT_EQ(Reader()->CountPassedEvents(at_end).value(), 25u);
   EXPECT_EQ(from_start, at_end);
 }
 
@@ -267,7 +269,7 @@ TEST_F(EventStoreTest, AnEventTakesFewBytes) {
     int batches, processes_per_batch;
     double committed_max, joined_max;  // bytes per event
   };
-  for (const Load& load : {Load{360, 1, 60, 35}, Load{120, 25, 16, 13}, Load{12, 500, 14, 12}}) {
+  for (const Load& load : {Load{360, 1, 64, 40}, Load{120, 25, 16, 13}, Load{12, 500, 14, 12}}) {
     ASSERT_TRUE(database().Execute("DELETE FROM event_chunk").ok());
     TestCollector collector("node-a", static_cast<uint8_t>(load.processes_per_batch % 200));
     const int64_t events = Run(collector, load.batches, load.processes_per_batch);

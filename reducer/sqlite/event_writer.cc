@@ -12,12 +12,17 @@ absl::StatusOr<EventWriter> EventWriter::Prepare(Database& database, NodeLedger&
   EventWriter writer(ledger);
   ASSIGN_OR_RETURN(writer.put_, database.Prepare("INSERT INTO event_chunk (slot, machine, events, raw_bytes, columns) "
                                                  "VALUES (?, ?, ?, ?, ?)"));
+  ASSIGN_OR_RETURN(writer.count_, database.Prepare("UPDATE watermark SET value = value + ? WHERE name = "
+                                                   "'events_committed'"));
   return writer;
 }
 
 absl::Status EventWriter::Write() {
+  if (pending_.empty()) return absl::OkStatus();
+  size_t rows = 0;
   for (auto& [key, events] : pending_) {
     const auto& [slot, machine] = key;
+    rows += events.size();
     // Usually they are in order: sorting them would take 5% of the time of a commit.
     const auto before = [](const StoredEvent& a, const StoredEvent& b) { return a.time_ns < b.time_ns; };
     if (!std::is_sorted(events.begin(), events.end(), before)) std::stable_sort(events.begin(), events.end(), before);
@@ -30,7 +35,7 @@ absl::Status EventWriter::Write() {
     }
   }
   pending_.clear();
-  return absl::OkStatus();
+  return count_.Bind(rows).Run();
 }
 
 }  // namespace tributary::store

@@ -33,7 +33,7 @@ class EventWriter {
   explicit EventWriter(NodeLedger& ledger) : ledger_(&ledger) {}
 
   NodeLedger* ledger_;
-  Statement put_;
+  Statement put_, count_;
   std::map<std::pair<Slot, int64_t>, std::vector<StoredEvent>> pending_;
 };
 

@@ -11,6 +11,12 @@ namespace {
 
 constexpr size_t kFramesPerCheck = 65'536;
 
+// `row`: its columns must be id, kind, bytes, path.
+ExecutableRow ReadExecutable(const Statement& row) {
+  const auto kind = static_cast<ExecutableIdKind>(row.Int(1));
+  return {ExecutableId::Make(kind, row.Bytes(2)).value_or(ExecutableId()), std::string(row.Bytes(3))};
+}
+
 }  // namespace
 
 uint32_t ExecutableNumbers::Find(uint32_t id) {
@@ -21,12 +27,19 @@ uint32_t ExecutableNumbers::Find(uint32_t id) {
 
 uint32_t ExecutableNumbers::Add(uint32_t id) {
   std::lock_guard lock(mutex_);
-  return numbers_.try_emplace(id, static_cast<uint32_t>(numbers_.size() + 1)).first->second;
+  const auto [number, is_new] = numbers_.try_emplace(id, static_cast<uint32_t>(ids_.size()));
+  if (is_new) ids_.push_back(id);
+  return number->second;
+}
+
+uint32_t ExecutableNumbers::IdOf(ExecutableNo no) {
+  std::lock_guard lock(mutex_);
+  return no.value < ids_.size() ? ids_[no.value] : 0;
 }
 
 size_t ExecutableNumbers::size() {
   std::lock_guard lock(mutex_);
-  return numbers_.size() + 1;
+  return ids_.size();
 }
 
 std::shared_ptr<ExecutableNumbers> SharedExecutableNumbers::Get() {
@@ -43,6 +56,8 @@ void SharedExecutableNumbers::Renew(const std::shared_ptr<ExecutableNumbers>& nu
 absl::StatusOr<ExecutableReader> ExecutableReader::Prepare(Database& database, SharedExecutableNumbers& shared) {
   ExecutableReader reader(database, shared);
   ASSIGN_OR_RETURN(reader.find_, database.Prepare("SELECT 1 FROM executable WHERE id = ?"));
+  ASSIGN_OR_RETURN(reader.read_, database.Prepare("SELECT e.id, e.kind, e.bytes, path.text FROM executable e LEFT JOIN "
+                                                  "string path ON path.id = e.path WHERE e.id = ?"));
   return reader;
 }
 
@@ -84,13 +99,22 @@ absl::StatusOr<std::vector<ExecutableRow>> ExecutableReader::All() {
     if (!id) continue;
     const uint32_t number = numbers_->Add(*id);
     if (number >= executables.size()) executables.resize(std::max<size_t>(number + size_t{1}, numbers_->size()));
-    ExecutableRow& executable = executables[number];
-    const auto kind = static_cast<ExecutableIdKind>(statement.Int(1));
-    executable.id = ExecutableId::Make(kind, statement.Bytes(2)).value_or(ExecutableId());
-    executable.path = statement.Bytes(3);
+    executables[number] = ReadExecutable(statement);
   }
   shared_->Renew(numbers_, rows);
   return executables;
+}
+
+absl::StatusOr<ExecutableRow> ExecutableReader::Of(ExecutableNo no) {
+  const uint32_t id = numbers_->IdOf(no);
+  if (id == 0) return ExecutableRow{};
+  const absl::StatusOr<bool> row = read_.Bind(id).Step();
+  if (absl::IsDataLoss(row.status())) return ExecutableRow{};
+  RETURN_IF_ERROR(row.status());
+  if (!*row) return ExecutableRow{};
+  ExecutableRow executable = ReadExecutable(read_);
+  read_.Reset();
+  return executable;
 }
 
 }  // namespace tributary::store

@@ -26,12 +26,15 @@ class ExecutableNumbers {
   // Return the number of the executable's id. 0: it has none.
   uint32_t Find(uint32_t id);
   uint32_t Add(uint32_t id);
+  // Returns the id with this number. 0: there is none.
+  uint32_t IdOf(ExecutableNo no);
   size_t size();  // the highest number + 1
 
  private:
   const uint64_t generation_;
   std::mutex mutex_;
   absl::flat_hash_map<uint32_t, uint32_t> numbers_;  // guarded by mutex_
+  std::vector<uint32_t> ids_ = {0};                  // index: number; guarded by mutex_
 };
 
 // The current numbers of a shard. All its readers share them, because they share cached tries. Removed executables keep
@@ -63,6 +66,8 @@ class ExecutableReader {
   absl::Status Number(std::span<FrameRow> frames);
   // Returns all executables by their numbers. Leaves out rows with a damaged id, because no data can refer to them.
   absl::StatusOr<std::vector<ExecutableRow>> All();
+  // Returns ExecutableRow{} if the executable was removed, or if its row is damaged.
+  absl::StatusOr<ExecutableRow> Of(ExecutableNo no);
 
  private:
   ExecutableReader(Database& database, SharedExecutableNumbers& shared)
@@ -71,7 +76,7 @@ class ExecutableReader {
   Database* database_;
   SharedExecutableNumbers* shared_;
   std::shared_ptr<ExecutableNumbers> numbers_;
-  Statement find_;
+  Statement find_, read_;
   absl::flat_hash_map<uint32_t, ExecutableNo> known_;  // of this reader: also ids without a row
 };
 

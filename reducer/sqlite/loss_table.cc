@@ -12,6 +12,16 @@ namespace {
 
 constexpr int64_t kRowsPerRun = 5'000;  // removed at once, and more if many were added: some milliseconds
 
+// In the column `reason`: several reasons. Larger than all reasons of later releases.
+constexpr int64_t kSeveralReasons = kLossReasonsMax;
+
+int64_t NumberOf(std::optional<LossReason> reason) { return reason ? static_cast<int64_t>(*reason) : kSeveralReasons; }
+
+// A damaged file may have any number.
+std::optional<LossReason> ReasonOf(int64_t number) {
+  return number >= 0 && number < kLossReasonCount ? std::optional(static_cast<LossReason>(number)) : std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<LossTable> LossTable::Prepare(Database& database) {
@@ -49,9 +59,9 @@ LossTable::Series LossTable::SeriesOf(int64_t machine, const SampleTypeInfo& typ
   const bool is_event = type == SampleTypeInfo{};
   const bool is_named = is_event || of.types.contains(type) || of.types.size() < kLossTypesMax;
   if (is_named && !is_event) of.types.insert(type);
-  Series series(machine, is_named ? type : kUndefinedType, reason);
+  Series series(machine, is_named ? type : kOtherTypes, reason);
   if (rows_.contains(series) || of.rows < kLossRowsMax) return series;
-  return {machine, is_event ? type : kUndefinedType, LossReason::kCollectorKilled};
+  return {machine, is_event ? type : kOtherTypes, std::nullopt};
 }
 
 absl::Status LossTable::Add(int64_t machine, const SampleTypeInfo& type, LossReason reason, int64_t samples,
@@ -64,8 +74,8 @@ absl::Status LossTable::Add(int64_t machine, const SampleTypeInfo& type, LossRea
   if (row.id != 0) return add_.Bind(row.samples, now.value, row.id).Run();
   const SampleTypeInfo& counted = std::get<SampleTypeInfo>(series);
   insert_.Bind(machine, std::string_view(counted.name), std::string_view(counted.unit),
-               static_cast<int64_t>(counted.aggregation), static_cast<int64_t>(std::get<LossReason>(series)), samples,
-               now.value, now.value);
+               static_cast<int64_t>(counted.aggregation), NumberOf(std::get<std::optional<LossReason>>(series)),
+               samples, now.value, now.value);
   ASSIGN_OR_RETURN(row.id, insert_.RunReturning());
   ++machines_[machine].rows;
   ++inserted_;
@@ -109,10 +119,7 @@ absl::StatusOr<int64_t> ScanLosses(Database& database, const Machines& machines,
     loss.node_id = machine != machines.end() ? machine->second.node_id : "";
     loss.host_name = machine != machines.end() ? machine->second.host_name : "";
     loss.type = {std::string(rows.Bytes(2)), std::string(rows.Bytes(3)), ReadAggregation(rows.Int(4))};
-    // As in SessionTotals, an unknown reason counts as kCollectorKilled.
-    const int64_t reason = rows.Int(5);
-    loss.reason =
-        reason >= 0 && reason < kLossReasonCount ? static_cast<LossReason>(reason) : LossReason::kCollectorKilled;
+    loss.reason = ReasonOf(rows.Int(5));
     loss.samples = rows.Int(6);
     // A damaged row may have any time.
     loss.first = UnixNs{std::clamp<int64_t>(rows.Int(7), 0, INT64_MAX - 1)};

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -34,7 +35,8 @@ class LossTable {
   absl::Status Maintain(UnixNs now, int64_t age_ns);
 
  private:
-  using Series = std::tuple<int64_t, SampleTypeInfo, LossReason>;  // with the machine
+  // With the machine. Without a reason: the rest, of several reasons.
+  using Series = std::tuple<int64_t, SampleTypeInfo, std::optional<LossReason>>;
 
   static int64_t WindowOf(UnixNs now) { return now.value / kLossWindowNs; }
   absl::Status SealEarlier(UnixNs now);

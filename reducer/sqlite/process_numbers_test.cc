@@ -220,10 +220,10 @@ TEST_F(ProcessNumbersTest, ADamagedNumberOfADayProtectsAllNumbers) {
   EXPECT_EQ(ShownSamples(), (Shown{.right = 2, .unnumbered = 2}));
 }
 
-// Removes what schemas 15 to 17 added.
+// Removes what schemas 15 to 18 added.
 const std::string kToSchemaFourteen =
-    "DROP TABLE loss; DELETE FROM watermark WHERE name IN ('threads_from', 'losses_sealed'); DROP TABLE number_day; "
-    "PRAGMA user_version = 14";
+    "DROP TABLE loss; DELETE FROM watermark WHERE name IN ('threads_from', 'losses_sealed', 'events_committed'); "
+    "DROP INDEX event_chunk_events; DROP TABLE number_day; PRAGMA user_version = 14";
 
 TEST_F(ProcessNumbersTest, NumbersOfEarlierReleasesAreProtected) {
   Commit({1, 2, 3, 4, 5});

@@ -48,6 +48,7 @@ class RowIdsTest : public SqliteStoreTest {
     const absl::Status scanned = reader->ScanSamples(kAlways, [&](const SampleColumns& columns) -> absl::Status {
       const auto trie = reader->LoadTrie(columns.day).value();
       const FrameRow& frame = trie.frame_rows[trie.frames[columns.nodes[0].value]];
+      EXPECT_EQ(reader->Executable(frame.executable)->path, executables.at(frame.executable.value).path);
       for (const ProcessRow& process : processes) {
         if (process.no != columns.processes[0]) continue;
         samples.push_back(fmt::format("{}: {}, {}", process.comm, executables.at(process.executable.value).path,

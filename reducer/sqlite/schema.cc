@@ -20,6 +20,7 @@
 #include "embedded/sql_shard_0015.h"
 #include "embedded/sql_shard_0016.h"
 #include "embedded/sql_shard_0017.h"
+#include "embedded/sql_shard_0018.h"
 #include "embedded/sql_store_0001.h"
 #include "embedded/sql_store_0002.h"
 #include "embedded/sql_store_0003.h"
@@ -68,7 +69,8 @@ absl::StatusOr<Database> OpenShardForWriting(const std::string& path) {
                                {embedded::sql_shard_0014()},
                                {embedded::sql_shard_0015(), ProtectEarlierNumbers},
                                {embedded::sql_shard_0016()},
-                               {embedded::sql_shard_0017()}});
+                               {embedded::sql_shard_0017()},
+                               {embedded::sql_shard_0018()}});
 }
 
 absl::StatusOr<Database> OpenDirectoryForWriting(const std::string& path) {

@@ -7,7 +7,7 @@
 
 namespace tributary::store {
 
-constexpr int64_t kShardSchema = 17;  // number of migrations of a shard's file
+constexpr int64_t kShardSchema = 18;  // number of migrations of a shard's file
 
 // Open the store's files with the settings that the store's guarantees depend on. WAL: readers see a snapshot and never
 // wait. synchronous=FULL: a commit that has returned survives a power cut. Incremental auto-vacuum: the file shrinks

@@ -18,8 +18,9 @@ class SchemaTest : public testing::Test {
  protected:
   static UnixNs At(int64_t minutes) { return UnixNs{(1'760'000'400 + minutes * 60) * kNsPerSecond}; }
 
-  // Removes what schemas 11 to 17 added.
+  // Removes what schemas 11 to 18 added.
   static constexpr char kToSchemaTen[] =
+      "DROP INDEX event_chunk_events; DELETE FROM watermark WHERE name = 'events_committed';"
       "DROP TABLE loss; DELETE FROM watermark WHERE name = 'losses_sealed';"
       "ALTER TABLE trie_chunk DROP COLUMN nodes_end; ALTER TABLE trie_chunk DROP COLUMN frames_end;"
       "DELETE FROM watermark WHERE name = 'threads_from';"

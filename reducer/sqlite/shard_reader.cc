@@ -232,6 +232,10 @@ absl::StatusOr<std::vector<ExecutableRow>> SqliteShardReader::Executables() {
   return executables_ ? executables_->All() : std::vector<ExecutableRow>(1);
 }
 
+absl::StatusOr<ExecutableRow> SqliteShardReader::Executable(ExecutableNo no) {
+  return executables_ ? executables_->Of(no) : ExecutableRow{};
+}
+
 absl::StatusOr<TrieView> SqliteShardReader::LoadTrie(Day day) {
   if (!tries_) return EmptyTrieView();
   return tries_->Load(day);
@@ -278,6 +282,11 @@ absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedEvents(int64_t cursor, s
                                                                const EventVisitor& visit) {
   if (!events_) return cursor;
   return events_->ScanCommitted(cursor, events_max, visit);
+}
+
+absl::StatusOr<uint64_t> SqliteShardReader::CountPassedEvents(int64_t cursor) {
+  if (!events_) return Error(absl::StatusCode::kNotFound, "the shard has no file of this release yet");
+  return events_->CountPassed(cursor);
 }
 
 absl::StatusOr<int64_t> SqliteShardReader::ScanCommittedLosses(int64_t cursor, size_t losses_max,

@@ -46,6 +46,7 @@ class SqliteShardReader : public StoreReader {
   absl::Status ScanIds(TimeRange range, const ScanFilter& filter, const IdsVisitor& visit) override;
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
   absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
+  absl::StatusOr<ExecutableRow> Executable(ExecutableNo no) override;
   absl::StatusOr<TrieView> LoadTrie(Day day) override;
   absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) override;
   absl::StatusOr<std::string_view> Text(StringId id) override;
@@ -57,6 +58,7 @@ class SqliteShardReader : public StoreReader {
                                               const CommittedVisitor& visit) override;
   absl::Status ScanEvents(TimeRange range, const ScanFilter& filter, const EventVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
+  absl::StatusOr<uint64_t> CountPassedEvents(int64_t cursor) override;
   absl::StatusOr<int64_t> ScanCommittedLosses(int64_t cursor, size_t losses_max, const LossVisitor& visit) override;
   void CancelIf(std::function<bool()> is_cancelled) override;
   absl::StatusOr<UnixNs> RawFrom() override;

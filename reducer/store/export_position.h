@@ -15,8 +15,9 @@ namespace tributary::store {
 struct Cursor {
   int64_t chunk = 0;  // this chunk and all earlier ones are before the position
   uint64_t rows = 0;  // the first rows of chunk + 1 that are also before it
-  // All samples before the position (Σ counts), also those that have expired. nullopt: an earlier release wrote the
-  // chunk or the cursor, or the position is in the process events.
+  // All samples before the position (Σ counts), also those that have expired. If the position is in the process events:
+  // StoreReader::CountPassedEvents. nullopt: an earlier release wrote the chunk or the cursor, or the position is in
+  // other records.
   std::optional<uint64_t> samples = 0;
 
   // Returns true if rows are between this position and the later position `other`.

@@ -21,7 +21,7 @@ std::vector<std::string> LossConformance::Committed(int64_t* cursor, size_t loss
     EXPECT_GE(loss.first, kNow);
     EXPECT_LE(loss.last, clock_.Unix());
     records.push_back(fmt::format("{} {} {} {}", loss.node_id, loss.type == SampleTypeInfo{} ? "event" : loss.type.name,
-                                  std::string(LossReasonName(loss.reason)), loss.samples));
+                                  std::string(ReasonText(loss)), loss.samples));
     return absl::OkStatus();
   });
   EXPECT_TRUE(next.ok()) << next.status();
@@ -36,7 +36,7 @@ void LossConformance::ExpectTotals() {
   ASSERT_TRUE(reader
                   ->ScanCommittedLosses(0, 100'000,
                                         [&](const LossRecord& loss) {
-                                          sums[{loss.node_id, loss.type, loss.reason}] += loss.samples;
+                                          sums[{loss.node_id, loss.type, *loss.reason}] += loss.samples;
                                           return absl::OkStatus();
                                         })
                   .ok());

@@ -14,6 +14,8 @@ int64_t Difference(uint64_t before, uint64_t after) {
 
 }  // namespace
 
+std::string_view ReasonText(const LossRecord& loss) { return loss.reason ? LossReasonName(*loss.reason) : "other"; }
+
 void VisitLossChanges(const SessionTotals& before, const SessionTotals& after,
                       absl::FunctionRef<void(const SampleTypeInfo& type, LossReason reason, int64_t samples)> visit) {
   const NamedAccounting old_totals = before.WithClosing(), new_totals = after.WithClosing();

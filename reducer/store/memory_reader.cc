@@ -200,6 +200,11 @@ absl::StatusOr<std::vector<ExecutableRow>> MemoryReader::Executables() {
   return shard_.executables;
 }
 
+absl::StatusOr<ExecutableRow> MemoryReader::Executable(ExecutableNo no) {
+  RETURN_IF_ERROR(Check());
+  return no.value < shard_.executables.size() ? shard_.executables[no.value] : ExecutableRow{};
+}
+
 absl::StatusOr<TrieView> MemoryReader::LoadTrie(Day day) {
   RETURN_IF_ERROR(Check());
   return TrieView(std::make_shared<const Trie>(shard_.TrieOf(day)));
@@ -340,6 +345,20 @@ absl::Status MemoryReader::ScanEvents(TimeRange range, const ScanFilter& filter,
   return absl::OkStatus();
 }
 
+// Returns the event's place in the order of commits. `index`: that of the event in the shard.
+int64_t MemoryReader::NumberOf(const MemoryShard::Event& event, size_t index) {
+  return event.no != 0 ? event.no : static_cast<int64_t>(index) + 1;
+}
+
+absl::StatusOr<uint64_t> MemoryReader::CountPassedEvents(int64_t cursor) {
+  RETURN_IF_ERROR(Check());
+  int64_t passed = std::max(shard_.last_event, static_cast<int64_t>(shard_.events.size()));
+  for (size_t i = 0; i < shard_.events.size(); ++i) {
+    if (NumberOf(shard_.events[i], i) > cursor) --passed;
+  }
+  return static_cast<uint64_t>(passed);
+}
+
 // Each chunk has one event, as in ScanCommitted.
 absl::StatusOr<int64_t> MemoryReader::ScanCommittedEvents(int64_t cursor, size_t events_max,
                                                           const EventVisitor& visit) {
@@ -348,7 +367,7 @@ absl::StatusOr<int64_t> MemoryReader::ScanCommittedEvents(int64_t cursor, size_t
   size_t visited = 0;
   for (size_t i = 0; i < shard_.events.size() && visited < events_max; ++i) {
     const MemoryShard::Event& event = shard_.events[i];
-    const int64_t no = event.no != 0 ? event.no : static_cast<int64_t>(i) + 1;
+    const int64_t no = NumberOf(event, i);
     if (no <= cursor) continue;
     RETURN_IF_ERROR(visit(RowOf(event)));
     ++visited;

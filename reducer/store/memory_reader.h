@@ -27,6 +27,7 @@ class MemoryReader : public StoreReader {
   absl::Status ScanIds(TimeRange range, const ScanFilter& filter, const IdsVisitor& visit) override;
   absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) override;
   absl::StatusOr<std::vector<ExecutableRow>> Executables() override;
+  absl::StatusOr<ExecutableRow> Executable(ExecutableNo no) override;
   absl::StatusOr<TrieView> LoadTrie(Day day) override;
   absl::StatusOr<TriePart> LoadTriePart(Day day, std::span<const NodeNo> leaves) override;
   absl::StatusOr<std::string_view> Text(StringId id) override;
@@ -38,6 +39,7 @@ class MemoryReader : public StoreReader {
                                               const CommittedVisitor& visit) override;
   absl::Status ScanEvents(TimeRange range, const ScanFilter& filter, const EventVisitor& visit) override;
   absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) override;
+  absl::StatusOr<uint64_t> CountPassedEvents(int64_t cursor) override;
   absl::StatusOr<int64_t> ScanCommittedLosses(int64_t cursor, size_t losses_max, const LossVisitor& visit) override;
   void CancelIf(std::function<bool()> is_cancelled) override { is_cancelled_ = std::move(is_cancelled); }
   absl::StatusOr<UnixNs> RawFrom() override;
@@ -55,6 +57,7 @@ class MemoryReader : public StoreReader {
   // Returns the shard's error, or DeadlineExceeded if the caller has cancelled.
   absl::Status Check() const;
 
+  static int64_t NumberOf(const MemoryShard::Event& event, size_t index);
   bool IsExpired(const MemoryShard::Sample& sample) const;
   bool Has(const ScanFilter& filter, const MemoryShard::Sample& sample) const;
   template <typename Filter>

@@ -43,6 +43,10 @@ TEST_P(SampleConformance, SamplesComeBackInStoreIds) {
   EXPECT_EQ(frame.address, 0x3000u);
   EXPECT_FALSE(frame.is_caller);
   EXPECT_EQ(reader->Executables().value()[frame.executable.value].path, "/lib/libc.so");
+  EXPECT_EQ(reader->Executable(frame.executable)->path, "/lib/libc.so");
+  EXPECT_EQ(reader->Executable(frame.executable)->id, reader->Executables().value()[frame.executable.value].id);
+  EXPECT_EQ(reader->Executable(ExecutableNo{})->path, "");
+  EXPECT_EQ(reader->Executable(ExecutableNo{999})->path, "");
   EXPECT_EQ(trie.frame_rows[trie.frames[trie.parents[node.value].value]].address, 0x2000u);
 
   auto processes = reader->Processes(kAlways, nullptr).value();

@@ -286,6 +286,8 @@ class StoreReader {
   // these processes.
   virtual absl::StatusOr<std::vector<ThreadRow>> Threads(TimeRange range, const ProcessSet& of) = 0;
   virtual absl::StatusOr<std::vector<ExecutableRow>> Executables() = 0;  // index: ExecutableNo; [0] = unknown
+  // Returns one of them, for callers that need few. Returns ExecutableRow{} if there is no such executable.
+  virtual absl::StatusOr<ExecutableRow> Executable(ExecutableNo no) = 0;
   // A day's trie may have millions of nodes. LoadTrie returns the whole trie, whose columns its callers share.
   // LoadTriePart is for callers that need only the stacks of some samples: it returns the nodes in `leaves` and their
   // ancestors.
@@ -326,6 +328,10 @@ class StoreReader {
   absl::Status ScanEvents(TimeRange range, const EventVisitor& visit) { return ScanEvents(range, {}, visit); }
   // As ScanCommitted, for process events, with a cursor of its own. Within a chunk, events are in order of time.
   virtual absl::StatusOr<int64_t> ScanCommittedEvents(int64_t cursor, size_t events_max, const EventVisitor& visit) = 0;
+  // Returns how many events (rows) of the shard a scan from `cursor` on does not visit: those at or before the cursor,
+  // and all that have been removed. So for one cursor, the number grows by the events behind it that were removed. Only
+  // differences have a meaning.
+  virtual absl::StatusOr<uint64_t> CountPassedEvents(int64_t cursor) = 0;
   // Visits the losses that were committed after the position `cursor`, in the order of their commits, and returns the
   // position behind the last one. A loss is visited kLossWindowNs after its commit, when its record does not change any
   // more, and after a call of ShardWriter::Maintain. A cursor that belongs to data that no longer exist starts over.

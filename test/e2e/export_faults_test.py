@@ -121,14 +121,14 @@ def receiver_is_away():
         programs.append(reducer)
         node = lib.Collector(d, reducer.intake_port, rate=RATE, args=["--batch-interval", "1s"])
         programs.append(node)
-        metrics = otelcol.free_port()
         # OTEL_EXPORTER_OTLP_TIMEOUT is in ms.
         lone = lib.Collector(d, of_node.http_address.split(":")[1], rate=RATE, name="lone",
                              env={**os.environ, "OTEL_EXPORTER_OTLP_TIMEOUT": "1000"},
                              args=["--intake-encoder", "otlp_profiles", "--intake-host", "http://127.0.0.1", "--batch-interval", "1s",
-                                   "--names=false", "--metrics-listen", f"127.0.0.1:{metrics}", "--otlp-metrics-interval", "1s",
+                                   "--names=false", "--metrics-listen", "127.0.0.1:0", "--otlp-metrics-interval", "1s",
                                    *lib.PATIENT])
         programs.append(lone)
+        metrics = lib.metrics_port(lone)
         stack.enter_context(workload(d, programs))
         lib.wait_for("requests", lambda: all(o.requests() for o in both), 60)
 

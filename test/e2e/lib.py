@@ -167,6 +167,14 @@ def stop_patiently(collector):
     check(collector.stop(60) == 0, f"{collector.name}'s exit code")
 
 
+def metrics_port(program):
+    """Returns the port of /metrics that a collector chose, from its log: with --metrics-listen 127.0.0.1:0."""
+    found = wait_for(f"{program.name}'s port", lambda: re.search(r"metrics url=http://127\.0\.0\.1:(\d+)/metrics", program.text())
+                     or not program.running(), 90)
+    check(program.running(), f"{program.name} ended:\n{program.text()}")
+    return int(found.group(1))
+
+
 def last_totals(log):
     """Returns the numbers of the last line of totals in a collector's log."""
     line = re.findall(r" stopped captured=.*", log)[-1]

@@ -19,14 +19,6 @@ COMPONENTS = ("reducer", "kernel-collector", "k8s-collector")
 PATIENT_S = 60
 
 
-def url_port(program):
-    """Returns the port of /metrics that a collector chose, from its log."""
-    found = lib.wait_for(f"{program.name}'s port", lambda: re.search(r"metrics url=http://127\.0\.0\.1:(\d+)/metrics", program.text())
-                         or not program.running(), PATIENT_S)
-    lib.check(program.running(), f"{program.name} ended:\n{program.text()}")
-    return int(found.group(1))
-
-
 def get(port, path, method="GET", connection=None):
     """Returns status, headers and body. A given `connection` stays open for the next request."""
     client = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENT_S)
@@ -150,14 +142,14 @@ def everything():
         collector = lib.Collector(d, intake_port, rate=19, args=["--metrics-listen", "127.0.0.1:0"], name="kernel-collector")
         absent = Watcher(d, "http://127.0.0.1:1", intake_port, "--metrics-listen", "0")
         programs += [collector, absent]
-        status, _, body = get(url_port(absent), "/readyz")
+        status, _, body = get(lib.metrics_port(absent), "/readyz")
         lib.check(status == 503 and "not read all" in body and len(body.splitlines()) == 1, f"k8s-collector without an API server: {status} {body}")
-        lib.check(get(url_port(absent), "/healthz")[0] == 200, "k8s-collector without an API server is not healthy")
+        lib.check(get(lib.metrics_port(absent), "/healthz")[0] == 200, "k8s-collector without an API server is not healthy")
         lib.check(absent.stop() == 0, "k8s-collector's exit code")
         absent.log_path.unlink()
         watcher = Watcher(d, api.url, intake_port, "--metrics-listen", "0")
         programs.append(watcher)
-        ports = {"kernel-collector": url_port(collector), "k8s-collector": url_port(watcher)}
+        ports = {"kernel-collector": lib.metrics_port(collector), "k8s-collector": lib.metrics_port(watcher)}
         lib.wait_for("k8s-collector to have read all", lambda: "not sent all" in get(ports["k8s-collector"], "/readyz")[2], PATIENT_S)
         lib.check(get(ports["k8s-collector"], "/readyz")[0] == 503, "k8s-collector is ready without a reducer")
         lib.wait_for("the collector to sample", lambda: get(ports["kernel-collector"], "/readyz")[::2] == (200, "ok\n"), PATIENT_S)
@@ -245,7 +237,7 @@ def hostile_clients():
     with lib.directory() as d, lib.programs() as programs:
         collector = lib.Collector(d, 1, rate=19, args=["--metrics-listen", "0", "--shutdown-timeout", "0s"])
         programs.append(collector)
-        port = url_port(collector)
+        port = lib.metrics_port(collector)
         metrics(port)
         resident = proc_view(collector.pid)["process_resident_memory_bytes"]
         for request, status in ((b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400), (b"hello\r\n\r\n", 400),

@@ -197,7 +197,7 @@ def hostile_destinations():
     """Tests that a wrong destination gives one line without secrets, and exit status 2."""
     cases = {
         ("-collection-agent=h:0",): "must be HOST:PORT",
-        ("-collection-agent=ftp://h:1",): "must be HOST:PORT",
+        ("-collection-agent=http://h:1",): "must be HOST:PORT and no URL",
         ("-collection-agent=http://u:geheim@h:1",): "must not contain a user or a password",
         ("--intake-host=u:geheim@h:1",): "must be HOST or HOST:PORT",
         ("--intake-encoder=otlp_profiles", "--intake-host=http://h:0"): "must be 1 to 65535",

@@ -55,13 +55,6 @@ class Prometheus(lib.Program):
         return self.get("/api/v1/query", query=query)["result"]
 
 
-def port_of_metrics(collector):
-    found = lib.wait_for("the collector's port", lambda: re.search(r"metrics url=http://127\.0\.0\.1:(\d+)/metrics", collector.text())
-                         or not collector.running(), PATIENT_S)
-    lib.check(collector.running(), f"the collector ended:\n{collector.text()}")
-    return int(found.group(1))
-
-
 def seconds(metrics, name, **labels):
     """Returns the sum of the series that have these labels."""
     return sum(value for key, value in metrics.get(name, {}).items()
@@ -137,7 +130,7 @@ def dashboard():
         workload = lib.Program("truth", [lib.BIN / "truth", "600", "1"], d)
         programs.append(workload)
         prometheus = Prometheus(d, {"tributary-reducer": f"127.0.0.1:{reducer.http_port}",
-                                    "tributary-kernel-collector": f"127.0.0.1:{port_of_metrics(collector)}"})
+                                    "tributary-kernel-collector": f"127.0.0.1:{lib.metrics_port(collector)}"})
         programs.append(prometheus)
         lib.wait_for("prometheus", prometheus.answers, PATIENT_S)
         check_queries(prometheus)

@@ -194,10 +194,16 @@ class Trial {
       EXPECT_EQ(failed.waiting, static_cast<uint64_t>(kSamples));
     }
     constexpr int64_t kRetryNs = kNsPerSecond / 2;
-    EXPECT_GE(wait_ns, std::max(case_.asked_s * kNsPerSecond, kRetryNs / 2));
-    EXPECT_LE(wait_ns, std::max(case_.asked_s * kNsPerSecond, kRetryNs));
     const int connections = receiver_.connections();
     const size_t bodies = receiver_.Bodies().size();
+    int64_t waited_ns = 0;
+    while (wait_ns == sender_->tick_ns() && waited_ns + wait_ns < case_.asked_s * kNsPerSecond) {
+      waited_ns += wait_ns;
+      clock_.Advance(wait_ns);
+      wait_ns = sender_->RunOnce();
+    }
+    EXPECT_GE(waited_ns + wait_ns, std::max(case_.asked_s * kNsPerSecond, kRetryNs / 2));
+    EXPECT_LE(waited_ns + wait_ns, std::max(case_.asked_s * kNsPerSecond, kRetryNs));
     receiver_.Heal();
     heal();
     timeout_ns_ = kSendTimeoutNs;

@@ -1,7 +1,9 @@
 #include "test/otlp/fault_senders.h"
 
+#include "intake/testing/fake_spool_storage_testing.h"
 #include "kernel-collector/direct/batch_sender.h"
 #include "kernel-collector/direct/direct_testing.h"
+#include "kernel-collector/direct/spool_testing.h"
 #include "otlp/metrics_export.h"
 #include "otlp/otlp_logs_sender.h"
 #include "otlp/otlp_profiles_sender.h"
@@ -110,7 +112,8 @@ class MetricsSender : public FaultSender {
 
 class NodeSender : public FaultSender {
  public:
-  NodeSender(bool logs, std::unique_ptr<Transport> transport, const Clock& clock) {
+  NodeSender(bool logs, bool has_spool, std::unique_ptr<Transport> transport, const Clock& clock)
+      : has_spool_(has_spool) {
     BatchSender::Options options{.names = false};
     BatchSender::Receiver receiver;
     if (logs) {
@@ -121,15 +124,25 @@ class NodeSender : public FaultSender {
     } else {
       receiver.samples = std::make_unique<OtlpProfilesSender>(std::move(transport));
     }
+    std::unique_ptr<RequestSpool> spool;
+    if (has_spool) {
+      spool = RequestSpool::Open(1 << 20, std::make_unique<BorrowedStorage>(disk_, faults_), clock, metrics_).value();
+    }
     sender_ = std::make_unique<BatchSender>(
-        std::move(options), std::move(receiver), /*spool=*/nullptr,
+        std::move(options), std::move(receiver), std::move(spool),
         BatchSender::Callbacks{.need_symbols = [](const ExecutableId&) {}, .progressed = [] {}}, clock, metrics_);
   }
   void Add(int samples) override {
     for (int i = 0; i < samples; ++i) batches_.Add("prog", 0x2010, 1000 + i);
     sender_->Push(CopySamples(batches_.Take(), [](const Process&, const Dictionary&) { return Attributes(); }));
   }
-  int64_t RunOnce() override { return sender_->RunOnce(); }
+  // With a spool, there is more to do at once after an attempt.
+  int64_t RunOnce() override {
+    int64_t wait_ns = sender_->RunOnce();
+    while (has_spool_ && wait_ns == 0) wait_ns = sender_->RunOnce();
+    return wait_ns;
+  }
+  int64_t tick_ns() const override { return has_spool_ ? BatchSender::kSpoolTickNs : 0; }
   SentCounts counts() const override {
     const BatchSender::Totals totals = sender_->totals();
     SentCounts out{.sent = totals.sent.total(),
@@ -143,7 +156,10 @@ class NodeSender : public FaultSender {
   }
 
  private:
+  const bool has_spool_;
   mutable Metrics metrics_;
+  intake::FakeSpoolStorage disk_{1};
+  DiskFaults faults_;
   TestBatches batches_;
   std::unique_ptr<BatchSender> sender_;
 };
@@ -152,7 +168,8 @@ class NodeSender : public FaultSender {
 
 std::string_view NameOf(SenderKind kind) {
   static constexpr std::array<std::string_view, kSenderKinds.size()> kNames = {
-      "the reducer's profiles", "the reducer's logs", "the reducer's metrics", "a node's profiles", "a node's logs"};
+      "the reducer's profiles", "the reducer's logs", "the reducer's metrics",
+      "a node's profiles",      "a node's logs",      "the profiles of a node with a spool"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -169,7 +186,8 @@ std::unique_ptr<FaultSender> MakeFaultSender(SenderKind kind, std::unique_ptr<Tr
     case SenderKind::kStoreLogs:
       return std::make_unique<StoreSender>(kind == SenderKind::kStoreLogs, std::move(transport), clock);
     default:
-      return std::make_unique<NodeSender>(kind == SenderKind::kNodeLogs, std::move(transport), clock);
+      return std::make_unique<NodeSender>(kind == SenderKind::kNodeLogs, kind == SenderKind::kSpoolProfiles,
+                                          std::move(transport), clock);
   }
 }
 

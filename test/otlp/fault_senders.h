@@ -43,14 +43,16 @@ class FaultSender {
   virtual void Add(int samples) = 0;
   // Does what is due. Returns the time until there is more to do.
   virtual int64_t RunOnce() = 0;
+  // RunOnce may return this time although nothing is to be sent then, for other work. 0: never.
+  virtual int64_t tick_ns() const { return 0; }
   virtual SentCounts counts() const = 0;
   virtual bool counts_repeated() const { return true; }  // false: a repeated value is the same value
 };
 
-enum class SenderKind { kStoreProfiles, kStoreLogs, kStoreMetrics, kNodeProfiles, kNodeLogs };
+enum class SenderKind { kStoreProfiles, kStoreLogs, kStoreMetrics, kNodeProfiles, kNodeLogs, kSpoolProfiles };
 inline constexpr std::array kSenderKinds = {SenderKind::kStoreProfiles, SenderKind::kStoreLogs,
-                                            SenderKind::kStoreMetrics, SenderKind::kNodeProfiles,
-                                            SenderKind::kNodeLogs};
+                                            SenderKind::kStoreMetrics,  SenderKind::kNodeProfiles,
+                                            SenderKind::kNodeLogs,      SenderKind::kSpoolProfiles};
 std::string_view NameOf(SenderKind kind);
 const Signal& SignalOf(SenderKind kind);
 // `clock` must outlive the sender.
