@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -12,12 +13,13 @@
 
 namespace tributary {
 
-// Turns a SampleSet into OTLP requests, one at a time. Each request is small enough for a gRPC server. Looks up the
-// names of functions while it makes a request. `set` must outlive this object. Used by one thread.
+// Turns the samples of several sets into OTLP requests, one at a time. Each request is small enough for a gRPC server,
+// and has as many samples as fit, also of several sets. Looks up the names of functions while it makes a request.
+// `sets` must outlive this object. Used by one thread.
 class SetRequests {
  public:
-  SetRequests(const SampleSet& set, SymbolLookup symbols, otlp::ProfilesBuilder::Options options)
-      : set_(set), locations_(std::move(symbols)), options_(std::move(options)) {}
+  SetRequests(std::span<const SampleSet> sets, SymbolLookup symbols, otlp::ProfilesBuilder::Options options)
+      : sets_(sets), locations_(std::move(symbols)), options_(std::move(options)) {}
 
   struct Made {
     otlp::ProfilesRequestPtr request;
@@ -28,20 +30,23 @@ class SetRequests {
   Made Next();
 
  private:
+  const SampleSet& set() const { return sets_.front(); }
+  void AddSet(Made& made);
+  void ForgetIndices();
   void Add(const Sample& sample);
   otlp::ResourceIndex Resource(ProcessRef process);
   otlp::AttributesIndex Thread(ThreadRef thread);
   otlp::StackIndex Stack(NodeRef leaf);
   otlp::LocationIndex Location(FrameRef frame);
 
-  const SampleSet& set_;
+  std::span<const SampleSet> sets_;  // the first is the current one
   otlp::FrameLocations locations_;
   const otlp::ProfilesBuilder::Options options_;
-  size_t next_ = 0;  // the next sample
+  size_t next_ = 0;  // the next sample of the current set
 
-  // State of the request that is being built.
-  otlp::ProfilesBuilder* builder_ = nullptr;
-  absl::flat_hash_map<uint32_t, otlp::ResourceIndex> resource_cache_;  // by index in set_.resources
+  otlp::ProfilesBuilder* builder_ = nullptr;  // of the request that is being built
+  // Indices in this request, of definitions of the current set.
+  absl::flat_hash_map<uint32_t, otlp::ResourceIndex> resource_cache_;  // by index in SampleSet::resources
   absl::flat_hash_map<ThreadRef, otlp::AttributesIndex> thread_cache_;
   absl::flat_hash_map<std::pair<otlp::AttributesIndex, StringRef>, otlp::Annotations> own_cache_;
   absl::flat_hash_map<NodeRef, otlp::StackIndex> stack_cache_;
