@@ -4,7 +4,8 @@
 
 // Upper bounds for the bytes that one element adds to a serialized request of profiles: tags, lengths and varints at
 // their longest, in every generation. They include the lengths of messages that grow later (samples, profiles).
-// ProfilesBuilder::bytes() is their sum, plus the lengths of texts.
+// ProfilesBuilder::bytes() is their sum, plus the lengths of texts. For the newest generation, it counts elements that
+// do not grow with their real sizes.
 
 namespace tributary::otlp {
 

@@ -6,11 +6,42 @@
 
 namespace tributary::otlp {
 
-void FrameLocations::AddLine(const SymbolTable::Frame& frame, bool is_own_name, ProfilesBuilder& builder) {
+void FrameLocations::BeginRequest() {
+  for (Mapping& mapping : mappings_) mapping.in_request = kNotAdded;
+  for (Function& function : functions_) function.in_request = kNotAdded;
+}
+
+LocationIndex FrameLocations::Add(Resolved resolved, ProfilesBuilder& builder) {
+  const Frame& frame = frames_[resolved.value];
+  Mapping& mapping = mappings_[frame.mapping];
+  if (mapping.in_request == kNotAdded) mapping.in_request = builder.AddMapping(*mapping.id, mapping.path).value;
+  added_.clear();
+  for (uint32_t i = frame.first_line; i < frame.first_line + frame.line_count; ++i) {
+    Function& function = functions_[lines_[i].function];
+    if (function.in_request == kNotAdded) {
+      function.in_request = builder.AddFunction(function.name, function.system_name, function.file).value;
+    }
+    added_.push_back({FunctionIndex(function.in_request), lines_[i].line});
+  }
+  return builder.AddLocation(frame.kind, MappingIndex(mapping.in_request), frame.address, added_);
+}
+
+uint32_t FrameLocations::NumberOf(const ExecutableId& id, std::string_view path) {
+  const auto [it, added] = mapping_numbers_.try_emplace({id, path.data()}, static_cast<uint32_t>(mappings_.size()));
+  if (added) mappings_.push_back({.id = &id, .path = path});
+  return it->second;
+}
+
+void FrameLocations::AddLine(const SymbolTable::Frame& frame, bool is_own_name) {
   if (frame.name.empty()) return;
-  auto [name, added] = demangled_.try_emplace(frame.name.data());
-  if (added) name->second = is_own_name ? std::string(frame.name) : Demangle(frame.name);
-  lines_.push_back({builder.AddFunction(name->second, frame.name, frame.file), frame.line});
+  const auto [it, added] =
+      function_numbers_.try_emplace({frame.name.data(), frame.file.data()}, static_cast<uint32_t>(functions_.size()));
+  if (added) {
+    functions_.push_back({.name = is_own_name ? std::string(frame.name) : Demangle(frame.name),
+                          .system_name = frame.name,
+                          .file = frame.file});
+  }
+  lines_.push_back({.function = it->second, .line = frame.line});
 }
 
 Annotations AddAnnotations(AttributesIndex others, std::string_view own, ProfilesBuilder& builder) {

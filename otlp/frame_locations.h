@@ -1,45 +1,83 @@
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/strong.h"
 #include "otlp/profiles_builder.h"
 #include "symbols/frame_symbolizer.h"
 
 namespace tributary::otlp {
 
-// Adds frames to requests, with the names that symbol tables have for them. Demangles each name once. It keeps the
-// tables that it has used, and one text per name. So use one object for the samples of a few seconds or minutes. Use it
-// on one thread.
+// Adds frames to requests, with the names that symbol tables have for them. Looks up each frame and demangles each name
+// once, also if several requests need it. It keeps the tables that it has used, and one text per name. So use one
+// object for the samples of a few seconds or minutes. Use it on one thread.
 class FrameLocations {
  public:
+  using Resolved = Strong<struct ResolvedFrameTag, uint32_t>;
+
   explicit FrameLocations(SymbolLookup symbols) : symbolizer_(std::move(symbols)) {}
 
-  // `id` and `path`: of the frame's executable. `own_name`: the result of FrameSymbolizer::OwnName for this frame. The
-  // bytes of `own_name` must stay valid as long as this object.
+  // Looks up a frame. `id` and `path`: of the frame's executable. `own_name`: the result of FrameSymbolizer::OwnName
+  // for this frame. `id` and the bytes of `path` and `own_name` must stay valid as long as this object.
   template <typename AnyFrame>
-  LocationIndex Add(const AnyFrame& frame, const ExecutableId& id, std::string_view path, std::string_view own_name,
-                    ProfilesBuilder& builder) {
-    const MappingIndex mapping = builder.AddMapping(id, path);
+  Resolved Resolve(const AnyFrame& frame, const ExecutableId& id, std::string_view path, std::string_view own_name) {
     const FrameSymbolizer::Place place = symbolizer_.Find(frame, id);
-    lines_.clear();
+    const auto first_line = static_cast<uint32_t>(lines_.size());
     FrameSymbolizer::ForEachFrame(place, frame, own_name, [&](const SymbolTable::Frame& of) {
-      AddLine(of, !own_name.empty(), builder);
+      AddLine(of, !own_name.empty());
       return true;
     });
-    return builder.AddLocation(place.kind, mapping, place.address, lines_);
+    frames_.push_back({.kind = place.kind,
+                       .address = place.address,
+                       .mapping = NumberOf(id, path),
+                       .first_line = first_line,
+                       .line_count = static_cast<uint32_t>(lines_.size()) - first_line});
+    return Resolved(static_cast<uint32_t>(frames_.size() - 1));
   }
+  // Must be called before the first frame of each request.
+  void BeginRequest();
+  LocationIndex Add(Resolved frame, ProfilesBuilder& builder);
 
  private:
-  void AddLine(const SymbolTable::Frame& frame, bool is_own_name, ProfilesBuilder& builder);
+  static constexpr int32_t kNotAdded = -1;
+  struct Mapping {
+    const ExecutableId* id = nullptr;
+    std::string_view path;
+    int32_t in_request = kNotAdded;  // MappingIndex
+  };
+  struct Function {
+    std::string name;  // demangled
+    std::string_view system_name, file;
+    int32_t in_request = kNotAdded;  // FunctionIndex
+  };
+  struct Line {
+    uint32_t function = 0;  // in functions_
+    uint32_t line = 0;
+  };
+  struct Frame {
+    FrameKind kind = FrameKind::kUnknown;
+    uint64_t address = 0;
+    uint32_t mapping = 0;                     // in mappings_
+    uint32_t first_line = 0, line_count = 0;  // in lines_
+  };
+
+  uint32_t NumberOf(const ExecutableId& id, std::string_view path);
+  void AddLine(const SymbolTable::Frame& frame, bool is_own_name);
 
   FrameSymbolizer symbolizer_;
-  absl::flat_hash_map<const char*, std::string> demangled_;  // by the address of the name in its table
-  std::vector<ProfilesBuilder::Line> lines_;                 // of the current frame
+  std::vector<Frame> frames_;
+  std::vector<Line> lines_;
+  std::vector<Mapping> mappings_;
+  std::vector<Function> functions_;
+  absl::flat_hash_map<std::pair<ExecutableId, const char*>, uint32_t> mapping_numbers_;  // by id and path
+  // By the addresses of the name and of the file in their table.
+  absl::flat_hash_map<std::pair<const char*, const char*>, uint32_t> function_numbers_;
+  std::vector<ProfilesBuilder::Line> added_;  // of the current frame
 };
 
 // The attributes and the link to a trace span that are sent with a sample.

@@ -32,23 +32,31 @@ absl::StatusOr<std::unique_ptr<GrpcTransport>> GrpcTransport::Make(const Transpo
 
 CallResult GrpcTransport::Call(const google::protobuf::Message& request, google::protobuf::Message* response,
                                int64_t timeout_ns) {
-  const PostResult result = post_->Send(FrameOf(request), "grpc-timeout", TimeoutField(timeout_ns), timeout_ns);
+  return CallWith([&request](std::string* out) { request.AppendToString(out); }, response, timeout_ns);
+}
+
+CallResult GrpcTransport::CallEncoded(EncodedRequest& request, google::protobuf::Message* response,
+                                      int64_t timeout_ns) {
+  return CallWith([&request](std::string* out) { request.AppendTo(out); }, response, timeout_ns);
+}
+
+CallResult GrpcTransport::CallWith(absl::FunctionRef<void(std::string*)> append, google::protobuf::Message* response,
+                                   int64_t timeout_ns) {
+  std::string frame;
+  if (gzip_) {
+    std::string bytes;
+    append(&bytes);
+    frame = compressor_.Compress(bytes, kGrpcPrefixBytes);
+  } else {
+    frame.resize(kGrpcPrefixBytes);
+    append(&frame);
+  }
+  WriteGrpcPrefix(gzip_, &frame);
+  const PostResult result = post_->Send(frame, "grpc-timeout", TimeoutField(timeout_ns), timeout_ns);
   if (!result.error.status.ok() && !DecidesGrpcCall(result.answer)) return result.error;
   CallResult answer = ReadGrpcAnswer(result.answer, response);
   answer.in_doubt &= result.may_have_arrived;
   return answer;
-}
-
-std::string GrpcTransport::FrameOf(const google::protobuf::Message& request) {
-  std::string frame;
-  if (gzip_) {
-    frame = compressor_.Compress(request.SerializeAsString(), kGrpcPrefixBytes);
-  } else {
-    frame.resize(kGrpcPrefixBytes);
-    request.AppendToString(&frame);
-  }
-  WriteGrpcPrefix(gzip_, &frame);
-  return frame;
 }
 
 }  // namespace tributary::otlp

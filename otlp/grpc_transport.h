@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "otlp/gzip.h"
 #include "otlp/http2_post.h"
@@ -21,12 +22,15 @@ class GrpcTransport : public Transport {
   // Errors: those of ReadGrpcAnswer. Without an answer: those of Http2Post::Send.
   CallResult Call(const google::protobuf::Message& request, google::protobuf::Message* response,
                   int64_t timeout_ns) override;
+  CallResult CallEncoded(EncodedRequest& request, google::protobuf::Message* response, int64_t timeout_ns) override;
   void Cancel() override { post_->Cancel(); }
 
  private:
   GrpcTransport(std::unique_ptr<Http2Post> post, bool gzip) : post_(std::move(post)), gzip_(gzip) {}
 
-  std::string FrameOf(const google::protobuf::Message& request);
+  // `append` appends the request in protobuf's wire format.
+  CallResult CallWith(absl::FunctionRef<void(std::string*)> append, google::protobuf::Message* response,
+                      int64_t timeout_ns);
 
   const std::unique_ptr<Http2Post> post_;
   const bool gzip_;

@@ -22,7 +22,18 @@ HttpTransport::HttpTransport(std::unique_ptr<HttpPost> post, Encoding encoding, 
 
 CallResult HttpTransport::Call(const google::protobuf::Message& request, google::protobuf::Message* response,
                                int64_t timeout_ns) {
-  std::string body = encoding_ == Encoding::kJson ? ToJson(request) : request.SerializeAsString();
+  return Post(encoding_ == Encoding::kJson ? ToJson(request) : request.SerializeAsString(), response, timeout_ns);
+}
+
+CallResult HttpTransport::CallEncoded(EncodedRequest& request, google::protobuf::Message* response,
+                                      int64_t timeout_ns) {
+  if (encoding_ == Encoding::kJson) return Call(request.AsMessage(), response, timeout_ns);
+  std::string body;
+  request.AppendTo(&body);
+  return Post(std::move(body), response, timeout_ns);
+}
+
+CallResult HttpTransport::Post(std::string body, google::protobuf::Message* response, int64_t timeout_ns) {
   if (gzip_) body = compressor_.Compress(body);
   PostResult result = post_->Send(body, timeout_ns);
   PostAnswer& answer = result.answer;

@@ -26,10 +26,12 @@ class HttpTransport : public Transport {
   // Errors: those of ReadHttpAnswer. Without an answer: those of HttpPost::Send.
   CallResult Call(const google::protobuf::Message& request, google::protobuf::Message* response,
                   int64_t timeout_ns) override;
+  CallResult CallEncoded(EncodedRequest& request, google::protobuf::Message* response, int64_t timeout_ns) override;
   void Cancel() override { post_->Cancel(); }
 
  private:
   HttpTransport(std::unique_ptr<HttpPost> post, Encoding encoding, bool gzip, const Clock& clock);
+  CallResult Post(std::string body, google::protobuf::Message* response, int64_t timeout_ns);
 
   const std::unique_ptr<HttpPost> post_;
   const Encoding encoding_;

@@ -16,6 +16,7 @@ class OtlpProfilesSender : public ProfilesSender {
 
   // The result's message has at most kMessageBytesMax bytes.
   SendResult Send(const ProfilesRequest& request, const RequestIdentity& identity, int64_t timeout_ns) override;
+  SendResult SendBuilt(BuiltRequest& request, const RequestIdentity& identity, int64_t timeout_ns) override;
   void Cancel() override { transport_->Cancel(); }
 
  private:

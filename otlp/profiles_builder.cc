@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "absl/container/flat_hash_set.h"
 #include "base/hex.h"
 #include "base/saturate.h"
 #include "base/status.h"
 #include "base/utf8.h"
 #include "otlp/attribute_values.h"
+#include "otlp/built_request.h"
 #include "otlp/element_bytes.h"
 #include "otlp/log_size.h"
 #include "otlp/request_arena.h"
@@ -31,6 +31,8 @@ int32_t ClampToInt32(uint32_t value) {
 
 constexpr std::string_view kOwnPrefix = "tributary.";  // of attribute keys of this project
 
+size_t Place(AttributesIndex index) { return static_cast<size_t>(index.value); }
+
 // Returns ToText(text). `buffer` owns it if it is not the text itself.
 std::string_view TextOf(std::string_view text, std::string* buffer) {
   if (text.size() <= ProfilesBuilder::kStringBytesMax && IsUtf8(text)) return text;
@@ -39,24 +41,13 @@ std::string_view TextOf(std::string_view text, std::string* buffer) {
 
 }  // namespace
 
-struct ProfilesBuilder::OpenProfile {
-  proto::Profile* profile = nullptr;  // in the request's arena
-  uint64_t first_ns = std::numeric_limits<uint64_t>::max();
-  uint64_t last_ns = 0;
-  absl::flat_hash_map<std::array<int32_t, 3>, int32_t> samples;  // by stack, attribute set and link
-  absl::flat_hash_set<int32_t> stacks;                           // of the samples; only for 1.7
-};
-
-struct ProfilesBuilder::OpenResource {
-  opentelemetry::proto::resource::v1::Resource* resource = nullptr;  // in the request's arena
-  std::map<ProfileKey, OpenProfile> profiles;
-};
-
-ProfilesBuilder::ProfilesBuilder(Options options)
+ProfilesBuilder::ProfilesBuilder(Options options, SampleTable samples)
     : options_(std::move(options)),
+      is_exact_(options_.size_of == SizeOf::kProfiles && options_.generation == Generation::kNewest),
       request_(NewArenaRequest()),
       dictionary_(request_->mutable_dictionary()),
-      bytes_(kRequestBytes) {
+      bytes_(kRequestBytes),
+      samples_(std::move(samples)) {
   // Element 0 of every table.
   dictionary_->add_mapping_table();
   dictionary_->add_location_table();
@@ -68,6 +59,7 @@ ProfilesBuilder::ProfilesBuilder(Options options)
   strings_.emplace("", 0);
   if (options_.size_of != SizeOf::kProfiles) log_size_ = std::make_unique<LogSize>(*dictionary_);
   attribute_sets_.emplace_back();
+  encoded_sets_.emplace_back();
   if (log_size_ != nullptr) log_size_->AddSet({});
   attribute_set_ids_.emplace(std::vector<int32_t>(), 0);
   const SampleTypeRow& cpu = *FindSampleType(SampleType::kCpu);
@@ -75,6 +67,12 @@ ProfilesBuilder::ProfilesBuilder(Options options)
 }
 
 ProfilesBuilder::~ProfilesBuilder() = default;
+
+// Adds the bytes of an entry of a table. `bound`: in the layout that needs the most.
+template <typename Message>
+void ProfilesBuilder::CountEntry(const Message& entry, size_t bound) {
+  bytes_ += is_exact_ ? WireBuffer::SizeOfLengthField(entry.ByteSizeLong()) : bound;
+}
 
 // Our own names (attribute keys, types, units: a few dozen short ones) are never refused.
 bool ProfilesBuilder::NoRoomFor(std::string_view text) {
@@ -104,11 +102,11 @@ int32_t ProfilesBuilder::StringAttribute(std::string_view key, std::string_view 
   auto known = string_attributes_.find({key, utf8});
   if (known != string_attributes_.end()) return known->second;
   if (NoRoomFor(utf8)) return 0;
-  bytes_ += kAttributeBytes + KeyBytes(key) + utf8.size();
   int32_t index = dictionary_->attribute_table_size();
   auto* attribute = dictionary_->add_attribute_table();
   attribute->set_key_strindex(String(key));
   attribute->mutable_value()->mutable_string_value()->assign(utf8);
+  CountEntry(*attribute, kAttributeBytes + KeyBytes(key) + utf8.size());
   string_attributes_.emplace(std::pair<std::string_view, std::string_view>(key, attribute->value().string_value()),
                              index);
   return index;
@@ -117,24 +115,31 @@ int32_t ProfilesBuilder::StringAttribute(std::string_view key, std::string_view 
 int32_t ProfilesBuilder::IntAttribute(std::string_view key, int64_t value) {
   auto [it, added] = int_attributes_.try_emplace({key, value}, dictionary_->attribute_table_size());
   if (added) {
-    bytes_ += kAttributeBytes + KeyBytes(key);
     auto* attribute = dictionary_->add_attribute_table();
     attribute->set_key_strindex(String(key));
     attribute->mutable_value()->set_int_value(value);
+    CountEntry(*attribute, kAttributeBytes + KeyBytes(key));
   }
   return it->second;
 }
 
+EncodedResource ProfilesBuilder::EncodeResource(const Attributes& attributes) {
+  opentelemetry::proto::resource::v1::Resource resource;
+  SetResource(attributes, &resource);
+  return {resource.SerializeAsString()};
+}
+
 ResourceIndex ProfilesBuilder::AddResource(const Attributes& attributes) {
-  auto [it, added] = resource_ids_.try_emplace(attributes, static_cast<int32_t>(resources_.size()));
-  if (added) {
-    resources_.push_back(std::make_unique<OpenResource>());
-    auto*& resource = resources_.back()->resource;
-    resource = NewInArena<opentelemetry::proto::resource::v1::Resource>(*request_);
-    SetResource(attributes, resource);
-    bytes_ += kResourceBytes + resource->ByteSizeLong() + options_.scope_name.size() + options_.scope_version.size();
-  }
-  return ResourceIndex(it->second);
+  return AddEncodedResource(EncodeResource(attributes));
+}
+
+ResourceIndex ProfilesBuilder::AddEncodedResource(const EncodedResource& resource) {
+  const auto known = resource_ids_.find(resource.bytes);
+  if (known != resource_ids_.end()) return ResourceIndex(known->second);
+  const auto index = static_cast<int32_t>(resources_.size());
+  resource_ids_.emplace(resources_.emplace_back(resource.bytes), index);
+  bytes_ += kResourceBytes + resource.bytes.size() + options_.scope_name.size() + options_.scope_version.size();
+  return ResourceIndex(index);
 }
 
 AttributesIndex ProfilesBuilder::AddThread(const ThreadInfo& info) {
@@ -155,7 +160,7 @@ AttributesIndex ProfilesBuilder::AddEnding(AttributesIndex thread, Ending ending
   if (ending == Ending::kComplete || ending == Ending::kKernelOnly) return thread;
   auto [it, added] = ending_sets_.try_emplace({thread, ending});
   if (added) {
-    std::vector<int32_t> set = attribute_sets_[thread.value];
+    std::vector<int32_t> set = attribute_sets_[Place(thread)];
     set.push_back(StringAttribute("tributary.stack.ending", EndingName(ending)));
     it->second = AttributeSet(std::move(set));
   }
@@ -164,7 +169,7 @@ AttributesIndex ProfilesBuilder::AddEnding(AttributesIndex thread, Ending ending
 
 // Keys of `others` take precedence: a sample must not have a key twice, nor a key that did not fit into the request.
 AttributesIndex ProfilesBuilder::AddOwn(AttributesIndex others, const Attributes& own) {
-  std::vector<int32_t> set = attribute_sets_[others.value];
+  std::vector<int32_t> set = attribute_sets_[Place(others)];
   for (const Attribute& attribute : own) {
     if (attribute.key.starts_with(kOwnPrefix)) continue;
     const std::string key = ToText(attribute.key);
@@ -199,6 +204,7 @@ AttributesIndex ProfilesBuilder::AttributeSet(std::vector<int32_t> set) {
   auto [it, added] = attribute_set_ids_.try_emplace(set, static_cast<int32_t>(attribute_sets_.size()));
   if (added) {
     if (log_size_ != nullptr) log_size_->AddSet(set);
+    encoded_sets_.push_back(SampleTable::EncodeSet(set));
     attribute_sets_.push_back(std::move(set));
   }
   return AttributesIndex(it->second);
@@ -226,11 +232,11 @@ FunctionIndex ProfilesBuilder::AddFunction(std::string_view name, std::string_vi
   const int32_t file_index = String(file);
   auto [it, added] = functions_.try_emplace({name_index, system_index, file_index}, dictionary_->function_table_size());
   if (added) {
-    bytes_ += kFunctionBytes;
     auto* function = dictionary_->add_function_table();
     function->set_name_strindex(name_index);
     function->set_system_name_strindex(system_index);
     function->set_filename_strindex(file_index);
+    CountEntry(*function, kFunctionBytes);
   }
   return FunctionIndex(it->second);
 }
@@ -248,7 +254,6 @@ LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping,
     // at address 0 would equal the table's zero element.
     int32_t frame_type = StringAttribute("profile.frame.type", RowOf(kind).otlp_type);
     const std::vector<int32_t>& key_lines = it->first.lines;
-    bytes_ += kLocationBytes + key_lines.size() / 2 * kLineBytes;
     auto* location = dictionary_->add_location_table();
     location->set_mapping_index(mapping.value);
     location->set_address(address);
@@ -258,6 +263,7 @@ LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping,
       line->set_line(key_lines[i + 1]);
     }
     if (frame_type != 0) location->add_attribute_indices(frame_type);
+    CountEntry(*location, kLocationBytes + key_lines.size() / 2 * kLineBytes);
     if (mapping.value != 0) {
       auto* range = dictionary_->mutable_mapping_table(mapping.value);
       uint64_t limit = address == std::numeric_limits<uint64_t>::max() ? address : address + 1;
@@ -282,8 +288,9 @@ StackIndex ProfilesBuilder::AddStack(std::span<const LocationIndex> leaf_first) 
   for (LocationIndex location : leaf_first) indices.push_back(location.value);
   auto [it, added] = stacks_.try_emplace(std::move(indices), dictionary_->stack_table_size());
   if (added) {
-    if (!is_1_7()) bytes_ += StackBytes(it->first.size());
-    dictionary_->add_stack_table()->mutable_location_indices()->Add(it->first.begin(), it->first.end());
+    auto* stack = dictionary_->add_stack_table();
+    stack->mutable_location_indices()->Add(it->first.begin(), it->first.end());
+    if (!is_1_7()) CountEntry(*stack, StackBytes(it->first.size()));
     if (log_size_ != nullptr) log_size_->AddStack();
   }
   return StackIndex(it->second);
@@ -294,13 +301,12 @@ void ProfilesBuilder::AddSample(const SampleInfo& sample) {
   sample_count_ += count;
   if (sample.type != kCpu) {
     const Shape shape = options_.aggregated ? Shape::kAggregate : Shape::kValues;
-    Append(sample, {sample.type, shape, 0}, ClampToInt64(sample.value), 1);
+    Append(sample, shape, 0, ClampToInt64(sample.value), 1);
     return;
   }
   auto append = [&](uint64_t period, uint32_t times) {
     const bool aggregate = options_.aggregated || times > kRepeatsMax;
-    Append(sample, {sample.type, aggregate ? Shape::kAggregate : Shape::kTimestamps, ClampToInt64(period)}, times,
-           times);
+    Append(sample, aggregate ? Shape::kAggregate : Shape::kTimestamps, ClampToInt64(period), times, times);
   };
   // A value that its count does not divide becomes two periods, one nanosecond apart, so that no nanosecond is lost.
   uint64_t period = sample.value / count;
@@ -309,82 +315,75 @@ void ProfilesBuilder::AddSample(const SampleInfo& sample) {
   append(period, count - longer);
 }
 
-ProfilesBuilder::OpenProfile& ProfilesBuilder::FindProfile(ResourceIndex resource, const ProfileKey& key) {
-  auto [it, added] = resources_[resource.value]->profiles.try_emplace(key);
-  OpenProfile& open = it->second;
+int32_t ProfilesBuilder::FindProfile(const SampleTable::ProfileKey& key) {
+  const auto [profile, added] = samples_.FindProfile(key);
   if (added) {
     bytes_ += kProfileBytes;
-    const bool cpu = key.type == kCpu;
     const SampleTypeInfo& type = types_[static_cast<size_t>(key.type.value)];
-    open.profile = NewInArena<proto::Profile>(*request_);
-    open.profile->mutable_sample_type()->set_type_strindex(cpu ? String("samples") : String(type.name));
-    open.profile->mutable_sample_type()->set_unit_strindex(cpu ? String("count") : String(type.unit));
-    if (cpu) {
-      open.profile->mutable_period_type()->set_type_strindex(String("cpu"));
-      open.profile->mutable_period_type()->set_unit_strindex(String("nanoseconds"));
-      open.profile->set_period(key.period);
+    SampleTable::ProfileTypes types;
+    if (key.type == kCpu) {
+      types = {.type = String("samples"),
+               .unit = String("count"),
+               .period_type = String("cpu"),
+               .period_unit = String("nanoseconds")};
+    } else {
+      types = {.type = String(type.name), .unit = String(type.unit)};
     }
+    samples_.SetTypes(profile, types);
   }
-  return open;
+  return profile;
 }
 
-void ProfilesBuilder::Append(const SampleInfo& sample, const ProfileKey& key, int64_t value, uint32_t times) {
-  OpenProfile& open = FindProfile(sample.resource, key);
-  auto time = static_cast<uint64_t>(std::max<int64_t>(sample.time.value, 0));
-  open.first_ns = std::min(open.first_ns, time);
-  open.last_ns = std::max(open.last_ns, time);
+void ProfilesBuilder::Append(const SampleInfo& sample, Shape shape, int64_t period, int64_t value, uint32_t times) {
+  const SampleTable::Entry entry{.profile = FindProfile({sample.resource, sample.type, shape, period}),
+                                 .stack = sample.stack,
+                                 .attributes = sample.attributes,
+                                 .link = sample.link};
+  const auto time = static_cast<uint64_t>(std::max<int64_t>(sample.time.value, 0));
+  const bool is_new = samples_.Add(entry, time, value, times);
+  CountSample(entry, shape, is_new, value, times);
+}
 
-  auto [it, added] = open.samples.try_emplace({sample.stack.value, sample.attributes.value, sample.link.value},
-                                              open.profile->samples_size());
-  if (added) {
-    auto* fresh = open.profile->add_samples();
-    fresh->set_stack_index(sample.stack.value);
-    fresh->set_link_index(sample.link.value);
-    const std::vector<int32_t>& set = attribute_sets_[sample.attributes.value];
-    fresh->mutable_attribute_indices()->Add(set.begin(), set.end());
-    bytes_ += kSampleBytes + kIndexBytes * set.size();
-    if (is_1_7() && open.stacks.insert(sample.stack.value).second) {
-      bytes_ += StackBytes(static_cast<size_t>(dictionary_->stack_table(sample.stack.value).location_indices_size()));
+// Adds the bytes of a new entry, or of one more point of an entry.
+void ProfilesBuilder::CountSample(const SampleTable::Entry& entry, Shape shape, bool is_new, int64_t value,
+                                  uint32_t times) {
+  const uint32_t points = shape == Shape::kTimestamps ? times : 1;
+  if (is_exact_) {
+    if (is_new) bytes_ += SampleTable::EntryBytes(entry, encoded_sets_[Place(entry.attributes)]);
+    bytes_ += SampleTable::PointBytes(shape, value) * points;
+    return;
+  }
+  const size_t set_size = attribute_sets_[Place(entry.attributes)].size();
+  if (is_new) {
+    bytes_ += kSampleBytes + kIndexBytes * set_size;
+    if (is_1_7() && profile_stacks_.insert({entry.profile, entry.stack.value}).second) {
+      bytes_ += StackBytes(static_cast<size_t>(dictionary_->stack_table(entry.stack.value).location_indices_size()));
     }
-  } else if (is_1_7() && key.shape == Shape::kValues) {
+  } else if (is_1_7() && shape == Shape::kValues) {
     // Each time stamp becomes a sample.
-    bytes_ += kSampleBytes + kIndexBytes * attribute_sets_[sample.attributes.value].size();
+    bytes_ += kSampleBytes + kIndexBytes * set_size;
   }
-  if (log_size_ != nullptr && (added || options_.size_of == SizeOf::kSampleLogs)) {
-    bytes_ += log_size_->RecordBytes(sample.stack.value, sample.attributes.value);
+  if (log_size_ != nullptr && (is_new || options_.size_of == SizeOf::kSampleLogs)) {
+    bytes_ += log_size_->RecordBytes(entry.stack.value, entry.attributes.value);
   }
-  auto* kept = open.profile->mutable_samples(it->second);
-  switch (key.shape) {
-    case Shape::kTimestamps:
-      for (uint32_t i = 0; i < times; ++i) kept->add_timestamps_unix_nano(time);
-      break;
-    case Shape::kAggregate:
-      if (kept->values_size() == 0) kept->add_values(0);
-      kept->set_values(0, SaturatingSum(kept->values(0), value));
-      break;
-    case Shape::kValues:
-      kept->add_timestamps_unix_nano(time);
-      kept->add_values(value);
-      break;
-  }
-  bytes_ += kPointBytes * (key.shape == Shape::kTimestamps ? times : 1);
+  bytes_ += kPointBytes * points;
 }
 
-ProfilesRequestPtr ProfilesBuilder::Finish() {
-  for (const std::unique_ptr<OpenResource>& open : resources_) {
-    if (open->profiles.empty()) continue;
-    auto* resource_profiles = request_->add_resource_profiles();
-    resource_profiles->set_allocated_resource(open->resource);
-    auto* scope_profiles = resource_profiles->add_scope_profiles();
-    scope_profiles->mutable_scope()->set_name(options_.scope_name);
-    scope_profiles->mutable_scope()->set_version(options_.scope_version);
-    for (auto& [key, profile] : open->profiles) {
-      profile.profile->set_time_unix_nano(profile.first_ns);
-      profile.profile->set_duration_nano(profile.last_ns - profile.first_ns + 1);
-      scope_profiles->mutable_profiles()->AddAllocated(profile.profile);
-    }
-  }
-  return std::move(request_);
+BuiltRequest ProfilesBuilder::FinishBuilt() {
+  opentelemetry::proto::common::v1::InstrumentationScope scope;
+  scope.set_name(options_.scope_name);
+  scope.set_version(options_.scope_version);
+  const std::string scope_bytes = scope.SerializeAsString();
+  SampleTable::Written samples =
+      samples_.Write({.resources = resources_, .attribute_sets = encoded_sets_, .scope = scope_bytes}, bytes_);
+  return {std::move(request_), std::move(samples.resource_profiles), std::move(samples.profile_ids), samples.content};
 }
+
+SampleTable ProfilesBuilder::ReleaseTable() {
+  samples_.Clear();
+  return std::move(samples_);
+}
+
+ProfilesRequestPtr ProfilesBuilder::Finish() { return FinishBuilt().TakeMessage(); }
 
 }  // namespace tributary::otlp

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,49 +14,37 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/types.h"
 #include "otlp/generation.h"
+#include "otlp/profiles_request.h"
+#include "otlp/request_indices.h"
+#include "otlp/sample_table.h"
 #include "profile/attributes.h"
 #include "profile/executable_id.h"
 #include "profile/model.h"
 
-namespace opentelemetry::proto::collector::profiles::v1development {
-class ExportProfilesServiceRequest;
-}
 namespace opentelemetry::proto::profiles::v1development {
-class Profile;
 class ProfilesDictionary;
 }  // namespace opentelemetry::proto::profiles::v1development
 
 namespace tributary::otlp {
 
+class BuiltRequest;
 class LogSize;
 
-using ProfilesRequest = ::opentelemetry::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
-// Deletes a request, and the protobuf arena that it is in, if there is one: an arena has only one request. With this
-// deleter, code that owns a request need not include protobuf's headers.
-struct DeleteRequest {
-  void operator()(ProfilesRequest* request) const;
-};
-using ProfilesRequestPtr = std::unique_ptr<ProfilesRequest, DeleteRequest>;
-
-// Indices into the tables of one request. Index 0 means "not set", except for the types with the comment "from 0".
-using MappingIndex = Strong<struct OtlpMappingTag, int32_t>;
-using FunctionIndex = Strong<struct OtlpFunctionTag, int32_t>;
-using LocationIndex = Strong<struct OtlpLocationTag, int32_t>;
-using StackIndex = Strong<struct OtlpStackTag, int32_t>;
-using LinkIndex = Strong<struct OtlpLinkTag, int32_t>;
-using TypeIndex = Strong<struct OtlpTypeTag, int32_t>;              // of samples, from 0
-using ResourceIndex = Strong<struct OtlpResourceTag, int32_t>;      // from 0
-using AttributesIndex = Strong<struct OtlpAttributesTag, int32_t>;  // a sample's set of attributes; 0: none
-
-// The thread of a sample. Empty or unset fields get no attribute in the request.
+// The thread of a sample. Empty or unset fields get no attribute in the request. The caller owns the texts.
 struct ThreadInfo {
-  std::string thread_name;
-  std::string executable_name;
-  std::string executable_path;
+  std::string_view thread_name;
+  std::string_view executable_name;
+  std::string_view executable_path;
   std::optional<Pid> pid;
   std::optional<Tid> tid;
+};
+
+// The attributes of a resource in protobuf's wire format.
+struct EncodedResource {
+  std::string bytes;
 };
 
 // Builds one OTLP profiles request (protocol 1.10 and 1.11). Fulfils every MUST and SHOULD of the protocol: tables have
@@ -94,7 +83,8 @@ class ProfilesBuilder {
     std::string scope_name = "tributary";
     std::string scope_version;
   };
-  explicit ProfilesBuilder(Options options);
+  // `samples`: the table of an earlier request, for its memory.
+  explicit ProfilesBuilder(Options options, SampleTable samples = {});
   ~ProfilesBuilder();
   ProfilesBuilder(const ProfilesBuilder&) = delete;
   ProfilesBuilder& operator=(const ProfilesBuilder&) = delete;
@@ -102,6 +92,9 @@ class ProfilesBuilder {
   // Returns the ResourceProfiles with these attributes. Adds it if it is new. The attributes keep their order.
   // profile/attribute_types.h defines the types of their values. Attributes with an empty value are left out.
   ResourceIndex AddResource(const Attributes& attributes);
+  // The same in two steps, for a resource that is needed in several requests.
+  static EncodedResource EncodeResource(const Attributes& attributes);
+  ResourceIndex AddEncodedResource(const EncodedResource& resource);
   AttributesIndex AddThread(const ThreadInfo& info);
   // Returns the attributes of the thread, plus the attribute tributary.stack.ending. If the stack is complete or has no
   // user part, returns `thread` unchanged.
@@ -144,21 +137,14 @@ class ProfilesBuilder {
   uint64_t dropped_strings() const { return dropped_strings_; }  // left empty because the request was full
   size_t bytes() const { return bytes_; }                        // an upper bound of the serialized size
 
-  // Returns the request. Do not use this object afterwards.
+  // Return the request. Afterwards, only ReleaseTable may be called.
+  BuiltRequest FinishBuilt();
   ProfilesRequestPtr Finish();
+  SampleTable ReleaseTable();  // for the next request
 
  private:
-  using Profile = ::opentelemetry::proto::profiles::v1development::Profile;
   using Dictionary = ::opentelemetry::proto::profiles::v1development::ProfilesDictionary;
-  enum class Shape { kTimestamps, kAggregate, kValues };
-  struct ProfileKey {
-    TypeIndex type;
-    Shape shape;
-    int64_t period;
-    friend auto operator<=>(const ProfileKey&, const ProfileKey&) = default;
-  };
-  struct OpenProfile;
-  struct OpenResource;
+  using Shape = SampleTable::Shape;
 
   bool NoRoomFor(std::string_view text);
   // In 1.7, each attribute contains its key, and each profile contains its stacks.
@@ -168,12 +154,16 @@ class ProfilesBuilder {
   int32_t StringAttribute(std::string_view key, std::string_view value);
   int32_t IntAttribute(std::string_view key, int64_t value);
   AttributesIndex AttributeSet(std::vector<int32_t> set);
-  OpenProfile& FindProfile(ResourceIndex resource, const ProfileKey& key);
-  void Append(const SampleInfo& sample, const ProfileKey& key, int64_t value, uint32_t times);
+  template <typename Message>
+  void CountEntry(const Message& entry, size_t bound);
+  int32_t FindProfile(const SampleTable::ProfileKey& key);
+  void Append(const SampleInfo& sample, Shape shape, int64_t period, int64_t value, uint32_t times);
+  void CountSample(const SampleTable::Entry& entry, Shape shape, bool is_new, int64_t value, uint32_t times);
 
   const Options options_;
-  ProfilesRequestPtr request_;
-  Dictionary* dictionary_;  // of *request_
+  const bool is_exact_;  // bytes() is close to the size; otherwise, entries count with an upper bound for all layouts
+  ProfilesRequestPtr request_;  // has no samples until the end
+  Dictionary* dictionary_;      // of *request_
   size_t bytes_;
   uint64_t sample_count_ = 0;
   uint64_t dropped_strings_ = 0;
@@ -201,11 +191,15 @@ class ProfilesBuilder {
   std::unique_ptr<LogSize> log_size_;                 // null: bytes() counts the request itself
   absl::flat_hash_map<std::string, int32_t> links_;   // by trace and span
   std::vector<std::vector<int32_t>> attribute_sets_;  // [0]: none
+  std::vector<std::string> encoded_sets_;             // the same, as the field attribute_indices of a sample
   absl::flat_hash_map<std::vector<int32_t>, int32_t> attribute_set_ids_;
-  std::map<std::pair<AttributesIndex, Ending>, AttributesIndex> ending_sets_;
+  absl::flat_hash_map<std::pair<AttributesIndex, Ending>, AttributesIndex> ending_sets_;
   std::vector<SampleTypeInfo> types_;
-  std::vector<std::unique_ptr<OpenResource>> resources_;
-  std::map<Attributes, int32_t> resource_ids_;
+  std::array<int32_t, kFrameKindCount> frame_types_{};           // attributes, by kind; 0: not added yet
+  std::deque<std::string> resources_;                            // encoded
+  absl::flat_hash_map<std::string_view, int32_t> resource_ids_;  // the texts are in resources_
+  SampleTable samples_;
+  absl::flat_hash_set<std::pair<int32_t, int32_t>> profile_stacks_;  // only for 1.7, which has them in each profile
 };
 
 }  // namespace tributary::otlp

@@ -5,11 +5,12 @@
 #include <string>
 #include <string_view>
 
-#include "otlp/profiles_builder.h"
+#include "otlp/profiles_request.h"
 
 namespace opentelemetry::proto::profiles::v1development {
+class Profile;
 class Sample;
-}
+}  // namespace opentelemetry::proto::profiles::v1development
 
 namespace tributary::otlp {
 

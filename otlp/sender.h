@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/types.h"
+#include "otlp/built_request.h"
 #include "otlp/profile_logs.h"
 #include "otlp/profiles_builder.h"
 #include "otlp/request_identity.h"
@@ -28,6 +29,10 @@ class ProfilesSender {
   // Makes one attempt. Returns within `timeout_ns`. `identity` is that of the request. If the request is sent again, it
   // has the same identity. The profiles already have their ids.
   virtual SendResult Send(const ProfilesRequest& request, const RequestIdentity& identity, int64_t timeout_ns) = 0;
+  // The same, for a request that may be sent without a message.
+  virtual SendResult SendBuilt(BuiltRequest& request, const RequestIdentity& identity, int64_t timeout_ns) {
+    return Send(request.AsRequest(), identity, timeout_ns);
+  }
   // Makes the current call and all later calls of Send return at once, with the status Cancelled.
   virtual void Cancel() = 0;
 };

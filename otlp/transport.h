@@ -69,6 +69,15 @@ struct TransportOptions {
 // Returns the value of the header User-Agent that OpenTelemetry's specification asks for.
 inline std::string UserAgent(const std::string& version) { return "OTel-OTLP-Exporter-cpp/" + version; }
 
+// A request that need not exist as a message: a transport that sends protobuf needs only its bytes. Used by one thread.
+class EncodedRequest {
+ public:
+  virtual ~EncodedRequest() = default;
+  virtual void AppendTo(std::string* out) const = 0;  // in protobuf's wire format
+  // Returns the same request as a message, and makes it at the first call. It lives as long as this object.
+  virtual const google::protobuf::Message& AsMessage() = 0;
+};
+
 // Carries the requests of one signal to one receiver. It knows how a message is sent, and what an error means. It does
 // not know the fields of the messages. So profiles, logs and metrics can use the same transports. Only one thread at a
 // time may use Call. Any thread may use Cancel.
@@ -78,6 +87,10 @@ class Transport {
   // Makes one attempt, and returns within `timeout_ns`. If the receiver accepts the request, sets `*response`.
   virtual CallResult Call(const google::protobuf::Message& request, google::protobuf::Message* response,
                           int64_t timeout_ns) = 0;
+  // The same, for a request that may be sent without a message.
+  virtual CallResult CallEncoded(EncodedRequest& request, google::protobuf::Message* response, int64_t timeout_ns) {
+    return Call(request.AsMessage(), response, timeout_ns);
+  }
   // Makes the current call and all later calls of Call return at once, with the status Cancelled.
   virtual void Cancel() = 0;
 };

@@ -2,7 +2,7 @@
 
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace tributary {
@@ -11,12 +11,14 @@ SetRequests::Made SetRequests::Next() {
   Made made;
   otlp::ProfilesBuilder builder(options_);
   builder_ = &builder;
+  locations_.BeginRequest();
   ForgetIndices();
   while (!sets_.empty() && !builder.full()) {
     AddSet(made);
     if (next_ < set().samples.size()) break;
     sets_ = sets_.subspan(1);
     next_ = 0;
+    resolved_.clear();
     ForgetIndices();
   }
   builder_ = nullptr;
@@ -77,7 +79,7 @@ otlp::AttributesIndex SetRequests::Thread(ThreadRef ref) {
   if (!added) return cached->second;
   const tributary::Thread& thread = set().definitions.threads[ref.value];
   const Process& process = set().definitions.processes[thread.process.value];
-  const std::string& path = set().definitions.strings[process.executable_path.value];
+  const std::string_view path = set().definitions.strings[process.executable_path.value];
   otlp::ThreadInfo info{.thread_name = set().definitions.strings[thread.name.value],
                         .executable_name = path.substr(path.rfind('/') + 1),  // npos + 1 = 0
                         .executable_path = path};
@@ -103,8 +105,12 @@ otlp::LocationIndex SetRequests::Location(FrameRef ref) {
   const Frame& frame = set().definitions.frames[ref.value];
   const Executable& executable = set().definitions.executables[frame.executable.value];
   const std::string_view own_name = FrameSymbolizer::OwnName(set().definitions.strings[frame.name.value]);
-  return cached->second = locations_.Add(frame, executable.id, set().definitions.strings[executable.path.value],
-                                         own_name, *builder_);
+  auto [resolved, is_new] = resolved_.try_emplace(ref);
+  if (is_new) {
+    resolved->second =
+        locations_.Resolve(frame, executable.id, set().definitions.strings[executable.path.value], own_name);
+  }
+  return cached->second = locations_.Add(resolved->second, *builder_);
 }
 
 }  // namespace tributary

@@ -42,7 +42,8 @@ class SetRequests {
   std::span<const SampleSet> sets_;  // the first is the current one
   otlp::FrameLocations locations_;
   const otlp::ProfilesBuilder::Options options_;
-  size_t next_ = 0;  // the next sample of the current set
+  absl::flat_hash_map<FrameRef, otlp::FrameLocations::Resolved> resolved_;  // of the current set
+  size_t next_ = 0;                                                         // the next sample of the current set
 
   otlp::ProfilesBuilder* builder_ = nullptr;  // of the request that is being built
   // Indices in this request, of definitions of the current set.

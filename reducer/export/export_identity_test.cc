@@ -16,7 +16,7 @@ class ExportIdentityTest : public ExportLoopTest {
   ExportIdentityTest() { Begin(); }
 
   ExportLoop::Options SmallRequests() {
-    return {.cursor_name = "test", .metric_label = "otlp", .sender = "reducer-1", .builder = {.bytes_soft = 4000}};
+    return {.cursor_name = "test", .metric_label = "otlp", .sender = "reducer-1", .builder = {.bytes_soft = 2000}};
   }
   void Begin() {
     Restart(SmallRequests());
@@ -219,7 +219,7 @@ TEST_F(ExportIdentityTest, WaitsForTheIntervalUnlessMoreWaits) {
 // After a kill, the user chooses an older generation, in which the request has more bytes. With the first limit, it
 // does not fit any more.
 TEST_F(ExportIdentityTest, AnOlderGenerationLosesAndSkipsNoSample) {
-  for (const size_t bytes_hard : {4100, 40'000}) {
+  for (const size_t bytes_hard : {2100, 40'000}) {
     ExportLoop::Options options = SmallRequests();
     options.cursor_name = fmt::format("hard {}", bytes_hard);
     options.builder.bytes_hard = bytes_hard;
@@ -238,7 +238,7 @@ TEST_F(ExportIdentityTest, AnOlderGenerationLosesAndSkipsNoSample) {
     Restart(options);
     EXPECT_TRUE(loop_->Flush(MonotonicNs{INT64_MAX}));
     EXPECT_EQ(SamplesTaken(), 500u);
-    const bool fits = bytes_hard > 4100;
+    const bool fits = bytes_hard > 2100;
     EXPECT_GE(Repeated() - before, rows) << "the receiver may have them";
     if (fits) {
       EXPECT_EQ(Repeated() - before, rows);

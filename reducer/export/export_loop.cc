@@ -223,13 +223,14 @@ ExportLoop::Progress ExportLoop::Advance(SampleFeed& feed, bool flush) {
   }
   const bool full = feed.is_full();
   if (!feed.has_started()) {
+    JoinedProcesses joined;
     // A request of the last run is repeated at once: until then, no other request may be in doubt.
     if (!flush && !full && !feed.has_last_request()) {
       // Call both functions, so that both waits start at once.
       const bool awaits_names = AwaitsNames(feed);
-      if (AwaitsMetadata(feed) || awaits_names) return Progress::kWaiting;
+      if (AwaitsMetadata(feed, &joined) || awaits_names) return Progress::kWaiting;
     }
-    feed.StartRequests();
+    feed.StartRequests(std::move(joined));
   }
   if (const Progress progress = SendScan(feed); progress != Progress::kIdle) return progress;
   feed.FinishScan();
@@ -281,27 +282,33 @@ bool ExportLoop::AwaitsNames(const SampleFeed& feed) {
   return wait && now.value - feed.held_since().value < kNamesWaitNs;
 }
 
-bool ExportLoop::AwaitsMetadata(const SampleFeed& feed) {
+// Writes the resources of the scan's processes to `joined`, if it must look at them.
+bool ExportLoop::AwaitsMetadata(const SampleFeed& feed, JoinedProcesses* joined) {
   if (options_.joiner == nullptr || options_.metadata_wait_ns == 0) return false;
   const MonotonicNs now = clock_.Monotonic();
   bool wait = false;
   ResourceCache resources(*options_.joiner, feed.scan()->range());
-  for (const auto& [no, process] : feed.scan()->processes()) {
-    const Resource& resource = *resources.Of(process)->back().resource;
+  for (const std::optional<store::ProcessRow>& process : feed.scan()->processes()) {
+    const std::shared_ptr<const ResourceStates> states = process ? resources.Of(*process) : nullptr;
+    if (resources.generation() == 0) joined->push_back(states);
+    if (!process) continue;
+    const Resource& resource = *states->back().resource;
     if (!resource.in_container) continue;
-    const std::string key = process.node_id + '\0' + process.container_id + '\0' + process.cgroup_path;
-    if (options_.joiner->IsAwaited(process, resource)) {
+    const std::string key = process->node_id + '\0' + process->container_id + '\0' + process->cgroup_path;
+    if (options_.joiner->IsAwaited(*process, resource)) {
       wait |= containers_.ShouldWait(key, now);
     } else if (resource.is_complete) {
       containers_.Arrived(key);
     }
   }
+  // The cache has become too large and was emptied. Then the requests join again, piece by piece.
+  if (resources.generation() > 0) joined->clear();
   return wait && now.value - feed.held_since().value < options_.metadata_wait_ns;
 }
 
 // Returns true if this request needs no other attempt.
 bool ExportLoop::Send(SampleFeed& feed, int64_t timeout_ns) {
-  const otlp::SendResult result = sender_->Send(*feed.request().request, feed.identity(), timeout_ns);
+  const otlp::SendResult result = sender_->SendBuilt(*feed.request().request, feed.identity(), timeout_ns);
   if (feed.is_in_doubt() && (result.status.ok() || result.in_doubt))
     counters_.repeated_samples.Add(feed.request().samples);
   if (result.in_doubt) feed.SetInDoubt();

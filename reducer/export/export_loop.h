@@ -41,7 +41,7 @@ class ExportLoop {
  public:
   // One scan reads at most about this many samples. The samples of a full scan are not held back, because more samples
   // wait behind them.
-  static constexpr size_t kScanRowsMax = 100'000;
+  static constexpr size_t kScanRowsMax = 200'000;
   // Before a stop, a request begins only if the receiver has this time to answer. If a request is interrupted, the next
   // run must send it again, although the receiver may have accepted it.
   static constexpr int64_t kAnswerNs = kNsPerSecond;
@@ -97,7 +97,7 @@ class ExportLoop {
   int64_t WaitForRetry();
   bool LookAtWaiting();
   bool AwaitsNames(const SampleFeed& feed);
-  bool AwaitsMetadata(const SampleFeed& feed);
+  bool AwaitsMetadata(const SampleFeed& feed, JoinedProcesses* joined);
   int64_t SendTimeout() const;
   bool Send(SampleFeed& feed, int64_t timeout_ns);
   void CountAnswer(const otlp::SendResult& result, uint64_t items_max, uint64_t refused, std::string_view noun);

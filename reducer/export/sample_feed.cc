@@ -137,8 +137,8 @@ absl::Status SampleFeed::SkipLagging(store::StoreReader& reader) {
   return stopped ? absl::OkStatus() : scan.status();
 }
 
-void SampleFeed::StartRequests() {
-  maker_ = std::make_unique<RequestMaker>(*scan_, shared_.symbols, shared_.joiner, shared_.builder);
+void SampleFeed::StartRequests(JoinedProcesses joined) {
+  maker_ = std::make_unique<RequestMaker>(*scan_, shared_.symbols, shared_.joiner, std::move(joined), shared_.builder);
 }
 
 bool SampleFeed::MakeNext() {
@@ -147,11 +147,10 @@ bool SampleFeed::MakeNext() {
   made_ = maker_->Next(last ? std::optional(last->end) : std::nullopt);
   if (made_.request == nullptr) return false;
   in_doubt_ = doubt_to_ && made_.begin.IsBefore(*doubt_to_);
-  content_ = otlp::ContentOf(*made_.request);
-  const bool is_same = last && made_.rows == last->count && content_ == last->content;
+  const bool is_same = last && made_.rows == last->count && made_.request->content() == last->content;
   identity_ = is_same ? otlp::RequestIdentity{last->sender, last->session, last->first}
                       : otlp::RequestIdentity{shared_.sender, session_, next_number_};
-  const uint64_t next = otlp::SetProfileIds(identity_, made_.request.get());
+  const uint64_t next = made_.request->SetProfileIds(identity_);
   if (!is_same) next_number_ = next;
   return true;
 }
@@ -173,7 +172,7 @@ absl::Status SampleFeed::SaveRequest() {
                                                .session = identity_.session,
                                                .first = identity_.first,
                                                .count = made_.rows,
-                                               .content = content_}});
+                                               .content = made_.request->content()}});
 }
 
 absl::Status SampleFeed::SaveCursor() {

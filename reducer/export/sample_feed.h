@@ -15,6 +15,7 @@
 #include "otlp/request_identity.h"
 #include "reducer/export/export_counters.h"
 #include "reducer/export/export_session.h"
+#include "reducer/export/request_maker.h"
 #include "reducer/export/shard_scan.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/store/store.h"
@@ -61,14 +62,14 @@ class SampleFeed {
   bool is_full() const { return scan_->row_count() >= shared_.scan_rows_max || scan_->is_cut(); }
   void FinishScan();
 
-  // Makes the first request of the scan possible.
-  void StartRequests();
+  // Makes the first request of the scan possible. `joined`: as in RequestMaker.
+  void StartRequests(JoinedProcesses joined);
   bool has_started() const { return maker_ != nullptr; }
   // Makes the next request and its identity. If the last run may have sent a request from the same position, the new
   // one has the same samples and the same identity. Returns false if no samples of the scan are left.
   bool MakeNext();
   bool has_request() const { return made_.request != nullptr; }
-  const RequestMaker::Made& request() const { return made_; }
+  RequestMaker::Made& request() { return made_; }
   const otlp::RequestIdentity& identity() const { return identity_; }  // of the request
   // The receiver may have the samples of the request already.
   bool is_in_doubt() const { return in_doubt_; }
@@ -113,7 +114,6 @@ class SampleFeed {
   std::unique_ptr<RequestMaker> maker_;
   RequestMaker::Made made_;         // the request that is being sent
   otlp::RequestIdentity identity_;  // of `made_`
-  uint64_t content_ = 0;            // otlp::ContentOf(*made_.request)
   bool in_doubt_ = false;
   store::ExportSession session_ = NewExportSession();
   uint64_t next_number_ = 0;                  // of the next sample in `session_`

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,11 +9,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "otlp/frame_locations.h"
-#include "otlp/profiles_builder.h"
-#include "reducer/metadata/resource_joiner.h"
+#include "profile/executable_id.h"
+#include "profile/sample_types.h"
 #include "reducer/store/store.h"
-#include "symbols/frame_symbolizer.h"
 
 namespace tributary {
 
@@ -33,7 +30,8 @@ class ShardScan {
   static absl::StatusOr<std::unique_ptr<ShardScan>> Read(store::StoreReader& reader, const store::Cursor& cursor,
                                                          size_t samples_max);
 
-  const absl::flat_hash_map<store::ProcessNo, store::ProcessRow>& processes() const { return processes_; }
+  // The samples' processes, each once. Unset: the store does not know the process.
+  const std::vector<std::optional<store::ProcessRow>>& processes() const { return processes_; }
   store::TimeRange range() const { return range_; }  // of the samples
   const store::CommittedScan& committed() const { return committed_; }
   store::Cursor begin() const { return CursorAt(0, 0); }  // of the first row, or behind the scan if it has no rows
@@ -47,12 +45,19 @@ class ShardScan {
   struct Chunk {
     std::string node_id;
     store::SampleColumns columns;
-    store::Cursor begin;  // of the first row
+    std::vector<uint32_t> threads;  // of each row: index in threads_
+    store::Cursor begin;            // of the first row
+  };
+  struct Thread {
+    uint32_t process = 0;  // index in processes_
+    store::ThreadNo no;
+    std::optional<store::ThreadRow> row;  // unset: the store does not know the thread
   };
 
   absl::Status Collect(store::StoreReader& reader, const store::Cursor& cursor, size_t samples_max);
   store::Cursor CursorAt(size_t chunk, size_t row) const;
   absl::Status LoadTries(store::StoreReader& reader);
+  void NumberThreads();
   absl::Status LoadDefinitions(store::StoreReader& reader);
   absl::Status LoadOwn(store::StoreReader& reader);
   absl::Status FindExecutables(store::StoreReader& reader);
@@ -62,8 +67,10 @@ class ShardScan {
   size_t row_count_ = 0;
   bool is_cut_ = false;
   store::CommittedScan committed_;
-  absl::flat_hash_map<store::ProcessNo, store::ProcessRow> processes_;
-  absl::flat_hash_map<store::ThreadNo, store::ThreadRow> threads_;
+  // Rows refer to threads by index, and threads to processes, so that a sample needs no hash look-up.
+  std::vector<std::optional<store::ProcessRow>> processes_;
+  std::vector<Thread> threads_;
+  absl::flat_hash_map<store::ProcessNo, uint32_t> process_indices_;
   absl::flat_hash_map<store::StringId, std::string> own_;  // own attributes of samples, as they arrived
   size_t own_bytes_ = 0;
   absl::flat_hash_map<store::StringId, std::string> frame_names_;  // names that were sent with frames
@@ -71,56 +78,6 @@ class ShardScan {
   std::map<store::TypeNo, SampleTypeInfo> types_;
   std::map<store::Day, store::Trie> tries_;  // the samples' part of each day's trie
   std::vector<ExecutableId> executables_;
-};
-
-// Turns a scan into export requests, one at a time. Each request is small enough for a gRPC server. Looks up the names
-// of functions while it makes a request. `scan` must outlive the RequestMaker.
-class RequestMaker {
- public:
-  // `joiner` may be null.
-  RequestMaker(const ShardScan& scan, SymbolLookup symbols, const ResourceJoiner* joiner,
-               otlp::ProfilesBuilder::Options options);
-
-  struct Made {
-    otlp::ProfilesRequestPtr request;
-    uint64_t samples = 0;
-    uint64_t dropped_strings = 0;
-    uint64_t rows = 0;
-    store::Cursor begin;  // of the first sample of the request
-    store::Cursor next;   // behind the samples of the request
-  };
-  // Returns the next request. `request` is nullptr if no samples are left. With `end`, the request contains all samples
-  // before this position, even if it becomes larger than the options' bytes_soft, but not than bytes_hard.
-  Made Next(const std::optional<store::Cursor>& end = std::nullopt);
-
- private:
-  void AddRow(const ShardScan::Chunk& chunk, size_t row);
-  struct Joined {
-    std::shared_ptr<const ResourceStates> states;  // null: there is one resource, in `indices`
-    std::vector<otlp::ResourceIndex> indices;      // of each state; value −1: not added to the request yet
-  };
-  otlp::TypeIndex Type(store::TypeNo no);
-  otlp::ResourceIndex ResourceOf(const ShardScan::Chunk& chunk, store::ProcessNo no, UnixNs time);
-  Joined Join(const store::ProcessRow& process);
-  otlp::Annotations AddOwn(otlp::AttributesIndex others, store::StringId own);
-  otlp::AttributesIndex Thread(store::ProcessNo process, store::ThreadNo no);
-  otlp::StackIndex Stack(store::Day day, store::NodeNo node);
-  otlp::LocationIndex Location(const store::Trie& trie, uint32_t frame);
-
-  const ShardScan& scan_;
-  otlp::FrameLocations locations_;
-  const otlp::ProfilesBuilder::Options options_;
-  std::optional<ResourceCache> resources_;
-  size_t chunk_ = 0, row_ = 0;  // the next sample
-
-  // State of the request that is being built.
-  std::unique_ptr<otlp::ProfilesBuilder> builder_;
-  absl::flat_hash_map<store::ProcessNo, Joined> resource_cache_;
-  absl::flat_hash_map<const Resource*, otlp::ResourceIndex> resource_indices_;  // resource_cache_ keeps them alive
-  absl::flat_hash_map<std::pair<store::ProcessNo, store::ThreadNo>, otlp::AttributesIndex> thread_cache_;
-  absl::flat_hash_map<std::pair<otlp::AttributesIndex, store::StringId>, otlp::Annotations> own_cache_;
-  absl::flat_hash_map<std::pair<store::Day, store::NodeNo>, otlp::StackIndex> stack_cache_;
-  absl::flat_hash_map<std::pair<const store::Trie*, uint32_t>, otlp::LocationIndex> location_cache_;
 };
 
 }  // namespace tributary

@@ -221,13 +221,13 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
 // Returns a key that is equal for processes with the same resource. The executable's name is the last resort for
 // service.name.
 std::string ResourceJoiner::KeyOf(const store::ProcessRow& process) {
+  const std::string_view parts[] = {process.node_id,     process.host_name,  process.container_id,
+                                    process.cgroup_path, process.attributes, ExecutableName(process)};
+  size_t bytes = 0;
+  for (const std::string_view part : parts) bytes += part.size() + 1;
   std::string key;
-  for (std::string_view part :
-       {std::string_view(process.node_id), std::string_view(process.host_name), std::string_view(process.container_id),
-        std::string_view(process.cgroup_path), std::string_view(process.attributes), ExecutableName(process)}) {
-    key += part;
-    key += '\0';
-  }
+  key.reserve(bytes);
+  for (const std::string_view part : parts) key.append(part).push_back('\0');
   return key;
 }
 

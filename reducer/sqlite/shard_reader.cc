@@ -200,6 +200,7 @@ absl::Status SqliteShardReader::Describe(const StoredProcess& process, Slot last
 
 absl::StatusOr<std::vector<ProcessRow>> SqliteShardReader::Processes(TimeRange range, const ProcessSet* only) {
   std::vector<ProcessRow> rows;
+  if (only != nullptr) rows.reserve(only->size());
   RETURN_IF_ERROR(ScanProcesses(range, only, [&rows](const ProcessRow& row) {
     rows.push_back(row);
     return absl::OkStatus();

@@ -1,8 +1,9 @@
 """dev/bench export: samples that the reducer sends per CPU second, beside an OpenTelemetry Collector (docs/benchmarks.md).
 
-    dev/bench export [--recording FILE] [--samples N] [--otelcol PATH] [--rounds N] [--no-history]
+    dev/bench export [--load LOAD] [--recording FILE] [--samples N] [--otelcol PATH] [--rounds N] [--no-history]
 
-The script fills a store: it replays a recording of a real load as many nodes. Then it starts the reducer with --export
+The script fills a store: it replays a recording of a real load as many nodes. In the mixed load, processes are
+short-lived. In the tight load, a few processes run all the time. Then it starts the reducer with --export
 to a receiver that keeps the requests, and measures the reducer until all samples have been sent. A Collector (receiver
 otlp, exporter otlp_grpc or otlp_http, no processor) gets exactly these requests, and sends them on to the same kind of
 receiver. The two take turns, with gRPC and HTTP, with and without compression.
@@ -28,6 +29,7 @@ sys.path.insert(0, str(lib.SOURCE / "test" / "otlp"))
 import otelcol  # noqa: E402  (in the folder of the tests of the export)
 
 RATIO_MIN = 3
+LOADS = ["mixed", "tight"]
 WAYS = [("grpc", "gzip"), ("http", "gzip"), ("grpc", "none"), ("http", "none")]
 METHOD = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
 PATH = "/v1development/profiles"
@@ -39,14 +41,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 class Store:
     """A data directory with samples of many nodes, and the symbol tables of their executables."""
 
-    def __init__(self, directory, options):
+    def __init__(self, directory, load, options):
+        directory.mkdir()
         self.directory = directory
         self.data = directory / "export-data"
         if options.recording:
             recording, symbols = options.recording, ["--symbols", options.symbols]
             self.arguments = []
         else:
-            recording, symbols = intake.record(directory, "mixed", options.record_seconds), []
+            recording, symbols = intake.record(directory, load, options.record_seconds), []
             self.arguments = ["--symbols-dir", directory / "data" / "symbols"]
         session = intake.summary_of(recording)
         repeat = max(1, round(options.samples / options.nodes / session["samples"]))
@@ -58,7 +61,7 @@ class Store:
             lib.check_law(reducer.status(), lost=0)
             time.sleep(QUIET_S)
             lib.check(reducer.stop(60) == 0, "the reducer's exit code")
-        print(f"{self.samples} samples of {options.nodes} nodes, {sum(f.stat().st_size for f in self.data.rglob('*') if f.is_file()) / 2**20:.0f} MiB; "
+        print(f"\n{load}: {self.samples} samples of {options.nodes} nodes, {sum(f.stat().st_size for f in self.data.rglob('*') if f.is_file()) / 2**20:.0f} MiB; "
               f"load average {os.getloadavg()[0]:.1f}", flush=True)
 
     def start(self, directory, *more, name="reducer"):
@@ -138,7 +141,7 @@ def medians(runs):
     return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
 
 
-def measure_way(store, options, way, compression):
+def measure_way(store, load, options, way, compression):
     """Measures both programs in turn. Returns (figures for the history, verdicts)."""
     ours, theirs = [], []
     for number in range(options.rounds):
@@ -149,21 +152,22 @@ def measure_way(store, options, way, compression):
         ours.append(figures)
         theirs.append(run_otelcol(store, options.otelcol, requests, way, compression, number))
     ratio = statistics.median(a["per_cpu_second"] / b["per_cpu_second"] for a, b in zip(ours, theirs))
-    print(f"\n{way}, {compression}, medians of {options.rounds}{'':22} {'reducer':>14} {'Collector':>14} {'ratio':>8}")
+    print(f"\n{load}, {way}, {compression}, medians of {options.rounds}{'':22} {'reducer':>14} {'Collector':>14} {'ratio':>8}")
     a, b = medians(ours), medians(theirs)
     for key, text, form in ROWS:
         print(f"{text:48} {form.format(a[key]):>14} {form.format(b[key]):>14} {a[key] / b[key]:8.2f}")
     print("ratios of the rounds: " + ", ".join(f"{x['per_cpu_second'] / y['per_cpu_second']:.2f}" for x, y in zip(ours, theirs)), flush=True)
-    prefix = f"export_{way}_{compression}"
+    prefix = f"export_{way}_{compression}" if load == "mixed" else f"export_{load}_{way}_{compression}"
     named = [(f"{prefix}_samples_per_cpu_second", a["per_cpu_second"], "samples/s"),
              (f"{prefix}_otelcol_samples_per_cpu_second", b["per_cpu_second"], "samples/s"), (f"{prefix}_of_otelcol", ratio, ""),
              (f"{prefix}_bytes_per_sample", a["bytes"], "B"), (f"{prefix}_peak_rss", a["rss_peak"], "MiB")]
-    return named, [(f"{way}, {compression}: at least {RATIO_MIN} times the Collector's samples per CPU second: {ratio:.2f}", ratio >= RATIO_MIN)]
+    return named, [(f"{load}, {way}, {compression}: at least {RATIO_MIN} times the Collector's samples per CPU second: {ratio:.2f}", ratio >= RATIO_MIN)]
 
 
 def main():
     parser = argparse.ArgumentParser(prog="dev/bench export")
-    parser.add_argument("--recording", type=pathlib.Path, help="recording to replay; default: a new one of the mixed load (needs root)")
+    parser.add_argument("--load", choices=LOADS, help="only this load")
+    parser.add_argument("--recording", type=pathlib.Path, help="recording to replay; default: a new one of each load (needs root)")
     parser.add_argument("--record-seconds", type=float, default=60)
     parser.add_argument("--symbols", type=int, default=2000, help="with --recording: invented functions of each executable")
     parser.add_argument("--nodes", type=int, default=100)
@@ -179,13 +183,15 @@ def main():
     version = subprocess.run([options.otelcol, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     print(f"tributary {commit}; {version}; {os.cpu_count()} CPUs")
     figures, verdicts = [], []
+    loads = [options.load or "mixed"] if options.recording else [options.load] if options.load else LOADS
     with lib.directory() as directory:
-        store = Store(directory, options)
-        for way, compression in WAYS:
-            if options.way in (None, f"{way}-{compression}"):
-                named, judged = measure_way(store, options, way, compression)
-                figures += named
-                verdicts += judged
+        for load in loads:
+            store = Store(directory / load, load, options)
+            for way, compression in WAYS:
+                if options.way in (None, f"{way}-{compression}"):
+                    named, judged = measure_way(store, load, options, way, compression)
+                    figures += named
+                    verdicts += judged
     if not options.no_history:
         report.append_history(figures, commit, reference)
     print()

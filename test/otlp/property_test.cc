@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "base/directory_testing.h"
 #include "base/hex.h"
+#include "otlp/built_request.h"
 #include "otlp/profile_logs.h"
 #include "otlp/profiles_builder.h"
 #include "otlp/request_parts.h"
@@ -82,6 +83,50 @@ TEST(ProfilesProperty, EveryRequestIsValidAndAddsUp) {
     ASSERT_TRUE(findings.empty()) << "seed " << seed << ": " << DescribeFindings(findings);
     EXPECT_EQ(Read(*request), expected) << "seed " << seed;
     EXPECT_LE(request->ByteSizeLong(), bound) << "seed " << seed;
+  }
+}
+
+// The samples are written without protobuf's objects. Protobuf must write the same bytes.
+TEST(ProfilesProperty, ABuiltRequestHasTheBytesOfItsMessage) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    World world(seed);
+    ProfilesBuilder builder({.aggregated = seed % 3 == 0, .scope_version = "0"});
+    for (uint64_t n = world.Draw(300); n > 0; --n) builder.AddSample(world.Sample(builder));
+    const size_t bound = builder.bytes();
+    BuiltRequest built = builder.FinishBuilt();
+    const RequestIdentity identity{.sender = "r", .session = {1}, .first = seed};
+    const uint64_t next = built.SetProfileIds(identity);
+    std::string bytes;
+    built.AppendTo(&bytes);
+    EXPECT_LE(bytes.size(), bound) << "seed " << seed;
+    EXPECT_LE(bound, bytes.size() + bytes.size() / 2 + 1000) << "seed " << seed;
+    ProfilesRequest message;
+    ASSERT_TRUE(message.ParseFromString(bytes)) << "seed " << seed;
+    EXPECT_EQ(message.SerializeAsString(), bytes) << "seed " << seed;
+    EXPECT_EQ(built.content(), ContentOf(message)) << "seed " << seed;
+    EXPECT_EQ(SetProfileIds(identity, &message), next) << "seed " << seed;
+    EXPECT_EQ(message.SerializeAsString(), bytes) << "the same ids, seed " << seed;
+    EXPECT_EQ(built.AsRequest().SerializeAsString(), bytes) << "seed " << seed;
+    std::string again;
+    built.AppendTo(&again);
+    EXPECT_EQ(again, bytes) << "also when the message was made, seed " << seed;
+  }
+}
+
+// A table that is used again has no samples of the last request.
+TEST(ProfilesProperty, AReleasedTableIsEmpty) {
+  std::string first;
+  SampleTable table;
+  for (int i = 0; i < 3; ++i) {
+    World world(7);
+    ProfilesBuilder builder({.scope_version = "0"}, std::move(table));
+    for (int n = 0; n < 200; ++n) builder.AddSample(world.Sample(builder));
+    BuiltRequest built = builder.FinishBuilt();
+    table = builder.ReleaseTable();
+    std::string bytes;
+    built.AppendTo(&bytes);
+    if (i == 0) first = bytes;
+    EXPECT_EQ(bytes, first);
   }
 }
 
