@@ -185,6 +185,8 @@ absl::Status Collector::OpenOutlet(const SessionInfo& session) {
                          .variables = options_.otlp_variables,
                          .queue_bytes_max = static_cast<size_t>(options_.intake_memory_bytes),
                          .names = options_.names,
+                         .batches_together = static_cast<size_t>(options_.batches_per_request),
+                         .together_wait_ns = options_.batch_interval_ns * options_.batches_per_request,
                          .metrics_interval_ns = options_.metrics_interval_ns,
                          .table_bytes_max = static_cast<uint64_t>(options_.names_memory_bytes),
                          .spool_dir = options_.spool_dir,

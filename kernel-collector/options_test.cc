@@ -38,6 +38,27 @@ TEST(CollectorOptions, Defaults) {
   EXPECT_FALSE(options->upload_debug_info);
 }
 
+// A request of profiles has several batches. Each of them is made after at most 5 s.
+TEST(CollectorOptions, DividesTheIntervalOfProfiles) {
+  struct Case {
+    const char *encoder, *interval;
+    int64_t batch_ms, together;
+  };
+  for (const Case& c :
+       {Case{"otlp_profiles", "", 5'000, 3}, Case{"otlp_profiles", "--batch-interval=1s", 1'000, 1},
+        Case{"otlp_profiles", "--batch-interval=5s", 5'000, 1}, Case{"otlp_profiles", "--batch-interval=7s", 3'500, 2},
+        Case{"otlp_profiles", "--batch-interval=1m", 5'000, 12}, Case{"otlp_log", "", 5'000, 1},
+        Case{"otlp_log", "--batch-interval=1m", 60'000, 1}, Case{"console", "", 5'000, 1},
+        Case{"binary", "", 5'000, 1}}) {
+    std::vector<const char*> args = {"--intake-encoder", c.encoder};
+    if (*c.interval != '\0') args.push_back(c.interval);
+    const auto options = Parse(args);
+    ASSERT_TRUE(options.ok()) << options.status();
+    EXPECT_EQ(options->batch_interval_ns, c.batch_ms * kNsPerMs) << c.encoder << c.interval;
+    EXPECT_EQ(options->batches_per_request, c.together) << c.encoder << c.interval;
+  }
+}
+
 // Without a reducer, a reload must not say that it has changed the credentials.
 TEST(CollectorOptions, CredentialsNeedARestartWithoutAReducer) {
   auto options = Parse({});

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "absl/container/flat_hash_map.h"
+#include "otlp/string_indices.h"
 #include "otlp/table_entries.h"
 #include "schemas/otlp/profiles_service.pb.h"
 
@@ -42,9 +43,8 @@ class Copier {
 
   // Changes all indices in a copy of a ResourceProfiles.
   void Fix(proto::ResourceProfiles* resource) {
-    Fix(resource->mutable_resource()->mutable_attributes());
+    ChangeStrings(resource, [this](int index) { return String(index); });
     for (proto::ScopeProfiles& scope : *resource->mutable_scope_profiles()) {
-      Fix(scope.mutable_scope()->mutable_attributes());
       for (proto::Profile& profile : *scope.mutable_profiles()) Fix(&profile);
     }
   }
@@ -74,7 +74,7 @@ class Copier {
                 [this](proto::KeyValueAndUnit* attribute) {
                   attribute->set_key_strindex(String(attribute->key_strindex()));
                   attribute->set_unit_strindex(String(attribute->unit_strindex()));
-                  Fix(attribute->mutable_value());
+                  ChangeStrings(attribute->mutable_value(), [this](int text) { return String(text); });
                 });
   }
   int Function(int index) {
@@ -115,29 +115,7 @@ class Copier {
   void FixAttributes(Indices* indices) {
     for (int& index : *indices) index = Attribute(index);
   }
-  void Fix(common::AnyValue* value) {
-    if (value->has_string_value_strindex()) {
-      value->set_string_value_strindex(String(value->string_value_strindex()));
-    } else if (value->has_array_value()) {
-      for (common::AnyValue& item : *value->mutable_array_value()->mutable_values()) Fix(&item);
-    } else if (value->has_kvlist_value()) {
-      Fix(value->mutable_kvlist_value()->mutable_values());
-    }
-  }
-  template <typename KeyValues>
-  void Fix(KeyValues* attributes) {
-    for (common::KeyValue& attribute : *attributes) {
-      attribute.set_key_strindex(String(attribute.key_strindex()));
-      Fix(attribute.mutable_value());
-    }
-  }
-  void Fix(proto::ValueType* type) {
-    type->set_type_strindex(String(type->type_strindex()));
-    type->set_unit_strindex(String(type->unit_strindex()));
-  }
   void Fix(proto::Profile* profile) {
-    if (profile->has_sample_type()) Fix(profile->mutable_sample_type());
-    if (profile->has_period_type()) Fix(profile->mutable_period_type());
     FixAttributes(profile->mutable_attribute_indices());
     for (proto::Sample& sample : *profile->mutable_samples()) {
       sample.set_stack_index(Stack(sample.stack_index()));

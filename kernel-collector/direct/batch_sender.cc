@@ -39,8 +39,7 @@ void BatchSender::Push(SampleSet set) {
   totals_.waiting += CountRecords(set);
   queue_bytes_ += set.bytes;
   queue_.push_back({std::move(set), clock_.Monotonic()});
-  // The set that is being sent is not in the queue. It stays. So does the newest set: else a set that is larger
-  // than the queue would always be lost, even if the receiver accepts everything.
+  // The sets that are being sent are not in the queue. They stay, and so does the newest set.
   while (queue_bytes_ > options_.queue_bytes_max && queue_.size() > 1) {
     queue_bytes_ -= queue_.front().set.bytes;
     const SampleCounts oldest = CountRecords(queue_.front().set);
@@ -57,10 +56,9 @@ void BatchSender::Push(SampleSet set) {
 
 void BatchSender::WarnOfOverflow(const SampleCounts& lost) {
   uint64_t held = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!overflow_log_.Allow(clock_.Monotonic(), &held)) return;
-  }
+  std::unique_lock lock(mutex_);
+  if (!overflow_log_.Allow(clock_.Monotonic(), &held)) return;
+  lock.unlock();
   LogWarning(
       "the oldest samples are lost, because the receiver is too slow or does not answer: {} samples={} events={} "
       "suppressed={}",
@@ -139,41 +137,57 @@ bool BatchSender::AwaitsNames(const SampleSet& set, MonotonicNs now) {
       });
 }
 
-// Samples do not wait for names if the queue is half full.
-bool BatchSender::IsReady(const Waiting& waiting) {
+// Returns how long the oldest set still waits for others, and they for their names.
+int64_t BatchSender::PatienceNs() const {
+  if (queue_.empty() || is_first_ || IsHalfFull()) return 0;
+  return std::max<int64_t>(queue_.front().since.value + options_.together_wait_ns - clock_.Monotonic().value, 0);
+}
+
+bool BatchSender::HasNames(const Waiting& waiting) {
   const MonotonicNs now = clock_.Monotonic();
-  const bool may_wait =
-      options_.names && queue_bytes_ <= options_.queue_bytes_max / 2 && now.value - waiting.since.value < kNamesWaitNs;
+  const bool may_wait = options_.names && !IsHalfFull() && now.value - waiting.since.value < kNamesWaitNs;
   return !may_wait || !AwaitsNames(waiting.set, now);
 }
 
-// Begins with the next set, unless there is one. Returns false if none is ready.
+// Returns how many sets can be sent together now.
+size_t BatchSender::CountReady() {
+  const bool is_patient = PatienceNs() > 0;
+  if (is_patient && queue_.size() < options_.sets_together) return 0;
+  const size_t most = std::min(queue_.size(), options_.sets_together);
+  size_t ready = 0;
+  while (ready < most && HasNames(queue_[ready])) ++ready;
+  return is_patient && ready < most ? 0 : ready;
+}
+
+// Begins with the next sets, unless there are some. Returns false if none is ready.
 bool BatchSender::TakeNext(bool flush) {
-  if (set_ != nullptr) return true;
-  {
-    const std::lock_guard lock(mutex_);
-    if (queue_.empty() || !(flush || IsReady(queue_.front()))) return false;
-    set_ = std::make_unique<const SampleSet>(std::move(queue_.front().set));
+  if (!sets_.empty()) return true;
+  std::unique_lock lock(mutex_);
+  for (size_t left = flush ? std::min(queue_.size(), options_.sets_together) : CountReady(); left > 0; --left) {
+    sets_.push_back(std::move(queue_.front().set));
     queue_.pop_front();
   }
+  if (sets_.empty()) return false;
+  is_first_ = false;
+  lock.unlock();
   maker_.Begin(
-      *set_,
+      sets_,
       [this](const ExecutableId& id) {
         return options_.names ? tables_.Find(id) : std::shared_ptr<const SymbolTable>();
       },
       [this] { tables_.LimitPages(); });
   MakeNext();
-  return set_ != nullptr;
+  return !sets_.empty();
 }
 
-// Makes the next request of the set. If there is none, the set is done.
+// Makes the next request of the sets. If there is none, the sets are done.
 void BatchSender::MakeNext() {
   made_ = maker_.Next();
   if (!made_.empty()) return;
   tables_.EndLookups();
   const std::lock_guard lock(mutex_);
-  queue_bytes_ -= set_->bytes;
-  set_.reset();
+  for (const SampleSet& set : sets_) queue_bytes_ -= set.bytes;
+  sets_.clear();
   UpdateGauges();
 }
 
@@ -181,13 +195,13 @@ bool BatchSender::ShouldSpill() const {
   if (spool_ == nullptr || clock_.Monotonic() < spill_not_before_) return false;
   if (!spool_->empty()) return true;
   const std::lock_guard lock(mutex_);
-  return queue_bytes_ > options_.queue_bytes_max / 2;
+  return IsHalfFull();
 }
 
 // Moves all sets that are ready to the spool. Ends when the spool takes nothing more.
 void BatchSender::Spill(bool flush, MonotonicNs deadline) {
   while (!IsOver(deadline) && TakeNext(flush)) {
-    while (set_ != nullptr) {
+    while (!sets_.empty()) {
       if (IsOver(deadline) || !AppendToSpool()) return;
     }
   }
@@ -228,20 +242,23 @@ void BatchSender::TakeDropped() {
   if (has_lost) callbacks_.progressed();
 }
 
+int64_t BatchSender::IdleNs() const {
+  const std::lock_guard lock(mutex_);
+  const int64_t most_ns = spool_ != nullptr ? kSpoolTickNs : kIdleNs;
+  if (queue_.empty()) return most_ns;
+  return queue_.size() < options_.sets_together ? std::clamp(PatienceNs(), kNamesPollNs, most_ns) : kNamesPollNs;
+}
+
 int64_t BatchSender::RunOnce() {
   TakeTables(MonotonicNs{INT64_MAX});
   if (options_.names) AskForTables();
   if (spool_ != nullptr) spool_->Tick();
   if (ShouldSpill()) Spill(/*flush=*/false, MonotonicNs{INT64_MAX});
-  const auto idle_ns = [this] {
-    const std::lock_guard lock(mutex_);
-    return !queue_.empty() ? kNamesPollNs : spool_ != nullptr ? kSpoolTickNs : kIdleNs;
-  };
   const int64_t delay_ns = not_before_.value - clock_.Monotonic().value;
-  if (delay_ns > 0) return spool_ != nullptr ? std::min(delay_ns, idle_ns()) : delay_ns;
+  if (delay_ns > 0) return spool_ != nullptr ? std::min(delay_ns, IdleNs()) : delay_ns;
   switch (SendNext(MonotonicNs{INT64_MAX}, /*flush=*/false)) {
     case Step::kNothing:
-      return idle_ns();
+      return IdleNs();
     case Step::kSent:
       return 0;
     case Step::kFailed:
@@ -387,7 +404,7 @@ void BatchSender::GiveUp() {
     UpdateGauges();
   }
   made_ = {};
-  set_.reset();
+  sets_.clear();
   callbacks_.progressed();
 }
 

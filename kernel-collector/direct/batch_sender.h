@@ -35,6 +35,10 @@ namespace tributary {
 // executable. If a request fails and may be retried, the same request is sent again later. If the receiver refuses a
 // request, its samples or events are lost (rejected).
 //
+// Each request repeats the names and stacks of its samples. So several sets are sent in one request, `sets_together`.
+// The first set does not wait for others, so that the receiver soon has samples. If half the queue is full, no set
+// does.
+//
 // With a spool, a request that fails and all later ones go to the spool, until the spool is empty again. They also go
 // there if half the queue is full. While the spool takes nothing, they wait in the queue; what a full queue loses then
 // counts as spool_overflow. What an earlier collector has left in the spool is sent first.
@@ -57,6 +61,8 @@ class BatchSender {
     uint64_t table_bytes_max = 64u << 20;
     uint64_t new_table_bytes_max = 16u << 20;  // compressed, of tables that arrived and are not yet opened
     bool names = true;                         // false: frames get no names from symbol tables
+    size_t sets_together = 1;                  // so many sets are sent in one request
+    int64_t together_wait_ns = 0;              // the oldest set waits at most so long for the others
     int64_t send_timeout_ns = otlp::kSendTimeoutNs;
     otlp::ProfilesBuilder::Options builder;
     otlp::RequestIdentity identity;        // its sender and session
@@ -114,7 +120,13 @@ class BatchSender {
   void TakeTables(MonotonicNs deadline);
   void AskForTables();
   bool AwaitsNames(const SampleSet& set, MonotonicNs now);
-  bool IsReady(const Waiting& waiting);  // needs mutex_
+  // These need mutex_.
+  bool IsHalfFull() const { return queue_bytes_ > options_.queue_bytes_max / 2; }
+  int64_t PatienceNs() const;
+  bool HasNames(const Waiting& waiting);  // or waits for no more of them
+  size_t CountReady();
+
+  int64_t IdleNs() const;
   bool TakeNext(bool flush);
   void MakeNext();
   bool ShouldSpill() const;
@@ -145,7 +157,7 @@ class BatchSender {
 
   mutable std::mutex mutex_;
   std::deque<Waiting> queue_;                                                    // guarded by mutex_
-  size_t queue_bytes_ = 0;                                                       // with set_; guarded by mutex_
+  size_t queue_bytes_ = 0;                                                       // with sets_; guarded by mutex_
   Totals totals_;                                                                // guarded by mutex_
   std::deque<std::pair<ExecutableId, absl::StatusOr<PackedTable>>> new_tables_;  // guarded by mutex_
   uint64_t new_table_bytes_ = 0;                                                 // guarded by mutex_
@@ -155,8 +167,9 @@ class BatchSender {
   NameTables tables_;
   ArrivalWait<ExecutableId> names_wait_{kNamesWaitNs};
   DirectRequestMaker maker_;
-  // The set of which requests are made, and the next of them. The request is empty if there is no set.
-  std::unique_ptr<const SampleSet> set_;
+  // The sets of which requests are made, and the next of them. The request is empty if there is no set.
+  std::vector<SampleSet> sets_;
+  bool is_first_ = true;  // no set was taken yet. Guarded by mutex_
   DirectRequest made_;
   std::mt19937_64 random_{SeedOrRandom(0)};
   Backoff backoff_ns_{{.min = kRetryMinNs, .max = kRetryMaxNs}};

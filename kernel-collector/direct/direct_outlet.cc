@@ -74,6 +74,8 @@ absl::StatusOr<std::unique_ptr<DirectOutlet>> DirectOutlet::Open(
   sending.queue_bytes_max = options.queue_bytes_max;
   sending.table_bytes_max = options.table_bytes_max;
   sending.names = options.names;
+  sending.sets_together = options.batches_together;
+  sending.together_wait_ns = options.together_wait_ns;
   sending.send_timeout_ns = sender.timeout_ns;
   sending.builder = std::move(sender.builder);
   sending.identity.sender = options.session.host_name;

@@ -28,6 +28,8 @@ struct DirectOptions {
   otlp::Variables variables;
   size_t queue_bytes_max = 32u << 20;
   bool names = true;
+  size_t batches_together = 1;           // so many batches are sent in one request
+  int64_t together_wait_ns = 0;          // at most so long after the first of them
   int64_t metrics_interval_ns = 0;       // how often the metrics of this program are sent to the receiver; 0: never
   uint64_t table_bytes_max = 64u << 20;  // for names
   std::string spool_dir;                 // "": no spool. Printed samples never wait, so there it is not used

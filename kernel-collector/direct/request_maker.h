@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "kernel-collector/direct/sample_set.h"
 #include "kernel-collector/direct/set_requests.h"
@@ -25,8 +26,8 @@ struct DirectRequest {
   bool empty() const { return samples == nullptr && events == nullptr; }
 };
 
-// Turns sample sets into requests, and gives each request its identity. The samples of a set come first, and then its
-// process events. Used by one thread.
+// Turns sample sets into requests, and gives each request its identity. The samples of all sets come first, and then
+// their process events. Used by one thread.
 class DirectRequestMaker {
  public:
   // `samples`, `events`: identities of the first requests. Their sessions must differ.
@@ -34,18 +35,19 @@ class DirectRequestMaker {
                      otlp::RequestIdentity events)
       : options_(std::move(options)), samples_(std::move(samples)), events_(std::move(events)) {}
 
-  // Begins with the next set. `set` must outlive the requests that are made of it. `on_named`: as in SetRequests.
-  void Begin(const SampleSet& set, SymbolLookup symbols, std::function<void()> on_named = [] {});
-  // Returns the next request of the set. It is empty if nothing is left.
+  // Begins with the next sets. They must outlive the requests that are made of them. `on_named`: as in SetRequests.
+  void Begin(std::span<const SampleSet> sets, SymbolLookup symbols, std::function<void()> on_named = [] {});
+  // Returns the next request of these sets. It is empty if nothing is left.
   DirectRequest Next();
 
  private:
+  const EventSet::Item* NextEvent();
   DirectRequest NextEvents();
 
   const otlp::ProfilesBuilder::Options options_;
   otlp::RequestIdentity samples_, events_;  // of the next request
-  const SampleSet* set_ = nullptr;
   std::optional<SetRequests> requests_;
+  std::span<const SampleSet> event_sets_;  // whose events are left; the next one is in the first set
   size_t next_event_ = 0;
 };
 

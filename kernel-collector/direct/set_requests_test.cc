@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <vector>
+
 #include "kernel-collector/direct/direct_testing.h"
 #include "kernel-collector/direct/name_tables.h"
 #include "otlp/profiles_text.h"
+#include "schemas/otlp/profiles_service.pb.h"
 
 namespace tributary {
 namespace {
@@ -16,6 +20,7 @@ using ::testing::Not;
 class SetRequestsTest : public testing::Test {
  protected:
   static Attributes Host(const Process&, const Dictionary&) { return {{"host.name", "h"}}; }
+  void AddSet() { sets_.push_back(CopySamples(batches_.Take(), Host)); }
   SymbolLookup Lookup() {
     return [this](const ExecutableId& id) { return tables_.Find(id); };
   }
@@ -27,14 +32,15 @@ class SetRequestsTest : public testing::Test {
   Metrics metrics_;
   NameTables tables_{1 << 20, clock_, metrics_};
   TestBatches batches_;
+  std::vector<SampleSet> sets_;
 };
 
 TEST_F(SetRequestsTest, NamesFrames) {
   tables_.Add(TestId("prog"), TableFor(TestId("prog")));
   batches_.Add("prog", 0x2010);
   batches_.Add("prog", 0x2010);
-  const SampleSet set = CopySamples(batches_.Take(), Host);
-  SetRequests requests(set, Lookup(), {});
+  AddSet();
+  SetRequests requests(sets_, Lookup(), {});
   const SetRequests::Made made = requests.Next();
   ASSERT_NE(made.request, nullptr);
   EXPECT_EQ(made.samples.total(), 2u);
@@ -47,8 +53,8 @@ TEST_F(SetRequestsTest, NamesFrames) {
 
 TEST_F(SetRequestsTest, WithoutATableFramesHaveAddresses) {
   batches_.Add("prog", 0x2010);
-  const SampleSet set = CopySamples(batches_.Take(), Host);
-  const std::string text = Text(SetRequests(set, Lookup(), {}).Next());
+  AddSet();
+  const std::string text = Text(SetRequests(sets_, Lookup(), {}).Next());
   EXPECT_THAT(text, HasSubstr("2010"));
   EXPECT_THAT(text, Not(HasSubstr("helper")));
 }
@@ -65,15 +71,15 @@ TEST_F(SetRequestsTest, SendsWhatSamplesCarry) {
         d.InternStack(std::vector<Frame>{{.kind = FrameKind::kGo, .position = 12, .name = d.InternString("main.run")}});
     batch.samples[0].ending = Ending::kNoTable;
   }
-  const SampleSet set = CopySamples(batch, Host);
-  const std::string text = Text(SetRequests(set, Lookup(), {}).Next());
+  sets_.push_back(CopySamples(batch, Host));
+  const std::string text = Text(SetRequests(sets_, Lookup(), {}).Next());
   for (const char* part : {"checkout", "main.run", "no_table"}) EXPECT_THAT(text, HasSubstr(part));
 }
 
 TEST_F(SetRequestsTest, ManySamplesMakeSeveralRequests) {
   for (uint64_t i = 0; i < 500; ++i) batches_.Add("prog", 0x10'000 + i);
-  const SampleSet set = CopySamples(batches_.Take(), Host);
-  SetRequests requests(set, Lookup(), {.bytes_soft = 4'000, .bytes_hard = 8'000});
+  AddSet();
+  SetRequests requests(sets_, Lookup(), {.bytes_soft = 4'000, .bytes_hard = 8'000});
   uint64_t samples = 0, made_requests = 0;
   for (SetRequests::Made made = requests.Next(); made.request != nullptr; made = requests.Next()) {
     samples += made.samples.total();
@@ -81,6 +87,44 @@ TEST_F(SetRequestsTest, ManySamplesMakeSeveralRequests) {
   }
   EXPECT_EQ(samples, 500u);
   EXPECT_GT(made_requests, 3u);
+}
+
+// The indices of a set mean other things in the next set: here the first stack has the same index in both.
+TEST_F(SetRequestsTest, SeveralSetsShareTheirTables) {
+  tables_.Add(TestId("prog"), TableFor(TestId("prog")));
+  batches_.Add("prog", 0x2010, 1);
+  AddSet();
+  batches_ = TestBatches();
+  batches_.Add("other", 0x77, 2);
+  batches_.Add("prog", 0x2010, 3);
+  AddSet();
+  SetRequests requests(sets_, Lookup(), {});
+  const SetRequests::Made made = requests.Next();
+  ASSERT_NE(made.request, nullptr);
+  EXPECT_EQ(made.samples.total(), 3u);
+  EXPECT_EQ(requests.Next().request, nullptr);
+  EXPECT_EQ(made.request->resource_profiles_size(), 1);
+  EXPECT_EQ(made.request->dictionary().stack_table_size(), 3);  // with element 0
+  EXPECT_EQ(made.request->dictionary().mapping_table_size(), 3);
+  const std::string text = Text(made);
+  for (const char* part : {"helper", "/bin/prog", "/bin/other", "77"}) EXPECT_THAT(text, HasSubstr(part));
+}
+
+// A request that is full in the middle of a set goes on there, and then with the next set.
+TEST_F(SetRequestsTest, ManySamplesOfSeveralSetsMakeSeveralRequests) {
+  for (uint64_t i = 0; i < 300; ++i) {
+    batches_.Add("prog", 0x10'000 + i);
+    if (i % 100 == 99) AddSet();
+  }
+  SetRequests requests(sets_, Lookup(), {.bytes_soft = 12'000, .bytes_hard = 20'000});
+  std::vector<uint64_t> samples;
+  for (SetRequests::Made made = requests.Next(); made.request != nullptr; made = requests.Next()) {
+    samples.push_back(made.samples.total());
+    EXPECT_EQ(made.request->dictionary().stack_table_size(), static_cast<int>(samples.back()) + 1);
+  }
+  EXPECT_EQ(std::accumulate(samples.begin(), samples.end(), uint64_t{0}), 300u);
+  EXPECT_GT(samples.size(), 1u);
+  EXPECT_NE(samples.front() % 100, 0u);
 }
 
 }  // namespace

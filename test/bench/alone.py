@@ -14,7 +14,7 @@ import memory_cgroup
 import otlp_sink
 
 PEER_READY_S = 300  # on a busy machine the peer may take minutes to start
-REPORT_S = 12  # a batch of 5 s waits until its processes are described, and the peer's report interval varies by a fifth
+REPORT_S = 30  # the node sends every 15 s, after a wait for names of at most 10 s; the peer's 5 s vary by a fifth
 NAMES, NO_NAMES, PEER = "names", "no names", "peer"
 LOADS = {each.name: each for each in (loads.Recursion, loads.Tools)}
 # At most so much of the peer's figure, by subject.
