@@ -97,12 +97,13 @@ int RunUnwindParser(int socket, int idle_ms) {
   ParserRequest request;
   while (true) {
     Fd file;
-    if (!WaitForMessage(socket, kPauseMs)) {
+    const int pause_ms = std::min(kPauseMs, idle_ms);
+    if (!WaitForMessage(socket, pause_ms)) {
       // Keeps what it knows about files, because the next request may be for one of them.
       TrimHeap();
       ReleaseCodePages();
     }
-    if (!ReceiveWithFile(socket, &request, sizeof(request), &file, idle_ms)) return 0;
+    if (!ReceiveWithFile(socket, &request, sizeof(request), &file, idle_ms - pause_ms)) return 0;
     if (!parser.Answer(socket, request, std::move(file))) return 0;
   }
 }

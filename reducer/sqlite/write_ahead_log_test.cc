@@ -130,7 +130,7 @@ TEST_F(WriteAheadLogTest, StaysShortWithoutQueries) {
     Commit(10'000);
     longest = std::max(longest, LogBytes());
   }
-  EXPECT_LT(longest, kRegularBytes + (640u << 10)) << "with one commit above it";
+  EXPECT_LT(longest, kRegularBytes + (704u << 10)) << "with one commit above it";
 }
 
 TEST_F(WriteAheadLogTest, CountsAsSizeOfTheShard) {
