@@ -43,7 +43,8 @@ std::string_view TextOf(std::string_view text, std::string* buffer) {
 
 ProfilesBuilder::ProfilesBuilder(Options options, SampleTable samples)
     : options_(std::move(options)),
-      is_exact_(options_.size_of == SizeOf::kProfiles && options_.generation == Generation::kNewest),
+      is_exact_(options_.exact_bytes && options_.size_of == SizeOf::kProfiles &&
+                options_.generation == Generation::kNewest),
       request_(NewArenaRequest()),
       dictionary_(request_->mutable_dictionary()),
       bytes_(kRequestBytes),

@@ -75,6 +75,7 @@ class ProfilesBuilder {
   struct Options {
     SizeOf size_of = SizeOf::kProfiles;
     Generation generation = Generation::kNewest;  // in which the request will be sent: bytes() counts this layout
+    bool exact_bytes = true;                      // if possible: bytes() is close to the size, and not only a bound
     bool aggregated = false;                      // a value for each stack and thread, without time stamps
     // false: a linkage name that differs from the name, for example because it is mangled, is left out.
     bool linkage_names = true;

@@ -11,6 +11,8 @@
 #include "base/directory_testing.h"
 #include "base/hex.h"
 #include "otlp/built_request.h"
+#include "otlp/json.h"
+#include "otlp/json_limits.h"
 #include "otlp/profile_logs.h"
 #include "otlp/profiles_builder.h"
 #include "otlp/request_parts.h"
@@ -110,6 +112,23 @@ TEST(ProfilesProperty, ABuiltRequestHasTheBytesOfItsMessage) {
     std::string again;
     built.AppendTo(&again);
     EXPECT_EQ(again, bytes) << "also when the message was made, seed " << seed;
+  }
+}
+
+// In JSON, small entries grow most: many stacks of few frames, and one value or time stamp each.
+TEST(ProfilesProperty, AFullRequestInJsonIsSmallerThan4MiB) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    World world(seed);
+    ProfilesBuilder::Options options{.aggregated = seed % 2 == 0, .scope_version = "0"};
+    FitJson(&options);
+    ProfilesBuilder builder(options);
+    for (uint64_t i = 0; !builder.full(); ++i) {
+      ProfilesBuilder::SampleInfo sample = world.Sample(builder);
+      const std::vector<LocationIndex> frames(1, builder.AddLocation(FrameKind::kNative, {}, i % 5'000, {}));
+      sample.stack = builder.AddStack(frames);
+      builder.AddSample(sample);
+    }
+    EXPECT_LT(ToJson(*builder.Finish()).size(), 4u << 20) << "seed " << seed;
   }
 }
 
