@@ -138,7 +138,7 @@ TEST(ProfilesProperty, TheBytesOfAFullRequestAreCounted) {
     std::string bytes;
     builder.FinishBuilt().AppendTo(&bytes);
     EXPECT_LE(bytes.size(), bound);
-    EXPECT_GE(bytes.size(), bound / 100 * 90);
+    EXPECT_GE(bytes.size(), bound / 100 * 75);
   }
 }
 
