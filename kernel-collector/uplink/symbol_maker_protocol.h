@@ -11,6 +11,7 @@ namespace tributary {
 // The messages between the collector and its symbol-maker process over a stream socket (base/socket_message.h). Both
 // processes run the same binary, so structures are sent as they are in memory. The collector still checks the sizes in
 // the answers, because an attacker may control the symbol-maker process. The reducer checks the content of the tables.
+// On a node that names frames itself, NameTables checks it.
 
 struct SymbolMakerRequest {
   enum Kind : uint32_t {
