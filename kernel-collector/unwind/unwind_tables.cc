@@ -275,11 +275,11 @@ void UnwindTables::Impl::Compiled(Job& job) {
   } else if (result.kind == UnwindSource::Kind::kNone) {
     PublishWithoutRows(job.ref);
   } else {
-    Parked parked{job.ref, CutToPages(result.rows, table.unit_page_count(job.ref.unit), rules_)};
-    if (parked.pages.rows.size() > kUnitRowsMax) {
+    std::optional<PageRows> pages = CutToPages(result.rows, table.unit_page_count(job.ref.unit), rules_);
+    if (!pages || pages->rows.size() > kUnitRowsMax) {
       Fail(job.ref);
     } else {
-      parked_.push_back(std::move(parked));
+      parked_.push_back({job.ref, *std::move(pages)});
     }
   }
   Pump();
