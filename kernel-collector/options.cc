@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kResourceEnvMax = 32;
 constexpr size_t kVariableNameBytesMax = 128;
-constexpr int64_t kBatchIntervalMaxNs = 5 * kNsPerSecond;  // of batches that are sent together
+constexpr int64_t kBatchTogetherIntervalMaxNs = 5 * kNsPerSecond;  // of batches that are sent together
 
 // Parses "NAME,NAME".
 absl::StatusOr<std::vector<std::string>> ParseVariableNames(std::string_view value) {
@@ -94,7 +94,8 @@ absl::Status TakeInterval(std::string_view interval, CollectorOptions& options) 
   if (interval.empty()) interval = is_profiles ? "15s" : "5s";
   ASSIGN_OR_RETURN(options.batch_interval_ns, ParseDurationNs(interval));
   if (!is_profiles) return absl::OkStatus();
-  options.batches_per_request = (options.batch_interval_ns + kBatchIntervalMaxNs - 1) / kBatchIntervalMaxNs;
+  options.batches_per_request =
+      (options.batch_interval_ns + kBatchTogetherIntervalMaxNs - 1) / kBatchTogetherIntervalMaxNs;
   options.batch_interval_ns /= options.batches_per_request;
   return absl::OkStatus();
 }

@@ -11,9 +11,9 @@
 
 namespace tributary {
 
-// An encoded symbol table, compressed as one zstd frame. It is sent and stored in this form. A small table is in
-// memory. A large table that waits to be sent is in a memory file, which copies of the PackedTable share. Compression
-// of a large table takes tens of milliseconds, so do not call Of() on an event loop.
+// A symbol table, compressed as one zstd frame. An encoded table is sent and stored; a table in flat form stays on its
+// node (docs/symbol-table.md). A small one is in memory. A large one is in a memory file, which copies of the
+// PackedTable share. Compression of a large table takes tens of milliseconds: do not call Of() on an event loop.
 class PackedTable {
  public:
   static PackedTable Of(std::string_view encoded);
@@ -22,12 +22,12 @@ class PackedTable {
   PackedTable(MemoryFile zstd, uint64_t raw_bytes, const SymbolDigest& digest = {});
 
   uint64_t stored_bytes() const { return stored_bytes_; }
-  uint64_t raw_bytes() const { return raw_bytes_; }  // size of the encoded table before compression
+  uint64_t raw_bytes() const { return raw_bytes_; }  // size of the table before compression
   // XXH3-64 of the compressed bytes. If the tables of two kernel-collectors have the same key, their bytes are the
   // same. So one of them can continue an interrupted upload of the other. 0: unknown.
   uint64_t key() const { return key_; }
   void set_key(uint64_t key) { key_ = key; }              // 0: like a sender of an earlier release
-  const SymbolDigest& digest() const { return digest_; }  // of the encoded table; SymbolDigest(): unknown
+  const SymbolDigest& digest() const { return digest_; }  // of an encoded table; SymbolDigest(): unknown or flat
   static uint64_t KeyOf(std::string_view zstd);
 
   bool in_file() const { return file_ != nullptr; }

@@ -217,6 +217,11 @@ std::optional<SymbolTable::Match> SymbolTable::Find(uint64_t address) const {
   return match;
 }
 
+bool SymbolTable::HasSeparateStrings() const {
+  return std::is_sorted(string_offsets_.begin(), string_offsets_.end()) &&
+         string_offsets_.back() == string_bytes_.size();
+}
+
 uint64_t SymbolTable::StartOf(uint32_t function) const {
   if (function >= nodes_.size() || nodes_[function].parent != 0 || nodes_[function].place >= starts_.size()) return 0;
   return starts_[nodes_[function].place];

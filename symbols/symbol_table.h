@@ -89,6 +89,10 @@ class SymbolTable {
   };
   std::optional<Match> Find(uint64_t address) const;
 
+  // Returns true if the table's strings lie one after another and end where their section ends. If not, strings may
+  // overlap, and all strings together may be much larger than the table. Reads 4 bytes for each string.
+  bool HasSeparateStrings() const;
+
   const ExecutableId& id() const { return id_; }
   SymbolSource source() const { return source_; }
   size_t function_count() const { return starts_.size(); }

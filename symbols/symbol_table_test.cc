@@ -168,6 +168,30 @@ TEST(SymbolTable, AFlatTableWithATooLongNameHasNoNameThere) {
   EXPECT_EQ((*opened)->Find(0x1010)->name, "");
 }
 
+TEST(SymbolTable, KnowsWhetherItsStringsAreSeparate) {
+  const auto table = Build({{100, 50, "alpha"}, {200, 10, "beta"}, {300, 10, ""}});
+  EXPECT_TRUE(table->HasSeparateStrings());
+  EXPECT_TRUE((*DecodeSymbolTable(EncodeSymbolTable(*table)))->HasSeparateStrings());
+  EXPECT_TRUE(Build({})->HasSeparateStrings());
+  flat::Header header;
+  memcpy(&header, table->bytes().data(), sizeof(header));
+  const flat::Section& offsets = header.sections[flat::kStringOffsets];
+  ASSERT_EQ(offsets.count, 4u);
+  const auto with_offset = [&](size_t index, uint32_t offset) {
+    std::string bytes(table->bytes());
+    memcpy(bytes.data() + offsets.offset + index * sizeof(uint32_t), &offset, sizeof(offset));
+    const auto opened = SymbolTable::FromBytes(bytes);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return (*opened)->HasSeparateStrings();
+  };
+  EXPECT_TRUE(with_offset(2, 7)) << "alpha gets two letters of beta";
+  EXPECT_TRUE(with_offset(3, 9)) << "as it was";
+  EXPECT_FALSE(with_offset(0, 5)) << "they do not ascend";
+  EXPECT_FALSE(with_offset(2, 10));
+  EXPECT_FALSE(with_offset(3, 8)) << "before the end";
+  EXPECT_FALSE(with_offset(3, UINT32_MAX)) << "after the end";
+}
+
 TEST(SymbolTable, KeepsKindsOfCodeInEveryForm) {
   SymbolTableBuilder builder({0x1000, 0x3000});
   builder.AddFunction({0x1100, 0x40, "main.main"}, SymbolTableBuilder::Layer::kSymbols);

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/zstd.h"
 #include "symbols/symbol_codec.h"
@@ -26,6 +28,29 @@ size_t LookUpAll(const SymbolTable& table) {
   return frames;
 }
 
+// Looks up many addresses at once. FindRows takes 16 addresses of one segment together, and others one by one. In any
+// bytes, it must find the same rows as FindRow. StartOf must be harmless for the nodes of these rows.
+void LookUpTogether(const SymbolTable& table) {
+  constexpr uint32_t kRowsMax = 64, kTogether = 16;
+  std::vector<uint64_t> addresses;
+  for (uint32_t row = 0; row < std::min<size_t>(table.row_count(), kRowsMax); ++row) {
+    for (uint64_t i = 0; i < kTogether; ++i) addresses.push_back(table.row_address(row) + i);
+  }
+  const uint64_t first = addresses.empty() ? 0 : addresses[0];
+  for (uint64_t i = 0; i < 2 * kTogether; ++i) {
+    addresses.insert(addresses.end(), {first + i, 0, UINT64_MAX, first - 1 - i});  // the last one is below the base
+  }
+  std::vector<uint32_t> rows(addresses.size());
+  table.FindRows(addresses, rows);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i] != table.FindRow(addresses[i])) abort();
+    if (!tributary::IsFrameKind(static_cast<uint32_t>(table.KindOf(addresses[i])))) abort();
+    if (rows[i] == SymbolTable::kNoRow) continue;
+    (void)table.StartOf(table.node(rows[i]));
+  }
+  for (uint32_t node : {0u, static_cast<uint32_t>(table.node_count()), UINT32_MAX}) (void)table.StartOf(node);
+}
+
 void DecodeAndCheck(std::string_view bytes) {
   auto table = tributary::DecodeSymbolTable(bytes);
   if (!table.ok()) return;
@@ -37,6 +62,7 @@ void DecodeAndCheck(std::string_view bytes) {
     if (found != row && found != SymbolTable::kNoRow && t.row_address(found) != t.row_address(row)) abort();
   }
   LookUpAll(t);
+  LookUpTogether(t);
 #ifdef TRIBUTARY_PLANT_CRASH
   // Reachable only with a table that decodes completely.
   if (t.row_count() == 3 && t.source() == tributary::SymbolSource::kKallsyms) abort();
@@ -55,6 +81,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   DecodeAndCheck(bytes);
   if (auto flat = SymbolTable::FromBytes(std::string(bytes)); flat.ok()) {
     LookUpAll(**flat);
+    LookUpTogether(**flat);
     (void)tributary::EncodeSymbolTable(**flat);
   }
   if (auto encoded = tributary::ReadTableFile(bytes); encoded.ok()) DecodeAndCheck(*encoded);

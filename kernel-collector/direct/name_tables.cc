@@ -59,6 +59,21 @@ absl::StatusOr<MappedFile> Unpack(const PackedTable& packed) {
 // Returns true if the bytes are a table that can be read in place.
 bool IsFlat(std::string_view bytes) { return bytes.starts_with(std::string_view(flat::kMagic, sizeof(flat::kMagic))); }
 
+// Unmaps the table's pages. They stay in the memory file. If the call fails, they only stay resident.
+void ReleasePagesOf(const SymbolTable& table) {
+  (void)madvise(const_cast<char*>(table.bytes().data()), table.bytes().size(), MADV_DONTNEED);
+}
+
+// Opens a table in flat form, as the symbol maker sends it. An attacker may control the symbol maker. A look-up in any
+// bytes is safe. But if strings overlapped, a small table could have gigabytes of names.
+absl::StatusOr<std::shared_ptr<const SymbolTable>> OpenFlat(MappedFile file) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const SymbolTable> table, SymbolTable::Map(std::move(file)));
+  const bool is_good = table->HasSeparateStrings();
+  ReleasePagesOf(*table);
+  if (!is_good) return Error(absl::StatusCode::kInvalidArgument, "symbol table: the strings are not one after another");
+  return table;
+}
+
 }  // namespace
 
 NameTables::NameTables(uint64_t bytes_max, const Clock& clock, Metrics& metrics)
@@ -96,20 +111,16 @@ void NameTables::EndLookups() {
 
 void NameTables::ReleasePages() {
   for (auto& [id, known] : tables_) {
-    if (!known.is_read) continue;
-    const std::string_view bytes = known.table->bytes();
-    // The pages stay in the memory file. If the call fails, they only stay resident.
-    (void)madvise(const_cast<char*>(bytes.data()), bytes.size(), MADV_DONTNEED);
+    if (known.is_read) ReleasePagesOf(*known.table);
   }
 }
 
-// A table in flat form, as the symbol maker sends it, is used as it is. It is not checked further, because a look-up in
-// any bytes is safe. Small tables that this process has made itself are encoded.
+// A table in flat form is used as it is. Small tables that this process has made itself are encoded.
 absl::StatusOr<std::shared_ptr<const SymbolTable>> NameTables::Open(const PackedTable& packed) const {
   if (MemoryOf(packed.raw_bytes()) > bytes_max_ / 4)
     return Error(absl::StatusCode::kOutOfRange, "the table is too large");
   ASSIGN_OR_RETURN(MappedFile unpacked, Unpack(packed));
-  if (IsFlat(unpacked.bytes())) return SymbolTable::Map(std::move(unpacked));
+  if (IsFlat(unpacked.bytes())) return OpenFlat(std::move(unpacked));
   ASSIGN_OR_RETURN(const std::shared_ptr<const SymbolTable> decoded, DecodeSymbolTable(unpacked.bytes()));
   if (MemoryOf(decoded->bytes().size()) > bytes_max_ / 4) {
     return Error(absl::StatusCode::kOutOfRange, "the table is too large");

@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "base/process_status_testing.h"
 #include "base/zstd.h"
 #include "kernel-collector/direct/direct_testing.h"
+#include "symbols/flat_layout.h"
 #include "symbols/symbol_builder.h"
 
 namespace tributary {
@@ -94,6 +97,29 @@ TEST_F(NameTablesTest, UsesFlatTablesAsTheyAre) {
   EXPECT_EQ(tables.Find(TestId("a"))->Find(0x1010)->name, "_Z4mainv");
   tables.Add(TestId("b"), PackedTable(ZstdCompress(bytes.substr(0, 200)), 200));
   EXPECT_EQ(tables.Find(TestId("b")), nullptr);
+  EXPECT_EQ(Counted("tributary_direct_symbol_tables_refused_total"), 1u);
+}
+
+// A compromised symbol maker could otherwise make each string as long as a name may be.
+TEST_F(NameTablesTest, RefusesFlatTablesWhoseStringsOverlap) {
+  NameTables tables(16 << 20, clock_, metrics_);
+  const auto table = BuildSymbolTable(TestId("a"), SymbolSource::kSymtab,
+                                      {{.address = 0x1000, .size = 0x100, .name = "_Z4mainv"},
+                                       {.address = 0x2000, .size = 0x100, .name = "helper"},
+                                       {.address = 0x3000, .size = 0x100, .name = "other"}});
+  std::string bytes(table->bytes());
+  flat::Header header;
+  memcpy(&header, bytes.data(), sizeof(header));
+  const flat::Section& section = header.sections[flat::kStringOffsets];
+  std::vector<uint32_t> offsets(section.count);
+  const auto size = static_cast<uint32_t>(header.sections[flat::kStringBytes].count);
+  for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = i % 2 == 0 ? 0 : size;
+  offsets.back() = size;
+  memcpy(bytes.data() + section.offset, offsets.data(), offsets.size() * sizeof(uint32_t));
+  tables.Add(TestId("a"), PackedTable(ZstdCompress(bytes), bytes.size()));
+  EXPECT_EQ(tables.Find(TestId("a")), nullptr);
+  EXPECT_FALSE(tables.IsWanted(TestId("a")));
+  EXPECT_EQ(tables.bytes(), 0u);
   EXPECT_EQ(Counted("tributary_direct_symbol_tables_refused_total"), 1u);
 }
 

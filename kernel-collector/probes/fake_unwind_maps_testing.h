@@ -18,7 +18,10 @@ class FakeUnwindMaps : public UnwindMaps {
   std::span<uint64_t> pages() override { return pages_; }
   std::span<uint64_t> touches() override { return touches_; }
   std::span<trib_mapping> mappings() override { return mappings_; }
-  bool Access(std::span<const std::byte>) override { return has_memory; }
+  bool Access(std::span<const std::byte> part) override {
+    const bool is_rules = part.data() >= std::as_bytes(rules()).data() && part.data() <= &std::as_bytes(rules()).back();
+    return has_memory && (has_memory_for_rules || !is_rules);
+  }
 
   void CountWithdrawal() override { ++withdrawals; }
   absl::StatusOr<std::span<uint64_t>> AddChunk() override {
@@ -59,7 +62,7 @@ class FakeUnwindMaps : public UnwindMaps {
   std::vector<std::unique_ptr<std::vector<uint64_t>>> chunks;
   std::map<int32_t, trib_process> processes;
   int graces = 0, withdrawals = 0;
-  bool has_memory = true;
+  bool has_memory = true, has_memory_for_rules = true;
 
  private:
   std::vector<uint64_t> rules_ = std::vector<uint64_t>(TRIB_RULES_MAX);

@@ -49,7 +49,7 @@ class ProcessPrograms {
   // How often the kernel ran no copy of a program (MissedRuns). Each time, an event may be missing: for threads that
   // are not the last of their process, and for kernel threads, there was none. Costs about five system calls.
   uint64_t ReadMissed();
-  // Returns a descriptor that becomes readable when more than a quarter of the ring is filled.
+  // Returns a descriptor that wakes an epoll when more than a quarter of the ring is full.
   int wakeup_fd() const { return ring_fd_; }
 
  private:

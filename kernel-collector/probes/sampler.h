@@ -55,7 +55,7 @@ class Sampler {
   ProcessPrograms* process_programs() { return process_programs_.get(); }
   // Sets the sampling period that the BPF program writes into samples from now on.
   void SetPeriod(uint64_t period_ns);
-  // Returns a descriptor that becomes readable when more than a quarter of the ring of stack copies is full.
+  // Returns a descriptor that wakes an epoll when more than a quarter of the ring of stack copies is full.
   int copies_fd() const { return copies_fd_; }
   UnwindMaps& unwind_maps() { return *unwind_maps_; }
 

@@ -13,6 +13,12 @@ namespace {
 
 constexpr int kReserved = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
+// Returns false if some of the pages are neither mapped nor reserved.
+bool HasAllPages(std::span<std::byte> window) {
+  unsigned char is_resident[SharedArray::kWindowBytes >> 12];  // for the smallest pages
+  return mincore(window.data(), window.size(), is_resident) == 0;
+}
+
 }  // namespace
 
 SharedArray::SharedArray(Fd map, std::span<std::byte> memory)
@@ -65,15 +71,24 @@ bool SharedArray::MapWindow(size_t window) {
     return true;
   }
   const int error = errno;
-  UnmapWindow(window);  // the call may have removed the reserved pages
+  (void)ReserveAgain(window);  // the call may have removed the reserved pages
   errno = error;
   return false;
 }
 
-void SharedArray::UnmapWindow(size_t window) {
-  const std::span<std::byte> at = MemoryOf(window);
-  TRIBUTARY_CHECK(mmap(at.data(), at.size(), PROT_READ, kReserved | MAP_FIXED, -1, 0) == at.data());
+bool SharedArray::UnmapWindow(size_t window) {
+  if (!ReserveAgain(window)) return false;
   is_mapped_[window] = false;
+  return true;
+}
+
+// Returns false if the window stays as it is. The kernel checks its limits (do_mmap in mm/mmap.c) before it removes the
+// pages that are there. If they were gone, other memory of this process could take their place.
+bool SharedArray::ReserveAgain(size_t window) const {
+  const std::span<std::byte> at = MemoryOf(window);
+  if (mmap(at.data(), at.size(), PROT_READ, kReserved | MAP_FIXED, -1, 0) == at.data()) return true;
+  TRIBUTARY_CHECK(HasAllPages(at));
+  return false;
 }
 
 }  // namespace tributary

@@ -41,11 +41,14 @@ class SharedArray {
   }
   bool IsMapped(size_t window) const { return is_mapped_[window]; }
   [[nodiscard]] bool MapWindow(size_t window);
-  void UnmapWindow(size_t window);
+  // Returns false if mmap fails, for example at the limit of mappings per process (vm.max_map_count). The window then
+  // stays mapped.
+  [[nodiscard]] bool UnmapWindow(size_t window);
 
  private:
   SharedArray(Fd map, std::span<std::byte> memory);
   std::span<std::byte> MemoryOf(size_t window) const;
+  bool ReserveAgain(size_t window) const;
 
   Fd map_;
   std::span<std::byte> memory_;

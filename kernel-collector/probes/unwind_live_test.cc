@@ -90,8 +90,8 @@ class UnwindLive : public testing::Test {
     for (const ChainRow& row : ChainRows()) {
       ASSERT_LT(row.begin, chain_begin + TRIB_PAGE_BYTES);
       maps.rules()[kFirstRule + count] = row.rule;
-      ASSERT_LT(count, 128u);
       uint32_t at = kFirstRow % 2 + count;
+      ASSERT_LT(at, 128u);
       uint64_t value = static_cast<uint64_t>(row.begin - chain_begin) << 16 | (kFirstRule + count);
       rows[at / 2] |= value << (at % 2 * 32);
       ++count;

@@ -14,25 +14,26 @@ bool WindowCache::Map(std::span<SharedArray> arrays, size_t array, std::span<con
   for (Window& window : windows_) window.used |= needed.Contains(window);
   for (size_t number = first; number <= last; ++number) {
     if (arrays[array].IsMapped(number)) continue;
-    Window& window = MakeRoom(arrays, needed);
+    Window* window = MakeRoom(arrays, needed);
+    if (window == nullptr) return false;
     if (!arrays[array].MapWindow(number)) {
-      std::swap(window, windows_.back());
+      std::swap(*window, windows_.back());
       windows_.pop_back();
       return false;
     }
-    window = {array, number};
+    *window = {array, number};
   }
   return true;
 }
 
-WindowCache::Window& WindowCache::MakeRoom(std::span<SharedArray> arrays, const Range& needed) {
-  if (windows_.size() < windows_max_) return windows_.emplace_back();
+WindowCache::Window* WindowCache::MakeRoom(std::span<SharedArray> arrays, const Range& needed) {
+  if (windows_.size() < windows_max_) return &windows_.emplace_back();
   while (true) {
     hand_ = (hand_ + 1) % windows_.size();
     if (!needed.Contains(windows_[hand_]) && !std::exchange(windows_[hand_].used, false)) break;
   }
-  arrays[windows_[hand_].array].UnmapWindow(windows_[hand_].number);
-  return windows_[hand_];
+  Window& oldest = windows_[hand_];
+  return arrays[oldest.array].UnmapWindow(oldest.number) ? &oldest : nullptr;
 }
 
 }  // namespace tributary

@@ -15,7 +15,7 @@ class WindowCache {
   explicit WindowCache(size_t windows_max) : windows_max_(windows_max) {}
 
   // Maps the windows of `part`, which is within arrays[array], and has fewer windows than the limit. `arrays` must only
-  // grow between calls. Returns false if mmap fails.
+  // grow between calls. Returns false if mmap fails. Windows of `part` may then be mapped or not.
   [[nodiscard]] bool Map(std::span<SharedArray> arrays, size_t array, std::span<const std::byte> part);
 
  private:
@@ -29,8 +29,9 @@ class WindowCache {
       return window.array == array && window.number >= first && window.number <= last;
     }
   };
-  // Returns an entry for a new window, after it has unmapped another window, but none of `needed`.
-  Window& MakeRoom(std::span<SharedArray> arrays, const Range& needed);
+  // Returns an entry for a new window, after it has unmapped another window, but none of `needed`. Returns null if mmap
+  // fails.
+  Window* MakeRoom(std::span<SharedArray> arrays, const Range& needed);
 
   const size_t windows_max_;
   std::vector<Window> windows_;  // the mapped ones

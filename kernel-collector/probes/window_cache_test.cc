@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <random>
@@ -95,6 +96,34 @@ TEST_F(WindowCacheTest, WorksAfterMmapHasFailed) {
     }
   }
   EXPECT_LE(Mapped(), 3u);
+}
+
+// Every mmap fails, also the one that would unmap a window: as at the limit of mappings per process.
+TEST_F(WindowCacheTest, KeepsItsWindowsIfEveryMmapFails) {
+  AddArray(8);
+  WindowCache cache(3);
+  for (size_t window = 0; window < 3; ++window) {
+    ASSERT_TRUE(Map(cache, 0, window * kWords));
+    Words(0, window * kWords, 1)[0] = window + 1;
+  }
+  for (int round = 0; round < 5; ++round) {
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+    const rlimit nothing{.rlim_cur = 0, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &nothing), 0);
+    const bool full = Map(cache, 0, 5 * kWords), alone = arrays_[0].MapWindow(6);
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+    EXPECT_FALSE(full || alone);
+  }
+  EXPECT_EQ(Mapped(), 3u);
+  for (size_t window = 0; window < 3; ++window) {
+    EXPECT_EQ(Words(0, window * kWords, 1)[0], window + 1);
+    Words(0, window * kWords, 1)[0] = 0;  // it is still writable
+  }
+  EXPECT_EQ(Words(0, 5 * kWords, 1)[0], 0u);
+  EXPECT_EQ(Words(0, 6 * kWords, 1)[0], 0u);
+  ASSERT_TRUE(Map(cache, 0, 5 * kWords));
+  EXPECT_EQ(Mapped(), 3u);
 }
 
 }  // namespace

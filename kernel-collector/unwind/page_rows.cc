@@ -13,7 +13,7 @@ uint64_t RuleEntry(uint16_t rule) { return TRIB_PAGE_LOADED | rule; }
 
 }  // namespace
 
-PageRows CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDictionary& dictionary) {
+std::optional<PageRows> CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDictionary& dictionary) {
   PageRows unit;
   unit.pages.reserve(page_count);
   unit.rows.reserve(rows.size() + page_count);
@@ -21,15 +21,20 @@ PageRows CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDi
   size_t next = 0;
   for (uint32_t i = 0; i < page_count; ++i) {
     uint64_t begin = uint64_t{i} << TRIB_PAGE_SHIFT;
-    for (; next < rows.size() && rows[next].offset <= begin; ++next) rule = dictionary.Number(rows[next].rule);
+    for (; next < rows.size() && rows[next].offset <= begin; ++next) {
+      const std::optional<uint16_t> number = dictionary.Number(rows[next].rule);
+      if (!number) return std::nullopt;
+      rule = *number;
+    }
     PageRows::Page page{static_cast<uint32_t>(unit.rows.size()), 0, rule};
     unit.rows.push_back(rule);
     uint32_t offset = 0;  // offset of the last row
     for (; next < rows.size() && rows[next].offset < begin + TRIB_PAGE_BYTES; ++next) {
       if (rows[next].offset <= begin + offset) continue;
-      uint16_t number = dictionary.Number(rows[next].rule);
-      if (number == rule) continue;
-      rule = number;
+      const std::optional<uint16_t> number = dictionary.Number(rows[next].rule);
+      if (!number) return std::nullopt;
+      if (*number == rule) continue;
+      rule = *number;
       offset = static_cast<uint32_t>(rows[next].offset - begin);
       unit.rows.push_back(offset << 16 | rule);
     }

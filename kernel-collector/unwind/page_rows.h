@@ -24,8 +24,9 @@ struct PageRows {
 };
 
 // Splits `rows`, a result of UnwindSource::Compile for `page_count` pages. Rows that are out of order are left out.
-// Bytes before the first row get the NONE rule (walk by frame pointers).
-PageRows CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDictionary& dictionary);
+// Bytes before the first row get the NONE rule (walk by frame pointers). Returns nullopt if the system has no memory
+// for a new rule.
+std::optional<PageRows> CutToPages(std::span<const UnwindRow> rows, uint32_t page_count, RuleDictionary& dictionary);
 
 // Writes the rows to the pool at `first_row`, where no walk reads yet, and then the page entries. The walk in the
 // kernel relies on this order. `entries`: the part of UnwindMaps::pages() for these pages. Returns false if the system

@@ -29,7 +29,7 @@ class PageRowsTest : public testing::Test {
 };
 
 TEST_F(PageRowsTest, EveryPageBeginsWithARowAndOneRuleNeedsNone) {
-  PageRows unit = CutToPages(std::vector<UnwindRow>{{0, SpRule(8)}, {16, SpRule(16)}, {0x2800, SpRule(24)}}, 4, rules);
+  PageRows unit = *CutToPages(std::vector<UnwindRow>{{0, SpRule(8)}, {16, SpRule(16)}, {0x2800, SpRule(24)}}, 4, rules);
   ASSERT_EQ(unit.pages.size(), 4u);
   EXPECT_EQ(unit.pages[0].count, 2);
   EXPECT_EQ(unit.pages[1].count, 0);
@@ -48,10 +48,10 @@ TEST_F(PageRowsTest, EveryPageBeginsWithARowAndOneRuleNeedsNone) {
 }
 
 TEST_F(PageRowsTest, NoRowsMeansNoRuleAndDisorderIsLeftOut) {
-  PageRows none = CutToPages({}, 2, rules);
+  PageRows none = *CutToPages({}, 2, rules);
   EXPECT_TRUE(none.rows.empty());
   EXPECT_EQ(maps.Rule(Publish(none)[1], 7), uint64_t{TRIB_RULE_NONE});
-  PageRows odd = CutToPages(std::vector<UnwindRow>{{8, SpRule(8)}, {4, SpRule(16)}, {0x90000, SpRule(24)}}, 1, rules);
+  PageRows odd = *CutToPages(std::vector<UnwindRow>{{8, SpRule(8)}, {4, SpRule(16)}, {0x90000, SpRule(24)}}, 1, rules);
   auto entries = Publish(odd);
   EXPECT_EQ(maps.Rule(entries[0], 0), uint64_t{TRIB_RULE_NONE});
   EXPECT_EQ(maps.Rule(entries[0], 4), uint64_t{TRIB_RULE_NONE});
@@ -61,7 +61,7 @@ TEST_F(PageRowsTest, NoRowsMeansNoRuleAndDisorderIsLeftOut) {
 TEST_F(PageRowsTest, ARowAByteFits) {
   std::vector<UnwindRow> rows;
   for (uint32_t i = 0; i < 2 * TRIB_PAGE_BYTES; ++i) rows.push_back({i, SpRule(8 + static_cast<int32_t>(i % 7))});
-  auto entries = Publish(CutToPages(rows, 2, rules));
+  auto entries = Publish(*CutToPages(rows, 2, rules));
   for (const UnwindRow& row : rows) {
     ASSERT_EQ(FindRule(entries[row.offset >> 12], row.offset & 0xfff, pool, rules), row.rule);
   }
@@ -77,7 +77,7 @@ TEST_F(PageRowsTest, FindsTheRuleOfTheRowsAtEveryByte) {
       if (offset >= kPages * TRIB_PAGE_BYTES) break;
       rows.push_back({offset, SpRule(static_cast<int32_t>(random() % 4) * 8)});
     }
-    auto entries = Publish(CutToPages(rows, kPages, rules));
+    auto entries = Publish(*CutToPages(rows, kPages, rules));
     size_t at = 0;
     for (uint32_t offset = 0; offset < kPages * TRIB_PAGE_BYTES; ++offset) {
       if (at + 1 < rows.size() && rows[at + 1].offset <= offset) ++at;
@@ -88,11 +88,26 @@ TEST_F(PageRowsTest, FindsTheRuleOfTheRowsAtEveryByte) {
 }
 
 TEST_F(PageRowsTest, AFullDictionaryGivesABadRule) {
-  for (uint32_t i = 0; rules.size() < TRIB_RULES_MAX; ++i) rules.Number(SpRule(static_cast<int32_t>(i)));
-  uint16_t number = rules.Number(TRIB_RULE_FP | 99ull << 32);
-  EXPECT_EQ(rules.Rule(number), uint64_t{TRIB_RULE_BAD});
-  EXPECT_EQ(rules.Rule(rules.Number(SpRule(5))), SpRule(5));
+  for (uint32_t i = 0; rules.size() < TRIB_RULES_MAX; ++i) {
+    ASSERT_TRUE(rules.Number(SpRule(static_cast<int32_t>(i))));
+  }
+  EXPECT_EQ(rules.Rule(*rules.Number(TRIB_RULE_FP | 99ull << 32)), uint64_t{TRIB_RULE_BAD});
+  EXPECT_EQ(rules.Rule(*rules.Number(SpRule(5))), SpRule(5));
   EXPECT_NE(metrics.PrometheusText().find("unwind_rules_refused_total 1"), std::string::npos);
+}
+
+TEST_F(PageRowsTest, WithoutMemoryForANewRuleThereAreNoPages) {
+  const std::vector<UnwindRow> known = {{0, SpRule(8)}}, later = {{0, SpRule(8)}, {16, SpRule(16)}};
+  const uint16_t number = *rules.Number(SpRule(8));
+  maps.has_memory_for_rules = false;
+  EXPECT_EQ(CutToPages(known, 1, rules)->pages[0].rule, number);
+  EXPECT_FALSE(CutToPages(later, 1, rules));
+  EXPECT_FALSE(CutToPages(std::vector<UnwindRow>{{0, SpRule(24)}}, 1, rules));
+  EXPECT_EQ(rules.size(), 3u);
+  EXPECT_NE(metrics.PrometheusText().find("unwind_rules_refused_total 0"), std::string::npos);
+  maps.has_memory_for_rules = true;
+  auto entries = Publish(*CutToPages(later, 1, rules));
+  EXPECT_EQ(maps.Rule(entries[0], 16), SpRule(16));
 }
 
 TEST(RowPool, BlocksAreEvenAndWithinOneChunk) {

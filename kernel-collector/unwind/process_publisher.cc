@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "base/status.h"
 #include "kernel-collector/unwind/walk_ranges.h"
 
 namespace tributary {
@@ -30,7 +32,8 @@ class ProcessPublisher::Impl {
             "Processes whose mappings were removed from the kernel to make room for other processes")),
         refused_(metrics.AddCounter("tributary_collector_walk_processes_refused_total",
                                     "How often the mappings of a process could not be put into the kernel, because the "
-                                    "kernel's BPF maps were full")) {}
+                                    "kernel's BPF maps were full, or because the system had no memory to write them")) {
+  }
 
   void Publish(ProcessRun& run, uint64_t start_time_ns, uint64_t exec_id);
   void Withdraw(Pid pid);
@@ -47,8 +50,9 @@ class ProcessPublisher::Impl {
     WalkRange* range = nullptr;
   };
 
-  // Returns the range of that list, built from the current state of its files; null if there is no space.
-  WalkRange* RangeFor(std::shared_ptr<const MappingTable::List> list);
+  // Returns the range of that list, built from the current state of its files. The errors are those of
+  // WalkRanges::Build.
+  absl::StatusOr<WalkRange*> RangeFor(std::shared_ptr<const MappingTable::List> list);
   void Drop(WalkRange* range);
   bool Set(Pid pid, const Process& process);
   void Evict(Pid except);
@@ -79,12 +83,13 @@ void ProcessPublisher::Impl::Publish(ProcessRun& run, uint64_t start_time_ns, ui
     // Data of another program is useless. Data of this program stays until it is replaced.
     if (!same) Withdraw(run.pid);
   }
-  WalkRange* range = RangeFor(list);
-  if (range == nullptr) {  // there may be space at the next attempt
+  const absl::StatusOr<WalkRange*> found = RangeFor(list);
+  if (absl::IsResourceExhausted(found.status())) {  // there may be space at the next attempt
     if (ranges_.retiring() < list->size()) Evict(run.pid);
     ranges_.Flush();
-    return refused_.Add();
   }
+  if (!found.ok()) return refused_.Add();
+  WalkRange* range = *found;
   ++range->users;
   Process process{start_time_ns, exec_id, now, range};
   if (!Set(run.pid, process)) {
@@ -115,12 +120,11 @@ std::optional<MonotonicNs> ProcessPublisher::Impl::MadeAt(uint32_t table) const 
   return it != retired_made_at_.end() ? std::optional(it->second) : std::nullopt;
 }
 
-WalkRange* ProcessPublisher::Impl::RangeFor(std::shared_ptr<const MappingTable::List> list) {
+absl::StatusOr<WalkRange*> ProcessPublisher::Impl::RangeFor(std::shared_ptr<const MappingTable::List> list) {
   MonotonicNs now = clock_.Monotonic();
   const MappingTable::List* key = list.get();
   if (auto it = by_list_.find(key); it != by_list_.end() && WalkRanges::Current(*it->second, now)) return it->second;
-  std::unique_ptr<WalkRange> range = ranges_.Build(std::move(list), now);
-  if (range == nullptr) return nullptr;
+  ASSIGN_OR_RETURN(std::unique_ptr<WalkRange> range, ranges_.Build(std::move(list), now));
   WalkRange* borrowed = range.get();
   by_list_[key] = borrowed;
   owned_.emplace(borrowed->number, std::move(range));

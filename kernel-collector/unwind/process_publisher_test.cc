@@ -150,6 +150,28 @@ TEST_F(ProcessPublisherTest, PublishesLaterIfTheSystemHasNoMemoryForMappings) {
   EXPECT_EQ(MappingsOf(1).size(), 1u);
 }
 
+TEST_F(ProcessPublisherTest, EvictsNothingIfTheSystemHasNoMemoryForMappings) {
+  std::vector<std::unique_ptr<ProcessRun>> runs;
+  for (int pid = 1; pid <= 40; ++pid) {
+    runs.push_back(Run(pid));
+    runs.back()->mappings.Insert(At(0x7000'0000, 0x3000, File("a")));
+    maps.has_memory = pid <= 32;
+    publisher.Publish(*runs.back(), 1, 1);
+  }
+  runs[0]->mappings.Insert(At(0x8000'0000, 0x3000, File("b")));
+  publisher.Publish(*runs[0], 1, 1);
+  EXPECT_EQ(publisher.processes(), 32u);
+  EXPECT_EQ(MappingsOf(1).size(), 1u) << "the earlier ones stay until they are replaced";
+  EXPECT_TRUE(HasMetric("walk_mappings 32"));
+  EXPECT_TRUE(HasMetric("walk_processes_evicted_total 0"));
+  EXPECT_TRUE(HasMetric("walk_processes_refused_total 9"));
+  EXPECT_EQ(executor.RunAll(), 0u) << "no wait for a grace period";
+  maps.has_memory = true;
+  for (const auto& run : runs) publisher.Publish(*run, 1, 1);
+  EXPECT_EQ(publisher.processes(), 40u);
+  EXPECT_EQ(MappingsOf(1).size(), 2u);
+}
+
 TEST_F(ProcessPublisherTest, EvictsTheLeastRecentlySampledForMappings) {
   std::vector<std::unique_ptr<ProcessRun>> runs;
   auto add = [&](int pid) {

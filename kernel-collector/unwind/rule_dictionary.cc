@@ -15,13 +15,14 @@ RuleDictionary::RuleDictionary(UnwindMaps& maps, Metrics& metrics)
   TRIBUTARY_CHECK(Number(TRIB_RULE_NONE) == 0 && Number(TRIB_RULE_BAD) == kBadNumber && size_ == 2);
 }
 
-uint16_t RuleDictionary::Number(uint64_t rule) {
+std::optional<uint16_t> RuleDictionary::Number(uint64_t rule) {
   if (auto it = numbers_.find(rule); it != numbers_.end()) return it->second;
   const std::span<uint64_t> rules = maps_.rules();
-  if (size_ == rules.size() || !maps_.Access(std::as_bytes(rules.subspan(size_, 1)))) {
+  if (size_ == rules.size()) {
     refused_.Add();
     return kBadNumber;
   }
+  if (!maps_.Access(std::as_bytes(rules.subspan(size_, 1)))) return std::nullopt;
   uint16_t number = static_cast<uint16_t>(size_++);
   rules[number] = rule;
   numbers_.emplace(rule, number);

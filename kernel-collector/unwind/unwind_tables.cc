@@ -137,8 +137,8 @@ UnwindTables::Impl::Impl(UnwindMaps& maps, Executor& executor, const Clock& cloc
   SetGauges();
 }
 
-// Returns the page entries of a unit, or nothing if the system has no memory to write them: they then stay "not
-// loaded".
+// Returns the page entries of a unit, or nothing if the system has no memory to write them. They were then never
+// written, and stay "not loaded".
 std::span<uint64_t> UnwindTables::Impl::EntriesOf(UnitRef ref) {
   const UnwindTable& table = *registry_.Get(ref.table);
   const std::span<uint64_t> entries =
@@ -166,6 +166,8 @@ std::optional<uint64_t> UnwindTables::Impl::Find(const CodeFile& executable, uin
   std::optional<uint32_t> page = table->PageOf(address);
   if (!page) return TRIB_RULE_NONE;
   Touch(*table);
+  // The system may have had no memory to write this to the unit's entries.
+  if (table->units[*page / UnwindTable::kUnitPages].state == UnwindUnit::State::kFailed) return TRIB_RULE_NONE;
   uint32_t index = table->first_entry + *page;
   std::atomic_ref(maps_.touches()[index >> TRIB_TOUCH_SHIFT]).store(1, std::memory_order_relaxed);
   return FindRule(maps_.pages()[index], address % TRIB_PAGE_BYTES, pool_, rules_);
@@ -273,11 +275,11 @@ void UnwindTables::Impl::Compiled(Job& job) {
   } else if (result.kind == UnwindSource::Kind::kNone) {
     PublishWithoutRows(job.ref);
   } else {
-    Parked parked{job.ref, CutToPages(result.rows, table.unit_page_count(job.ref.unit), rules_)};
-    if (parked.pages.rows.size() > kUnitRowsMax) {
+    std::optional<PageRows> pages = CutToPages(result.rows, table.unit_page_count(job.ref.unit), rules_);
+    if (!pages || pages->rows.size() > kUnitRowsMax) {
       Fail(job.ref);
     } else {
-      parked_.push_back(std::move(parked));
+      parked_.push_back({job.ref, *std::move(pages)});
     }
   }
   Pump();
@@ -321,15 +323,19 @@ void UnwindTables::Impl::Published(UnitRef ref, UnwindUnit::State state) {
   ++publications_;
 }
 
-// Publishes the whole executable at once: no unit of it has rows.
+// Publishes the whole executable at once: no unit of it has rows. Units whose entries cannot be written stay absent,
+// but the unit that was requested fails.
 void UnwindTables::Impl::PublishWithoutRows(UnitRef ref) {
   UnwindTable& table = *registry_.Get(ref.table);
   for (uint32_t i = 0; i < table.units.size(); ++i) {
     UnwindUnit::State state = table.units[i].state;
     if (i != ref.unit && state != UnwindUnit::State::kAbsent) continue;
-    PublishRule(0, EntriesOf({ref.table, i}));
+    const std::span<uint64_t> entries = EntriesOf({ref.table, i});
+    if (entries.empty()) continue;
+    PublishRule(0, entries);
     Published({ref.table, i}, UnwindUnit::State::kLoaded);
   }
+  if (table.units[ref.unit].state != UnwindUnit::State::kLoaded) return Fail(ref);
   metrics_.units_loaded.Add();
 }
 
@@ -338,7 +344,8 @@ void UnwindTables::Impl::Withdraw(UnitRef ref) {
   maps_.CountWithdrawal();
 }
 
-// Lets the unit be walked by frame pointers for a while.
+// Lets the unit be walked by frame pointers for a while. If the system has no memory to write its entries, the walk in
+// the kernel stops there, and the collector continues by frame pointers.
 void UnwindTables::Impl::Fail(UnitRef ref) {
   PublishRule(0, EntriesOf(ref));
   Published(ref, UnwindUnit::State::kFailed);

@@ -58,8 +58,8 @@ class UnwindTables {
   std::optional<Reserved> Reserve(const CodeFilePtr& executable);
   void Release(uint32_t number);
 
-  // Returns the rule at an ELF address of the executable; NONE if the address is not in its code; nullopt if the rule
-  // is not loaded.
+  // Returns the rule at an ELF address of the executable; NONE if the address is not in its code, or if its unit could
+  // not be loaded; nullopt if the rule is not loaded.
   std::optional<uint64_t> Find(const CodeFile& executable, uint64_t address);
   // Requests that the unit with `address` is loaded. Costs little if the unit is already loaded or queued. `address` is
   // the address that the walk looked up: for a caller, the return address − 1.

@@ -232,20 +232,48 @@ TEST_F(UnwindTablesTest, WorksWhenTheKernelRefusesChunks) {
 }
 
 TEST_F(UnwindTablesTest, TriesAgainLaterIfTheSystemHasNoMemoryForAUnit) {
-  auto file = MakeCodeFile("a", 0, kUnit);
+  int failed = 0;
+  for (bool* has_memory : {&maps.has_memory, &maps.has_memory_for_rules}) {
+    Make();
+    auto file = MakeCodeFile("a", 0, kUnit);
+    *has_memory = false;
+    Load(file, 0);
+    EXPECT_EQ(InKernel(file, 0).has_value(), maps.has_memory) << "NONE, if it can be written";
+    EXPECT_EQ(tables->Find(*file, 0), uint64_t{TRIB_RULE_NONE}) << "no sample waits for it";
+    EXPECT_TRUE(HasMetric(fmt::format("unwind_units_failed_total {}", ++failed)));
+    EXPECT_TRUE(HasMetric("unwind_rules_refused_total 0"));
+    EXPECT_TRUE(HasMetric("unwind_rows 0"));
+    EXPECT_TRUE(tables->idle());
+    *has_memory = true;
+    Load(file, 0);
+    EXPECT_EQ(tables->Find(*file, 0), uint64_t{TRIB_RULE_NONE});
+    clock.Advance(options.retry_ns);
+    Settle();
+    Load(file, 0);
+    EXPECT_EQ(InKernel(file, 0), FakeRule(file->id, 0));
+  }
+}
+
+TEST_F(UnwindTablesTest, TriesAgainLaterIfTheSystemHasNoMemoryForAFileWithoutUnwindInformation) {
+  compiler->kind = UnwindSource::Kind::kNone;
+  auto file = MakeCodeFile("a", 0, 3 * kUnit);
   maps.has_memory = false;
-  Load(file, 0);
-  EXPECT_EQ(InKernel(file, 0), std::nullopt);
+  Load(file, kUnit);
+  EXPECT_EQ(InKernel(file, kUnit), std::nullopt);
+  EXPECT_EQ(tables->Find(*file, kUnit), uint64_t{TRIB_RULE_NONE});
+  EXPECT_EQ(tables->Find(*file, 0), std::nullopt) << "it was not requested";
   EXPECT_TRUE(HasMetric("unwind_units_failed_total 1"));
-  EXPECT_TRUE(HasMetric("unwind_rows 0"));
+  EXPECT_TRUE(HasMetric("unwind_units_loaded_total 0"));
   EXPECT_TRUE(tables->idle());
   maps.has_memory = true;
-  Load(file, 0);
-  EXPECT_EQ(InKernel(file, 0), std::nullopt);
   clock.Advance(options.retry_ns);
   Settle();
-  Load(file, 0);
-  EXPECT_EQ(InKernel(file, 0), FakeRule(file->id, 0));
+  EXPECT_EQ(tables->Find(*file, kUnit), std::nullopt);
+  Load(file, kUnit);
+  for (uint64_t unit = 0; unit < 3; ++unit) EXPECT_EQ(InKernel(file, unit * kUnit), uint64_t{TRIB_RULE_NONE}) << unit;
+  EXPECT_EQ(compiler->requests.size(), 2u);
+  EXPECT_TRUE(HasMetric("unwind_units_failed_total 1"));
+  EXPECT_TRUE(HasMetric("unwind_units_loaded_total 1"));
 }
 
 TEST_F(UnwindTablesTest, UnitsInUseStay) {

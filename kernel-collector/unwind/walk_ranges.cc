@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/status.h"
 #include "kernel-collector/unwind/code_pieces.h"
 
 namespace tributary {
@@ -19,14 +20,14 @@ struct WalkRanges::State {
             "tributary_collector_walk_mappings_refused_total",
             "Mappings that were not put into the kernel, because their process had too many mappings")) {}
 
-  // Returns writable elements of UnwindMaps::mappings(), or nothing if there are no free ones.
-  std::optional<std::span<trib_mapping>> Allocate(uint32_t count) {
+  // Returns writable elements of UnwindMaps::mappings(). The errors are those of Build.
+  absl::StatusOr<std::span<trib_mapping>> Allocate(uint32_t count) {
     const std::optional<uint32_t> first = entries.Allocate(count);
-    if (!first) return std::nullopt;
+    if (!first) return Error(absl::StatusCode::kResourceExhausted, "the kernel's map of mappings is full");
     const std::span<trib_mapping> room = maps.mappings().subspan(*first, count);
     if (maps.Access(std::as_bytes(room))) return room;
     entries.Free(*first, count);
-    return std::nullopt;
+    return Error(absl::StatusCode::kUnavailable, "the system has no memory to write mappings");
   }
 
   UnwindMaps& maps;
@@ -121,7 +122,8 @@ WalkRanges::WalkRanges(UnwindMaps& maps, UnwindTables& tables, Executor& executo
     : state_(std::make_shared<State>(maps, tables, executor, metrics)) {}
 WalkRanges::~WalkRanges() = default;
 
-std::unique_ptr<WalkRange> WalkRanges::Build(std::shared_ptr<const MappingTable::List> list, MonotonicNs now) {
+absl::StatusOr<std::unique_ptr<WalkRange>> WalkRanges::Build(std::shared_ptr<const MappingTable::List> list,
+                                                             MonotonicNs now) {
   Builder builder(state_->tables, now);
   for (size_t i = 0; i < list->size(); ++i) {
     if (builder.out.size() >= TRIB_PROCESS_MAPPINGS_MAX) {
@@ -134,10 +136,10 @@ std::unique_ptr<WalkRange> WalkRanges::Build(std::shared_ptr<const MappingTable:
   range->list = std::move(list);
   range->count = static_cast<uint32_t>(builder.out.size());
   if (range->count > 0) {
-    const std::optional<std::span<trib_mapping>> room = state_->Allocate(range->count);
-    if (!room) {
+    const absl::StatusOr<std::span<trib_mapping>> room = state_->Allocate(range->count);
+    if (!room.ok()) {
       for (uint32_t table : range->tables) state_->tables.Release(table);
-      return nullptr;
+      return room.status();
     }
     range->first = static_cast<uint32_t>(room->data() - state_->maps.mappings().data());
     std::copy(builder.out.begin(), builder.out.end(), room->begin());

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "base/metrics.h"
 #include "kernel-collector/processes/mapping_table.h"
 #include "kernel-collector/unwind/range_allocator.h"
@@ -34,8 +35,9 @@ class WalkRanges {
   WalkRanges(UnwindMaps& maps, UnwindTables& tables, Executor& executor, Metrics& metrics);
   ~WalkRanges();
 
-  // Returns null if the kernel's map has no space for the list. Space may become free later.
-  std::unique_ptr<WalkRange> Build(std::shared_ptr<const MappingTable::List> list, MonotonicNs now);
+  // ResourceExhausted: the kernel's map has no space for the list. Space becomes free after ranges were retired.
+  // Unavailable: the system has no memory to write the list. It may have memory later; retiring ranges does not help.
+  absl::StatusOr<std::unique_ptr<WalkRange>> Build(std::shared_ptr<const MappingTable::List> list, MonotonicNs now);
   // Call it when no published process uses the range any more. The range's space is freed after a grace period
   // (UnwindMaps::WaitGrace).
   void Retire(std::unique_ptr<WalkRange> range);

@@ -11,6 +11,7 @@ namespace tributary {
 // The messages between the collector and its symbol-maker process over a stream socket (base/socket_message.h). Both
 // processes run the same binary, so structures are sent as they are in memory. The collector still checks the sizes in
 // the answers, because an attacker may control the symbol-maker process. The reducer checks the content of the tables.
+// On a node that names frames itself, NameTables checks it.
 
 struct SymbolMakerRequest {
   enum Kind : uint32_t {
@@ -33,8 +34,8 @@ static_assert(std::is_trivially_copyable_v<SymbolMakerRequest>);
 struct SymbolMakerAnswer {
   uint32_t made = 0;  // 0: the message contains the reason
   uint32_t message_bytes = 0;
-  uint64_t stored_bytes = 0;  // of the table, encoded and compressed
-  uint64_t raw_bytes = 0;     // of the table, encoded
+  uint64_t stored_bytes = 0;  // of the table, compressed
+  uint64_t raw_bytes = 0;     // of the table, not compressed: encoded, or in flat form
   uint64_t left_out = 0;      // entries of the file that exceed limits or could not be read
   SymbolDigest digest;        // of the table, encoded; SymbolDigest() for a flat table
   // Followed by: message, table.
