@@ -13,7 +13,7 @@
 namespace tributary::otlp {
 
 // A request of profiles whose samples are already in protobuf's wire format. Most transports need no more. A request
-// has some ten thousand samples: to make an object of each and to write it out costs more than all else that an export
+// has ten thousands of samples: to make an object of each and to write it out costs more than all else that an export
 // does with a sample. Used by one thread.
 class BuiltRequest : public EncodedRequest {
  public:

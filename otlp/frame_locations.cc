@@ -19,7 +19,7 @@ LocationIndex FrameLocations::Add(Resolved resolved, ProfilesBuilder& builder) {
   for (uint32_t i = frame.first_line; i < frame.first_line + frame.line_count; ++i) {
     Function& function = functions_[lines_[i].function];
     if (function.in_request == kNotAdded) {
-      function.in_request = builder.AddFunction(function.name, function.system_name, function.file).value;
+      function.in_request = builder.AddFunction(*function.name, function.system_name, function.file).value;
     }
     added_.push_back({FunctionIndex(function.in_request), lines_[i].line});
   }
@@ -37,9 +37,9 @@ void FrameLocations::AddLine(const SymbolTable::Frame& frame, bool is_own_name) 
   const auto [it, added] =
       function_numbers_.try_emplace({frame.name.data(), frame.file.data()}, static_cast<uint32_t>(functions_.size()));
   if (added) {
-    functions_.push_back({.name = is_own_name ? std::string(frame.name) : Demangle(frame.name),
-                          .system_name = frame.name,
-                          .file = frame.file});
+    const auto [name, is_new] = names_.try_emplace(frame.name.data());
+    if (is_new) name->second = is_own_name ? std::string(frame.name) : Demangle(frame.name);
+    functions_.push_back({.name = &name->second, .system_name = frame.name, .file = frame.file});
   }
   lines_.push_back({.function = it->second, .line = frame.line});
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,8 @@ class FrameLocations {
   explicit FrameLocations(SymbolLookup symbols) : symbolizer_(std::move(symbols)) {}
 
   // Looks up a frame. `id` and `path`: of the frame's executable. `own_name`: the result of FrameSymbolizer::OwnName
-  // for this frame. `id` and the bytes of `path` and `own_name` must stay valid as long as this object.
+  // for this frame. `id` and the bytes of `path` and `own_name` must stay valid, and where they are, as long as this
+  // object.
   template <typename AnyFrame>
   Resolved Resolve(const AnyFrame& frame, const ExecutableId& id, std::string_view path, std::string_view own_name) {
     const FrameSymbolizer::Place place = symbolizer_.Find(frame, id);
@@ -51,7 +53,7 @@ class FrameLocations {
     int32_t in_request = kNotAdded;  // MappingIndex
   };
   struct Function {
-    std::string name;  // demangled
+    const std::string* name = nullptr;  // demangled, in names_
     std::string_view system_name, file;
     int32_t in_request = kNotAdded;  // FunctionIndex
   };
@@ -77,6 +79,8 @@ class FrameLocations {
   absl::flat_hash_map<std::pair<ExecutableId, const char*>, uint32_t> mapping_numbers_;  // by id and path
   // By the addresses of the name and of the file in their table.
   absl::flat_hash_map<std::pair<const char*, const char*>, uint32_t> function_numbers_;
+  // By the address of the name in its table. A node stays where it is.
+  std::unordered_map<const char*, std::string> names_;
   std::vector<ProfilesBuilder::Line> added_;  // of the current frame
 };
 

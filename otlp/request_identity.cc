@@ -34,7 +34,7 @@ uint64_t ContentDigest(std::string_view bytes) {
 }
 
 uint64_t ContentOf(const ProfilesRequest& request) {
-  std::string entries;  // 24 bytes each; a request has at most some 30,000
+  std::string entries;  // 24 bytes each; a request has at most some 100,000
   const auto append = [&entries](uint64_t number) {
     for (int shift = 0; shift < 64; shift += 8) entries.push_back(static_cast<char>(number >> shift));
   };

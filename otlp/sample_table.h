@@ -73,7 +73,7 @@ class SampleTable {
   // Writes the ResourceProfiles that have samples. Each profile has an id of 16 zero bytes. `bytes`: about how many
   // bytes they have.
   Written Write(const Encoded& encoded, size_t bytes) const;
-  // Makes the table empty. It keeps its memory for the next request.
+  // Makes the table empty. It keeps most of its memory for the next request.
   void Clear();
 
  private:

@@ -106,6 +106,7 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
   DirectSender out;
   // Each request repeats all names, and mangled names are a tenth of its bytes.
   out.builder.linkage_names = false;
+  out.builder.exact_bytes = false;  // OrderTables changes indices after they were counted
   out.builder.scope_version = std::string(kVersion);
   std::unique_ptr<otlp::ProfilesSender> printer;
   if (receiver.text) printer = std::make_unique<otlp::TextSender>(STDOUT_FILENO, *receiver.text);

@@ -109,9 +109,10 @@ otlp::LocationIndex SetRequests::Location(FrameRef ref) {
   if (is_new) {
     resolved->second =
         locations_.Resolve(frame, executable.id, set().definitions.strings[executable.path.value], own_name);
-    on_named_();
   }
-  return cached->second = locations_.Add(resolved->second, *builder_);
+  cached->second = locations_.Add(resolved->second, *builder_);
+  on_named_();  // also if the frame is known: its names are read again, from the pages of its table
+  return cached->second;
 }
 
 }  // namespace tributary

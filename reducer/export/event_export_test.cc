@@ -146,6 +146,23 @@ TEST_F(EventExportTest, CountsEachExpiredEventOnceAcrossARestart) {
 }
 
 // The last run's request is sent alone, so the events behind it are read again.
+// The events of the request are lost with the killed reducer, the others have counted before.
+TEST_F(EventExportTest, CountsEventsOnceThatExpiredBehindARequestBeforeARestart) {
+  Commit(4);
+  sender_.is_away = true;
+  Advance();
+  Commit(5);
+  Expire(6);
+  Advance();
+  EXPECT_EQ(expired(), 2u);
+  Restart();
+  sender_.is_away = false;
+  Advance();
+  Advance();
+  EXPECT_EQ(sender_.sent, 3u);
+  EXPECT_EQ(expired(), 6u);
+}
+
 TEST_F(EventExportTest, CountsEventsBehindARepeatedRequestOnce) {
   Commit(2);
   sender_.is_away = true;

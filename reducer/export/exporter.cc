@@ -66,6 +66,7 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
                                                                  Metrics& metrics, ExportLoop::Options* options) {
   if (url.kind == ExportUrl::Kind::kConsole) {
     options->metric_label = "console";
+    options->builder.exact_bytes = false;  // the text repeats each stack, so a request must have few samples
     auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.text);
     options->records = sender.get();
     return sender;

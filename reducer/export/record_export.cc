@@ -59,6 +59,8 @@ absl::Status RecordExport::Read(Feed& feed, uint32_t shard) {
     feed.next = feed.begin = {.samples = std::nullopt};
     RETURN_IF_ERROR(SaveCursor(feed, shard));
   } else {
+    // The position says how many have expired. Saved first, because a number that was counted must not count again.
+    RETURN_IF_ERROR(Save(feed, shard, {.cursor = feed.begin, .request = feed.last}));
     CountExpired(read.expired);
   }
   feed.next = read.next;
@@ -66,7 +68,10 @@ absl::Status RecordExport::Read(Feed& feed, uint32_t shard) {
   feed.read_at = clock_.Monotonic();
   feed.is_complete = false;
   feed.is_cut = read.is_cut;
+  const size_t size = feed.records->size();
   Identify(feed);
+  // Otherwise the next read goes back, and meets the damaged records again.
+  if (feed.records->size() == size) CountExpired(read.damaged);
   if (feed.records->size() == 0) feed.records.reset();
   return absl::OkStatus();
 }
@@ -196,8 +201,13 @@ RecordExport::Step RecordExport::Send(Feed& feed, uint32_t shard, int64_t timeou
     interrupted_ = shard;
     step.progress = Progress::kUnsent;
     // The next records may expire while these ones wait.
-    if (const absl::StatusOr<uint64_t> expired = source_->FindExpired(shard, &feed.next); expired.ok()) {
+    if (const absl::StatusOr<uint64_t> expired = source_->FindExpired(shard, &feed.next);
+        expired.ok() && *expired > 0) {
       CountExpired(*expired);
+      // The next run starts at the same position, and must not count them again. If this cannot be saved, the next
+      // attempt saves it.
+      if (feed.begin.samples) *feed.begin.samples += *expired;
+      (void)Save(feed, shard, {.cursor = feed.begin, .request = request});
     }
     return step;
   }

@@ -22,9 +22,10 @@ std::string TextOf(const store::EventRecord& event) {
 }
 
 std::string TextOf(const store::LossRecord& loss) {
-  return fmt::format("{},{},{},{},{},{},{},{};", loss.node_id, loss.type.name, loss.type.unit,
-                     static_cast<int>(loss.type.aggregation), store::ReasonText(loss), loss.samples, loss.first.value,
-                     loss.last.value);
+  constexpr int kSeveralReasons = -1;
+  return fmt::format(
+      "{},{},{},{},{},{},{},{};", loss.node_id, loss.type.name, loss.type.unit, static_cast<int>(loss.type.aggregation),
+      loss.reason ? static_cast<int>(*loss.reason) : kSeveralReasons, loss.samples, loss.first.value, loss.last.value);
 }
 
 std::string TextOf(const Rollout& rollout) {
@@ -101,7 +102,7 @@ class EventSource : public RecordSource {
     read.next.samples = read.begin.samples;
     ASSIGN_OR_RETURN(const uint64_t passed, CountExpired(*reader, &read.next));
     // Events in damaged chunks were passed, and not read.
-    if (read.next.chunk >= from.chunk && passed > events.size()) read.expired += passed - events.size();
+    if (read.next.chunk >= from.chunk && passed > events.size()) read.damaged = passed - events.size();
     read.records = std::make_unique<EventBatch>(std::move(events), store_, shard, facts_, sender_);
     return read;
   }

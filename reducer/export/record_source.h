@@ -47,7 +47,8 @@ class RecordSource {
     Position begin;        // `from`, with its present `samples`
     Position next;         // behind the records. Below `from` if the data were replaced: the scan has started over
     bool is_cut = false;   // more records follow, although there are fewer than `records_max`
-    uint64_t expired = 0;  // records behind `from` that were removed since `from` was returned, and were not read
+    uint64_t expired = 0;  // records behind `from` that were removed since `from` was returned
+    uint64_t damaged = 0;  // records before `next` that could not be read
   };
   // Reads about `records_max` of the shard's records behind the position `from`.
   virtual absl::StatusOr<Read> ReadBehind(uint32_t shard, const Position& from, size_t records_max) = 0;

@@ -98,10 +98,10 @@ absl::StatusOr<int64_t> EventReader::ScanCommitted(int64_t cursor, size_t events
 absl::StatusOr<uint64_t> EventReader::CountPassed(int64_t cursor) {
   ASSIGN_OR_RETURN(const int64_t committed,
                    database_->QueryInt("SELECT value FROM watermark WHERE name = 'events_committed'"));
-  ASSIGN_OR_RETURN(Statement left, database_->Prepare("SELECT coalesce(sum(events), 0) FROM event_chunk INDEXED BY "
-                                                      "event_chunk_events WHERE id > ?"));
+  ASSIGN_OR_RETURN(Statement left, database_->Prepare("SELECT coalesce(sum(min(max(events, 0), 1000000000)), 0) "
+                                                      "FROM event_chunk INDEXED BY event_chunk_events WHERE id > ?"));
   ASSIGN_OR_RETURN([[maybe_unused]] const bool row, left.Bind(cursor).Step());
-  // A damaged file may contain any numbers.
+  // A damaged file may contain any numbers. The sum must not overflow, because then SQLite returns an error.
   const int64_t passed = std::max<int64_t>(committed, 0) - std::max<int64_t>(left.Int(0), 0);
   return static_cast<uint64_t>(std::max<int64_t>(passed, 0));
 }

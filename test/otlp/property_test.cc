@@ -115,6 +115,33 @@ TEST(ProfilesProperty, ABuiltRequestHasTheBytesOfItsMessage) {
   }
 }
 
+// Many stacks and time stamps: indices and lengths need several bytes. bytes() decides when a request is full.
+TEST(ProfilesProperty, TheBytesOfAFullRequestAreCounted) {
+  for (const bool aggregated : {false, true}) {
+    ProfilesBuilder builder({.aggregated = aggregated, .scope_version = "0"});
+    const ResourceIndex resource = builder.AddResource({{"host.name", "h"}});
+    for (uint64_t i = 0; !builder.full(); ++i) {
+      ProfilesBuilder::SampleInfo sample;
+      sample.resource = resource;
+      sample.attributes = builder.AddThread({.thread_name = "t", .tid = Tid{static_cast<int32_t>(i % 300)}});
+      std::vector<LocationIndex> frames;
+      for (uint64_t frame = 0; frame < 5; ++frame) {
+        frames.push_back(builder.AddLocation(FrameKind::kNative, {}, (i % 20'000) * (frame + 1), {}));
+      }
+      sample.stack = builder.AddStack(frames);
+      sample.time = UnixNs{static_cast<int64_t>(i)};
+      sample.value = i % 7 == 0 ? 17'000'000 : 1'000'000;
+      sample.count = i % 11 == 0 ? 17 : 1;
+      builder.AddSample(sample);
+    }
+    const size_t bound = builder.bytes();
+    std::string bytes;
+    builder.FinishBuilt().AppendTo(&bytes);
+    EXPECT_LE(bytes.size(), bound);
+    EXPECT_GE(bytes.size(), bound / 100 * 90);
+  }
+}
+
 // In JSON, small entries grow most: many stacks of few frames, and one value or time stamp each.
 TEST(ProfilesProperty, AFullRequestInJsonIsSmallerThan4MiB) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
