@@ -123,9 +123,10 @@ bool BatchSender::AwaitsNames(const SampleSet& set, MonotonicNs now) {
       });
 }
 
-// Returns how long the oldest set still waits for others, and they for their names.
+// Returns how long the oldest set still waits for others, and they for their names. While the spool is in use, sets do
+// not wait for others: on disk they survive a kill.
 int64_t BatchSender::PatienceNs() const {
-  if (queue_.empty() || is_first_ || IsHalfFull()) return 0;
+  if (queue_.empty() || is_first_ || IsHalfFull() || (spool_ != nullptr && !spool_->empty())) return 0;
   return std::max<int64_t>(queue_.front().since.value + options_.together_wait_ns - clock_.Monotonic().value, 0);
 }
 

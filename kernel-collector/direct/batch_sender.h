@@ -36,8 +36,8 @@ namespace tributary {
 // request, its samples or events are lost (rejected).
 //
 // Each request repeats the names and stacks of its samples. So several sets are sent in one request, `sets_together`.
-// The first set does not wait for others, so that the receiver soon has samples. If half the queue is full, no set
-// does.
+// The first set does not wait for others, so that the receiver soon has samples. If half the queue is full, or the
+// spool is in use, no set does.
 //
 // With a spool, a request that fails and all later ones go to the spool, until the spool is empty again. They also go
 // there if half the queue is full. While the spool takes nothing, they wait in the queue; what a full queue loses then

@@ -76,6 +76,35 @@ TEST_F(SenderSpoolTest, AFileThatCanBeReadOnlyAfterTheStartIsSentIfItDoesNotCoun
   }
 }
 
+// On disk, samples survive a kill. In memory, they would wait for others.
+TEST_F(SenderSpoolTest, SetsDoNotWaitForOthersWhileTheSpoolIsInUse) {
+  const uint64_t kSets = 3;
+  Start({.sets_together = kSets, .together_wait_ns = kNsPerMinute});
+  Push();  // the first set does not wait
+  Run(kNsPerSecond);
+  Push();
+  Run(kNsPerSecond);
+  EXPECT_EQ(receiver_.accepted.size(), 2u) << "the second set waits";
+  receiver_.state = FakeReceiver::State::kDown;
+  for (int i = 0; i < 2; ++i) Push();
+  Run(kNsPerSecond);
+  EXPECT_EQ(disk_.names().size(), 2u) << "samples and events of three sets";
+  for (size_t files = 4; files < 10; files += 2) {
+    Push();
+    Run(kNsPerSecond);
+    EXPECT_EQ(disk_.names().size(), files);
+    CheckLaw();
+  }
+  receiver_.state = FakeReceiver::State::kUp;
+  Run(kNsPerMinute);
+  EXPECT_TRUE(disk_.names().empty());
+  EXPECT_EQ(sender_->totals().sent, pushed_);
+  Push();
+  Run(kNsPerSecond);
+  EXPECT_EQ(Records(sender_->totals().waiting), 2u) << "sets wait again";
+  CheckLaw();
+}
+
 // The disk syncs during an outage, but not during a stop before everything is written.
 TEST_F(SenderSpoolTest, OnlyTheEndOfAStopSyncs) {
   Start({.spool_bytes = 8u << 20, .queue_bytes = 64u << 20});
