@@ -19,20 +19,6 @@ BatchSender::BatchSender(Options options, Receiver receiver, std::unique_ptr<Req
   TakeDropped();
 }
 
-SampleCounts BatchSender::FindSpooled(std::span<const std::array<uint8_t, 16>> sessions) {
-  SampleCounts found;
-  if (spool_ == nullptr) return found;
-  const SampleCounts before = spool_->earlier() + spool_->found_lost();
-  spool_->RetryUnread(/*give_up=*/!sessions.empty());
-  {
-    const std::lock_guard lock(mutex_);
-    totals_.earlier_waiting += spool_->earlier() + spool_->found_lost() - before;
-  }
-  TakeDropped();
-  for (const std::array<uint8_t, 16>& session : sessions) found += spool_->FoundOf(session);
-  return found;
-}
-
 void BatchSender::Push(SampleSet set) {
   SampleCounts lost;
   std::unique_lock lock(mutex_);
@@ -137,9 +123,10 @@ bool BatchSender::AwaitsNames(const SampleSet& set, MonotonicNs now) {
       });
 }
 
-// Returns how long the oldest set still waits for others, and they for their names.
+// Returns how long the oldest set still waits for others, and they for their names. While the spool is in use, sets do
+// not wait for others: on disk they survive a kill.
 int64_t BatchSender::PatienceNs() const {
-  if (queue_.empty() || is_first_ || IsHalfFull()) return 0;
+  if (queue_.empty() || is_first_ || IsHalfFull() || (spool_ != nullptr && !spool_->empty())) return 0;
   return std::max<int64_t>(queue_.front().since.value + options_.together_wait_ns - clock_.Monotonic().value, 0);
 }
 
@@ -191,57 +178,6 @@ void BatchSender::MakeNext() {
   UpdateGauges();
 }
 
-bool BatchSender::ShouldSpill() const {
-  if (spool_ == nullptr || clock_.Monotonic() < spill_not_before_) return false;
-  if (!spool_->empty()) return true;
-  const std::lock_guard lock(mutex_);
-  return IsHalfFull();
-}
-
-// Moves all sets that are ready to the spool. Ends when the spool takes nothing more.
-void BatchSender::Spill(bool flush, MonotonicNs deadline) {
-  while (!IsOver(deadline) && TakeNext(flush)) {
-    while (!sets_.empty()) {
-      if (IsOver(deadline) || !AppendToSpool()) return;
-    }
-  }
-}
-
-// Returns false if the spool does not take the request now. A request that it never takes is lost.
-bool BatchSender::AppendToSpool() {
-  const absl::Status status = spool_->Append(made_);
-  TakeDropped();
-  if (status.ok() || absl::IsOutOfRange(status)) {
-    MakeNext();
-    return true;
-  }
-  spill_not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
-  return false;
-}
-
-void BatchSender::TakeDropped() {
-  const std::vector<RequestSpool::Dropped> dropped = spool_->TakeDropped();
-  if (dropped.empty()) return;
-  bool has_lost = false;
-  SampleCounts overflow;
-  std::unique_lock lock(mutex_);
-  for (const RequestSpool::Dropped& each : dropped) {
-    if (each.is_overflow) overflow += each.counts;
-    if (!each.earlier) {
-      Lose(each.reason, each.counts);
-      has_lost = true;
-      continue;
-    }
-    totals_.earlier_waiting -= each.counts;
-    totals_.earlier_lost += each.counts;
-    counters_.Lost(each.reason, each.counts);
-  }
-  UpdateGauges();
-  lock.unlock();
-  if (!overflow.empty()) WarnOfOverflow(overflow);
-  if (has_lost) callbacks_.progressed();
-}
-
 int64_t BatchSender::IdleNs() const {
   const std::lock_guard lock(mutex_);
   const int64_t most_ns = spool_ != nullptr ? kSpoolTickNs : kIdleNs;
@@ -252,7 +188,7 @@ int64_t BatchSender::IdleNs() const {
 int64_t BatchSender::RunOnce() {
   TakeTables(MonotonicNs{INT64_MAX});
   if (options_.names) AskForTables();
-  if (spool_ != nullptr) spool_->Tick();
+  if (spool_ != nullptr) TickSpool();
   if (ShouldSpill()) Spill(/*flush=*/false, MonotonicNs{INT64_MAX});
   const int64_t delay_ns = not_before_.value - clock_.Monotonic().value;
   if (delay_ns > 0) return spool_ != nullptr ? std::min(delay_ns, IdleNs()) : delay_ns;
@@ -281,33 +217,6 @@ BatchSender::Step BatchSender::SendNext(MonotonicNs deadline, bool flush) {
   // In the spool, the request stays as it was sent, also if this process is killed.
   if (spool_ != nullptr) AppendToSpool();
   return Step::kFailed;
-}
-
-// Sends the oldest request of the spool.
-BatchSender::Step BatchSender::SendSpooled(MonotonicNs deadline) {
-  absl::StatusOr<RequestSpool::Front> front = spool_->ReadFront();
-  TakeDropped();
-  if (absl::IsNotFound(front.status())) return Step::kNothing;
-  if (!front.ok()) {
-    not_before_.value = clock_.Monotonic().value + kSpoolTickNs;
-    return Step::kFailed;
-  }
-  DirectRequest& request = front->request;
-  if (request.events != nullptr && receiver_.events == nullptr) {
-    // The encoder is another one than that of the earlier collector.
-    spool_->DropFront(LossReason::kNotTaken);
-    TakeDropped();
-    return Step::kSent;
-  }
-  const bool was_in_doubt = request.in_doubt;
-  spool_->MarkFront(true);
-  if (!Send(request, front->earlier, deadline)) {
-    spool_->MarkFront(was_in_doubt || request.in_doubt);
-    return Step::kFailed;
-  }
-  spool_->PopFront();
-  callbacks_.progressed();
-  return Step::kSent;
 }
 
 // Returns true if this request needs no other attempt.

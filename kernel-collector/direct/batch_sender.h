@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "base/arrival_wait.h"
 #include "base/backoff.h"
@@ -36,8 +36,8 @@ namespace tributary {
 // request, its samples or events are lost (rejected).
 //
 // Each request repeats the names and stacks of its samples. So several sets are sent in one request, `sets_together`.
-// The first set does not wait for others, so that the receiver soon has samples. If half the queue is full, no set
-// does.
+// The first set does not wait for others, so that the receiver soon has samples. If half the queue is full, or the
+// spool is in use, no set does.
 //
 // With a spool, a request that fails and all later ones go to the spool, until the spool is empty again. They also go
 // there if half the queue is full. While the spool takes nothing, they wait in the queue; what a full queue loses then
@@ -81,10 +81,9 @@ class BatchSender {
   BatchSender(Options options, Receiver receiver, std::unique_ptr<RequestSpool> spool, Callbacks callbacks,
               const Clock& clock, Metrics& metrics);
 
-  // Call it before the first RunOnce. Returns the samples and events of the sessions that the spool has from earlier
-  // collectors. If there are sessions, the caller counts all their other samples as lost: so a file of the spool that
-  // cannot be read, although it is tried again, is given up.
-  SampleCounts FindSpooled(std::span<const std::array<uint8_t, 16>> sessions);
+  // Call it before the first RunOnce. Returns the samples and events that the spool has of these sessions of earlier
+  // collectors. The caller counts all their other samples and events as lost. So these are never sent.
+  SampleCounts FindSpooled(std::span<const RequestSpool::Session> sessions);
 
   void Push(SampleSet set);
   // An error: there is no table. If too many tables wait for the thread, the table is left out and asked for again.
@@ -129,6 +128,8 @@ class BatchSender {
   int64_t IdleNs() const;
   bool TakeNext(bool flush);
   void MakeNext();
+  void TickSpool();
+  void CountFound(absl::FunctionRef<void()> work);
   bool ShouldSpill() const;
   bool IsOver(MonotonicNs deadline) const { return cancelled_ || clock_.Monotonic() >= deadline; }
   void Spill(bool flush, MonotonicNs deadline);

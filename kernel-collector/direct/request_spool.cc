@@ -14,7 +14,8 @@ uint64_t BlocksOf(uint64_t bytes) {
   return (bytes + RequestSpool::kBlockBytes - 1) / RequestSpool::kBlockBytes * RequestSpool::kBlockBytes;
 }
 
-// A sync of a directory costs as much as that of a file.
+// A sync of a directory costs as much as that of a file. On a slow disk, files are synced one by one, because a caller
+// waits for those that are synced together.
 constexpr size_t kSyncedAtOnce = 4;
 
 // Returns true if another attempt to read the file cannot succeed.
@@ -49,6 +50,7 @@ absl::Status RequestSpool::Load() {
   std::sort(ids.begin(), ids.end());
   for (const RequestId id : ids) RETURN_IF_ERROR(WithContext(LoadRequest(id), RequestName(id)));
   if (!ids.empty()) next_id_ = ids.back() + 1;
+  opened_ = unread_tried_ = clock_.Monotonic();
   ShowSizes();
   return absl::OkStatus();
 }
@@ -58,14 +60,25 @@ absl::Status RequestSpool::LoadRequest(RequestId id) {
       storage_->ReadStart(RequestName(id), kRequestPrefixBytes + kRequestHeaderBytesMax);
   if (!file.ok()) {
     Failed(SpoolOperation::kRead, file.status());
-    unread_.emplace_back(id, BlocksOf(storage_->Size(RequestName(id)).value_or(0)));
-    bytes_ += unread_.back().second;
+    if (absl::IsNotFound(file.status())) return absl::OkStatus();
+    unread_.push_back({id, BlocksOf(storage_->Size(RequestName(id)).value_or(0))});
+    bytes_ += unread_.back().bytes;
     return absl::OkStatus();
   }
   absl::StatusOr<RequestHeader> header = DecodeRequestHeader(id, file->bytes, file->file_bytes);
   if (absl::IsFailedPrecondition(header.status())) return header.status();
   if (!header.ok()) {  // the number of its samples is not known
     Damaged(id, header.status());
+    RemoveFile(id);
+    return absl::OkStatus();
+  }
+  if (lost_.contains(header->identity.session)) {
+    if (uint64_t held = 0; damage_log_.Allow(clock_.Monotonic(), &held)) {
+      LogWarning(
+          "a request in the spool is removed: it could not be read before its samples were counted as lost file={} "
+          "samples={} events={} suppressed={}",
+          RequestName(id), header->counts.total(), header->counts.events(), held);
+    }
     RemoveFile(id);
     return absl::OkStatus();
   }
@@ -90,22 +103,40 @@ absl::Status RequestSpool::LoadRequest(RequestId id) {
   return absl::OkStatus();
 }
 
-void RequestSpool::RetryUnread(bool give_up) {
-  for (const auto& [id, bytes] : std::exchange(unread_, {})) {
+void RequestSpool::RetryUnread(MonotonicNs end) {
+  const std::vector<File> files = std::exchange(unread_, {});
+  size_t tried = 0;
+  while (tried < files.size() && (tried == 0 || clock_.Monotonic() < end)) {
+    const auto [id, bytes] = files[tried++];
     bytes_ -= bytes;
-    if (const absl::Status status = LoadRequest(id); !status.ok()) {  // a newer release wrote it
-      Failed(SpoolOperation::kRead, status);
-      unread_.emplace_back(id, bytes);
+    if (const absl::Status status = LoadRequest(id); !status.ok()) {
+      LogWarning("a file in the spool stays unsent file={} cause=\"{}\"", RequestName(id), Message(status));
       bytes_ += bytes;
     }
   }
-  if (!give_up) return ShowSizes();
-  for (const auto& [id, bytes] : std::exchange(unread_, {})) {
-    bytes_ -= bytes;
-    Damaged(id, Error(absl::StatusCode::kDataLoss, "it could not be read at the start"));
-    RemoveFile(id);
-  }
+  unread_.insert(unread_.begin(), files.begin() + static_cast<ptrdiff_t>(tried), files.end());
+  unread_tried_ = clock_.Monotonic();
   ShowSizes();
+}
+
+void RequestSpool::RetryUnreadIfDue() {
+  MonotonicNs now = clock_.Monotonic();
+  if (unread_.empty() || now.value - unread_tried_.value < kUnreadRetryNs) return;
+  RetryUnread(MonotonicNs{now.value + kSyncNs});
+  now = clock_.Monotonic();
+  if (unread_.empty() || now.value - opened_.value < kUnreadableNs) return;
+  LogWarning(
+      "files in the spool cannot be read, and stay for the next start: check the disk of --spool-dir, and the rights "
+      "of its files files={} first={}",
+      unread_.size(), RequestName(unread_.front().id));
+  unread_.clear();  // their bytes still count
+}
+
+void RequestSpool::SetLost(std::span<const Session> sessions) {
+  for (const Session& session : sessions) {
+    lost_.insert(session);
+    lost_.insert(EventSession(session));
+  }
 }
 
 void RequestSpool::Add(Entry entry) {
@@ -113,6 +144,7 @@ void RequestSpool::Add(Entry entry) {
   (entry.earlier ? earlier_ : own_) += entry.counts;
   const auto later = std::upper_bound(entries_.begin(), entries_.end(), entry.id,
                                       [](RequestId id, const Entry& other) { return id < other.id; });
+  if (later == entries_.begin()) unreadable_since_.reset();  // another request is the oldest one now
   entries_.insert(later, std::move(entry));
   ShowSizes();
 }
@@ -197,10 +229,9 @@ absl::Status RequestSpool::Append(const DirectRequest& request) {
   // The oldest requests are lost only now: if the disk fails, nothing is lost for a request that is not written.
   MakeRoom(bytes);
   if (unsynced_.empty()) unsynced_since_ = clock_.Monotonic();
-  unsynced_.push_back(id);
+  unsynced_.push_back({id, bytes});
   unsynced_bytes_ += bytes;
   Add({.id = id, .bytes = bytes, .counts = request.counts, .in_doubt = request.in_doubt});
-  if (unsynced_bytes_ >= kUnsyncedBytesMax) Tick();
   return absl::OkStatus();
 }
 
@@ -211,6 +242,11 @@ void RequestSpool::MakeRoom(uint64_t bytes) {
 
 void RequestSpool::Tick() {
   RemoveUnremoved();
+  RetryUnreadIfDue();
+  SyncIfDue();
+}
+
+void RequestSpool::SyncIfDue() {
   if (unsynced_.empty()) return;
   if (unsynced_bytes_ < kUnsyncedBytesMax && clock_.Monotonic().value - unsynced_since_.value < kUnsyncedNs) return;
   SyncFiles();
@@ -218,38 +254,55 @@ void RequestSpool::Tick() {
 
 // A file that stays would be sent again by the next collector. A slow disk must not make a stop last for minutes.
 RequestSpool::~RequestSpool() {
-  RemoveUnremoved();
+  const size_t untried = RemoveUnremoved(), failed = unremoved_.size() - untried;
   SyncFiles();
-  if (unremoved_.empty() && unsynced_.empty()) return;
-  LogWarning(
-      "the disk of --spool-dir is slow, so the stop did not wait for it: requests that are not synced yet are lost if "
-      "the machine loses power now, and requests that are not removed are sent again unsynced={} unremoved={}",
-      unsynced_.size(), unremoved_.size());
+  if (untried > 0 || !unsynced_.empty()) {
+    LogWarning(
+        "the disk of --spool-dir is slow, so the stop did not wait for it: requests that are not synced yet are lost "
+        "if the machine loses power now, and requests that are not removed are sent again unsynced={} unremoved={}",
+        unsynced_.size(), untried);
+  }
+  if (failed > 0) {
+    LogWarning(
+        "files in the spool could not be removed, so their requests are sent again after the next start: check the "
+        "disk of --spool-dir, and whether it is read-only files={} first={}",
+        failed, RequestName(unremoved_[untried]));
+  }
 }
 
-void RequestSpool::RemoveUnremoved() {
+// Returns how many files were not tried, because the time was over. They are the first ones of the next call.
+size_t RequestSpool::RemoveUnremoved() {
   const int64_t end_ns = clock_.Monotonic().value + kSyncNs;
-  std::vector<RequestId> ids = std::exchange(unremoved_, {});
+  const std::vector<RequestId> ids = std::exchange(unremoved_, {});
   size_t tried = 0;
   while (tried < ids.size() && (tried == 0 || clock_.Monotonic().value < end_ns)) RemoveFile(ids[tried++]);
-  unremoved_.insert(unremoved_.end(), ids.begin() + static_cast<ptrdiff_t>(tried), ids.end());
+  unremoved_.insert(unremoved_.begin(), ids.begin() + static_cast<ptrdiff_t>(tried), ids.end());
+  return ids.size() - tried;
 }
 
 void RequestSpool::SyncFiles() {
-  const int64_t end_ns = clock_.Monotonic().value + kSyncNs;
-  size_t synced = 0;
-  while (synced < unsynced_.size() && (synced == 0 || clock_.Monotonic().value < end_ns)) {
+  MonotonicNs now = clock_.Monotonic();
+  const int64_t end_ns = now.value + kSyncNs;
+  size_t synced = 0, at_once = 1;
+  while (synced < unsynced_.size() && (synced == 0 || now.value < end_ns)) {
     std::vector<std::string> names;
-    while (names.size() < kSyncedAtOnce && synced < unsynced_.size()) names.push_back(RequestName(unsynced_[synced++]));
+    for (; names.size() < at_once && synced < unsynced_.size(); ++synced) {
+      names.push_back(RequestName(unsynced_[synced].id));
+      unsynced_bytes_ -= unsynced_[synced].bytes;
+    }
     if (absl::Status status = storage_->SyncAll(names); !status.ok()) Failed(SpoolOperation::kSync, status);
+    const MonotonicNs before = std::exchange(now, clock_.Monotonic());
+    at_once = now.value - before.value < kSlowSyncNs ? kSyncedAtOnce : 1;
   }
-  unsynced_.erase(unsynced_.begin(), unsynced_.begin() + static_cast<ptrdiff_t>(synced));
-  if (unsynced_.empty()) unsynced_bytes_ = 0;  // else the next call goes on
+  unsynced_.erase(unsynced_.begin(), unsynced_.begin() + static_cast<ptrdiff_t>(synced));  // the next call goes on
 }
 
 void RequestSpool::RemoveFile(RequestId id) {
-  std::erase(unsynced_, id);
-  if (unsynced_.empty()) unsynced_bytes_ = 0;
+  if (const auto file = std::find_if(unsynced_.begin(), unsynced_.end(), [id](const File& f) { return f.id == id; });
+      file != unsynced_.end()) {
+    unsynced_bytes_ -= file->bytes;
+    unsynced_.erase(file);
+  }
   if (absl::Status status = storage_->Remove(RequestName(id)); !status.ok()) {
     Failed(SpoolOperation::kRemove, status);
     unremoved_.push_back(id);
@@ -272,9 +325,9 @@ void RequestSpool::Failed(SpoolOperation operation, const absl::Status& status) 
   }
 }
 
-SampleCounts RequestSpool::FoundOf(std::array<uint8_t, 16> session) const {
+SampleCounts RequestSpool::FoundOf(Session session) const {
   SampleCounts counts;
-  for (const std::array<uint8_t, 16>& each : {session, EventSession(session)}) {
+  for (const Session& each : {session, EventSession(session)}) {
     if (const auto found = found_.find(each); found != found_.end()) counts += found->second;
   }
   return counts;

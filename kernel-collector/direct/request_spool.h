@@ -5,11 +5,13 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -28,34 +30,42 @@ namespace tributary {
 // data that the killed collector had in memory.
 //
 // If Append returned OK, its request survives kill -9 at any instruction. Files are synced to the disk after 1 MiB or
-// 60 s, and at a stop, so older ones survive power loss. On a disk that is so slow that a sync takes longer than
-// kSyncNs, the rest is synced later, or after a stop by the kernel. If the spool is full, the oldest requests are lost.
-// Used by one thread at a time.
+// 60 s (SyncIfDue), and at a stop, so older ones survive power loss. If a slow disk does not sync them within kSyncNs,
+// the rest is synced later, or after a stop by the kernel. If the spool is full, the oldest requests are lost. Used by
+// one thread at a time.
 class RequestSpool {
  public:
   static constexpr uint64_t kBlockBytes = 4096;  // a file takes whole blocks
   static constexpr uint64_t kUnsyncedBytesMax = 1u << 20;
   static constexpr int64_t kUnsyncedNs = 60 * kNsPerSecond;
-  static constexpr int64_t kSyncNs = kNsPerSecond;  // a call syncs files for so long, and a stop twice
+  static constexpr int64_t kSyncNs = kNsPerSecond;  // a call syncs files for so long, plus the last sync
+  static constexpr int64_t kSlowSyncNs = kSyncNs / 10;
   static constexpr int64_t kUnreadableNs = 5 * kNsPerMinute;
+  static constexpr int64_t kUnreadRetryNs = 5 * kNsPerSecond;
   static constexpr size_t kRequestsMax = 1u << 15;  // each takes about 200 bytes of memory
   static constexpr size_t kUnremovedMax = 1024;     // files that could not be removed; then Append fails
 
+  using Session = std::array<uint8_t, 16>;
+
   // Finds the requests of earlier collectors. Reads only their headers: ReadFront finds other damage. Drops the oldest
   // requests if there are more than `requests_max`. A file that cannot be read now stays: its bytes count, and its
-  // samples do not (RetryUnread). FailedPrecondition if a newer release wrote one of the files. Ignores other files.
-  // `clock` and `metrics` must outlive this object.
+  // samples do not. Tick tries again to read it, for kUnreadableNs. After that, it stays for the next start.
+  // FailedPrecondition if a newer release wrote one of the files. Ignores other files. `clock` and `metrics` must
+  // outlive this object.
   static absl::StatusOr<std::unique_ptr<RequestSpool>> Open(uint64_t bytes_max,
                                                             std::unique_ptr<intake::SpoolStorage> storage,
                                                             const Clock& clock, Metrics& metrics,
                                                             size_t requests_max = kRequestsMax);
 
-  ~RequestSpool();  // syncs files, and removes those that could not be removed before; for 2 * kSyncNs at most
+  // Removes the files that could not be removed before, and syncs files: each for kSyncNs, plus the last operation.
+  ~RequestSpool();
 
-  // Tries once more to read the files that Open could not read. Call it before the first ReadFront. `give_up`: those
-  // that still cannot be read are removed, because the caller is about to count their samples as lost. Without it, they
-  // stay for the next start.
-  void RetryUnread(bool give_up);
+  // Tries again to read the files that Open could not read: until `end`, but at least one of them. A file of a newer
+  // release stays, and is not tried again.
+  void RetryUnread(MonotonicNs end = MonotonicNs{INT64_MAX});
+  // The caller has counted all samples and events of these sessions as lost, except for those that FoundOf returned. So
+  // a file of them that can be read only later is removed. It is not sent, and not counted again.
+  void SetLost(std::span<const Session> sessions);
 
   struct Front {
     DirectRequest request;
@@ -74,7 +84,8 @@ class RequestSpool {
   void DropFront(LossReason reason);
 
   // Appends a request after all others. After an error the request is not in the spool. OutOfRange: the request is too
-  // large for this spool, and counts as lost. Other errors, for example a full disk: it may be appended later.
+  // large for this spool, and counts as lost. Other errors, for example a full disk: it may be appended later. Call
+  // SyncIfDue afterwards, unless a slow disk must not delay the caller.
   absl::Status Append(const DirectRequest& request);
 
   // Requests that were lost. The call clears the list.
@@ -86,16 +97,19 @@ class RequestSpool {
   };
   std::vector<Dropped> TakeDropped() { return std::exchange(dropped_, {}); }
 
-  // Call it at least every few seconds: syncs files, and removes files that could not be removed before.
+  // Syncs files if those that are not synced have 1 MiB, or are 60 s old.
+  void SyncIfDue();
+  // Call it at least every few seconds: syncs files, removes files that could not be removed before, and reads files
+  // that could not be read before.
   void Tick();
 
   bool empty() const { return entries_.empty(); }
   uint64_t bytes() const { return bytes_; }
   const SampleCounts& own() const { return own_; }                // in requests of this collector
   const SampleCounts& earlier() const { return earlier_; }        // in requests of earlier collectors
-  const SampleCounts& found_lost() const { return found_lost_; }  // that Open and RetryUnread dropped
+  const SampleCounts& found_lost() const { return found_lost_; }  // that Open, RetryUnread and Tick dropped
   // Returns the samples and events that they found, also in damaged files, of this session and of its events.
-  SampleCounts FoundOf(std::array<uint8_t, 16> session) const;
+  SampleCounts FoundOf(Session session) const;
 
  private:
   struct Entry {
@@ -104,6 +118,10 @@ class RequestSpool {
     SampleCounts counts;
     bool in_doubt = false;
     bool earlier = false;
+  };
+  struct File {
+    RequestId id = 0;
+    uint64_t bytes = 0;
   };
 
   RequestSpool(uint64_t bytes_max, size_t requests_max, std::unique_ptr<intake::SpoolStorage> storage,
@@ -119,7 +137,8 @@ class RequestSpool {
   void Lose(LossReason reason, const Entry& entry);
   void MakeRoom(uint64_t bytes);
   void SyncFiles();
-  void RemoveUnremoved();
+  size_t RemoveUnremoved();
+  void RetryUnreadIfDue();
   void RemoveFile(RequestId id);
   void Damaged(RequestId id, const absl::Status& why);
   void Failed(intake::SpoolOperation operation, const absl::Status& status);
@@ -137,11 +156,14 @@ class RequestSpool {
   RequestId next_id_ = 1;
   std::vector<Dropped> dropped_;
   std::optional<MonotonicNs> unreadable_since_;  // of the oldest request: its reads fail
-  std::vector<RequestId> unsynced_, unremoved_;
-  std::vector<std::pair<RequestId, uint64_t>> unread_;  // files that could not be read, and their bytes
+  std::vector<RequestId> unremoved_;
+  std::vector<File> unsynced_;
   uint64_t unsynced_bytes_ = 0;
   MonotonicNs unsynced_since_;
-  absl::flat_hash_map<std::array<uint8_t, 16>, SampleCounts> found_;  // by session
+  std::vector<File> unread_;  // that may be readable later
+  MonotonicNs opened_, unread_tried_;
+  absl::flat_hash_set<Session> lost_;  // SetLost
+  absl::flat_hash_map<Session, SampleCounts> found_;
   LogLimit log_limit_{kNsPerMinute}, damage_log_{kNsPerMinute};
 };
 

@@ -14,7 +14,11 @@ TEST_F(BatchSenderTest, TheLawHolds) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     pushed_ = pushed_events_ = 0;
     std::mt19937_64 random(seed);
-    Open({.queue_bytes_max = 6'000, .names = seed % 2 == 0, .builder = {.bytes_soft = 3'000, .bytes_hard = 6'000}});
+    Open({.queue_bytes_max = 6'000,
+          .names = seed % 2 == 0,
+          .sets_together = 1 + random() % 4,
+          .together_wait_ns = static_cast<int64_t>(random() % (20 * kNsPerSecond)),
+          .builder = {.bytes_soft = 3'000, .bytes_hard = 6'000}});
     for (int step = 0; step < 400; ++step) {
       switch (random() % 9) {
         case 0:

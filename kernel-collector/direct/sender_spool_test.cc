@@ -47,25 +47,84 @@ TEST_F(SenderSpoolTest, KeepsAnOutageOnTheDisk) {
 }
 
 // captured = sent + lost, also for the samples of a file that cannot be read at the start.
-TEST_F(SenderSpoolTest, AFileThatIsGivenUpAtTheStartIsLostAndNeverSent) {
-  const std::array<uint8_t, 16> sessions[] = {{2}};
-  Start({});
+TEST_F(SenderSpoolTest, AFileThatCanBeReadOnlyAfterTheStartIsSentIfItDoesNotCountAsLost) {
+  for (const bool was_killed : {false, true}) {
+    SCOPED_TRACE(was_killed);
+    receiver_ = {};
+    Start({});
+    receiver_.state = FakeReceiver::State::kDown;
+    for (int i = 0; i < 2; ++i) Push();
+    Run(kNsPerSecond);
+    ASSERT_EQ(disk_.names().size(), 4u);
+    receiver_.state = FakeReceiver::State::kUp;
+    faults_.failing_reads = 2;
+    Start({.session = {4}});
+    EXPECT_EQ(Records(found_), 2u);
+    faults_.failing_reads = 1;  // one of the two cannot be read again
+    std::vector<RequestSpool::Session> sessions;
+    if (was_killed) sessions.push_back({2});
+    const SampleCounts found = sender_->FindSpooled(sessions);
+    EXPECT_EQ(Records(found), was_killed ? 3u : 0u);
+    EXPECT_EQ(Records(sender_->totals().earlier_waiting), 3u);
+    Run(kNsPerMinute);
+    const uint64_t sent = was_killed ? 3 : 4;
+    EXPECT_EQ(receiver_.accepted.size(), sent) << "the caller counts one as lost if the collector was killed";
+    EXPECT_EQ(Records(sender_->totals().earlier_sent), sent);
+    EXPECT_TRUE(sender_->totals().earlier_waiting.empty());
+    EXPECT_TRUE(sender_->totals().earlier_lost.empty());
+    EXPECT_TRUE(disk_.names().empty());
+  }
+}
+
+// On disk, samples survive a kill. In memory, they would wait for others.
+TEST_F(SenderSpoolTest, SetsDoNotWaitForOthersWhileTheSpoolIsInUse) {
+  const uint64_t kSets = 3;
+  Start({.sets_together = kSets, .together_wait_ns = kNsPerMinute});
+  Push();  // the first set does not wait
+  Run(kNsPerSecond);
+  Push();
+  Run(kNsPerSecond);
+  EXPECT_EQ(receiver_.accepted.size(), 2u) << "the second set waits";
   receiver_.state = FakeReceiver::State::kDown;
   for (int i = 0; i < 2; ++i) Push();
   Run(kNsPerSecond);
-  ASSERT_EQ(disk_.names().size(), 4u);
+  EXPECT_EQ(disk_.names().size(), 2u) << "samples and events of three sets";
+  for (size_t files = 4; files < 10; files += 2) {
+    Push();
+    Run(kNsPerSecond);
+    EXPECT_EQ(disk_.names().size(), files);
+    CheckLaw();
+  }
   receiver_.state = FakeReceiver::State::kUp;
-  faults_.failing_reads = 2;
-  Start({.session = {4}});
-  EXPECT_EQ(Records(found_), 2u);
-  faults_.failing_reads = 1;  // one of the two cannot be read again
-  const SampleCounts found = sender_->FindSpooled(sessions);
-  EXPECT_EQ(Records(found), 3u);
-  EXPECT_EQ(sender_->totals().earlier_waiting, found);
   Run(kNsPerMinute);
-  Start({.session = {6}});
-  Run(kNsPerMinute);
-  EXPECT_EQ(receiver_.accepted.size(), Records(found)) << "the caller counts the other one as lost";
+  EXPECT_TRUE(disk_.names().empty());
+  EXPECT_EQ(sender_->totals().sent, pushed_);
+  Push();
+  Run(kNsPerSecond);
+  EXPECT_EQ(Records(sender_->totals().waiting), 2u) << "sets wait again";
+  CheckLaw();
+}
+
+// The disk syncs during an outage, but not during a stop before everything is written.
+TEST_F(SenderSpoolTest, OnlyTheEndOfAStopSyncs) {
+  Start({.spool_bytes = 8u << 20, .queue_bytes = 64u << 20});
+  size_t syncs = 0;
+  faults_.on_sync = [&] { ++syncs; };
+  receiver_.state = FakeReceiver::State::kDown;
+  const uint64_t sets = RequestSpool::kUnsyncedBytesMax / RequestSpool::kBlockBytes / 2;
+  Push();
+  Run(kNsPerSecond);
+  for (uint64_t i = 0; i < sets; ++i) Push();
+  Run(kNsPerSecond);
+  EXPECT_GE(syncs, 2 * sets);
+  syncs = 0;
+  for (uint64_t i = 0; i < sets; ++i) Push();
+  sender_->Flush(MonotonicNs{clock_.Monotonic().value + kNsPerMinute});
+  EXPECT_EQ(Records(sender_->totals().waiting), Records(pushed_));
+  EXPECT_EQ(syncs, 0u);
+  sender_.reset();
+  EXPECT_GE(syncs, 2 * sets);
+  faults_.on_sync = [] {};
 }
 
 // A read that fails does not damage the spool: everything arrives when the disk works again.

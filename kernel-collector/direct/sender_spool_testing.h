@@ -22,11 +22,26 @@
 
 namespace tributary {
 
-// A receiver that remembers what it accepted. Each request has one sample, or one event.
+inline uint64_t CountRecords(const otlp::ProfilesRequest& request) {
+  uint64_t records = 0;
+  for (const auto& resource : request.resource_profiles()) {
+    for (const auto& scope : resource.scope_profiles()) {
+      for (const auto& profile : scope.profiles()) {
+        for (const auto& sample : profile.samples()) {
+          records += static_cast<uint64_t>(sample.timestamps_unix_nano_size());
+        }
+      }
+    }
+  }
+  return records;
+}
+
+// A receiver that remembers what it accepted.
 struct FakeReceiver {
   enum class State { kUp, kDown, kLosesAnswers, kHangs };
 
-  otlp::SendResult Take(const std::string& session, uint64_t first, std::string text, int64_t timeout_ns) {
+  otlp::SendResult Take(const std::string& session, uint64_t first, uint64_t records, std::string text,
+                        int64_t timeout_ns) {
     otlp::SendResult result;
     if (state == State::kHangs) {
       hang(timeout_ns);
@@ -40,7 +55,9 @@ struct FakeReceiver {
       return result;
     }
     ++requests;
+    received_records += records;
     const auto [known, is_new] = accepted.try_emplace({session, first}, text);
+    if (is_new) accepted_records += records;
     // A request that is sent again is the same, with its names and its ids.
     EXPECT_EQ(known->second, text);
     result.left_out_samples = left_out_samples;
@@ -54,6 +71,7 @@ struct FakeReceiver {
   State state = State::kUp;
   uint64_t left_out_samples = 0;  // of each request, as a printer of text leaves them out
   uint64_t requests = 0;
+  uint64_t received_records = 0, accepted_records = 0;  // samples and events; repeated ones are accepted once
   std::map<std::pair<std::string, uint64_t>, std::string> accepted;  // by session and number
   std::function<void(int64_t timeout_ns)> hang;
   std::function<bool()> is_dead = [] { return false; };  // of the sender: it sends nothing any more
@@ -64,12 +82,15 @@ class SenderTo : public otlp::ProfilesSender, public otlp::LogsSender {
   explicit SenderTo(FakeReceiver& receiver) : receiver_(receiver) {}
   otlp::SendResult Send(const otlp::ProfilesRequest& request, const otlp::RequestIdentity& identity,
                         int64_t timeout_ns) override {
-    return receiver_.Take(identity.SessionText(), identity.first, request.SerializeAsString(), timeout_ns);
+    return receiver_.Take(identity.SessionText(), identity.first, CountRecords(request), request.SerializeAsString(),
+                          timeout_ns);
   }
   otlp::SendResult SendLogs(const otlp::LogsRequest& request, int64_t timeout_ns) override {
     const std::string text = otlp::ToJson(request);
     const std::string key = "\"tributary.sequence\",\"value\":{\"intValue\":\"";
-    return receiver_.Take("events", std::stoull(text.substr(text.find(key) + key.size())), text, timeout_ns);
+    uint64_t records = 0;
+    for (size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) ++records;
+    return receiver_.Take("events", std::stoull(text.substr(text.find(key) + key.size())), records, text, timeout_ns);
   }
   void Cancel() override {}
 
@@ -84,6 +105,8 @@ class SenderSpoolTest : public testing::Test {
     uint64_t spool_bytes = 1 << 20;
     size_t queue_bytes = 1 << 20;
     bool sends_events = true;
+    size_t sets_together = 1;
+    int64_t together_wait_ns = 0;
   };
   // Starts a collector. Its predecessor must be gone.
   void Start(const Setup& setup) {
@@ -93,7 +116,10 @@ class SenderSpoolTest : public testing::Test {
         RequestSpool::Open(setup.spool_bytes, std::make_unique<BorrowedStorage>(disk_, faults_), clock_, metrics_);
     ASSERT_TRUE(spool.ok()) << spool.status();
     found_ = (*spool)->FoundOf({2});
-    BatchSender::Options options{.queue_bytes_max = setup.queue_bytes, .names = false};
+    BatchSender::Options options{.queue_bytes_max = setup.queue_bytes,
+                                 .names = false,
+                                 .sets_together = setup.sets_together,
+                                 .together_wait_ns = setup.together_wait_ns};
     options.identity = {.sender = "n", .session = setup.session};
     options.event_identity = {.sender = "n", .session = EventSession(setup.session)};
     auto to = std::make_unique<SenderTo>(receiver_);

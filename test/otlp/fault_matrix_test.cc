@@ -197,7 +197,7 @@ class Trial {
     const int connections = receiver_.connections();
     const size_t bodies = receiver_.Bodies().size();
     int64_t waited_ns = 0;
-    while (wait_ns == sender_->tick_ns() && waited_ns + wait_ns < case_.asked_s * kNsPerSecond) {
+    while (wait_ns > 0 && wait_ns == sender_->tick_ns() && waited_ns + wait_ns < case_.asked_s * kNsPerSecond) {
       waited_ns += wait_ns;
       clock_.Advance(wait_ns);
       wait_ns = sender_->RunOnce();

@@ -86,8 +86,8 @@ class LogsCheck {
     }
   }
 
-  // docs/export.md: each record of a session begins where the record before it ends. Records of several resources may
-  // alternate, so only the union is checked: it has no number twice.
+  // docs/export-records.md: each record of a session begins where the record before it ends. Records of several
+  // resources may alternate, so only the union is checked: it has no number twice.
   void CheckNumbers(const Numbers& numbers, const std::string& where) {
     if (numbers.sender.empty() || numbers.session.size() != 32 || !numbers.sequence || numbers.count < 1) {
       v_.Add("record.no_identity", where, "tributary.sender, .session, .sequence or a positive count is missing");
