@@ -38,8 +38,8 @@ class BuiltRequest : public EncodedRequest {
 
   ProfilesRequestPtr request_;     // without the ResourceProfiles, until Decode
   std::string resource_profiles_;  // until Decode
-  const std::vector<std::pair<size_t, uint64_t>> profile_ids_;
-  const uint64_t content_;
+  std::vector<std::pair<size_t, uint64_t>> profile_ids_;
+  uint64_t content_;
   bool has_ids_ = false, is_decoded_ = false;
 };
 

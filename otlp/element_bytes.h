@@ -4,8 +4,8 @@
 
 // Upper bounds for the bytes that one element adds to a serialized request of profiles: tags, lengths and varints at
 // their longest, in every generation. They include the lengths of messages that grow later (samples, profiles).
-// ProfilesBuilder::bytes() is their sum, plus the lengths of texts. If it
-// shall be exact, elements that do not grow count with their real sizes, and samples as in SampleTable.
+// ProfilesBuilder::bytes() is their sum, plus the lengths of texts. If it shall be exact, elements that do not grow
+// count with their real sizes, and samples as in SampleTable.
 
 namespace tributary::otlp {
 

@@ -38,7 +38,7 @@ inline constexpr size_t kRecordStackBytesMax = 192u << 10;
 inline constexpr size_t kLogFrameBytes = 160;
 inline constexpr size_t kLogRecordBytes = 1024;
 
-// Turns a request of profiles into a request of logs. docs/export.md describes the records. Each record has the
+// Turns a request of profiles into a request of logs. docs/export-records.md describes the records. Each record has the
 // identity's sender and session, and the number of its first sample. Numbers follow the order of the profiles request:
 // if two records of a session follow each other, the second one begins at the sum of the first one's number and count.
 //

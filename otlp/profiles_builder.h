@@ -196,7 +196,6 @@ class ProfilesBuilder {
   absl::flat_hash_map<std::vector<int32_t>, int32_t> attribute_set_ids_;
   absl::flat_hash_map<std::pair<AttributesIndex, Ending>, AttributesIndex> ending_sets_;
   std::vector<SampleTypeInfo> types_;
-  std::array<int32_t, kFrameKindCount> frame_types_{};           // attributes, by kind; 0: not added yet
   std::deque<std::string> resources_;                            // encoded
   absl::flat_hash_map<std::string_view, int32_t> resource_ids_;  // the texts are in resources_
   SampleTable samples_;

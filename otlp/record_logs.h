@@ -28,7 +28,8 @@ struct RecordHead {
 };
 
 // Builds a logs request with records that are no samples. event_logs.h, loss_logs.h and rollout_logs.h add records to
-// it. Each record has the identity's sender and session, and a number of its own. docs/export.md describes the records.
+// it. Each record has the identity's sender and session, and a number of its own. docs/export-records.md describes the
+// records.
 class RecordLogs {
  public:
   // `identity` must outlive the RecordLogs. Its number is that of the first record.
