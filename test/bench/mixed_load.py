@@ -115,7 +115,9 @@ class Mixed(loads.Load):
         bin_directory, user = _postgres_bin(), _other_user()
         if bin_directory is None or user is None:
             return None
-        os.chmod(self._home.parent, 0o711)
+        for parent in self._home.parents:
+            if not parent.stat().st_mode & 0o001:
+                os.chmod(parent, 0o711)
         base = self._home / "postgresql"
         base.mkdir()
         os.chown(base, user.pw_uid, user.pw_gid)
