@@ -61,14 +61,15 @@ def samples_of(otel):
 
 
 def events_of(otel):
-    """Returns {(kind, pid, executable): count} of the process events, and all of their identities."""
+    """Returns {(kind, pid, executable, exit code, signal): count} of the process events, and all of their identities."""
     counts, identities = collections.Counter(), []
     for record in otelcol.log_records(otel.log_requests()):
         if not record.event.startswith("tributary.process."):
             continue
         a = record.attributes
         kind = record.event.removeprefix("tributary.process.")
-        counts[kind, a.get("process.pid", 0), a.get("process.executable.path", ""), a.get("process.exit.code")] += 1
+        counts[kind, a.get("process.pid", 0), a.get("process.executable.path", ""), a.get("process.exit.code"),
+               a.get("tributary.process.signal")] += 1
         identities.append(record.identity)
     return counts, identities
 
@@ -88,8 +89,11 @@ def events_of_api(reducer, start_ms):
         page = {"cursor": cursor} if cursor else {}
         answer = reducer.json("/api/v1/events", **{"from": start_ms, "to": lib.now_ms() + 60_000, "order": "oldest", "limit": 10_000, **page})
         for event in answer["events"]:
-            code = event.get("exit_code") if event["kind"] in ("exit", "sum") else None
-            counts[event["kind"], event["pid"], event.get("executable_path", ""), code] += 1
+            # A log has the exit code or the signal, because a process that a signal ended has no exit code.
+            ended = event["kind"] in ("exit", "sum")
+            signal = event["signal_name"] if ended and event["signal"] else None
+            code = event["exit_code"] if ended and signal is None else None
+            counts[event["kind"], event["pid"], event.get("executable_path", ""), code, signal] += 1
         cursor = answer["next"]
         if not cursor or not answer["truncated"]:
             return counts
@@ -167,6 +171,7 @@ def logs_to_collectors():
         lib.run_truth(1)
         lib.wait_for("names", lambda: has_names(reducer.flamegraph("{}", *range_until_now())), 60, 0.5)
         truth = lib.run_truth(4)
+        subprocess.run(["sh", "-c", "kill -KILL $$"], check=False)  # an end without an exit code
         lib.check(collector.stop() == 0, "the collector's exit code")
         status = reducer.status()
         lib.check_law(status)
@@ -179,6 +184,7 @@ def logs_to_collectors():
         graph = reducer.flamegraph("{}", *range_until_now())
         graph_of_truth = reducer.flamegraph(f'{{process_pid="{truth["pid"]}"}}', *range_until_now())
         events = events_of_api(reducer, start - 60_000)
+        lib.check(any(signal == "SIGKILL" for *_, signal in events), "the end of the process that was killed")
         lib.check(reducer.stop() == 0, "the reducer's exit code")
         for way, otel in otels.items():
             check_logs(way, otel, truth, graph, graph_of_truth, stored, events)
