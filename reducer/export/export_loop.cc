@@ -309,8 +309,7 @@ bool ExportLoop::AwaitsMetadata(const SampleFeed& feed, JoinedProcesses* joined)
 // Returns true if this request needs no other attempt.
 bool ExportLoop::Send(SampleFeed& feed, int64_t timeout_ns) {
   const otlp::SendResult result = sender_->SendBuilt(*feed.request().request, feed.identity(), timeout_ns);
-  if (feed.is_in_doubt() && (result.status.ok() || result.in_doubt))
-    counters_.repeated_samples.Add(feed.request().samples);
+  if (result.status.ok() || result.in_doubt) counters_.repeated_samples.Add(feed.samples_in_doubt());
   if (result.in_doubt) feed.SetInDoubt();
   if (!result.status.ok() && cancelled_) return false;  // the next run sends the rest
   if (!result.status.ok() && result.may_retry) {

@@ -1,5 +1,6 @@
 #include "reducer/export/sample_feed.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -146,13 +147,21 @@ bool SampleFeed::MakeNext() {
   if (last && !scan_->begin().IsBefore(last->end)) last.reset();
   made_ = maker_->Next(last ? std::optional(last->end) : std::nullopt);
   if (made_.request == nullptr) return false;
-  in_doubt_ = doubt_to_ && made_.begin.IsBefore(*doubt_to_);
+  samples_in_doubt_ = SamplesOfLastRun();
   const bool is_same = last && made_.rows == last->count && made_.request->content() == last->content;
   identity_ = is_same ? otlp::RequestIdentity{last->sender, last->session, last->first}
                       : otlp::RequestIdentity{shared_.sender, session_, next_number_};
   const uint64_t next = made_.request->SetProfileIds(identity_);
   if (!is_same) next_number_ = next;
   return true;
+}
+
+// Returns how many samples of the new request the last run may have sent. If it is divided differently now, the last of
+// its requests may go on with samples that were not sent.
+uint64_t SampleFeed::SamplesOfLastRun() const {
+  if (!doubt_to_ || !made_.begin.IsBefore(*doubt_to_)) return 0;
+  if (!doubt_to_->samples || !made_.begin.samples || *doubt_to_->samples < *made_.begin.samples) return made_.samples;
+  return std::min(made_.samples, *doubt_to_->samples - *made_.begin.samples);
 }
 
 void SampleFeed::FinishRequest() {

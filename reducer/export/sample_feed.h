@@ -71,9 +71,9 @@ class SampleFeed {
   bool has_request() const { return made_.request != nullptr; }
   RequestMaker::Made& request() { return made_; }
   const otlp::RequestIdentity& identity() const { return identity_; }  // of the request
-  // The receiver may have the samples of the request already.
-  bool is_in_doubt() const { return in_doubt_; }
-  void SetInDoubt() { in_doubt_ = true; }
+  // The number of samples of the request that the receiver may have already.
+  uint64_t samples_in_doubt() const { return samples_in_doubt_; }
+  void SetInDoubt() { samples_in_doubt_ = made_.samples; }
   // The request needs no other attempt.
   void FinishRequest();
 
@@ -90,6 +90,7 @@ class SampleFeed {
   void CountExpired(const store::CommittedScan& scan);
   void NoteNewest(int64_t newest);
   absl::Status SkipLagging(store::StoreReader& reader);
+  uint64_t SamplesOfLastRun() const;
   void StartAt(const store::Cursor& begin);
 
   // The newest chunk of the shard at a time.
@@ -114,7 +115,7 @@ class SampleFeed {
   std::unique_ptr<RequestMaker> maker_;
   RequestMaker::Made made_;         // the request that is being sent
   otlp::RequestIdentity identity_;  // of `made_`
-  bool in_doubt_ = false;
+  uint64_t samples_in_doubt_ = 0;
   store::ExportSession session_ = NewExportSession();
   uint64_t next_number_ = 0;                  // of the next sample in `session_`
   std::optional<store::ExportRequest> last_;  // the last run's request whose answer is not known; not made yet
