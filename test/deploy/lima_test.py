@@ -1,4 +1,7 @@
-"""Tests deploy/lima: its keys are Lima's, its scripts are valid, and the installation chooses the right packages."""
+"""Tests deploy/lima: its keys are Lima's, its scripts are valid, and the installation chooses the right packages.
+
+TRIBUTARY_LIMACTL may name a limactl, whose own parser then reads the template, too. It does not run as root.
+"""
 
 import os
 import pathlib
@@ -8,7 +11,8 @@ import unittest
 
 from compose_model import SOURCE, documents
 
-TEMPLATE = documents(SOURCE / "deploy/lima/tributary.yaml")[0]
+FILE = SOURCE / "deploy/lima/tributary.yaml"
+TEMPLATE = documents(FILE)[0]
 # Keys of Lima 1.1's templates that this one uses.
 KEYS = {"minimumLimaVersion", "base", "containerd", "param", "mounts", "portForwards", "provision", "probes", "message"}
 INNER = {"mounts": {"location", "mountPoint", "writable"}, "portForwards": {"guestPort", "hostIP", "hostPort"}, "provision": {"mode", "script"},
@@ -28,6 +32,9 @@ class Lima(unittest.TestCase):
             for entry in TEMPLATE[key]:
                 self.assertEqual(set(entry) - known, set(), key)
         self.assertEqual({entry["mode"] for entry in TEMPLATE["provision"] + TEMPLATE["probes"]}, {"system", "readiness"})
+        if limactl := os.environ.get("TRIBUTARY_LIMACTL"):
+            result = subprocess.run([limactl, "validate", FILE], capture_output=True, text=True, check=False)
+            self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_the_page_is_forwarded_to_loopback(self):
         self.assertEqual({(entry["guestPort"], entry["hostPort"], entry["hostIP"]) for entry in TEMPLATE["portForwards"]},
