@@ -62,6 +62,7 @@ void ClusterWatch::Begin(Kind& kind) {
 }
 
 void ClusterWatch::End(Kind& kind, const absl::Status& transport) {
+  kind.lacks_credentials = absl::IsUnauthenticated(transport);
   kind.watch->OnEnd(transport, clock_.Monotonic());
   LogTrouble(kind);
   LookWhetherComplete();
@@ -71,6 +72,8 @@ void ClusterWatch::End(Kind& kind, const absl::Status& transport) {
 void ClusterWatch::LogTrouble(Kind& kind) {
   const std::string& trouble = kind.watch->trouble();
   if (trouble == kind.logged_trouble) return;
+  // ExecPlugin has logged why. It is the same reason for all kinds.
+  if (kind.lacks_credentials && !trouble.empty()) return;
   if (trouble.empty()) {
     LogInfo("objects are watched again kind={}", kind.watch->info().plural);
   } else {

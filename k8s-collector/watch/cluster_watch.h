@@ -40,7 +40,8 @@ class ClusterWatch {
     std::unique_ptr<ApiTransport::Request> request;  // in progress
     MonotonicNs received_at;                         // time of its last byte
     int64_t silence_ns = 0;
-    std::string logged_trouble;  // the problem that was logged
+    bool lacks_credentials = false;  // its last request was not sent
+    std::string logged_trouble;      // the problem that was logged
   };
 
   void Tick();
