@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "base/loop.h"
 #include "base/status.h"
 #include "k8s-collector/watch/watch_testing.h"
@@ -43,9 +45,15 @@ std::string LogOf(absl::Status error) {
   return testing::internal::GetCapturedStderr();
 }
 
-TEST(ClusterWatch, LogsAFailureOfEachKind) {
+TEST(ClusterWatch, LogsOnceThatTheServerCannotBeReached) {
   const std::string log = LogOf(Error(absl::StatusCode::kUnavailable, "no route"));
-  EXPECT_THAT(log, testing::HasSubstr("cannot watch objects kind=pods cause=\"list: no route\""));
+  EXPECT_THAT(log, testing::HasSubstr("cannot send requests to the API server cause=\"no route\""));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+}
+
+TEST(ClusterWatch, LogsSilenceOfEachKind) {
+  const std::string log = LogOf(Error(absl::StatusCode::kDeadlineExceeded, "no data"));
+  EXPECT_THAT(log, testing::HasSubstr("cannot watch objects kind=pods cause=\"list: no data\""));
   EXPECT_THAT(log, testing::HasSubstr("kind=nodes"));
 }
 

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/number.h"
 #include "base/status.h"
 #include "base/version.h"
 #include "k8s-collector/watch/curl_access.h"
@@ -17,19 +18,35 @@ namespace {
 constexpr long kConnectTimeoutMs = 10'000;
 constexpr long kKeepAliveSeconds = 30;
 
+// Returns libcurl's message without the duration in it, so that the same problem always has the same message:
+// "Failed to connect to h port 1 after 3 ms: …" becomes "Failed to connect to h port 1: …".
+std::string WithoutDuration(std::string_view message) {
+  constexpr std::string_view kAfter = " after ";
+  const size_t begin = message.find(kAfter);
+  if (begin == message.npos) return std::string(message);
+  std::string_view rest = message.substr(begin + kAfter.size());
+  if (!TakeNumber<uint64_t>(rest)) return std::string(message);
+  for (const std::string_view unit : {" milliseconds", " ms"}) {
+    if (rest.starts_with(unit)) return fmt::format("{}{}", message.substr(0, begin), rest.substr(unit.size()));
+  }
+  return std::string(message);
+}
+
 }  // namespace
 
 // State that the requests of one transport share.
 struct HttpTransport::Impl {
   Impl(Loop& on, ApiAccess how, Metrics& metrics)
       : loop(on),
-        access(std::move(how)),
+        given(std::move(how)),
+        access(given),
         curl(on),
         bytes(metrics.AddCounter("tributary_k8s_received_bytes_total",
                                  "Bytes of the answers that the API server sent.")) {}
 
   Loop& loop;
-  ApiAccess access;
+  const ApiAccess given;
+  ApiAccess access;  // `given`, with the credentials of Use
   CurlLoop curl;
   Counter& bytes;
 };
@@ -63,7 +80,7 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
       status = Error(absl::StatusCode::kCancelled, "no more data is needed");
     } else if (curl_code != CURLE_OK) {
       const char* detail = error_[0] != '\0' ? error_ : curl_easy_strerror(static_cast<CURLcode>(curl_code));
-      status = Error(absl::StatusCode::kUnavailable, detail);
+      status = Error(absl::StatusCode::kUnavailable, WithoutDuration(detail));
       if (!proxy_.empty()) status = WithContext(status, fmt::format("through the proxy {}", proxy_));
     }
     auto on_end = std::move(callbacks_.on_end);
@@ -148,6 +165,7 @@ HttpTransport::~HttpTransport() = default;
 
 void HttpTransport::Use(const ExecCredential& credential) {
   ApiAccess& access = impl_->access;
+  access = impl_->given;
   if (!credential.token.empty()) access.token = credential.token;
   if (credential.cert_pem.empty()) return;
   access.cert_file.clear();

@@ -24,7 +24,8 @@ class HttpTransport : public ApiTransport {
   ~HttpTransport() override;
 
   std::unique_ptr<Request> Get(std::string_view target, std::string_view accept, Callbacks callbacks) override;
-  // Makes later requests use these credentials instead of those of `access`. Parts that are "" stay as they are.
+  // Makes later requests use these credentials instead of those of `access`. For a part that is "", requests use the
+  // part of `access`.
   void Use(const ExecCredential& credential);
 
  private:

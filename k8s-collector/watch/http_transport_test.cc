@@ -127,9 +127,11 @@ TEST_F(HttpTransportTest, StopsWhenOnBytesReturnsFalse) {
 
 TEST_F(HttpTransportTest, AMissingServerIsUnavailable) {
   Serve("", true);
+  const uint16_t port = listener_->port();
   listener_.reset();
   Get();
   EXPECT_TRUE(absl::IsUnavailable(end_)) << end_;
+  EXPECT_EQ(Message(end_), fmt::format("Failed to connect to 127.0.0.1 port {}: Couldn't connect to server", port));
   EXPECT_EQ(status_, 0);
 }
 

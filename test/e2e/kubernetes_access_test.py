@@ -13,6 +13,8 @@ import re
 import signal
 import ssl
 import subprocess
+import urllib.error
+import urllib.request
 
 import fake_kubernetes
 import kubernetes_proxies
@@ -94,13 +96,13 @@ def credential(status, version=EXEC):
 
 
 class Watcher(lib.Program):
-    """A k8s-collector that prints the entities of its kubeconfig's cluster."""
+    """A k8s-collector that prints the entities of its kubeconfig's cluster, or has other options."""
 
-    def __init__(self, directory, name, cluster, user, kubeconfig=None, args=()):
+    def __init__(self, directory, name, cluster, user, kubeconfig=None, args=("--print-entities",)):
         path = directory / f"{name}.config"
         path.write_text(json.dumps({"current-context": name, "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
                                     "clusters": [{"name": name, "cluster": cluster}], "users": [{"name": name, "user": user}]}))
-        super().__init__(name, [lib.BIN / "k8s-collector", "--print-entities", *args], directory,
+        super().__init__(name, [lib.BIN / "k8s-collector", *args], directory,
                          env={**os.environ, "KUBECONFIG": kubeconfig or str(path)})
 
     def sees(self, pod):
@@ -119,6 +121,14 @@ def check_end(programs):
         lib.check(program.stop() == 0, f"{program.name}'s exit code")
         for secret in SECRETS:
             lib.check(secret not in program.text(), f"the log of {program.name} contains a secret")
+
+
+def readiness(port):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
+            return answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
 
 
 def put_pod(api, name):
@@ -164,7 +174,7 @@ def everything_together():
         put_pod(api, "web-2")
         lib.wait_for("the pod after 401", lambda: watcher.sees("web-2"))
         lib.check(runs(plugin) == 2, f"{runs(plugin)} runs of the plug-in")
-        lib.check("401" not in watcher.text() and "plug-in" not in watcher.text(), "the log reports an error that was none")
+        lib.check("status 401" not in watcher.text() and "plug-in" not in watcher.text(), "the log reports an error that was none")
         check_end([watcher])
 
 
@@ -236,10 +246,17 @@ def bad_ones_give_one_error():
         for watcher in watchers.values():
             lib.check(len(watcher.warnings()) == 1, f"{watcher.name}: {watcher.warnings()}")
 
+        serving = Watcher(d, "serving", cluster, exec_user("bin/fails"), args=("--metrics-listen", "127.0.0.1:0", "--log-console"))
+        programs.append(serving)
+        port = lib.metrics_port(serving)
+        lib.wait_for("the reason in /readyz", lambda: "gets no credentials" in readiness(port))
+
         # The user repairs the plug-in.
         write_plugin(d / "bin" / "fails", credential({"token": "t0ken-1"}))
         lib.wait_for("the pod", lambda: watchers["fails"].sees("web-1"))
-        check_end(watchers.values())
+        lib.wait_for("the end of the problem in the log", lambda: "accepts the credentials of the exec plug-in again" in serving.text())
+        lib.wait_for("another reason in /readyz", lambda: "has not sent all" in readiness(port))
+        check_end([*watchers.values(), serving])
         check_connection_errors(d, api, proxy, programs)
         check_refused_kubeconfigs(d, cluster)
 
@@ -248,15 +265,18 @@ def check_connection_errors(d, api, proxy, programs):
     here = {"server": f"https://127.0.0.1:{api.port}", "certificate-authority": "ca.pem"}
     away = {"server": "https://api.invalid", "certificate-authority": "ca.pem", "tls-server-name": NAME}
     cases = {
-        "no_name": (here, "127.0.0.1"),
+        "no_name": (here, "target host name '127.0.0.1'"),
         "other_name": ({**here, "tls-server-name": "other.internal"}, "other.internal"),
         "closed_proxy": ({**away, "proxy-url": "http://user:pr0xy-pass@127.0.0.1:1"}, "through the proxy http://127.0.0.1:1: "),
-        "wrong_password": ({**away, "proxy-url": f"http://user:pr0xy-pass-2@127.0.0.1:{proxy.port}"}, "407"),
+        "wrong_password": ({**away, "proxy-url": f"http://user:pr0xy-pass-2@127.0.0.1:{proxy.port}"}, "response 407"),
     }
     watchers = [Watcher(d, name, cluster, {"token": "t0ken-1"}) for name, (cluster, _) in cases.items()]
     programs.extend(watchers)
     for watcher in watchers:
-        lib.wait_for(f"the error of {watcher.name}", lambda w=watcher: any("kind=pods" in line and cases[w.name][1] in line for line in w.warnings()))
+        lib.wait_for(f"the error of {watcher.name}", lambda w=watcher: w.warnings())
+    for watcher in watchers:
+        lines = watcher.warnings()
+        lib.check(len(lines) == 1 and cases[watcher.name][1] in lines[0], f"{watcher.name}: {lines}")
     check_end(watchers)
 
 
