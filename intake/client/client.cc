@@ -161,6 +161,7 @@ void Client::Impl::Stop() {
   if (ready) Write(EncodeFrame(MessageType::kGoodbye, kChannelSamples, 0, EncodeGoodbye({.reason = "done"})));
   Close();
   retry_alarm->Stop();
+  upgrade.Pause();
   StopListening();
   Changed();
 }

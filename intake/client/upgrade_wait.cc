@@ -57,6 +57,10 @@ bool UpgradeWait::Holds(const Batch& batch) {
   return waiting();
 }
 
+void UpgradeWait::Pause() {
+  if (waiting()) Set(State::kEarlier);
+}
+
 void UpgradeWait::Release(const char* why) {
   if (!waiting()) return;
   LogWarning(

@@ -31,6 +31,8 @@ class UpgradeWait {
   bool Holds(const Batch& batch);
   // Ends the wait, if batches wait. `why` is for the log.
   void Release(const char* why);
+  // Call it when the session is not used for a while: no batch waits for this reducer any more.
+  void Pause();
   // Returns true if a batch waits.
   bool waiting() const { return state_ == State::kWaits; }
 

@@ -77,6 +77,17 @@ TEST_F(UpgradeWaitTest, ReleaseEndsAWaitThatHasBegun) {
   EXPECT_FALSE(wait_.Holds(with_events_));
 }
 
+TEST_F(UpgradeWaitTest, PauseEndsAWaitUntilABatchWaitsAgain) {
+  EXPECT_TRUE(wait_.Holds(with_events_));
+  wait_.Pause();
+  EXPECT_EQ(waiting_sessions(), 0);
+  clock_.Advance(kWaitMs * kNsPerMs);
+  EXPECT_TRUE(wait_.Holds(with_events_)) << "the session is used again";
+  wait_.Release("full");
+  wait_.Pause();
+  EXPECT_FALSE(wait_.Holds(with_events_)) << "what was released stays so";
+}
+
 TEST_F(UpgradeWaitTest, LogsOnceWhichVersionIsNeeded) {
   UpgradeWait other(kWaitMs, "reducer.example:8000", clock_, metrics_);  // an earlier session with the same reducer
   other.OnWelcome(/*takes_all=*/false);
