@@ -253,9 +253,9 @@ std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence
   }
   // The session must be reported before a batch is claimed for it.
   if (!std::exchange(reducer.asked, true)) ReportDurable(reducer);
-  std::optional<Outgoing> out;
-  const Batch* oldest = backlog.Oldest();
-  if (oldest != nullptr && !reducer.client->Holds(*oldest)) out = backlog.Next(ClaimOf(*reducer.client, sequence));
+  // While a batch waits, a closing batch would report it as captured here, but another session may send it later.
+  if (const Batch* oldest = backlog.Oldest(); oldest != nullptr && reducer.client->Holds(*oldest)) return std::nullopt;
+  std::optional<Outgoing> out = backlog.Next(ClaimOf(*reducer.client, sequence));
   if (!out) {
     const bool more_to_report =
         backlog.has_unreported_losses() || reducer.client->window().reported_pending() != Pending();
@@ -503,8 +503,10 @@ void Delivery::SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDig
 
 void Delivery::Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) {
   impl_->flush_done = std::move(done);
-  impl_->flush_alarm->StartOnce(static_cast<uint64_t>(std::max<int64_t>(timeout_ms, 0)));
   if (impl_->spool == nullptr) impl_->StopWaiting("the collector stops, and has no spool");
+  // Batches that wait for an upgrade go to the spool. The upgrade is not expected within the time of a stop.
+  const bool waits = impl_->reducers[impl_->active].client->waits_for_upgrade();
+  impl_->flush_alarm->StartOnce(waits ? 0 : static_cast<uint64_t>(std::max<int64_t>(timeout_ms, 0)));
   impl_->reducers[impl_->active].client->Wake();
   if (impl_->Idle()) impl_->FinishFlush();
 }
