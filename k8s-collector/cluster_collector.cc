@@ -188,7 +188,10 @@ std::string ClusterCollector::NotReady() const {
     return "k8s-collector gets no credentials for the API server from the kubeconfig's exec plug-in. Its log says why.";
   }
   if (!feed_.complete()) return "k8s-collector has not read all objects of the cluster yet.";
-  return uplink_->has_sent_all() ? "" : "k8s-collector has not sent all objects of the cluster to a reducer yet.";
+  if (uplink_->has_sent_all()) return "";
+  const std::string refusal = uplink_->refusal();
+  return fmt::format("k8s-collector has not sent all objects of the cluster to a reducer yet{}.",
+                     refusal.empty() ? "" : fmt::format(": {}", refusal));
 }
 
 }  // namespace tributary
