@@ -252,6 +252,7 @@ absl::Status Pipeline::OpenShards() {
         .node_days_max = static_cast<uint32_t>(options_.node_old_days)};
     options.session_memory_bytes_max = SessionBytesOfShard() / kLoopShare;
     options.metadata = metadata_worker_.get();
+    options.opt_outs = &opt_outs_;
     shards_.push_back(
         std::make_unique<ingest::Shard>(std::move(options), *std::move(writer), *symbols_, clock_, metrics_));
   }
