@@ -13,12 +13,20 @@ namespace tributary::cli {
 
 using Counts = std::vector<std::pair<std::string, uint64_t>>;  // by reason or ending, in the answer's order
 
+constexpr std::string_view kOptedOut = "opted_out";  // a key of Totals::lost
+
 struct Totals {
   uint64_t captured = 0, idle = 0, stored = 0, in_flight = 0;
   Counts lost;
+  // Without the samples of containers that opted out of profiling: nothing went wrong with them.
   uint64_t TotalLost() const {
     uint64_t sum = 0;
-    for (const auto& [reason, count] : lost) sum += count;
+    for (const auto& [reason, count] : lost) sum += reason == kOptedOut ? 0 : count;
+    return sum;
+  }
+  uint64_t OptedOut() const {
+    uint64_t sum = 0;
+    for (const auto& [reason, count] : lost) sum += reason == kOptedOut ? count : 0;
     return sum;
   }
 };

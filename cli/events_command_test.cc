@@ -74,6 +74,9 @@ TEST(StatusCommand, ShowsProcessEvents) {
   EXPECT_THAT(
       WriteStatus(*status, StackHealthAnswer()),
       HasSubstr("\nprocess events: captured 1,234, stored 1,000, in flight 200, lost 34 (event_overflow 34)\n"));
+  const auto opted_out = ParseStatus(R"({"nodes":[],"total":{"captured":1,"stored":1,"in_flight":0,"lost":{},
+    "process_events":{"captured":1000,"stored":900,"lost":{"opted_out":70,"event_overflow":30},"in_flight":0}}})");
+  EXPECT_THAT(WriteStatus(*opted_out, StackHealthAnswer()), HasSubstr("lost 30 (event_overflow 30); opted out: 70\n"));
   const auto without = ParseStatus(R"({"nodes":[],"total":{"process_events":{"captured":0,"lost":{}}}})");
   EXPECT_THAT(WriteStatus(*without, StackHealthAnswer()), ::testing::Not(HasSubstr("process events")));
 }

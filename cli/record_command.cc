@@ -102,7 +102,7 @@ std::string Summary(const RecordOptions& options, const Run& run, const FlameGra
                     const std::string& out) {
   std::string lost;
   for (const auto& [reason, count] : status.total.lost) {
-    if (count > 0) lost += fmt::format(" {} {}", EscapeForDisplay(reason), count);
+    if (count > 0 && reason != kOptedOut) lost += fmt::format(" {} {}", EscapeForDisplay(reason), count);
   }
   std::string text = fmt::format(
       "\ncommand  {}\nended    {}, wall {}, CPU {}\nsamples  {} at {} Hz ({} of CPU time); lost on this machine: "

@@ -16,13 +16,15 @@ namespace tributary::cli {
 namespace {
 
 std::string LostText(const Totals& totals) {
-  if (totals.TotalLost() == 0) return "0";
+  const std::string opted_out =
+      totals.OptedOut() == 0 ? "" : fmt::format("; opted out: {}", FormatCount(totals.OptedOut()));
+  if (totals.TotalLost() == 0) return "0" + opted_out;
   std::string reasons;
   for (const auto& [reason, count] : totals.lost) {
-    if (count > 0)
+    if (count > 0 && reason != kOptedOut)
       reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", EscapeForDisplay(reason), FormatCount(count));
   }
-  return fmt::format("{} ({})", FormatCount(totals.TotalLost()), reasons);
+  return fmt::format("{} ({}){}", FormatCount(totals.TotalLost()), reasons, opted_out);
 }
 
 constexpr size_t kExecutablesShown = 5;
@@ -96,7 +98,7 @@ std::string TypesText(const std::vector<TypeTotals>& types) {
 
 // Returns a line for the process events; "" if there are none.
 std::string EventsText(const Totals& events) {
-  if (events.captured == 0 && events.stored == 0 && events.TotalLost() == 0) return "";
+  if (events.captured == 0 && events.stored == 0 && events.TotalLost() == 0 && events.OptedOut() == 0) return "";
   return fmt::format("\nprocess events: captured {}, stored {}, in flight {}, lost {}\n", FormatCount(events.captured),
                      FormatCount(events.stored), FormatCount(events.in_flight), LostText(events));
 }

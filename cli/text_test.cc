@@ -106,6 +106,16 @@ TEST(StatusCommand, ShowsTheCountsOfEachSampleType) {
       << WriteStatus(status, StackHealthAnswer());
 }
 
+// Nothing went wrong with samples of containers that opted out.
+TEST(StatusCommand, ShowsOptedOutSamplesApartFromLosses) {
+  const StatusAnswer status = *ParseStatus(R"({"nodes": [], "total": {"captured": 1250, "stored": 0, "in_flight": 0,
+    "lost": {"opted_out": 1250}}})");
+  EXPECT_EQ(status.total.TotalLost(), 0u);
+  EXPECT_EQ(status.total.OptedOut(), 1250u);
+  EXPECT_NE(WriteStatus(status, StackHealthAnswer()).find("  0; opted out: 1,250  0 B\n"), std::string::npos)
+      << WriteStatus(status, StackHealthAnswer());
+}
+
 TEST(StatusCommand, ShowsDamage) {
   const StatusAnswer status = *ParseStatus(R"({"total": {}, "nodes": [], "damage": [
     {"shard": 3, "kind": "samples", "count": 1200, "reason": "stored samples are \u0007corrupt"}]})");

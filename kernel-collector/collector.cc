@@ -207,8 +207,10 @@ absl::Status Collector::OpenOutlet(const SessionInfo& session) {
   options.spool_dir = options_.spool_dir;
   options.spool_bytes_max = static_cast<uint64_t>(options_.spool_bytes_max);
   ASSIGN_OR_RETURN(
-      outlet_, Uplink::Open(loop_, std::move(options), probes_->pinned_session(), Clock::Real(), metrics_, need_symbols,
-                            [this](const ExecutableId& id) { symbols_->RequestDigest(id); }));
+      outlet_, Uplink::Open(
+                   loop_, std::move(options), probes_->pinned_session(), Clock::Real(), metrics_, need_symbols,
+                   [this](const ExecutableId& id) { symbols_->RequestDigest(id); },
+                   [this](intake::OptOutLists::Containers containers) { core_->SetOptOuts(std::move(containers)); }));
   return absl::OkStatus();
 }
 

@@ -14,6 +14,14 @@ std::string_view CommOf(const trib_sample& sample) { return {sample.comm, strnle
 
 bool IsKernelThread(const trib_sample& sample) { return (sample.flags & TRIB_FLAG_KERNEL_THREAD) != 0; }
 
+bool IsInKnownCgroup(const trib_sample& sample, const ProcessRun& run) {
+  return run.cgroup_known && run.cgroup_v2_id == sample.cgroup_v2_id && run.cgroup_v1_id == sample.cgroup_v1_id;
+}
+
+// Returns true if the kernel lacked data for its walk. ResolveStack gives it these data, also if the sample is dropped
+// then: otherwise the kernel would copy the stack for every sample of the process, which costs more than a walk.
+bool TeachesKernel(const SampleRecord& record) { return record.resume != nullptr; }
+
 MonotonicNs TimeOf(const trib_sample& sample) { return MonotonicNs{static_cast<int64_t>(sample.time_ns)}; }
 
 UnwindTables::Options UnwindOptions(const CoreOptions& options) {
@@ -91,7 +99,9 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
                              "Samples that had to wait until the collector had read a mapping, a file or a process")),
       hold_expired_(metrics.AddCounter(
           "tributary_collector_samples_hold_expired_total",
-          "Samples that waited for a mapping, a file or a process, and were sent before the collector had read it")) {
+          "Samples that waited for a mapping, a file or a process, and were sent before the collector had read it")),
+      opted_out_(metrics.AddCounter("tributary_collector_lost_samples_total", "Samples lost after capture, by reason",
+                                    {{"reason", std::string(LossReasonName(LossReason::kOptedOut))}})) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
     endings_[i] =
         &metrics.AddCounter("tributary_collector_samples_by_ending_total", "Samples, by how their stack walk ended",
@@ -164,6 +174,7 @@ void CollectorCore::Take(const SampleRecord& record, std::span<const uint64_t> w
   const trib_sample& sample = *record.sample;
   ProcessRunPtr run = processes_.ForSample(Pid{static_cast<int32_t>(sample.pid)},
                                            static_cast<int64_t>(sample.start_time_ns), TimeOf(sample));
+  if (!TeachesKernel(record) && IsInKnownCgroup(sample, *run) && DropsOptedOut(record, *run)) return;
   if (IsKernelThread(sample)) {
     run->complete = run->scanned = true, run->stale = false;
   } else {
@@ -217,6 +228,7 @@ bool CollectorCore::TryAdd(const SampleRecord& record, size_t frames_to_trust, P
                            const MappingTable::List* mappings, bool force) {
   const trib_sample& sample = *record.sample;
   bool wait = AwaitCgroup(sample, run);
+  if (!wait && !TeachesKernel(record) && DropsOptedOut(record, run)) return true;
   if (run.executable != nullptr && !run.executable->id.known()) wait |= AwaitExecutable(run.executable);
   wait |= !ResolveStack(record, frames_to_trust, run, mappings);
   bool uncovered = !resolved_.uncovered_pages.empty();
@@ -224,6 +236,7 @@ bool CollectorCore::TryAdd(const SampleRecord& record, size_t frames_to_trust, P
   waits_for_mapping_only_ = !wait;
   wait |= uncovered;
   if (wait && !force) return false;
+  if (DropsOptedOut(record, run)) return true;
   if (wait) hold_expired_.Add();
   for (uint64_t page : resolved_.uncovered_pages) {
     if (run.uncovered_pages.size() < ProcessRun::kUncoveredPagesMax) run.uncovered_pages.insert(page);
@@ -326,9 +339,7 @@ bool CollectorCore::TakeScanToken() {
 }
 
 bool CollectorCore::AwaitCgroup(const trib_sample& sample, ProcessRun& run) {
-  if (run.cgroup_known && run.cgroup_v2_id == sample.cgroup_v2_id && run.cgroup_v1_id == sample.cgroup_v1_id) {
-    return false;
-  }
+  if (IsInKnownCgroup(sample, run)) return false;
   if (run.cgroup_moves > ProcessRun::kCgroupMovesMax) return false;
   const CgroupName* name = cgroups_.Find({sample.cgroup_v2_id, sample.cgroup_v1_id}, run.pid);
   if (name == nullptr) return true;
@@ -426,6 +437,7 @@ Accounting CollectorCore::ReadAccounting() {
   Accounting accounting = probes_.ReadAccounting();
   accounting += lost_;
   accounting.LostFor(LossReason::kEventOverflow).AddEvents(events_.lost());
+  accounting.LostFor(LossReason::kOptedOut).AddEvents(events_.opted_out());
   return accounting;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/callback_scope.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -92,6 +93,10 @@ class CollectorCore {
   void AddLost(LossReason reason, const SampleCounts& samples) { lost_.LostFor(reason) += samples; }
   Accounting ReadAccounting();
 
+  // From now on, samples and process events of these containers are dropped, and counted as lost for kOptedOut.
+  // Replaces the earlier containers. Records that are already in the current batch are sent.
+  void SetOptOuts(absl::flat_hash_set<std::string> containers);
+
   const CodeFileTable& code_files() const { return code_files_; }
   CodeFileTable& code_files() { return code_files_; }
   const ProcessTable& processes() const { return processes_; }
@@ -117,8 +122,8 @@ class CollectorCore {
   void TakeBefore(int64_t time_ns);
   void Take(const SampleRecord& record, std::span<const uint64_t> words);
   void RetryHeld(bool force);
-  // Adds the sample to the batch. Returns false if the sample must wait; it never waits if `force` is true. If it must
-  // wait, waits_for_mapping_only_ says whether it waits only for a mapping.
+  // Adds the sample to the batch, or drops it if its container opted out. Returns false if the sample must wait; it
+  // never waits if `force` is true. If it must wait, waits_for_mapping_only_ says whether it waits only for a mapping.
   bool TryAdd(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run, const MappingTable::List* mappings,
               bool force);
   // Walks the user stack, resolves the whole stack, and puts the data that the kernel's walk lacked into the BPF maps.
@@ -134,6 +139,7 @@ class CollectorCore {
   // Each Await function requests its data if it is missing. It returns true while the sample should wait for this data.
   bool AwaitScan(ProcessRun& run, bool uncovered);
   bool AwaitCgroup(const trib_sample& sample, ProcessRun& run);
+  bool DropsOptedOut(const SampleRecord& record, const ProcessRun& run);
   bool AwaitExecutable(const CodeFilePtr& executable);
   void ReadExecutable(const CodeFilePtr& executable);
   bool TakeScanToken();
@@ -171,12 +177,14 @@ class CollectorCore {
   ResolvedStack resolved_;
   bool waits_for_mapping_only_ = false;
   Accounting lost_;
-  uint64_t events_lost_ = 0;  // in the kernel's ring, at the last flush
+  absl::flat_hash_set<std::string> opt_outs_;  // ids of containers
+  uint64_t events_lost_ = 0;                   // in the kernel's ring, at the last flush
   std::optional<MonotonicNs> sweep_again_at_;
   int64_t scan_tokens_ = 0;
   MonotonicNs scan_tokens_at_;
   Counter& held_total_;
   Counter& hold_expired_;
+  Counter& opted_out_;
   std::array<Counter*, kEndingCount> endings_;
   CallbackScope scope_;
 };

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
+
 namespace tributary {
 namespace {
 
@@ -75,13 +77,19 @@ EventCollector::FlowMetrics::FlowMetrics(Metrics& metrics)
           "Process events that were put into batches in sums, because there were more than --event-budget allows")),
       overflow(metrics.AddCounter("tributary_collector_lost_process_events_total", "Process events lost, by reason",
                                   {{"reason", std::string(LossReasonName(LossReason::kEventOverflow))}})),
+      opted_out(metrics.AddCounter("tributary_collector_lost_process_events_total", "Process events lost, by reason",
+                                   {{"reason", std::string(LossReasonName(LossReason::kOptedOut))}})),
       untracked(metrics.AddCounter("tributary_collector_untracked_processes_total",
                                    "Starts and execs of processes that were not followed to their end, because the "
                                    "collector already followed too many processes; the events are sent")) {}
 
-void EventCollector::FlowMetrics::Set(const EventTracker::Counts& now) {
-  sent.Add(now.events.sent - before.events.sent);
-  summed.Add(now.events.summed - before.events.summed);
+void EventCollector::FlowMetrics::Set(const EventTracker::Counts& now, const EventCounts& dropped) {
+  const uint64_t dropped_sent = dropped.sent - dropped_before.sent,
+                 dropped_summed = dropped.summed - dropped_before.summed;
+  sent.Add(now.events.sent - before.events.sent - dropped_sent);
+  summed.Add(now.events.summed - before.events.summed - dropped_summed);
+  opted_out.Add(dropped_sent + dropped_summed);
+  dropped_before = dropped;
   overflow.Add(now.events.lost - before.events.lost);
   untracked.Add(now.live_refused - before.live_refused);
   before = now;
@@ -193,8 +201,15 @@ void EventCollector::Flush(const TrackedEventVisitor& visit) {
   } else {
     tracker_.TakeForBatch(now, kProcessEventsPerBatchMax, visit);
   }
-  metrics_.Set(tracker_.counts());
+  metrics_.Set(tracker_.counts(), opted_out_);
   SaveLive();
+}
+
+// The tracker follows these processes like all others: they may be sampled again before they end.
+bool EventCollector::DropsOptedOut(const TrackedEvent& event) {
+  if (opt_outs_.empty() || !opt_outs_.contains(ToAbsl(event.names.container_id))) return false;
+  (event.kind == ProcessEventKind::kSum ? opted_out_.summed : opted_out_.sent) += event.events;
+  return true;
 }
 
 void EventCollector::SaveLive() {

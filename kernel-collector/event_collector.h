@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "kernel-collector/events/event_tracker.h"
@@ -48,13 +49,20 @@ class EventCollector {
   // Adds the events to the batch that the budget allows now. `accounting` is as for Batcher::Add.
   template <typename ReadAccounting>
   void AddTo(Batcher& batcher, ReadAccounting&& accounting) {
-    Flush([&](const TrackedEvent& event) { batcher.AddEvent(event, accounting); });
+    Flush([&](const TrackedEvent& event) {
+      if (!DropsOptedOut(event)) batcher.AddEvent(event, accounting);
+    });
   }
   // Call it once, before the last AddTo: no event waits any more.
   void Finish();
 
   // The number of events lost because of the budget, LossReason::kEventOverflow.
   uint64_t lost() const { return tracker_.counts().events.lost; }
+
+  // From now on, AddTo drops the events of these containers, also those that wait. Replaces the earlier containers.
+  void SetOptOuts(absl::flat_hash_set<std::string> containers) { opt_outs_ = std::move(containers); }
+  // The number of these events, LossReason::kOptedOut.
+  uint64_t opted_out() const { return opted_out_.sent + opted_out_.summed; }
 
  private:
   struct Held {
@@ -69,10 +77,12 @@ class EventCollector {
   // Counters of sent, summed and lost events.
   struct FlowMetrics {
     explicit FlowMetrics(Metrics& metrics);
-    void Set(const EventTracker::Counts& now);
+    // `now.events` counts the dropped events of opted-out containers as sent or summed, too.
+    void Set(const EventTracker::Counts& now, const EventCounts& dropped);
 
-    Counter &sent, &summed, &overflow, &untracked;
+    Counter &sent, &summed, &overflow, &opted_out, &untracked;
     EventTracker::Counts before;
+    EventCounts dropped_before;
   };
 
   void Restore();
@@ -82,6 +92,7 @@ class EventCollector {
   void Track(const Held& held, const Cgroup& cgroup);
   void Flush(const TrackedEventVisitor& visit);
   void SaveLive();
+  bool DropsOptedOut(const TrackedEvent& event);
   bool HoldsTooMuch() const { return held_.size() > options_.held_max || held_bytes_ > options_.held_bytes_max; }
   void UpdateClockOffset();
 
@@ -94,6 +105,8 @@ class EventCollector {
   std::deque<Held> held_;
   size_t held_bytes_ = 0;  // of the paths in held_
   bool finished_ = false;
+  absl::flat_hash_set<std::string> opt_outs_;  // ids of containers
+  EventCounts opted_out_;                      // `sent` and `summed`: events that were dropped instead
   FlowMetrics metrics_;
 };
 

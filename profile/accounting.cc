@@ -34,6 +34,9 @@ std::string_view LossReasonName(LossReason reason) {
       return "missed";
     case LossReason::kTooOld:
       return "too_old";
+    case LossReason::kOptedOut:
+    case LossReason::kOptedOutAtReducer:
+      return "opted_out";
   }
   return "unknown";
 }

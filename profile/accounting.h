@@ -27,8 +27,12 @@ enum class LossReason : uint8_t {
   kEventOverflow = 12,   // more process events than the event budget allows, and they could not be summed up
   kMissed = 13,          // the kernel did not run the BPF program that reports the process event
   kTooOld = 14,          // older than the reducer's retention when it arrived; only the reducer counts this
+  kOptedOut = 15,        // of a container whose pod or namespace opted out (docs/opt-out.md): not a fault
+  // The same, counted by the reducer. The store keeps it apart from the number that the node reports. Readers of the
+  // store see the sum of both as kOptedOut (SessionTotals::WithClosing).
+  kOptedOutAtReducer = 16,
 };
-constexpr uint8_t kLossReasonCount = 15;
+constexpr uint8_t kLossReasonCount = 17;
 constexpr size_t kLossReasonsMax = 64;               // limit in all formats, so that later releases can add reasons
 std::string_view LossReasonName(LossReason reason);  // "ring_full", …
 

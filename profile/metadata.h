@@ -45,6 +45,10 @@ struct Entity {
   friend bool operator==(const Entity&, const Entity&) = default;
 };
 
+// Annotations of a pod or a namespace. docs/opt-out.md: "false" turns the sampling of its processes off, "true" on.
+constexpr std::string_view kProfileAnnotation = "tributary.io/profile";
+constexpr std::string_view kServiceAnnotation = "tributary.io/service";  // sets service.name
+
 // An attribute of a container: the default for service.version (ImageVersion in profile/image_reference.h). It is not
 // part of OpenTelemetry's conventions, and queries do not show it.
 constexpr std::string_view kImageVersion = "container.image.version";

@@ -53,6 +53,7 @@ Pipeline::Pipeline(const ReducerOptions& options, const Clock& clock, Metrics& m
       refusals_(clock, metrics),
       heap_({}, metrics.AddCounter("tributary_reducer_heap_trims_total",
                                    "Times that free memory was returned to the system after a large query")),
+      opt_outs_(clock, metrics),
       symbol_notices_(clock),
       source_files_(options.source_dirs) {}
 
@@ -116,6 +117,7 @@ absl::Status Pipeline::OpenStores() {
   options.nodes_per_day_max = static_cast<uint32_t>(options_.trie_nodes_per_day);
   options.machine_nodes_per_day_min = static_cast<uint32_t>(options_.node_trie_nodes_per_day);
   options.refusals = &refusals_;
+  options.opt_outs = &opt_outs_;
   options.node_definition_bytes_per_day = options_.node_definition_bytes_per_day;
   options.dictionary_bytes_max = SessionBytesOfShard() - SessionBytesOfShard() / kLoopShare;
   absl::StatusOr<Stores> stores = tributary::OpenStores(options_.store, options, clock_, metrics_);
@@ -139,6 +141,7 @@ void Pipeline::OpenMetadata(Stores stores) {
   MetadataStore::Options options;
   options.store = std::move(stores.entities);
   options.keep_ns = options_.metadata_keep_ns;
+  options.observer = &opt_outs_;
   options.keep_used_ns = std::max({options_.sum_age_ns, options_.event_age_ns, options_.metadata_keep_ns});
   metadata_ =
       std::make_unique<MetadataStore>(std::move(options), options_.k8s_names, attribute_names_, clock_, metrics_);
@@ -249,6 +252,7 @@ absl::Status Pipeline::OpenShards() {
         .node_days_max = static_cast<uint32_t>(options_.node_old_days)};
     options.session_memory_bytes_max = SessionBytesOfShard() / kLoopShare;
     options.metadata = metadata_worker_.get();
+    options.opt_outs = &opt_outs_;
     shards_.push_back(
         std::make_unique<ingest::Shard>(std::move(options), *std::move(writer), *symbols_, clock_, metrics_));
   }

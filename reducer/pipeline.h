@@ -23,6 +23,7 @@
 #include "reducer/ingest/metadata_worker.h"
 #include "reducer/ingest/shard.h"
 #include "reducer/metadata/metadata_store.h"
+#include "reducer/metadata/opt_outs.h"
 #include "reducer/metadata/resource_joiner.h"
 #include "reducer/metadata/rollout_log.h"
 #include "reducer/metadata/service_watch.h"
@@ -114,6 +115,7 @@ class Pipeline : private StatusSource {
   Metrics& metrics_;
   Refusals refusals_;
   HeapTrimmer heap_;
+  OptOuts opt_outs_;
   std::unique_ptr<store::Store> store_;
   store::DamageSource* damage_ = nullptr;  // of store_
   std::unique_ptr<SymbolStore> symbols_;

@@ -192,7 +192,8 @@ void Client::Impl::OnConnected(const absl::Status& status) {
                  .on_drained = [this] { Pump(); }});
   Hello hello;
   hello.role = options.role;
-  if (callbacks.need_digest) hello.features = kFeatureSymbolDigests;
+  if (callbacks.need_digest) hello.features |= kFeatureSymbolDigests;
+  if (callbacks.opt_outs) hello.features |= kFeatureOptOuts;
   hello.session = options.session;
   hello.dictionary_generation = generation;
   if (encoder) hello.sent = encoder->sent();
@@ -253,6 +254,11 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
         asked_digests.insert(id);
         callbacks.need_digest(id);
       }
+      return absl::OkStatus();
+    }
+    case MessageType::kOptOuts: {
+      ASSIGN_OR_RETURN(std::vector<std::string> containers, DecodeOptOuts(frame.payload));
+      if (callbacks.opt_outs) callbacks.opt_outs(std::move(containers));
       return absl::OkStatus();
     }
     case MessageType::kHeartbeat:

@@ -63,6 +63,8 @@ class Client {
     std::function<void(const ExecutableId&)> need_symbols;
     // The reducer requests only the digest of the table. Null: the client does not answer such requests.
     std::function<void(const ExecutableId&)> need_digest;
+    // The reducer wants no records of these containers. Replaces its earlier list. Null: the client reads no lists.
+    std::function<void(std::vector<std::string> containers)> opt_outs;
     std::function<void()> changed;  // ready() may have changed
   };
 

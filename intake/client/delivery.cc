@@ -70,6 +70,7 @@ struct Delivery::Impl {
   using Askers = absl::flat_hash_map<ExecutableId, size_t>;
   Client* ClientFor(const ExecutableId& id, Askers& of);
   std::function<void(const ExecutableId&)> DigestsFor(size_t reducer);
+  std::function<void(std::vector<std::string>)> OptOutsFor(size_t reducer);
 
   const DeliveryOptions options;
   Spool* const spool;
@@ -84,6 +85,7 @@ struct Delivery::Impl {
   uint64_t taken_samples = 0;
   SampleCounts reported;  // samples and losses of this process that are in a session's batch
   std::optional<EndedCollector> earlier;
+  OptOutLists opt_outs;
   Askers askers, digest_askers;  // index of the reducer that requested the symbols, or only their digest
 
   std::unique_ptr<Alarm> tick_alarm, flush_alarm, done_alarm;
@@ -117,6 +119,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
                 .finished = [this](const std::array<uint8_t, 16>& id,
                                    const SampleCounts& total) { NoteFinished(id, total); }}),
       earlier(options.earlier),
+      opt_outs(options.reducers.size()),
       tick_alarm(alarms.NewAlarm([this] { Tick(); })),
       flush_alarm(alarms.NewAlarm([this] {
         undelivered = Waiting();
@@ -167,6 +170,7 @@ Delivery::Impl::Impl(AlarmSource& alarms, Connector& connector, DeliveryOptions 
                   if (callbacks.need_symbols) callbacks.need_symbols(id);
                 },
             .need_digest = DigestsFor(i),
+            .opt_outs = OptOutsFor(i),
             .changed = [this] { Choose(); }});
   }
 }
@@ -473,6 +477,14 @@ std::function<void(const ExecutableId&)> Delivery::Impl::DigestsFor(size_t reduc
   return [this, reducer](const ExecutableId& id) {
     if (digest_askers.size() < kAskersMax) digest_askers.insert_or_assign(id, reducer);
     callbacks.need_digest(id);
+  };
+}
+
+std::function<void(std::vector<std::string>)> Delivery::Impl::OptOutsFor(size_t reducer) {
+  if (!callbacks.opt_outs) return {};
+  return [this, reducer](std::vector<std::string> containers) {
+    callbacks.opt_outs(
+        opt_outs.Set(reducer, std::move(containers), [this](size_t other) { return reducers[other].client->ready(); }));
   };
 }
 

@@ -14,6 +14,7 @@
 #include "base/parse.h"
 #include "base/stream.h"
 #include "intake/client/client.h"
+#include "intake/client/opt_out_lists.h"
 #include "intake/spool/spool.h"
 #include "profile/batch.h"
 
@@ -58,6 +59,8 @@ class Delivery : public BatchSink {
   struct Callbacks {
     std::function<void(const ExecutableId&)> need_symbols;
     std::function<void(const ExecutableId&)> need_digest;  // only the digest; null: see Client::Callbacks
+    // The containers that a reducer wants no records of have changed. Null: the reducers are not asked for them.
+    std::function<void(OptOutLists::Containers)> opt_outs;
     // Called for each loss, for the log and for the process's own totals. A later batch reports the loss to the
     // reducer.
     std::function<void(LossReason, const SampleCounts& samples)> lost;

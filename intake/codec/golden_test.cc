@@ -72,6 +72,8 @@ Batch SomeEvents() {
   return batch;
 }
 
+std::vector<std::string> SomeContainers() { return {std::string(64, 'c'), "handle-1"}; }
+
 SymbolDigestAnswer SomeDigest() {
   SymbolDigestAnswer answer{.id = SomeId(), .source = 2};
   for (uint8_t i = 0; i < 32; ++i) answer.sha256[i] = i;
@@ -160,6 +162,7 @@ std::vector<std::pair<std::string, std::string>> CurrentFrames() {
       {"hello_features", EncodeFrame(MessageType::kHello, 0, 0, EncodeHello(digests))},
       {"need_digests", EncodeFrame(MessageType::kNeedDigests, 0, 0, EncodeNeedDigests({OtherId(), SomeId()}))},
       {"symbol_digest", EncodeFrame(MessageType::kSymbolDigest, kChannelSymbols, 0, EncodeSymbolDigest(SomeDigest()))},
+      {"opt_outs", EncodeFrame(MessageType::kOptOuts, 0, 0, EncodeOptOuts(SomeContainers()))},
       {"heartbeat", EncodeFrame(MessageType::kHeartbeat, 0, 0, EncodeHeartbeat(MonotonicNs{5}))},
       {"goodbye", EncodeFrame(MessageType::kGoodbye, 0, 0,
                               EncodeGoodbye({.reason = "stopping", .retry = true, .rejected_sequence = 9}))},
@@ -383,6 +386,7 @@ TEST_F(Golden, SmallMessagesOfV1) {
   EXPECT_EQ(DecodeHello(Read("hello_features").payload)->features, kFeatureSymbolDigests);
   EXPECT_EQ(*DecodeNeedDigests(Read("need_digests").payload), (std::vector<ExecutableId>{OtherId(), SomeId()}));
   EXPECT_EQ(*DecodeSymbolDigest(Read("symbol_digest").payload), SomeDigest());
+  EXPECT_EQ(*DecodeOptOuts(Read("opt_outs").payload), SomeContainers());
 }
 
 std::vector<std::filesystem::path> AllMessages() {
@@ -418,6 +422,8 @@ absl::Status Decode(const Frame& frame) {
       return DecodeNeedDigests(frame.payload).status();
     case MessageType::kSymbolDigest:
       return DecodeSymbolDigest(frame.payload).status();
+    case MessageType::kOptOuts:
+      return DecodeOptOuts(frame.payload).status();
     case MessageType::kHeartbeat:
       return DecodeHeartbeat(frame.payload).status();
     case MessageType::kGoodbye:

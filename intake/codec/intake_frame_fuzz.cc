@@ -88,6 +88,9 @@ void DecodeMessage(const tributary::intake::Frame& frame, BatchDecoder& decoder)
     case MessageType::kNeedDigests:
       (void)DecodeNeedDigests(frame.payload);
       break;
+    case MessageType::kOptOuts:
+      (void)DecodeOptOuts(frame.payload);
+      break;
     case MessageType::kSymbolDigest:
       (void)DecodeSymbolDigest(frame.payload);
       break;

@@ -47,6 +47,8 @@ std::string_view TypeName(MessageType type) {
       return "need_digests";
     case MessageType::kSymbolDigest:
       return "symbol_digest";
+    case MessageType::kOptOuts:
+      return "opt_outs";
   }
   return "unknown";
 }

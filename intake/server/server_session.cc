@@ -277,6 +277,9 @@ void ServerSession::Ack(uint64_t durable_sequence) {
 
 void ServerSession::NeedSymbols(const std::vector<ExecutableId>& ids) { impl_->NeedSymbols(ids); }
 void ServerSession::NeedDigests(const std::vector<ExecutableId>& ids) { impl_->NeedDigests(ids); }
+void ServerSession::SendOptOuts(const std::vector<std::string>& containers) {
+  impl_->Write(MessageType::kOptOuts, EncodeOptOuts(containers));
+}
 void ServerSession::NeedDictionary() { impl_->batches.NeedDictionary(); }
 void ServerSession::Resume() {
   if (impl_->stalled) impl_->pump_timer->StartOnce(0);

@@ -46,6 +46,8 @@ class ServerSession {
   void NeedSymbols(const std::vector<ExecutableId>& ids);
   // Requests the digests of symbol tables. Only for a node that answers such requests (kFeatureSymbolDigests).
   void NeedDigests(const std::vector<ExecutableId>& ids);
+  // Sends the containers that the node must not sample. Only for a node that reads the list (kFeatureOptOuts).
+  void SendOptOuts(const std::vector<std::string>& containers);
   void NeedDictionary();  // call it if the store does not have this dictionary generation
   // Call it when the owner may accept a batch again after ResourceExhausted, or metadata after OnMetadata returned
   // false.

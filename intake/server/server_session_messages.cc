@@ -34,6 +34,7 @@ void ServerSession::Impl::Handle(Frame frame) {
     case MessageType::kNeedDictionary:
     case MessageType::kNeedSymbols:
     case MessageType::kNeedDigests:
+    case MessageType::kOptOuts:
       break;
     default:
       return metrics.unknown_frames.Add();

@@ -47,6 +47,8 @@ std::optional<capnp::StructSchema> SchemaOf(MessageType type) {
       return Schema::from<wire::NeedDigests>();
     case MessageType::kSymbolDigest:
       return Schema::from<wire::SymbolDigest>();
+    case MessageType::kOptOuts:
+      return Schema::from<wire::OptOuts>();
   }
   return std::nullopt;
 }

@@ -47,6 +47,7 @@ enum class MessageType : uint8_t {
   kMetadata = 11,      // of hosts, containers, pods
   kNeedDigests = 12,   // only to collectors with kFeatureSymbolDigests
   kSymbolDigest = 13,  // the answer: the digest of a symbol table, instead of the table
+  kOptOuts = 14,       // only to collectors with kFeatureOptOuts: containers that must not be sampled
 };
 constexpr uint8_t kChannelSamples = 0;
 constexpr uint8_t kChannelSymbols = 1;

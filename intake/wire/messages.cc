@@ -287,6 +287,33 @@ absl::StatusOr<SymbolDigestAnswer> DecodeSymbolDigest(std::string_view payload) 
       });
 }
 
+std::string EncodeOptOuts(const std::vector<std::string>& containers) {
+  TRIBUTARY_CHECK(containers.size() <= kOptOutsMax);
+  capnp::MallocMessageBuilder message;
+  auto list = message.initRoot<wire::OptOuts>().initContainers(static_cast<unsigned>(containers.size()));
+  for (unsigned i = 0; i < containers.size(); ++i) {
+    TRIBUTARY_CHECK(!containers[i].empty() && containers[i].size() <= kOptOutIdBytesMax);
+    list.set(i, capnp::Text::Reader(containers[i].c_str(), containers[i].size()));
+  }
+  return ToPayload(message);
+}
+
+absl::StatusOr<std::vector<std::string>> DecodeOptOuts(std::string_view payload) {
+  return ReadPayload<wire::OptOuts, std::vector<std::string>>(
+      payload, [](wire::OptOuts::Reader root, std::vector<std::string>* to) -> absl::Status {
+        const auto containers = root.getContainers();
+        if (containers.size() > kOptOutsMax) {
+          return Malformed(
+              fmt::format("OptOuts: {} containers, but at most {} are allowed", containers.size(), kOptOutsMax));
+        }
+        for (const auto& id : containers) {
+          if (id.size() == 0) return Malformed("OptOuts: a container id is empty");
+          RETURN_IF_ERROR(ReadText(id, "container id", kOptOutIdBytesMax, &to->emplace_back()));
+        }
+        return absl::OkStatus();
+      });
+}
+
 std::string EncodeHeartbeat(MonotonicNs sent_at) {
   capnp::MallocMessageBuilder message;
   message.initRoot<wire::Heartbeat>().setSentAtNs(sent_at.value);

@@ -42,6 +42,8 @@ constexpr uint64_t kFeatureProcessEvents = uint64_t{1} << 0;
 
 // Bits of Hello::features. The client answers NeedDigests. Clients of earlier releases, clusters and replays do not.
 constexpr uint64_t kFeatureSymbolDigests = uint64_t{1} << 0;
+// The client reads OptOuts, and neither samples these containers nor reports their process events.
+constexpr uint64_t kFeatureOptOuts = uint64_t{1} << 1;
 
 struct Welcome {
   uint16_t version = 1;
@@ -108,6 +110,8 @@ constexpr size_t kTextBytesMax = 256;
 constexpr size_t kTokenBytesMax = 4096;
 constexpr size_t kReasonBytesMax = 512;
 constexpr size_t kNeedSymbolsMax = 256;  // requests in one message
+constexpr size_t kOptOutsMax = 4'096;    // containers in one message
+constexpr size_t kOptOutIdBytesMax = 512;
 
 std::string EncodeHello(const Hello& hello);
 absl::StatusOr<Hello> DecodeHello(std::string_view payload);
@@ -125,6 +129,8 @@ std::string EncodeNeedDigests(const std::vector<ExecutableId>& ids);  // at most
 absl::StatusOr<std::vector<ExecutableId>> DecodeNeedDigests(std::string_view payload);
 std::string EncodeSymbolDigest(const SymbolDigestAnswer& answer);
 absl::StatusOr<SymbolDigestAnswer> DecodeSymbolDigest(std::string_view payload);
+std::string EncodeOptOuts(const std::vector<std::string>& containers);  // at most 4,096 valid ids (CHECKed)
+absl::StatusOr<std::vector<std::string>> DecodeOptOuts(std::string_view payload);
 std::string EncodeHeartbeat(MonotonicNs sent_at);
 absl::StatusOr<MonotonicNs> DecodeHeartbeat(std::string_view payload);
 std::string EncodeGoodbye(const Goodbye& goodbye);

@@ -235,6 +235,26 @@ TEST(SymbolDigest, RefusesWrongLengths) {
   EXPECT_FALSE(DecodeNeedDigests(ToPayload(message)).ok());
 }
 
+TEST(OptOuts, RoundTrips) {
+  const std::vector<std::string> containers = {std::string(64, 'c'), "x", std::string(kOptOutIdBytesMax, 'y')};
+  EXPECT_EQ(*DecodeOptOuts(EncodeOptOuts(containers)), containers);
+  EXPECT_TRUE(DecodeOptOuts(EncodeOptOuts({}))->empty());
+  EXPECT_EQ(DecodeOptOuts(EncodeOptOuts(std::vector<std::string>(kOptOutsMax, "c")))->size(), kOptOutsMax);
+}
+
+TEST(OptOuts, RefusesTooManyAndInvalidIds) {
+  const auto decode = [](unsigned count, const std::string& id) {
+    capnp::MallocMessageBuilder message;
+    auto list = message.initRoot<wire::OptOuts>().initContainers(count);
+    for (unsigned i = 0; i < count; ++i) list.set(i, capnp::Text::Reader(id.c_str(), id.size()));
+    return DecodeOptOuts(ToPayload(message)).status();
+  };
+  EXPECT_TRUE(decode(1, "c").ok());
+  EXPECT_FALSE(decode(kOptOutsMax + 1, "c").ok());
+  EXPECT_FALSE(decode(1, "").ok());
+  EXPECT_FALSE(decode(1, std::string(kOptOutIdBytesMax + 1, 'c')).ok());
+}
+
 // Whatever a byte of a message is changed to, a decoder must return, and must not throw, read past the end or run long.
 TEST(Messages, SurviveEveryChangedByte) {
   const std::string messages[] = {EncodeHello(SomeHello()),
@@ -243,7 +263,8 @@ TEST(Messages, SurviveEveryChangedByte) {
                                   EncodeSymbolChunk({.id = Id("b"), .total_bytes = 4, .bytes = "four"}),
                                   EncodeGoodbye({.reason = "why"}),
                                   EncodeNeedDigests({Id("a")}),
-                                  EncodeSymbolDigest({.id = Id("a"), .sha256 = {1}, .source = 2})};
+                                  EncodeSymbolDigest({.id = Id("a"), .sha256 = {1}, .source = 2}),
+                                  EncodeOptOuts({"one", "two"})};
   for (const std::string& message : messages) {
     for (size_t at = 0; at < message.size(); ++at) {
       for (int flip : {0x01, 0x80, 0xff}) {
@@ -256,6 +277,7 @@ TEST(Messages, SurviveEveryChangedByte) {
         (void)DecodeGoodbye(changed);
         (void)DecodeNeedDigests(changed);
         (void)DecodeSymbolDigest(changed);
+        (void)DecodeOptOuts(changed);
         (void)DecodeHello(std::string_view(changed).substr(0, at / 8 * 8));
       }
     }

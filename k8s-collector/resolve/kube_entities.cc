@@ -43,10 +43,11 @@ class Builder {
   }
   void AddAnnotations(std::string_view prefix, const KubeObject& object) {
     size_t room = kAnnotationsMax;
-    for (const bool own : {true, false}) {
+    for (const bool used : {true, false}) {
       for (const auto& [key, value] : object.annotations) {
-        if (key.starts_with(kOtelAnnotationPrefix) != own || key == kLastApplied) continue;
-        if (room == 0 || (!own && value.size() > kAnnotationBytesMax)) {
+        const bool is_used = key.starts_with(kOtelAnnotationPrefix) || key.starts_with(kOwnAnnotationPrefix);
+        if (is_used != used || key == kLastApplied) continue;
+        if (room == 0 || (!used && value.size() > kAnnotationBytesMax)) {
           ++left_out_;
           continue;
         }

@@ -17,9 +17,11 @@ namespace tributary {
 // labels.
 constexpr size_t kAnnotationsMax = 64;
 constexpr size_t kAnnotationBytesMax = 1024;
-// Prefix of annotations that set resource attributes. If an object has too many annotations, these are kept first. They
-// may be longer than kAnnotationBytesMax, up to the limit for an attribute's value.
+// Prefixes of annotations that set resource attributes, and of Tributary's own annotations. If an object has too many
+// annotations, these are kept first. They may be longer than kAnnotationBytesMax, up to the limit for an attribute's
+// value.
 constexpr std::string_view kOtelAnnotationPrefix = "resource.opentelemetry.io/";
+constexpr std::string_view kOwnAnnotationPrefix = "tributary.io/";
 
 // The controller of a pod (such as a ReplicaSet), and the controller of this controller (such as a Deployment).
 struct OwnerChain {

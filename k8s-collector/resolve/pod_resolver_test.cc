@@ -249,20 +249,22 @@ TEST_F(PodResolverTest, SendsNamespacesAndNodes) {
   EXPECT_TRUE(Find(EntityKind::kK8sNode, "node-a")->gone);
 }
 
-TEST_F(PodResolverTest, LimitsAnnotationsAndKeepsOpenTelemetrysFirst) {
+TEST_F(PodResolverTest, LimitsAnnotationsAndKeepsTheUsedOnesFirst) {
   KubeObject pod = WebPod("web-1");
   pod.annotations = {{"kubectl.kubernetes.io/last-applied-configuration", "{}"}, {"large", std::string(2000, 'x')}};
   for (int i = 0; i < 100; ++i) pod.annotations.emplace_back(fmt::format("a{:03}", i), "v");
   pod.annotations.emplace_back("resource.opentelemetry.io/service.name", std::string(2000, 'n'));
+  pod.annotations.emplace_back("tributary.io/profile", "false");
   resolver_.OnObject(kPods, pod);
   const std::optional<Entity> entity = Find(EntityKind::kPod, "u-web-1");
   const auto count = std::count_if(entity->attributes.begin(), entity->attributes.end(),
                                    [](const Attribute& a) { return a.key.starts_with("k8s.pod.annotation."); });
   EXPECT_EQ(count, 64);
   EXPECT_EQ(OfPod("web-1", "k8s.pod.annotation.resource.opentelemetry.io/service.name").size(), 2000u);
+  EXPECT_EQ(OfPod("web-1", "k8s.pod.annotation.tributary.io/profile"), "false");
   EXPECT_EQ(OfPod("web-1", "k8s.pod.annotation.large"), "");
   EXPECT_EQ(OfPod("web-1", "k8s.pod.annotation.kubectl.kubernetes.io/last-applied-configuration"), "");
-  EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_k8s_attributes_left_out_total 38"));
+  EXPECT_THAT(metrics_.PrometheusText(), HasSubstr("tributary_k8s_attributes_left_out_total 39"));
 }
 
 TEST_F(PodResolverTest, AContainerIdBelongsToTheFirstPod) {

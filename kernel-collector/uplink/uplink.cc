@@ -46,7 +46,8 @@ void WarnOfRequests(intake::SpoolStorage& storage) {
 absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions options, PinnedSession& pins,
                                                      const Clock& clock, Metrics& metrics,
                                                      std::function<void(const ExecutableId&)> need_symbols,
-                                                     std::function<void(const ExecutableId&)> need_digest) {
+                                                     std::function<void(const ExecutableId&)> need_digest,
+                                                     std::function<void(intake::OptOutLists::Containers)> opt_outs) {
   std::unique_ptr<Uplink> uplink(new Uplink(loop, pins));
   ASSIGN_OR_RETURN(uplink->credentials_,
                    IntakeCredentials::Load(std::move(options.credentials), uplink->tcp_, loop, clock, metrics));
@@ -65,6 +66,7 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Open(Loop& loop, UplinkOptions o
       intake::Delivery::Callbacks{
           .need_symbols = std::move(need_symbols),
           .need_digest = std::move(need_digest),
+          .opt_outs = std::move(opt_outs),
           .lost = [borrowed](LossReason reason,
                              const SampleCounts& samples) { borrowed->lost_.LostFor(reason) += samples; },
           .durable = [&pins](size_t reducer, const intake::EndedCollector::Session& session,

@@ -33,7 +33,8 @@ class Uplink : public Outlet {
   static absl::StatusOr<std::unique_ptr<Uplink>> Open(Loop& loop, UplinkOptions options, PinnedSession& pins,
                                                       const Clock& clock, Metrics& metrics,
                                                       std::function<void(const ExecutableId&)> need_symbols,
-                                                      std::function<void(const ExecutableId&)> need_digest);
+                                                      std::function<void(const ExecutableId&)> need_digest,
+                                                      std::function<void(intake::OptOutLists::Containers)> opt_outs);
 
   BatchSink& sink() override;
   void Start() override { delivery_->Start(); }

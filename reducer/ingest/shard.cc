@@ -48,7 +48,8 @@ Shard::Shard(Options options, std::unique_ptr<store::ShardWriter> writer, Symbol
                              .sessions_remembered_max = options.sessions_remembered_max,
                              .session_memory_bytes_max = options.session_memory_bytes_max,
                              .tick_ms = options.tick_ms,
-                             .metadata = options.metadata},
+                             .metadata = options.metadata,
+                             .opt_outs = options.opt_outs},
           ShardCore::Callbacks{
               .connected = [this](const std::string& id) { CountConnected(id, 1); },
               .disconnected = [this](const std::string& id) { CountConnected(id, -1); },

@@ -38,7 +38,8 @@ class Shard final {
     size_t sessions_remembered_max = 16'384;
     size_t session_memory_bytes_max = 256u << 20;  // of decoders and executables
     uint64_t tick_ms = 1'000;                      // maintenance, symbol requests
-    MetadataDesk* metadata = nullptr;  // must outlive the shard; null: metadata of hosts and pods is discarded
+    MetadataDesk* metadata = nullptr;   // must outlive the shard; null: metadata of hosts and pods is discarded
+    const OptOuts* opt_outs = nullptr;  // as in ShardCore::Options
   };
 
   // All references must outlive the shard. The constructor starts the threads of the writer and of the symbol worker.

@@ -108,6 +108,16 @@ void ShardCore::StartSession(Arrival arrival) {
   live.session = std::make_unique<intake::ServerSession>(alarms_, std::move(arrival), options_.server, clock_, metrics_,
                                                          static_cast<intake::SessionOwner&>(*this));
   live.session->Start();
+  TellOptOuts(live);
+}
+
+// Sends the node's list if the node has another one. A node of an earlier release does not read it.
+void ShardCore::TellOptOuts(Live& live) {
+  if (options_.opt_outs == nullptr || (live.session->hello().features & intake::kFeatureOptOuts) == 0) return;
+  const std::optional<OptOuts::List> list = options_.opt_outs->ListOf(live.info->node_id, live.opt_outs);
+  if (!list) return;
+  live.opt_outs = list->version;
+  live.session->SendOptOuts(list->containers);
 }
 
 absl::StatusOr<intake::SessionOwner::Known> ShardCore::OnHello(const intake::Hello& hello) {
@@ -352,7 +362,10 @@ void ShardCore::OnTick() {
   writer_.Maintain();
   const MonotonicNs now = clock_.Monotonic();
   WantReleased();
+  const uint64_t opt_outs = options_.opt_outs != nullptr ? options_.opt_outs->version() : 0;
+  const bool opt_outs_changed = std::exchange(opt_outs_, opt_outs) != opt_outs;
   for (auto& [id, live] : live_) {
+    if (opt_outs_changed) TellOptOuts(live);
     if (live.old_days_until.value != 0 && live.old_days_until <= now) {
       live.old_days_until = {};
       live.session->Resume();

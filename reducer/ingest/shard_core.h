@@ -24,6 +24,7 @@
 #include "reducer/ingest/symbol_requests.h"
 #include "reducer/ingest/waiting_sessions.h"
 #include "reducer/metadata/metadata_sink.h"
+#include "reducer/metadata/opt_outs.h"
 
 namespace tributary::ingest {
 
@@ -39,7 +40,8 @@ class ShardCore : private intake::SessionOwner {
     size_t sessions_remembered_max = 16'384;
     size_t session_memory_bytes_max = 256u << 20;  // of decoders and executables; checked at each tick
     uint64_t tick_ms = 1'000;                      // maintenance, symbol requests
-    MetadataDesk* metadata = nullptr;  // must outlive the core; null: metadata of hosts and pods is discarded
+    MetadataDesk* metadata = nullptr;   // must outlive the core; null: metadata of hosts and pods is discarded
+    const OptOuts* opt_outs = nullptr;  // must outlive the core; null: nodes are not told which containers opted out
   };
   // Callbacks must not destroy the core.
   struct Callbacks {
@@ -70,15 +72,18 @@ class ShardCore : private intake::SessionOwner {
   void CloseAll();
 
  private:
+  static constexpr uint64_t kNoOptOuts = UINT64_MAX;  // the node has no list of this connection
+
   // A connected collector.
   struct Live {
     std::unique_ptr<intake::ServerSession> session;
     std::shared_ptr<const SessionInfo> info;
     uint64_t oldest_held = 1;
-    uint64_t counted_bytes = 0;   // part of bytes_received that batches already counted
-    size_t batch_bytes = 0;       // memory of its last batch; the next batch probably needs as much
-    bool metadata_waits = false;  // true: its metadata wait, because the desk has no space for them
-    MonotonicNs old_days_until;   // other than 0: its batch waits until then, because of the limit of old days
+    uint64_t counted_bytes = 0;      // part of bytes_received that batches already counted
+    size_t batch_bytes = 0;          // memory of its last batch; the next batch probably needs as much
+    bool metadata_waits = false;     // true: its metadata wait, because the desk has no space for them
+    MonotonicNs old_days_until;      // other than 0: its batch waits until then, because of the limit of old days
+    uint64_t opt_outs = kNoOptOuts;  // version of the list that the node has
     MetadataSender sender;
     bool registered = false;  // the connection was reported to `callbacks_` and `options_.metadata`
     SymbolRequests symbols;
@@ -109,6 +114,7 @@ class ShardCore : private intake::SessionOwner {
   void AskForSymbols(const SessionId& id, Live& live);
   void WantReleased();
   void ResumeReading(const absl::flat_hash_set<std::string>& committed_nodes);
+  void TellOptOuts(Live& live);
   void OnTick();
   absl::Status Register(Live& live);
   void RetryMetadata();
@@ -132,6 +138,7 @@ class ShardCore : private intake::SessionOwner {
   WaitingSessions waiting_;
   OldDays old_days_;
   uint64_t askers_ = 0;
+  uint64_t opt_outs_ = 0;  // OptOuts::version at the last tick
   bool stopping_ = false, closing_all_ = false;
   std::unique_ptr<Alarm> tick_, closing_, metadata_retry_;
 };

@@ -102,9 +102,13 @@ bool K8sNameRules::Parse(std::string_view attribute, Key* key) {
   return true;
 }
 
-// Returns true for labels and annotations that service.* is computed from, annotations that set attributes by name, and
-// the annotation that identifies a static pod.
+// Returns true for labels and annotations that service.* is computed from, annotations that set attributes by name,
+// annotations that turn sampling off or name the service, and the annotation that identifies a static pod.
 bool K8sNameRules::Decides(const Key& key) {
+  const bool is_of_pods = key.object == "pod" || key.object == "namespace";
+  if (is_of_pods && key.of == Of::kAnnotation && (key.name == kProfileAnnotation || key.name == kServiceAnnotation)) {
+    return true;
+  }
   if (key.object != "pod") return false;
   if (key.of == Of::kAnnotation) return key.name.starts_with(kResourcePrefix) || key.name == kConfigHash;
   return key.name == "app.kubernetes.io/instance" || key.name == "app.kubernetes.io/name" ||

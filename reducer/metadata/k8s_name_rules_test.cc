@@ -83,5 +83,21 @@ TEST(K8sNameRules, WrongRulesAreRefused) {
   EXPECT_FALSE(rules.Add(Of::kLabel, "app").ok());
 }
 
+TEST(K8sNameRules, KeepsTributarysAnnotationsOfPodsAndNamespaces) {
+  const K8sNameRules rules;
+  const Attributes kept = rules.Apply({{"k8s.deployment.annotation.tributary.io/profile", "false"},
+                                       {"k8s.namespace.annotation.other", "x"},
+                                       {"k8s.namespace.annotation.tributary.io/profile", "false"},
+                                       {"k8s.namespace.annotation.tributary.io/service", "shop"},
+                                       {"k8s.namespace.label.tributary.io/profile", "false"},
+                                       {"k8s.pod.annotation.tributary.io/profile", "false"},
+                                       {"k8s.pod.annotation.tributary.io/service", "web"}});
+  EXPECT_EQ(kept, (Attributes{{"k8s.namespace.annotation.tributary.io/profile", "false"},
+                              {"k8s.namespace.annotation.tributary.io/service", "shop"},
+                              {"k8s.pod.annotation.tributary.io/profile", "false"},
+                              {"k8s.pod.annotation.tributary.io/service", "web"}}));
+  for (const Attribute& attribute : kept) EXPECT_TRUE(rules.IsInternal(attribute.key)) << attribute.key;
+}
+
 }  // namespace
 }  // namespace tributary

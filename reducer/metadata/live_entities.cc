@@ -111,9 +111,15 @@ void LiveEntities::Changed(Source& source, const Key& key, Record& record) {
   for (const EntityTimeline::State& state : record.timeline.states()) bytes += EntityBytes(*state.entity);
   bytes_ += bytes - record.bytes;
   record.bytes = bytes;
+  Observe(source, record);
   if (record.dirty) return;
   record.dirty = true;
   dirty_.push_back(Ref(&source, key));
+}
+
+void LiveEntities::Observe(const Source& source, const Record& record) const {
+  if (options_.observer == nullptr || record.timeline.states().empty()) return;
+  options_.observer->OnState(source.sender, *record.timeline.states().back().entity, record.timeline.gone());
 }
 
 void LiveEntities::EndSnapshot(Source& source, UnixNs now) {
@@ -219,6 +225,7 @@ bool LiveEntities::Restore(const EntityStore::Row& row, UnixNs now) {
   source->sent_containers |= row.kind == EntityKind::kContainer;
   Key key(row.kind, row.id);
   if (record->timeline.gone()) gone_.push_back({Ref(source, key), now});
+  Observe(*source, *record);
   source->records.emplace(std::move(key), std::move(record));
   return true;
 }

@@ -46,7 +46,8 @@ class LiveEntities {
     size_t bytes_max = size_t{1} << 30;
     size_t node_entities_max = 4'096;  // per node
     size_t clusters_max = 64;
-    size_t nodes_max = 65'536;  // about 200 bytes each
+    size_t nodes_max = 65'536;           // about 200 bytes each
+    EntityObserver* observer = nullptr;  // must outlive the object; null: none
   };
   using Key = std::pair<EntityKind, std::string>;
 
@@ -189,6 +190,7 @@ class LiveEntities {
   void TakeEntity(Source& source, Entity entity, UnixNs now);
   void EndSnapshot(Source& source, UnixNs now);
   void Changed(Source& source, const Key& key, Record& record);
+  void Observe(const Source& source, const Record& record) const;
   LiveEntity Look(const Source* source, EntityKind kind, std::string_view id, UnixNs at) const;
   void SetGauges();
 

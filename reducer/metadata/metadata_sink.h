@@ -31,4 +31,15 @@ class MetadataSink {
   ~MetadataSink() = default;
 };
 
+// Sees every change of the newest state of each entity in memory. LiveEntities calls it under its lock, so the calls
+// are in order, and must be short.
+class EntityObserver {
+ public:
+  // `gone`: the entity has ended, and `newest` is its last state.
+  virtual void OnState(const MetadataSender& sender, const Entity& newest, bool gone) = 0;
+
+ protected:
+  ~EntityObserver() = default;
+};
+
 }  // namespace tributary

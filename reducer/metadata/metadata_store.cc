@@ -47,7 +47,8 @@ LiveEntities::Options LiveOptions(const MetadataStore::Options& options, bool ha
           .bytes_max = options.bytes_max,
           .node_entities_max = options.node_entities_max,
           .clusters_max = options.clusters_max,
-          .nodes_max = options.nodes_max};
+          .nodes_max = options.nodes_max,
+          .observer = options.observer};
 }
 
 }  // namespace

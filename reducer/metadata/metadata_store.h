@@ -53,6 +53,7 @@ class MetadataStore final : public MetadataSink {
     int64_t away_ns = 6 * 60 * kNsPerMinute;  // after this time without contact, a sender's entities end
     size_t cold_entities_max = 16'384;        // limit of entities that are cached from the database
     size_t cold_bytes_max = 128u << 20;       // limit of the memory of these entities
+    EntityObserver* observer = nullptr;       // also sees the stored entities; must outlive the store; null: none
   };
   // `rules`, `names`, `clock` and `metrics` must outlive the store.
   MetadataStore(Options options, const K8sNameRules& rules, AttributeNames& names, const Clock& clock,

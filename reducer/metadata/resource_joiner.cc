@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::string_view kResourceAnnotation = "k8s.pod.annotation.resource.opentelemetry.io/";
 
+constexpr std::string_view kPodService = "k8s.pod.annotation.tributary.io/service";
+constexpr std::string_view kNamespaceService = "k8s.namespace.annotation.tributary.io/service";
+
 // The pod's mirror at the API server has the hash of a static pod's manifest as an annotation.
 constexpr std::string_view kConfigHash = "k8s.pod.annotation.kubernetes.io/config.hash";
 
@@ -192,6 +195,11 @@ Resource ResourceJoiner::Merge(const Place& place, const Facts& facts) const {
     for (const auto& [key, value] : entity.attributes) {
       if (key.starts_with(kResourceAnnotation)) {
         merger.Add(ResourceMerger::kAnnotation, std::string_view(key).substr(kResourceAnnotation.size()), value);
+      }
+      // The pod's resource.opentelemetry.io/service.name comes first, because its key is smaller, and the pod comes
+      // before its namespace. The first value is used.
+      if (key == kPodService || key == kNamespaceService) {
+        merger.Add(ResourceMerger::kAnnotation, "service.name", value);
       }
       if (!rules_.IsInternal(key)) merger.AddOf(entity.kind, key, value);
     }

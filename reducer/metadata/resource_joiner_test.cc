@@ -369,5 +369,31 @@ TEST(ServiceIdentity, TakesTheFirstAttributeThatExists) {
   }
 }
 
+// docs/opt-out.md lists the order.
+TEST_F(ResourceJoinerTest, AnnotationsNameTheService) {
+  Open();
+  ReportPod();
+  const auto name_space = [&](const std::string& name) {
+    clock_.Advance(kNsPerSecond);
+    Report(kCluster, {Make(EntityKind::kNamespace, "shop", {{"k8s.namespace.annotation.tributary.io/service", name}})});
+  };
+  EXPECT_EQ(Get(InPod(), "service.name"), "web") << "its Deployment";
+  name_space("shop-service");
+  EXPECT_EQ(Get(InPod(), "service.name"), "shop-service");
+  clock_.Advance(kNsPerSecond);
+  ReportPod({{"k8s.pod.annotation.tributary.io/service", "pod-service"}});
+  name_space("shop-service");
+  EXPECT_EQ(Get(InPod(), "service.name"), "pod-service");
+  EXPECT_EQ(Get(InPod(), "k8s.pod.annotation.tributary.io/service"), "") << "no rule chooses the annotation itself";
+  clock_.Advance(kNsPerSecond);
+  ReportPod({{"k8s.pod.annotation.resource.opentelemetry.io/service.name", "otel"},
+             {"k8s.pod.annotation.tributary.io/service", "pod-service"}});
+  name_space("shop-service");
+  EXPECT_EQ(Get(InPod(), "service.name"), "otel");
+  store::ProcessRow own = InPod();
+  own.attributes = "service.name=own";
+  EXPECT_EQ(Get(own, "service.name"), "own");
+}
+
 }  // namespace
 }  // namespace tributary

@@ -9,6 +9,7 @@
 #include "profile/attributes.h"
 #include "reducer/sqlite/column_packing.h"
 #include "reducer/sqlite/minute_sums.h"
+#include "reducer/store/opt_out_filter.h"
 #include "reducer/store/store_times.h"
 
 namespace tributary::store {
@@ -18,12 +19,13 @@ struct SampleWriter::Pass {
     SampleType number{};
     TypeNo no;
     Day day{INT32_MIN};  // the latest day that the type was looked up for
-    uint64_t stored = 0, unnamed = 0, too_old = 0;
+    uint64_t stored = 0, unnamed = 0, too_old = 0, opted_out = 0;
   };
 
   Session& session;
   const RowBatch& batch;
   const AgeRules& rules;
+  OptOutFilter opt_outs;
   // The samples of one slot are stored together, because the tables of a session have the ids of one slot and of a
   // few days. Almost all batches have samples of one slot only.
   Slot slot = kNoSlot;
@@ -60,6 +62,7 @@ SampleWriter::SampleWriter(const Dependencies& dependencies)
       maintenance_(dependencies.maintenance),
       clock_(dependencies.clock),
       tally_(dependencies.tally),
+      opt_outs_(dependencies.opt_outs),
       stacks_(dependencies.definitions, dependencies.tries, dependencies.ledger) {}
 
 absl::StatusOr<std::unique_ptr<SampleWriter>> SampleWriter::Prepare(const Dependencies& dependencies) {
@@ -76,7 +79,7 @@ absl::Status SampleWriter::Write(Session& session, const RowBatch& batch, const 
   RETURN_IF_ERROR(definitions_.Redescribe(*session.dictionary, ProcessRef{batch.before.processes},
                                           {session.machine, session.boot_id}));
   const SampleTimes times(batch.clock, clock_.Unix().value);
-  Pass pass{session, batch, rules};
+  Pass pass{session, batch, rules, OptOutFilter(opt_outs_, batch, *session.dictionary)};
   pass.rows.reserve(batch.samples.size());
   for (const Sample& sample : batch.samples) {
     bool clamped = false;
@@ -111,6 +114,10 @@ absl::Status SampleWriter::Add(Pass& pass, const Sample& sample, int64_t time_ns
     place = static_cast<uint16_t>(pass.types.size());
   }
   Pass::Type& type = pass.types[place - 1];
+  if (pass.opt_outs.Drops(sample)) {
+    type.opted_out += sample.count;
+    return absl::OkStatus();
+  }
   if (pass.rules.PlaceOf(UnixNs{time_ns}) == SamplePlace::kTooOld) {
     type.too_old += sample.count;
     return absl::OkStatus();
@@ -164,17 +171,21 @@ void SampleWriter::Count(const Pass& pass) {
   SessionTotals& totals = pass.session.totals;
   std::optional<BoundedTypes> names;
   NamedSampleCounts& too_old = totals.accounting.LostFor(LossReason::kTooOld);
+  NamedSampleCounts& opted_out = totals.accounting.LostFor(LossReason::kOptedOutAtReducer);
   for (const Pass::Type& type : pass.types) {
     tally_.too_old_samples += type.too_old;
+    tally_.opted_out_samples += type.opted_out;
     if (type.number == SampleType::kCpu) {
       totals.stored += type.stored;
       too_old += type.too_old;
+      opted_out += type.opted_out;
       continue;
     }
     const SampleTypeInfo name = NameOf(pass.batch, type.number);
     if (!names) names.emplace(totals.Types());
     totals.stored.Add(names->Bound(name), type.stored);
     too_old.Add(names->Bound(name), type.too_old);
+    opted_out.Add(names->Bound(name), type.opted_out);
     if (type.unnamed != 0) CountUnnamed(pass.batch, name, type.unnamed);
   }
 }

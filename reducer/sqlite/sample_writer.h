@@ -26,7 +26,7 @@ namespace tributary::store {
 
 // Stores the samples of batches. Replaces the ids of a session's dictionary with ids of the store, and writes one chunk
 // for each type and minute of a batch. Samples of a minute that is closed already go into sums of the minute. Adds to
-// the totals of the session what was stored and what was too old. A sample of a known stack costs about 0.5 µs,
+// the totals of the session what was stored, too old or opted out. A sample of a known stack costs about 0.5 µs,
 // including decoding and SQLite (measured with ingest_bench). Use it inside the writer's transaction, on the writer's
 // thread.
 class SampleWriter {
@@ -39,7 +39,8 @@ class SampleWriter {
     NodeLedger& ledger;
     Maintenance& maintenance;
     const Clock& clock;
-    CommitTally& tally;  // of the current transaction
+    CommitTally& tally;              // of the current transaction
+    OptOutList* opt_outs = nullptr;  // as in StoreOptions
   };
   // All borrowed objects must outlive the object.
   static absl::StatusOr<std::unique_ptr<SampleWriter>> Prepare(const Dependencies& dependencies);
@@ -72,6 +73,7 @@ class SampleWriter {
   Maintenance& maintenance_;
   const Clock& clock_;
   CommitTally& tally_;
+  OptOutList* const opt_outs_;
   StackMapper stacks_;
   Statement put_samples_, put_sums_;
   // Of the last chunk. Read by the first commit, so that damage of the last chunk does not prevent a start.

@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "reducer/sqlite/schema.h"
+#include "reducer/store/opt_out_filter.h"
 #include "reducer/store/store_times.h"
 
 namespace tributary::store {
@@ -43,7 +44,7 @@ absl::Status SqliteShardWriter::Prepare() {
   sessions_ = std::make_unique<SessionTable>(std::move(sessions));
   ASSIGN_OR_RETURN(maintenance_, Maintenance::Prepare(*database_, *ledger_, options_.maintenance));
   ASSIGN_OR_RETURN(samples_, SampleWriter::Prepare({*database_, *definitions_, *types_, *tries_, *ledger_,
-                                                    *maintenance_, clock_, tally_}));
+                                                    *maintenance_, clock_, tally_, options_.opt_outs}));
   ASSIGN_OR_RETURN(set_aside_, SetAside::Prepare(
                                    *database_, *ledger_, options_.trie.nodes_max,
                                    [this](std::string_view text, Day day) { return definitions_->Text(text, day); },
@@ -258,7 +259,13 @@ bool SqliteShardWriter::TakeDefinitions(Session& session, const RowBatch& batch)
 absl::Status SqliteShardWriter::StoreEvents(Session& session, const RowBatch& batch) {
   const SampleTimes times(batch.clock, clock_.Unix().value);
   const AgeRules rules = Rules();
+  OptOutFilter opt_outs(options_.opt_outs, batch, *session.dictionary);
   for (const ProcessEvent& event : batch.events) {
+    if (opt_outs.Drops(event)) {
+      session.totals.accounting.LostFor(LossReason::kOptedOutAtReducer).AddEvents(event.events);
+      tally_.opted_out_events += event.events;
+      continue;
+    }
     bool clamped = false;
     StoredEvent row{.time_ns = times.ToUnixNs(event.time, &clamped),
                     .kind = event.kind,

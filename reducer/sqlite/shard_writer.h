@@ -33,6 +33,7 @@ struct ShardWriterOptions {
   TrieLimits trie;  // see DayTries for the memory that they take
   MaintenanceOptions maintenance;
   Refusals* refusals = nullptr;                        // as in StoreOptions
+  OptOutList* opt_outs = nullptr;                      // as in StoreOptions
   uint64_t node_definition_bytes_per_day = 32u << 20;  // see NodeLedger
   uint32_t number_age_max = ProcessNumbers::kAgeMax;
 };

@@ -110,6 +110,7 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> SqliteStore::OpenWriter(uint32_t sh
   options.sessions = {options_.sessions_max, options_.dictionary_bytes_max, options_.refusals};
   options.trie = {options_.nodes_per_day_max, options_.machine_nodes_per_day_min};
   options.refusals = options_.refusals;
+  options.opt_outs = options_.opt_outs;
   options.node_definition_bytes_per_day = options_.node_definition_bytes_per_day;
   options.maintenance = {.raw_age_ns = options_.raw_age_ns,
                          .sum_age_ns = options_.sum_age_ns,

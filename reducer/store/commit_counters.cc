@@ -33,6 +33,14 @@ CommitCounters::CommitCounters(Metrics& metrics, Refusals* refusals)
           "tributary_reducer_too_old_events_total",
           "Process events that were older than --retention-events when they arrived; they were not stored and count as "
           "lost; a sum of events counts as all its events")),
+      opted_out_samples_(metrics.AddCounter(
+          "tributary_reducer_opted_out_samples_total",
+          "Samples of containers whose pod or namespace opted out of profiling; they were not stored, and count as "
+          "lost for the reason opted_out")),
+      opted_out_events_(metrics.AddCounter(
+          "tributary_reducer_opted_out_events_total",
+          "Process events of containers whose pod or namespace opted out of profiling; they were not stored, and count "
+          "as lost for the reason opted_out; a sum of events counts as all its events")),
       sums_only_(metrics.AddCounter("tributary_reducer_sums_only_samples_total",
                                     "Samples that were older than --retention-raw when they arrived; they are stored "
                                     "only in sums per minute, and "
@@ -85,6 +93,8 @@ void CommitCounters::Add(const CommitTally& tally) {
   cut_stacks_.Add(tally.cut_stacks);
   too_old_samples_.Add(tally.too_old_samples);
   too_old_events_.Add(tally.too_old_events);
+  opted_out_samples_.Add(tally.opted_out_samples);
+  opted_out_events_.Add(tally.opted_out_events);
   sums_only_.Add(tally.sums_only);
   closed_sessions_.Add(tally.closed_sessions);
   closings_refused_.Add(tally.closings_refused);

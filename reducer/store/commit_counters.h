@@ -15,7 +15,7 @@ namespace tributary::store {
 // The amounts that a transaction adds to the counters after its commit.
 struct CommitTally {
   uint64_t samples = 0, events = 0, batches = 0, duplicates = 0, need_dictionary = 0, clamped_times = 0, cut_stacks = 0;
-  uint64_t too_old_samples = 0, too_old_events = 0, sums_only = 0;
+  uint64_t too_old_samples = 0, too_old_events = 0, opted_out_samples = 0, opted_out_events = 0, sums_only = 0;
   uint64_t closed_sessions = 0, closings_refused = 0, nameless_types = 0, refused_types = 0, refused_attributes = 0;
   uint64_t reduced_definitions = 0, reduced_samples = 0, unnumbered_samples = 0;
   uint64_t endings[kEndingCount] = {};
@@ -45,7 +45,7 @@ class CommitCounters {
  private:
   Refusals* const refusals_;
   Counter &samples_, &events_, &batches_, &duplicates_, &need_dictionary_, &clamped_times_, &cut_stacks_, &commit_ns_;
-  Counter &too_old_samples_, &too_old_events_, &sums_only_;
+  Counter &too_old_samples_, &too_old_events_, &opted_out_samples_, &opted_out_events_, &sums_only_;
   Counter &closed_sessions_, &closings_refused_, &nameless_types_, &refused_types_, &refused_attributes_;
   Counter &reduced_definitions_, &reduced_samples_, &unnumbered_samples_, &expired_over_share_, &expiry_stalls_;
   Counter* endings_[kEndingCount];

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "profile/attributes.h"
 #include "reducer/store/age_rules.h"
+#include "reducer/store/opt_out_filter.h"
 
 namespace tributary::store {
 namespace {
@@ -200,6 +201,7 @@ void MemoryWriter::StoreSamples(Session& session, SessionDictionary& dictionary,
   const SampleTimes times(batch.clock, clock_.Unix().value);
   const AgeRules rules(AgesOf(options_), clock_.Unix(), MinuteOf(shard_.closed_until));
   BoundedTypes names = session.totals.Types();
+  OptOutFilter opt_outs(options_.opt_outs, batch, dictionary);
   std::vector<std::pair<const Sample*, MemoryShard::Sample>> rows;
   for (const Sample& sample : batch.samples) {
     MemoryShard::Sample row;
@@ -207,6 +209,11 @@ void MemoryWriter::StoreSamples(Session& session, SessionDictionary& dictionary,
     row.time = UnixNs{times.ToUnixNs(sample.time, &clamped)};
     if (clamped) ++tally_.clamped_times;
     const SampleTypeInfo type = NameOf(batch, sample.type);
+    if (opt_outs.Drops(sample)) {
+      session.totals.accounting.LostFor(LossReason::kOptedOutAtReducer).Add(names.Bound(type), sample.count);
+      tally_.opted_out_samples += sample.count;
+      continue;
+    }
     const SamplePlace place = rules.PlaceOf(row.time);
     if (place == SamplePlace::kTooOld) {
       session.totals.accounting.LostFor(LossReason::kTooOld).Add(names.Bound(type), sample.count);
@@ -265,7 +272,13 @@ void MemoryWriter::StoreEvents(Session& session, const SessionDictionary& dictio
   const AgeRules rules(AgesOf(options_), clock_.Unix(), MinuteOf(shard_.closed_until));
   auto text = [&](StringRef string) { return std::string(dictionary.string(string)); };
   const auto first = static_cast<ptrdiff_t>(shard_.events.size());
+  OptOutFilter opt_outs(options_.opt_outs, batch, dictionary);
   for (const ProcessEvent& event : batch.events) {
+    if (opt_outs.Drops(event)) {
+      session.totals.accounting.LostFor(LossReason::kOptedOutAtReducer).AddEvents(event.events);
+      tally_.opted_out_events += event.events;
+      continue;
+    }
     bool clamped = false;
     const UnixNs time{times.ToUnixNs(event.time, &clamped)};
     if (clamped) ++tally_.clamped_times;

@@ -4,9 +4,16 @@
 #include <utility>
 
 namespace tributary::store {
+namespace {
+
+// The losses that only the store counts: a collector knows neither the store's retention nor what the store drops.
+constexpr LossReason kStoresOwn[] = {LossReason::kTooOld, LossReason::kOptedOutAtReducer};
+
+}  // namespace
 
 NamedAccounting SessionTotals::WithClosing() const {
   NamedAccounting all = accounting;
+  all.LostFor(LossReason::kOptedOut) += std::exchange(all.LostFor(LossReason::kOptedOutAtReducer), {});
   if (closed_reason == kOpen) return all;
   all.captured = Max(known(), closed_captured);
   // A reason of a later release counts as kCollectorKilled.
@@ -18,13 +25,13 @@ NamedAccounting SessionTotals::WithClosing() const {
 
 void SessionTotals::Account(const RowBatch& batch) {
   NamedAccounting reported = NamedAccountingOf(batch);
-  reported.LostFor(LossReason::kTooOld) = {};  // a collector does not know the store's retention
+  for (const LossReason reason : kStoresOwn) reported.LostFor(reason) = {};
   if (reported.HasParts()) reported = Types().Bound(reported);
   if (batch.sequence == 0) {
     accounting += reported;
   } else {
     durable_sequence = batch.sequence;
-    reported.LostFor(LossReason::kTooOld) = std::move(accounting.LostFor(LossReason::kTooOld));
+    for (const LossReason reason : kStoresOwn) reported.LostFor(reason) = std::move(accounting.LostFor(reason));
     accounting = std::move(reported);
   }
 }

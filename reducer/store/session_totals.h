@@ -13,7 +13,7 @@ namespace tributary::store {
 struct SessionTotals {
   uint64_t durable_sequence = 0;
   // As reported with batch durable_sequence. If batches have no numbers: the sum over all batches. But only the store
-  // counts the losses for kTooOld.
+  // counts the losses for kTooOld and kOptedOutAtReducer.
   NamedAccounting accounting;
   NamedSampleCounts stored;
   uint64_t wire_bytes = 0;
@@ -28,8 +28,9 @@ struct SessionTotals {
   NamedSampleCounts known() const { return stored + accounting.TotalLost(); }
   // Applies the sequence and the accounting of a new batch. Keeps the store's own losses.
   void Account(const RowBatch& batch);
-  // Returns the accounting. If the session is closed, samples that were neither stored nor reported lost count as lost
-  // for the closing reason. Samples that still arrive afterwards reduce that loss.
+  // Returns the accounting for readers: the losses for kOptedOutAtReducer are part of those for kOptedOut. If the
+  // session is closed, samples that were neither stored nor reported lost count as lost for the closing reason. Samples
+  // that still arrive afterwards reduce that loss.
   NamedAccounting WithClosing() const;
   // Closes this session, because a batch of another session reports that this session has ended. `share`: the captured
   // samples that this session must account for. Only the first session that the batch names has a share. For the

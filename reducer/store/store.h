@@ -28,6 +28,8 @@
 
 namespace tributary::store {
 
+class OptOutList;
+
 // Ids in one shard of the store. They differ from the ids in a session's dictionary. Another shard may use the same id
 // for something else.
 using StringId = Strong<struct StoreStringTag, uint32_t>;
@@ -369,7 +371,8 @@ struct StoreOptions {
   uint32_t nodes_per_day_max = 8u << 20;  // of a day's trie, in each shard
   // Each machine may add so many nodes to a day's trie that is not full (trie_share.h).
   uint32_t machine_nodes_per_day_min = 64u << 10;
-  Refusals* refusals = nullptr;  // must outlive the store; null: refusals are not counted by node
+  Refusals* refusals = nullptr;    // must outlive the store; null: refusals are not counted by node
+  OptOutList* opt_outs = nullptr;  // must outlive the store; null: the samples of all containers are stored
 };
 constexpr uint32_t kShardsMax = 1024;
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "reducer/store/opt_out_filter.h"
 #include "reducer/store/store.h"
 #include "reducer/store/store_testing.h"
 #include "reducer/store/store_times.h"
@@ -152,6 +153,34 @@ class LossConformance : public StoreConformanceTest {
   // Expects that Σ samples over the records are the totals of each node.
   void ExpectTotals();
 };
+// A list of opted-out containers that a test fills.
+class FakeOptOuts final : public OptOutList {
+ public:
+  bool IsEmpty() const override { return off.empty(); }
+  bool Drops(std::string_view node_id, std::string_view container_id, std::string_view) override {
+    ++asked;
+    node = node_id;
+    return off.contains(std::string(container_id));
+  }
+
+  std::set<std::string> off;
+  std::string node;  // the last one that asked
+  int asked = 0;
+};
+class OptOutConformance : public StoreConformanceTest {
+ protected:
+  OptOutConformance() {
+    options_.opt_outs = &list_;
+    Reopen();
+  }
+  NodeStatus Status() { return Reader()->Nodes()->at(0); }
+  NamedSampleCounts OptedOut() { return Status().accounting.LostFor(LossReason::kOptedOut); }
+  void ExpectExact();
+  // Returns a thread of a process in the container.
+  static ThreadRef ThreadIn(TestCollector& collector, int pid, const std::string& container);
+
+  FakeOptOuts list_;
+};
 class FilterConformance : public StoreConformanceTest {
  protected:
   void Fill(TestCollector& collector, int pid);
@@ -202,6 +231,7 @@ class ShardConformance : public StoreConformanceTest {};
   INSTANTIATE_TEST_SUITE_P(name, GaugeConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
   INSTANTIATE_TEST_SUITE_P(name, EventConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));     \
   INSTANTIATE_TEST_SUITE_P(name, LossConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));      \
+  INSTANTIATE_TEST_SUITE_P(name, OptOutConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
   INSTANTIATE_TEST_SUITE_P(name, FilterConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));    \
   INSTANTIATE_TEST_SUITE_P(name, ProcessConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));   \
   INSTANTIATE_TEST_SUITE_P(name, TrieConformance, testing::Values(::tributary::store::MakeStoreBackend(make)));      \

@@ -27,7 +27,8 @@ struct Counts {
 struct Hello {
   versionMin @0 :UInt16;
   versionMax @1 :UInt16;
-  features @2 :UInt64;        # bit 0: the sender answers NeedDigests; readers ignore all other bits
+  features @2 :UInt64;        # bit 0: the sender answers NeedDigests; bit 1: it reads OptOuts; readers ignore all
+                              # other bits
   role @3 :UInt16;            # 0 node, 1 cluster, 3 replay; 2 is reserved; reducers refuse all other values
   sessionId @4 :Data;         # 16 random bytes; a kernel-collector sets the last byte to the index of the reducer
   nodeId @5 :Text;            # all texts at most 256 bytes
@@ -214,4 +215,11 @@ struct SymbolDigest {
   sha256 @1 :Data;                # 32 bytes: the SHA-256 of the encoded table, before compression
   source @2 :UInt8;               # of the table's names, as in the encoded table
   unavailable @3 :Text;           # at most 256 bytes; not empty: there is no table, and this is the reason
+}
+
+# Type 14, reducer to collector: the containers of this node that the reducer wants no samples and no process events of,
+# because their pod or namespace opted out (docs/opt-out.md). Each message replaces the earlier one of this reducer. Sent
+# after Welcome and after each change, only if Hello has feature bit 1.
+struct OptOuts {
+  containers @0 :List(Text);      # container ids, at most 4096, each 1 to 512 bytes
 }

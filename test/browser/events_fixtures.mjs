@@ -109,4 +109,9 @@ export const noPrograms = {programs: [], total: {processes: 0, failed: 0, cpu_ns
 export const noEvents = {events: [], next: '', truncated: false};
 
 export const counters = {captured: 91_200, stored: 91_180, lost: {}, in_flight: 20};
-export const lossy = {captured: 91_200, stored: 80_000, lost: {event_overflow: 11_000, not_taken: 180}, in_flight: 20};
+export const lossy = {
+  captured: 91_200,
+  stored: 79_500,
+  lost: {event_overflow: 11_000, not_taken: 180, opted_out: 500},
+  in_flight: 20,
+};

@@ -382,8 +382,10 @@ describe('processes', () => {
     await byId('open-status').click();
     const panel = await page.getByRole('dialog', {name: 'Status'}).textContent();
     assert.match(panel, /lost: event overflow11,000 events.*lost: not taken180 events/);
+    assert.match(panel, /opted out500 events/, 'apart from the losses');
+    assert.doesNotMatch(panel, /lost: opted out/);
     assert.match(panel, /node-1.*11,180 process events lost/);
-    for (const [name, value] of [['stored', '80,000'], ['lost', '11,180'], ['on-the-way', '20']]) {
+    for (const [name, value] of [['stored', '79,500'], ['lost', '11,180'], ['on-the-way', '20']]) {
       assert.match(await byId(`status-events-${name}`).textContent(), new RegExp(`^${value}`));
     }
     const numbers = await page.locator('.header > *').evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect()).map(({left, right}) => ({left, right})));

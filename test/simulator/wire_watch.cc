@@ -13,9 +13,9 @@ namespace {
 constexpr uint8_t kStrangerType = 211;  // a message type of a later release
 
 const char* NameOf(intake::MessageType type) {
-  static constexpr const char* kNames[] = {"?",       "Hello",          "Welcome",     "Definitions", "Batch",
-                                           "Ack",     "NeedDictionary", "NeedSymbols", "SymbolChunk", "Heartbeat",
-                                           "Goodbye", "Metadata",       "NeedDigests", "SymbolDigest"};
+  static constexpr const char* kNames[] = {"?",       "Hello",          "Welcome",     "Definitions",  "Batch",
+                                           "Ack",     "NeedDictionary", "NeedSymbols", "SymbolChunk",  "Heartbeat",
+                                           "Goodbye", "Metadata",       "NeedDigests", "SymbolDigest", "OptOuts"};
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNames) ? kNames[index] : "?";
 }

@@ -1,6 +1,6 @@
 import type {Fates, Refusal, StatusAnswer, StatusNode} from '../api/types.ts';
 import {formatBytes, formatCount, formatDuration, formatPercent, printable} from '../model/format.ts';
-import {health, lostEventsOf, lostTotal, type Health} from '../model/health.ts';
+import {health, lostEventsOf, lostTotal, optedOut, optedOutOf, type Health} from '../model/health.ts';
 import {cutShort, endingOf, inOrder, sum} from '../model/stack_endings.ts';
 import {signInShown} from '../sign_in.ts';
 import {graphData, status, themeChoice, type ThemeChoice} from '../state.ts';
@@ -20,7 +20,8 @@ function Row({name, value}: {name: string; value: string}) {
 }
 
 function CounterRows({counters, things, testPrefix}: {counters: Fates; things: string; testPrefix: string}) {
-  const reasons = Object.entries(counters.lost).filter(([, count]) => count > 0);
+  const reasons = Object.entries(counters.lost).filter(([reason, count]) => count > 0 && reason !== optedOut);
+  const optedOutCount = optedOutOf(counters);
   const cell = (name: string, value: number) => (
     <div class="counter" data-testid={`${testPrefix}-${name.replaceAll(' ', '-')}`}>
       <span class="counter-value">{formatCount(value)}</span>
@@ -40,6 +41,11 @@ function CounterRows({counters, things, testPrefix}: {counters: Fates; things: s
           {reasons.map(([reason, count]) => (
             <Row key={reason} name={`lost: ${reason.replaceAll('_', ' ')}`} value={`${formatCount(count)} ${things}`} />
           ))}
+        </dl>
+      )}
+      {optedOutCount > 0 && (
+        <dl class="facts" data-testid={`${testPrefix}-opted-out`}>
+          <Row name="opted out" value={`${formatCount(optedOutCount)} ${things}`} />
         </dl>
       )}
     </>

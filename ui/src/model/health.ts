@@ -8,8 +8,16 @@ export interface Health {
   title: string;
 }
 
+// The reason of samples and events of containers that opted out of profiling. Nothing went wrong with them, so they do
+// not count as loss here.
+export const optedOut = 'opted_out';
+
 export function lostTotal(fates: Fates): number {
-  return sum(fates.lost ?? {});
+  return sum(fates.lost ?? {}) - optedOutOf(fates);
+}
+
+export function optedOutOf(fates: Fates): number {
+  return fates.lost?.[optedOut] ?? 0;
 }
 
 export function lostEventsOf({process_events}: Counters): number {
