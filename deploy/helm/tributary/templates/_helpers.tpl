@@ -1,0 +1,134 @@
+{{- define "tributary.labels" -}}
+app.kubernetes.io/part-of: tributary
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{- /* Arguments: root, name. */}}
+{{- define "tributary.image" -}}
+{{ .root.Values.image.repository }}/{{ .name }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}
+{{- end }}
+
+{{- define "tributary.pullSecrets" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Options as environment variables: every option has one (docs/options.md). */}}
+{{- define "tributary.options" -}}
+{{- range $name, $value := . }}
+- name: EBPF_NET_{{ $name | upper }}
+  value: {{ $value | toString | quote }}
+{{- end }}
+{{- end }}
+
+{{- /* Every reducer: nodes prefer one of them, k8s-collector sends to all. */}}
+{{- define "tributary.reducers" -}}
+{{- $hosts := list }}
+{{- range $i := until (int .Values.reducer.replicas) }}
+{{- $hosts = append $hosts (printf "reducer-%d.reducer-headless.%s.svc" $i $.Release.Namespace) }}
+{{- end }}
+{{- join "," $hosts }}
+{{- end }}
+
+{{- define "tributary.exports" -}}
+{{- $urls := .Values.reducer.export }}
+{{- if .Values.gateway.enabled }}
+{{- $urls = append $urls (printf "otlp://gateway.%s.svc:4317" .Release.Namespace) }}
+{{- end }}
+{{- if .Values.pyroscope.enabled }}
+{{- $urls = append $urls "otlp://pyroscope.pyroscope.svc:4040" }}
+{{- end }}
+{{- join "," $urls }}
+{{- end }}
+
+{{- define "tributary.platforms" -}}
+nodeAffinity:
+  requiredDuringSchedulingIgnoredDuringExecution:
+    nodeSelectorTerms:
+      - matchExpressions:
+          - {key: kubernetes.io/os, operator: In, values: [linux]}
+          - {key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}
+{{- end }}
+
+{{- define "tributary.placement" -}}
+affinity:
+  {{- include "tributary.platforms" . | nindent 2 }}
+{{- with .placement.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .placement.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "tributary.unprivileged" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{- /* The options of a collector for a reducer with a token, and with TLS. */}}
+{{- define "tributary.collectorEnv" -}}
+- name: EBPF_NET_INTAKE_HOST
+  value: {{ include "tributary.reducers" . }}
+- name: EBPF_NET_INTAKE_TOKEN_FILE
+  value: /etc/tributary/tokens/intake-token
+{{- if .Values.tls.enabled }}
+- name: EBPF_NET_TLS_CA
+  value: /etc/tributary/tls/ca.crt
+{{- end }}
+{{- end }}
+
+{{- define "tributary.secretMounts" -}}
+{{- if .Values.tls.enabled }}
+- name: tls
+  mountPath: /etc/tributary/tls
+  readOnly: true
+{{- end }}
+- name: tokens
+  mountPath: /etc/tributary/tokens
+  readOnly: true
+{{- end }}
+
+{{- /* Optional: without the Secret the pod starts, and its log and status name the missing file. */}}
+{{- define "tributary.collectorSecrets" -}}
+{{- if .Values.tls.enabled }}
+- name: tls
+  secret:
+    secretName: tributary-tls
+    optional: true
+    defaultMode: 0400
+    items:
+      - {key: ca.crt, path: ca.crt}
+{{- end }}
+- name: tokens
+  secret:
+    secretName: tributary-tokens
+    optional: true
+    defaultMode: 0400
+    items:
+      - {key: intake-token, path: intake-token}
+{{- end }}
+
+{{- define "tributary.dns" -}}
+- ports:
+    - {protocol: UDP, port: 53}
+    - {protocol: TCP, port: 53}
+{{- end }}
+
+{{- define "tributary.metricsIngress" -}}
+- from:
+    - namespaceSelector:
+        matchLabels:
+          tributary.io/metrics: "true"
+  ports:
+    - {protocol: TCP, port: {{ . }}}
+{{- end }}
