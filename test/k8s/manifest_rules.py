@@ -105,13 +105,10 @@ def privileges(documents):
             yield f"{key}: automountServiceAccountToken"
 
 
-def pod_security(documents, release_namespace=None):
-    """Each namespace has a level. kernel-collector's is privileged, all others are restricted. `release_namespace` is made
-    by helm."""
+def pod_security(documents):
+    """Each namespace has a level. kernel-collector's is privileged, all others are restricted."""
     levels = {d["metadata"]["name"]: d["metadata"].get("labels", {}).get("pod-security.kubernetes.io/enforce")
               for d in documents if d["kind"] == "Namespace"}
-    if release_namespace:
-        levels.setdefault(release_namespace, "restricted")
     for name, level in levels.items():
         if level not in ("privileged", "restricted"):
             yield f"namespace {name}: the level is {level}"

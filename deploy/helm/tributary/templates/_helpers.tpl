@@ -53,6 +53,11 @@ nodeAffinity:
       - matchExpressions:
           - {key: kubernetes.io/os, operator: In, values: [linux]}
           - {key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}
+          {{- if .onNodes }}
+          # Nodes without a kernel of their own.
+          - {key: eks.amazonaws.com/compute-type, operator: NotIn, values: [fargate]}
+          - {key: type, operator: NotIn, values: [virtual-kubelet]}
+          {{- end }}
 {{- end }}
 
 {{- define "tributary.placement" -}}
