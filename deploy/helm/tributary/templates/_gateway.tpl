@@ -7,7 +7,7 @@ receivers:
 processors:
   # Samples of the reducer have the names of pods already. This adds them to samples of nodes that send here without a
   # reducer (docs/alone.md), from container.id or k8s.pod.uid.
-  k8sattributes:
+  k8s_attributes:
     auth_type: serviceAccount
     extract:
       metadata: [k8s.namespace.name, k8s.pod.name, k8s.pod.uid, k8s.node.name, k8s.deployment.name, k8s.statefulset.name,
@@ -21,5 +21,5 @@ exporters:
   {{- toYaml .Values.gateway.exporters | nindent 2 }}
 service:
   pipelines:
-    profiles: {receivers: [otlp], processors: [k8sattributes], exporters: {{ keys .Values.gateway.exporters | sortAlpha | toJson }}}
+    profiles: {receivers: [otlp], processors: [k8s_attributes], exporters: {{ keys .Values.gateway.exporters | sortAlpha | toJson }}}
 {{- end }}
