@@ -1,0 +1,130 @@
+"""Tests the programs with the settings of overlays/reducer, without a cluster.
+
+The variables are those of the rendered manifests. Only folders and ports differ. The files of the Secrets have the names
+and the certificate that docs/kubernetes.md describes.
+"""
+
+import json
+import shutil
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import manifest_rules
+import manifests
+
+sys.path.insert(0, str(manifests.HERE.parent / "e2e"))
+import lib  # noqa: E402
+
+NAME = "reducer-0.reducer-headless.tributary.svc"
+TOKEN, OTHER_TOKEN, ADMIN = "a" * 32, "b" * 32, "c" * 32
+
+
+def make_secrets(d):
+    """Makes the files of both Secrets."""
+    tls, tokens = d / "etc/tls", d / "etc/tokens"
+    tls.mkdir(parents=True)
+    tokens.mkdir()
+    subprocess.run(["bash", "-ec", f"""
+        new() {{ openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "$@"; }}
+        new -x509 -keyout ../ca.key -out ca.crt -subj /CN=authority
+        new -keyout tls.key -out ../tls.csr -subj /CN=reducer
+        echo "subjectAltName=DNS:*.{NAME.split('.', 1)[1]}" >../names
+        openssl x509 -req -in ../tls.csr -CA ca.crt -CAkey ../ca.key -CAcreateserial -extfile ../names -out tls.crt
+        """], cwd=tls, check=True, capture_output=True)
+    (tokens / "intake-token").write_text(f"{TOKEN}\n")
+    (tokens / "http-tokens").write_text(f"{ADMIN} admin\n")
+    for path in (tls / "tls.key", *tokens.iterdir()):
+        path.chmod(0o400)
+
+
+def settings(d, pod, **changes):
+    """Returns a pod's variables as NAME=VALUE. `changes`: other values, without EBPF_NET_."""
+    documents = manifests.rendered()["reducer"]
+    container = next(c for _, _, c, program in manifest_rules.containers(documents) if program == pod)
+    values = {v["name"]: v.get("value", "node-1") for v in container["env"]}
+    for name, value in values.items():
+        for folder, other in (("/etc/tributary", "etc"), ("/var/lib/tributary-kernel-collector", "spool"), ("/var/lib/tributary", "data")):
+            if value == folder or value.startswith(folder + "/"):
+                values[name] = str(d / other) + value[len(folder):]
+                break
+    values |= {f"EBPF_NET_{name.upper()}": str(value) for name, value in changes.items()}
+    return [f"{name}={value.replace('$(KUBERNETES_NODE_NAME)', 'node-1')}" for name, value in values.items()]
+
+
+def start(d, pod, *args, name=None, **changes):
+    (d / "data").mkdir(exist_ok=True)
+    command = ["env", "-i", *settings(d, pod, metrics_listen="127.0.0.1:0", **changes), lib.BIN / pod, *args]
+    return lib.Program(name or pod, command, d, as_root=pod == "kernel-collector")
+
+
+def start_reducer(d, *args, **changes):
+    return start(d, "reducer", *args, intake_listen="127.0.0.1:0", http_listen="0.0.0.0:0", **changes)
+
+
+def missing_secrets():
+    """Without a Secret, the volume is empty. Each program ends with one error that names the file."""
+    for pod in manifest_rules.PROGRAMS:
+        for secret in ("tls", "tokens"):
+            with lib.directory() as d, lib.programs() as programs:
+                make_secrets(d)
+                shutil.rmtree(d / "etc" / secret)
+                (d / "etc" / secret).mkdir()
+                # k8s-collector reads its service account first. A kubeconfig replaces it here.
+                program = start_reducer(d) if pod == "reducer" else start(
+                    d, pod, *(["--api-server", "http://127.0.0.1:1"] if pod == "k8s-collector" else []))
+                programs.append(program)
+                lib.wait_for(f"the end of {pod}", lambda p=program: not p.running(), 20)
+                errors = [line for line in program.text().splitlines() if " error " in line]
+                lib.check(program.process.returncode in (1, 2) and len(errors) == 1 and f"{d}/etc/{secret}/" in errors[0],
+                          f"{pod} without {secret}: {program.process.returncode}\n{program.text()}")
+
+
+def get(d, port, path, token=None):
+    """Returns the status and the answer of the page's port."""
+    context = ssl.create_default_context(cafile=d / "etc/tls/ca.crt")
+    context.check_hostname = False
+    request = urllib.request.Request(f"https://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        with urllib.request.urlopen(request, context=context, timeout=30) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as e:
+        return e.code, e.read()
+
+
+def whole_system():
+    with lib.directory() as d, lib.programs() as programs:
+        make_secrets(d)
+        reducer = start_reducer(d, "--ports-file", d / "ports")
+        programs.append(reducer)
+        lib.wait_for("the reducer's ports", lambda: (d / "ports").exists() or not reducer.running())
+        lib.check(reducer.running(), reducer.text())
+        ports = json.loads((d / "ports").read_text())
+        # The name in the certificate is the one that the collector would connect to.
+        to_reducer = {"intake_host": f"127.0.0.1:{ports['intake']}", "tls_server_name": NAME, "batch_interval": "1s"}
+        collector = start(d, "kernel-collector", **to_reducer)
+        programs.append(collector)
+
+        def stored():
+            return json.loads(get(d, ports["http"], "/api/v1/status", ADMIN)[1])["total"]["stored"]
+        lib.run_truth(1)
+        lib.wait_for("samples", stored)
+        lib.check(get(d, ports["http"], "/api/v1/status")[0] == 401, "the page needs a sign-in")
+        lib.check(get(d, ports["http"], "/api/v1/status", TOKEN)[0] == 401, "the intake's token is not a user's")
+        lib.check(collector.stop() == 0, "the collector's exit code")
+
+        other = d / "other-token"
+        other.write_text(f"{OTHER_TOKEN}\n")
+        other.chmod(0o400)
+        wrong = start(d, "kernel-collector", name="wrong", intake_token_file=other, **to_reducer)
+        programs.append(wrong)
+        lib.wait_for("the refusal", lambda: "reason=bad_token" in reducer.text())
+        lib.wait_for("the collector's message", lambda: "the token is not known" in wrong.text())
+        wrong.stop()
+        lib.check(reducer.stop() == 0, "the reducer's exit code")
+
+
+if __name__ == "__main__":
+    lib.main(missing_secrets, whole_system)
