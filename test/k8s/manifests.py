@@ -6,6 +6,7 @@ that it was made from. To write rendered/ anew: manifests_test.py --update.
 
 import copy
 import hashlib
+import json
 import pathlib
 import re
 import subprocess
@@ -81,10 +82,12 @@ class Tools:
             f"resources: [{above}{str(KUBERNETES)[1:]}/overlays/reducer]\ncomponents: [{above}{str(KUBERNETES)[1:]}/components/{name}]\n")
         return self.run("kustomize", "build", folder)
 
-    def chart(self, values=(), settings=(), **more):
+    def chart(self, values=(), settings=(), json_settings=None):
         files = [argument for name in values for argument in ("--values", CHART / name)]
         sets = [argument for setting in settings for argument in ("--set", setting)]
-        return self.run("helm", "template", NAMESPACE, CHART, "--namespace", NAMESPACE, "--kube-version", "1.34.0", *files, *sets, **more)
+        for name, value in (json_settings or {}).items():
+            sets += ["--set-json", f"{name}={json.dumps(value)}"]
+        return self.run("helm", "template", NAMESPACE, CHART, "--namespace", NAMESPACE, "--kube-version", "1.34.0", *files, *sets)
 
 
 def rendered():

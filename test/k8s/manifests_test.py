@@ -140,6 +140,20 @@ class ManifestsTest(unittest.TestCase):
         labels = {"pod-security.kubernetes.io/enforce": "restricted"}
         return manifest_rules.errors([{"kind": "Namespace", "metadata": {"name": manifests.NAMESPACE, "labels": labels}}, *documents])
 
+    def test_options_of_the_user_outrank_those_of_the_chart(self):
+        settings = {"kernelCollector": {"options": {"metrics_listen": "off", "cpu_budget": 0.5}},
+                    "reducer": {"options": {"intake_node_work_per_second": 3000000, "symbol_digests": "off", "shards": 2}}}
+        text = self.tools.chart(json_settings=settings)
+        found = {}
+        for _, _, container, program in manifest_rules.containers(manifests.load(text)):
+            names = [v["name"] for v in container["env"]]
+            self.assertEqual(len(names), len(set(names)), names)
+            found |= {(program, v["name"]): v.get("value") for v in container["env"]}
+        self.assertEqual(found["kernel-collector", "EBPF_NET_METRICS_LISTEN"], "off")
+        self.assertEqual(found["kernel-collector", "EBPF_NET_CPU_BUDGET"], "0.5")
+        self.assertEqual(found["reducer", "EBPF_NET_INTAKE_NODE_WORK_PER_SECOND"], "3000000")
+        self.assertEqual(found["reducer", "EBPF_NET_SHARDS"], "2")
+
     def test_server_side_dry_run(self):
         count = 0
         for name, documents in self.renderings.items():

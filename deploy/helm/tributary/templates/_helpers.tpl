@@ -18,11 +18,16 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
-{{- /* Options as environment variables: every option has one (docs/options.md). */}}
+{{- /* Options as environment variables: every option has one (docs/options.md). Arguments: given, which the user has set,
+       and defaults. Numbers of files of values are floats: 3000000 must not become 3e+06. */}}
 {{- define "tributary.options" -}}
-{{- range $name, $value := . }}
+{{- range $name, $value := merge (deepCopy .given) .defaults }}
 - name: EBPF_NET_{{ $name | upper }}
+  {{- if and (kindIs "float64" $value) (eq (floor $value) $value) }}
+  value: {{ $value | int64 | quote }}
+  {{- else }}
   value: {{ $value | toString | quote }}
+  {{- end }}
 {{- end }}
 {{- end }}
 
@@ -81,14 +86,11 @@ capabilities:
 {{- end }}
 
 {{- /* The options of a collector for a reducer with a token, and with TLS. */}}
-{{- define "tributary.collectorEnv" -}}
-- name: EBPF_NET_INTAKE_HOST
-  value: {{ include "tributary.reducers" . }}
-- name: EBPF_NET_INTAKE_TOKEN_FILE
-  value: /etc/tributary/tokens/intake-token
+{{- define "tributary.collectorOptions" -}}
+intake_host: {{ include "tributary.reducers" . }}
+intake_token_file: /etc/tributary/tokens/intake-token
 {{- if .Values.tls.enabled }}
-- name: EBPF_NET_TLS_CA
-  value: /etc/tributary/tls/ca.crt
+tls_ca: /etc/tributary/tls/ca.crt
 {{- end }}
 {{- end }}
 
