@@ -4,7 +4,7 @@ import functools
 import pathlib
 import re
 
-import yaml
+from debian_yaml import yaml
 from manifests import key_of, pod_of
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent

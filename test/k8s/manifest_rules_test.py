@@ -12,7 +12,7 @@ import unittest
 
 import manifest_rules
 import manifests
-import yaml
+from debian_yaml import yaml
 
 BIN = pathlib.Path(os.environ["TRIBUTARY_BIN"])
 

@@ -11,7 +11,7 @@ import pathlib
 import re
 import subprocess
 
-import yaml
+from debian_yaml import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent

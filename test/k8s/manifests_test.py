@@ -16,8 +16,8 @@ import unittest
 
 import manifest_rules
 import manifests
-import yaml
 from cluster import ADMIN, Cluster, wait_for
+from debian_yaml import yaml
 from openapi_schemas import write_schemas
 
 APPLY = "application/apply-patch+yaml"

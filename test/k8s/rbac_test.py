@@ -17,10 +17,10 @@ import urllib.request
 
 import manifest_rules
 import manifests
-import yaml
 from accounts import Accounts
 from cluster import Cluster, free_port, wait_for
 from collectors import PrintingCollector
+from debian_yaml import yaml
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "otlp"))
