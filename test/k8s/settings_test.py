@@ -19,25 +19,35 @@ sys.path.insert(0, str(manifests.HERE.parent / "e2e"))
 import lib  # noqa: E402
 
 NAME = "reducer-0.reducer-headless.tributary.svc"
-TOKEN, OTHER_TOKEN, ADMIN = "a" * 32, "b" * 32, "c" * 32
+TOKEN, OTHER_TOKEN, ADMIN, NEW_ADMIN = "a" * 32, "b" * 32, "c" * 32, "d" * 32
+
+
+def put_secret(folder, files):
+    """Writes the files of a Secret as the kubelet does: it replaces the link ..data, and files are links into it."""
+    version = folder / f"..version-{len(list(folder.glob('..version-*'))) + 1}"
+    version.mkdir(parents=True)
+    for name, content in files.items():
+        (version / name).write_text(content)
+        (version / name).chmod(0o400)
+        if not (folder / name).is_symlink():
+            (folder / name).symlink_to(f"..data/{name}")
+    (folder / "..data_tmp").symlink_to(version.name)
+    (folder / "..data_tmp").rename(folder / "..data")
 
 
 def make_secrets(d):
     """Makes the files of both Secrets."""
-    tls, tokens = d / "etc/tls", d / "etc/tokens"
-    tls.mkdir(parents=True)
-    tokens.mkdir()
+    work = d / "work"
+    work.mkdir()
     subprocess.run(["bash", "-ec", f"""
         new() {{ openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "$@"; }}
-        new -x509 -keyout ../ca.key -out ca.crt -subj /CN=authority
-        new -keyout tls.key -out ../tls.csr -subj /CN=reducer
-        echo "subjectAltName=DNS:*.{NAME.split('.', 1)[1]}" >../names
-        openssl x509 -req -in ../tls.csr -CA ca.crt -CAkey ../ca.key -CAcreateserial -extfile ../names -out tls.crt
-        """], cwd=tls, check=True, capture_output=True)
-    (tokens / "intake-token").write_text(f"{TOKEN}\n")
-    (tokens / "http-tokens").write_text(f"{ADMIN} admin\n")
-    for path in (tls / "tls.key", *tokens.iterdir()):
-        path.chmod(0o400)
+        new -x509 -keyout ca.key -out ca.crt -subj /CN=authority
+        new -keyout tls.key -out tls.csr -subj /CN=reducer
+        echo "subjectAltName=DNS:*.{NAME.split('.', 1)[1]}" >names
+        openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile names -out tls.crt
+        """], cwd=work, check=True, capture_output=True)
+    put_secret(d / "etc/tls", {name: (work / name).read_text() for name in manifest_rules.SECRETS["tributary-tls"]})
+    put_secret(d / "etc/tokens", {"intake-token": f"{TOKEN}\n", "http-tokens": f"{ADMIN} admin\n"})
 
 
 def settings(d, pod, **changes):
@@ -114,6 +124,10 @@ def whole_system():
         lib.check(get(d, ports["http"], "/api/v1/status")[0] == 401, "the page needs a sign-in")
         lib.check(get(d, ports["http"], "/api/v1/status", TOKEN)[0] == 401, "the intake's token is not a user's")
         lib.check(collector.stop() == 0, "the collector's exit code")
+
+        put_secret(d / "etc/tokens", {"intake-token": f"{TOKEN}\n", "http-tokens": f"{NEW_ADMIN} admin\n"})
+        lib.wait_for("the new token", lambda: get(d, ports["http"], "/api/v1/status", NEW_ADMIN)[0] == 200)
+        lib.check(get(d, ports["http"], "/api/v1/status", ADMIN)[0] == 401, "the old token is not valid any more")
 
         other = d / "other-token"
         other.write_text(f"{OTHER_TOKEN}\n")
