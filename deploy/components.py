@@ -26,6 +26,8 @@ class Component:
     environment: tuple = ()  # NAME=VALUE
     ports: tuple = ()
     has_volume: bool = False  # for DATA
+    arguments: tuple = ()  # of the program, if a container's user gives none
+    health: tuple = ()  # a command; if empty, the program itself with --health-check
 
     # Installed as a deb or an rpm.
     starts_at_install: bool = True  # on Debian; false if the service needs a configuration first
@@ -33,11 +35,16 @@ class Component:
     data: str = ""  # the folder of the service's data, which a purge removes
     runtime_files: str = ""  # files that a purge removes in addition to the data
     settings: str = ""  # text that the package appends to the configuration file
+    has_fleet_files: bool = False  # the package has share/tributary: dev/certs and the files of Compose, Grafana and Lima
 
     @property
     def licenses(self):
         """Returns the licences of our own code, as an SPDX expression."""
         return "Apache-2.0 AND (GPL-2.0-only OR Apache-2.0)" if self.has_bpf else "Apache-2.0"
+
+    @property
+    def health_command(self):
+        return self.health or (f"/usr/bin/{self.name}", "--health-check")
 
     @property
     def package(self):
@@ -95,7 +102,8 @@ COMPONENTS = {component.name: component for component in (
         description="Asks a Tributary reducer for flame graphs and hot functions, profiles one command, sends symbols, reads recorded"
                     " sessions.",
         service=False,
-        linked_in=("libcli11-dev",)),
+        linked_in=("libcli11-dev",),
+        has_fleet_files=True),
 )}
 
 

@@ -63,8 +63,10 @@ def configuration(component, arch, version, layer_sha256):
         config["ExposedPorts"] = {f"{port}/tcp": {} for port in component.ports}
     if component.has_volume:
         config["Volumes"] = {DATA: {}}
+    if component.arguments:
+        config["Cmd"] = list(component.arguments)
     if component.service:
-        config["Healthcheck"] = {"Test": ["CMD", binary, "--health-check"], "Interval": 30 * SECOND, "Timeout": 5 * SECOND,
+        config["Healthcheck"] = {"Test": ["CMD", *component.health_command], "Interval": 30 * SECOND, "Timeout": 5 * SECOND,
                                  "StartPeriod": 10 * SECOND, "Retries": 3}
     return {"architecture": arch, "os": "linux", "created": version.created, "config": config,
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer_sha256}"]},

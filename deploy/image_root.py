@@ -38,13 +38,10 @@ def _add_c_library(tree, root, binary, libraries):
         tree.link(f"/usr{interpreter}", f"/usr/lib/{root.triple}/{name}")
 
 
-def make_root(tree, component, binary, root, version, native=None):
-    """Fills a Tree with an image's files. Files that are the same for every architecture come from `native`: this machine's root, unless
-    a test gives another."""
-    native = native or debian.Root("/", debian.NATIVE)
-    libraries = bundle.libraries_of(root, binary)
+def add_base(tree, root, binary, libraries, native):
+    """Adds what every program needs: the C library, users, certificate authorities, mount points. Files that are the same for every
+    architecture come from `native`."""
     _add_c_library(tree, root, binary, libraries)
-    stage(tree, component, binary, root, libraries)
     tree.write("etc/passwd", PASSWD)
     tree.write("etc/group", GROUP)
     tree.write("etc/nsswitch.conf", NSSWITCH)
@@ -54,6 +51,14 @@ def make_root(tree, component, binary, root, version, native=None):
         tree.folder(folder)
     tree.folder("tmp", 0o1777)
     tree.folder(DATA)
+
+
+def make_root(tree, component, binary, root, version, native=None):
+    """Fills a Tree with an image's files. `native`: this machine's root, unless a test gives another."""
+    native = native or debian.Root("/", debian.NATIVE)
+    libraries = bundle.libraries_of(root, binary)
+    add_base(tree, root, binary, libraries, native)
+    stage(tree, component, binary, root, libraries)
     packages = [*{library.package for library in libraries}, native.package("ca-certificates")]
     sbom = Sbom(component, root, packages, version)
     tree.write(f"usr/share/sbom/{component.name}.spdx.json", sbom.to_json(tree.path))

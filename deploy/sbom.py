@@ -48,10 +48,11 @@ def _digest_of_files(folder):
 
 
 class Sbom:
-    """The bill of materials of one image."""
+    """The bill of materials of one image. `program`: the Debian package of a program that is not ours."""
 
-    def __init__(self, component, root, shipped, version):
+    def __init__(self, component, root, shipped, version, program=None):
         self._component = component
+        self._program = program
         self._version = version
         self._arch = root.arch
         packages = {package.name: package for package in shipped}
@@ -63,9 +64,9 @@ class Sbom:
     def to_json(self, folder):
         """Returns the document as bytes, for the files that are below a folder now."""
         name, version = self._component.name, self._version.number
-        program = _package(name, version, f"pkg:generic/{name}@{version}?arch={self._arch}", licenseDeclared=self._component.licenses,
-                           sourceInfo=f"built from commit {self._version.commit}",
-                           licenseComments="the text is in /usr/share/doc/tributary/LICENSE")
+        program = _debian(self._program) if self._program else _package(
+            name, version, f"pkg:generic/{name}@{version}?arch={self._arch}", licenseDeclared=self._component.licenses,
+            sourceInfo=f"built from commit {self._version.commit}", licenseComments="the text is in /usr/share/doc/tributary/LICENSE")
         related = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": program["SPDXID"]}]
         related += [{"spdxElementId": program["SPDXID"], "relationshipType": "DEPENDS_ON", "relatedSpdxElement": package["SPDXID"]}
                     for package in self._packages]

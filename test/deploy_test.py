@@ -77,6 +77,7 @@ class Deploy(unittest.TestCase):
         self.package("libouter1", "1:1.0+dfsg-1", {"libouter.so.1": ["libinner.so.2", "libc.so.6"]})
         self.package("libinner2", "2.0-1", {"libinner.so.2": ["libc.so.6"]})
         self.package("llvm-19-dev", "1:19.1-1", {})  # linked into kernel-collector
+        self.package("libcli11-dev", "2.1-1", {})  # linked into tributary
         # As on a machine that cross-compiles: only its own root has the files that are the same for every architecture.
         self.write("native/var/lib/dpkg/status", "Package: ca-certificates\nStatus: install ok installed\nArchitecture: all\nVersion: 2023\n\n")
         for name in ("b", "a"):
@@ -127,7 +128,7 @@ class Deploy(unittest.TestCase):
         self.patch(debian, "NATIVE", "amd64")
         self.patch(debian, "root_of", lambda arch: self.root)
         self.patch(shlibs, "INFO", self.folder / "info")
-        self.patch(payload, "documents", lambda build, component, kind, *command: f".TH {component.name} 8 {kind}\n")
+        self.patch(payload, "documents", lambda build, component, kind, *command: f".TH {component.name} {component.man_section} {kind}\n")
         build = payload.Build(self.folder / "build", "arm64", self.folder / "build", "1.2.3+mine", EPOCH)
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             deb.make(argparse.Namespace(component=name, out=self.folder / out), build)
@@ -234,6 +235,15 @@ class Deploy(unittest.TestCase):
         old = os.umask(0o077)
         self.addCleanup(os.umask, old)
         self.assertEqual(package.read_bytes(), self.make_deb("k8s-collector", "again").read_bytes())
+
+    def test_the_package_of_the_command_line_has_the_files_of_a_fleet(self):
+        files = self.files_of(self.make_deb("tributary", "out"))
+        self.assertEqual(files["./usr/share/tributary/certs"][0].mode, 0o755)
+        self.assertEqual(files["./usr/share/tributary/certs"][1], (SOURCE / "dev/certs").read_bytes())
+        for name in ("compose/compose.yaml", "compose/compose.tls.yaml", "compose/grafana/dashboards.yaml", "lima/tributary.yaml",
+                     "grafana/tributary-rules.yml", "grafana/tributary-dashboard.json"):
+            member, data = files[f"./usr/share/tributary/{name}"]
+            self.assertEqual((member.mode, data), (0o644, (SOURCE / "deploy" / name).read_bytes()), name)
 
     def test_only_the_package_with_bpf_programs_names_the_gpl(self):
         for name in ("k8s-collector", "kernel-collector"):

@@ -16,6 +16,9 @@ from failure import Failure, Parser, run_main
 from source_tree import SOURCE, version_of
 from whole_file import whole_file
 
+# Folders of deploy/ that users need. Their files refer to each other by relative paths.
+FLEET_FOLDERS = ("compose", "grafana", "lima")
+
 
 @dataclasses.dataclass(frozen=True)
 class Build:
@@ -85,10 +88,22 @@ def configuration(build, component, layout):
     return text + ("\n" + component.settings if component.settings and layout.is_installed else "")
 
 
+def add_fleet_files(tree, layout):
+    """Adds what helps to set up a fleet: the script that makes certificates, and the files of Compose, Grafana and Lima."""
+    folder = f"{layout.share}/tributary"
+    tree.copy(f"{folder}/certs", SOURCE / "dev/certs", 0o755)
+    for name in FLEET_FOLDERS:
+        for path in sorted((SOURCE / "deploy" / name).rglob("*")):
+            if path.suffix in (".yaml", ".yml", ".json"):
+                tree.copy(f"{folder}/{path.relative_to(SOURCE / 'deploy')}", path)
+
+
 def add_documents(tree, build, component, layout):
     """Adds the files that users and systemd read: manual, completions, configuration file, unit. Raises Failure."""
     add_manual(tree, build, component, layout)
     add_completions(tree, build, component, layout)
+    if component.has_fleet_files:
+        add_fleet_files(tree, layout)
     if component.service:
         tree.write(f"etc/tributary/{component.name}.yaml", configuration(build, component, layout))
         tree.copy(f"{layout.units}/{component.unit}", SOURCE / "deploy/systemd" / component.unit)

@@ -132,7 +132,8 @@ int64_t BatchSender::PatienceNs() const {
 
 bool BatchSender::HasNames(const Waiting& waiting) {
   const MonotonicNs now = clock_.Monotonic();
-  const bool may_wait = options_.names && !IsHalfFull() && now.value - waiting.since.value < kNamesWaitNs;
+  const int64_t most_ns = is_first_ ? kFirstNamesWaitNs : kNamesWaitNs;
+  const bool may_wait = options_.names && !IsHalfFull() && now.value - waiting.since.value < most_ns;
   return !may_wait || !AwaitsNames(waiting.set, now);
 }
 

@@ -36,8 +36,9 @@ namespace tributary {
 // request, its samples or events are lost (rejected).
 //
 // Each request repeats the names and stacks of its samples. So several sets are sent in one request, `sets_together`.
-// The first set does not wait for others, so that the receiver soon has samples. If half the queue is full, or the
-// spool is in use, no set does.
+// The first set does not wait for others, and only kFirstNamesWaitNs for names. So the receiver has
+// samples within 10 s, also on a busy node whose tables take longer. If half the queue is full, or the spool is in use,
+// no set does.
 //
 // With a spool, a request that fails and all later ones go to the spool, until the spool is empty again. They also go
 // there if half the queue is full. While the spool takes nothing, they wait in the queue; what a full queue loses then
@@ -50,6 +51,7 @@ namespace tributary {
 class BatchSender {
  public:
   static constexpr int64_t kNamesWaitNs = 10 * kNsPerSecond;
+  static constexpr int64_t kFirstNamesWaitNs = 3 * kNsPerSecond;  // of the first set
   static constexpr int64_t kNamesPollNs = kNsPerSecond / 10;
   static constexpr int64_t kIdleNs = 3600 * kNsPerSecond;
   static constexpr int64_t kSpoolTickNs = 5 * kNsPerSecond;  // also the pause after the spool took nothing

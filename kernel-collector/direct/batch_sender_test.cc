@@ -143,6 +143,23 @@ TEST_F(BatchSenderTest, WaitsForNamesOnlyOnceAndNotForEver) {
   EXPECT_EQ(wanted_.size(), 2u);  // but asks again
 }
 
+TEST_F(BatchSenderTest, TheFirstSetWaitsLessForNames) {
+  Open({});
+  Push("slow");
+  EXPECT_EQ(sender_->RunOnce(), BatchSender::kNamesPollNs);
+  clock_.Advance(BatchSender::kFirstNamesWaitNs);
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Sent(), 1u);
+  Push("prog");
+  EXPECT_EQ(sender_->RunOnce(), BatchSender::kNamesPollNs);
+  clock_.Advance(BatchSender::kFirstNamesWaitNs);
+  EXPECT_EQ(sender_->RunOnce(), BatchSender::kNamesPollNs);
+  EXPECT_EQ(Sent(), 1u);
+  clock_.Advance(BatchSender::kNamesWaitNs - BatchSender::kFirstNamesWaitNs);
+  EXPECT_EQ(sender_->RunOnce(), 0);
+  EXPECT_EQ(Sent(), 2u);
+}
+
 TEST_F(BatchSenderTest, DoesNotWaitForWhatIsAbsent) {
   Open({});
   Push();

@@ -6,6 +6,7 @@ then with the same contents.
 
 import contextlib
 import os
+import pathlib
 import signal
 import sys
 import urllib.request
@@ -71,8 +72,8 @@ def workload(directory, programs):
     program.kill()
 
 
-def wait_until_still(description, value, seconds=1):
-    """Waits until a value is not 0 and stays the same for some seconds."""
+def wait_until_still(description, value):
+    """Waits until a value is not 0 and stays the same for a second."""
     same, last = 0, None
 
     def is_still():
@@ -80,7 +81,7 @@ def wait_until_still(description, value, seconds=1):
         now = value()
         same = same + 1 if now and now == last else 0
         last = now
-        return same >= 5 * seconds
+        return same >= 5
 
     lib.wait_for(description, is_still, 60, 0.2)
 
@@ -149,6 +150,37 @@ def receiver_is_away():
         check_arrived("node", [of_node, later[1]], last["captured"], points["tributary_direct_repeated_samples_total"])
 
 
+def unread_bytes(port):
+    """Returns how many bytes wait in the kernel for the program that listens on the port."""
+    waiting = 0
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, _, state, queues = line.split()[:5]
+        if state == "01" and int(local.split(":")[1], 16) == port:
+            waiting += int(queues.split(":")[1], 16)
+    return waiting
+
+
+def stop_in_a_request(otel, reducer):
+    """Stops the Collector, and waits until the first attempt to send a request has no answer.
+
+    If the Collector has read this request whole before it stopped, the exporter gives up and tries again. Both attempts
+    would arrive, and a kill in the second one is not counted. So the Collector then continues, and is stopped again.
+    """
+    port = int(otel.http_address.rsplit(":", 1)[1])
+    while True:
+        failures = reducer.metric("tributary_export_failures_total")
+        otel.process.send_signal(signal.SIGSTOP)
+
+        def is_sent_or_failed():
+            return unread_bytes(port) > 0 or reducer.metric("tributary_export_failures_total") > failures
+
+        lib.wait_for("a request without an answer", is_sent_or_failed, 60, 0.1)
+        if unread_bytes(port) > 0 and reducer.metric("tributary_export_failures_total") == failures:
+            return
+        otel.process.send_signal(signal.SIGCONT)
+        lib.wait_for("an answer", lambda: unread_bytes(port) == 0, 60, 0.1)
+
+
 def reducer_is_killed():
     """Kills the reducer while a request has no answer. Only this request may arrive twice, with the same identity."""
     with lib.directory() as d, lib.programs() as programs, otelcol.Collector(d / "otelcol") as otel, workload(d, programs):
@@ -161,10 +193,7 @@ def reducer_is_killed():
         repeated = 0
         for _ in range(2):
             lib.wait_for("an export", lambda: reducer.metric("tributary_export_samples_total"), 60)
-            otel.process.send_signal(signal.SIGSTOP)
-            # The Collector may have read this request whole, before it stopped. The exporter looks for samples each second,
-            # and gives up an attempt after 10 s: another attempt would arrive, too, and a kill in it is not counted.
-            wait_until_still("a request without an answer", lambda: reducer.metric("tributary_export_samples_total"), seconds=3)
+            stop_in_a_request(otel, reducer)
             repeated += reducer.metric("tributary_export_repeated_samples_total")
             reducer.kill()
             otel.process.send_signal(signal.SIGCONT)
