@@ -1,9 +1,9 @@
 """Tests the programs with the settings of overlays/reducer, without a cluster.
 
-The variables are those of the rendered manifests. Only folders and ports differ. The files of the Secrets have the names
-and the certificate that docs/kubernetes.md describes.
+The variables are those of the rendered manifests. Only folders and ports differ. The Secrets are those of dev/certs.
 """
 
+import base64
 import json
 import shutil
 import ssl
@@ -19,7 +19,7 @@ sys.path.insert(0, str(manifests.HERE.parent / "e2e"))
 import lib  # noqa: E402
 
 NAME = "reducer-0.reducer-headless.tributary.svc"
-TOKEN, OTHER_TOKEN, ADMIN, NEW_ADMIN = "a" * 32, "b" * 32, "c" * 32, "d" * 32
+OTHER_TOKEN, NEW_ADMIN = "b" * 32, "d" * 32
 
 
 def put_secret(folder, files):
@@ -36,18 +36,18 @@ def put_secret(folder, files):
 
 
 def make_secrets(d):
-    """Makes the files of both Secrets."""
-    work = d / "work"
-    work.mkdir()
-    subprocess.run(["bash", "-ec", f"""
-        new() {{ openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "$@"; }}
-        new -x509 -keyout ca.key -out ca.crt -subj /CN=authority
-        new -keyout tls.key -out tls.csr -subj /CN=reducer
-        echo "subjectAltName=DNS:*.{NAME.split('.', 1)[1]}" >names
-        openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile names -out tls.crt
-        """], cwd=work, check=True, capture_output=True)
-    put_secret(d / "etc/tls", {name: (work / name).read_text() for name in manifest_rules.SECRETS["tributary-tls"]})
-    put_secret(d / "etc/tokens", {"intake-token": f"{TOKEN}\n", "http-tokens": f"{ADMIN} admin\n"})
+    """Makes the Secrets of both namespaces with dev/certs, below d/etc/NAMESPACE/tls and …/tokens. Returns http-tokens."""
+    command = [manifests.SOURCE / "dev/certs", "--out", d / "certs", "--kubernetes", "--namespace", "tributary", "--node-namespace", "tributary-nodes"]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for secret in manifests.load(text):
+        name, files = secret["metadata"]["name"], {key: base64.b64decode(data).decode() for key, data in secret["data"].items()}
+        lib.check(files.keys() <= manifest_rules.SECRETS[name], f"{name} has {sorted(files)}")
+        put_secret(d / "etc" / secret["metadata"]["namespace"] / name.split("-")[1], files)
+    return (d / "certs/http-tokens").read_text()
+
+
+def folder_of(d, pod):
+    return d / "etc" / ("tributary-nodes" if pod == "kernel-collector" else "tributary")
 
 
 def settings(d, pod, **changes):
@@ -55,10 +55,11 @@ def settings(d, pod, **changes):
     documents = manifests.rendered()["reducer"]
     container = next(c for _, _, c, program in manifest_rules.containers(documents) if program == pod)
     values = {v["name"]: v.get("value", "node-1") for v in container["env"]}
+    folders = {"/etc/tributary": folder_of(d, pod), "/var/lib/tributary-kernel-collector": d / "spool", "/var/lib/tributary": d / "data"}
     for name, value in values.items():
-        for folder, other in (("/etc/tributary", "etc"), ("/var/lib/tributary-kernel-collector", "spool"), ("/var/lib/tributary", "data")):
+        for folder, other in folders.items():
             if value == folder or value.startswith(folder + "/"):
-                values[name] = str(d / other) + value[len(folder):]
+                values[name] = f"{other}{value[len(folder):]}"
                 break
     values |= {f"EBPF_NET_{name.upper()}": str(value) for name, value in changes.items()}
     return [f"{name}={value.replace('$(KUBERNETES_NODE_NAME)', 'node-1')}" for name, value in values.items()]
@@ -80,21 +81,22 @@ def missing_secrets():
         for secret in ("tls", "tokens"):
             with lib.directory() as d, lib.programs() as programs:
                 make_secrets(d)
-                shutil.rmtree(d / "etc" / secret)
-                (d / "etc" / secret).mkdir()
+                folder = folder_of(d, pod) / secret
+                shutil.rmtree(folder)
+                folder.mkdir()
                 # k8s-collector reads its service account first. A kubeconfig replaces it here.
                 program = start_reducer(d) if pod == "reducer" else start(
                     d, pod, *(["--api-server", "http://127.0.0.1:1"] if pod == "k8s-collector" else []))
                 programs.append(program)
                 lib.wait_for(f"the end of {pod}", lambda p=program: not p.running(), 20)
                 errors = [line for line in program.text().splitlines() if " error " in line]
-                lib.check(program.process.returncode in (1, 2) and len(errors) == 1 and f"{d}/etc/{secret}/" in errors[0],
+                lib.check(program.process.returncode in (1, 2) and len(errors) == 1 and f"{folder}/" in errors[0],
                           f"{pod} without {secret}: {program.process.returncode}\n{program.text()}")
 
 
 def get(d, port, path, token=None):
     """Returns the status and the answer of the page's port."""
-    context = ssl.create_default_context(cafile=d / "etc/tls/ca.crt")
+    context = ssl.create_default_context(cafile=d / "certs/ca.crt")
     context.check_hostname = False
     request = urllib.request.Request(f"https://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {token}"} if token else {})
     try:
@@ -106,7 +108,8 @@ def get(d, port, path, token=None):
 
 def whole_system():
     with lib.directory() as d, lib.programs() as programs:
-        make_secrets(d)
+        tokens = dict(reversed(line.split()[:2]) for line in make_secrets(d).splitlines() if line and not line.startswith("#"))
+        admin, intake = tokens["admin"], (d / "certs/intake-token").read_text()
         reducer = start_reducer(d, "--ports-file", d / "ports")
         programs.append(reducer)
         lib.wait_for("the reducer's ports", lambda: (d / "ports").exists() or not reducer.running())
@@ -118,16 +121,16 @@ def whole_system():
         programs.append(collector)
 
         def stored():
-            return json.loads(get(d, ports["http"], "/api/v1/status", ADMIN)[1])["total"]["stored"]
+            return json.loads(get(d, ports["http"], "/api/v1/status", admin)[1])["total"]["stored"]
         lib.run_truth(1)
         lib.wait_for("samples", stored)
         lib.check(get(d, ports["http"], "/api/v1/status")[0] == 401, "the page needs a sign-in")
-        lib.check(get(d, ports["http"], "/api/v1/status", TOKEN)[0] == 401, "the intake's token is not a user's")
+        lib.check(get(d, ports["http"], "/api/v1/status", intake.split()[-1])[0] == 401, "the intake's token is not a user's")
         lib.check(collector.stop() == 0, "the collector's exit code")
 
-        put_secret(d / "etc/tokens", {"intake-token": f"{TOKEN}\n", "http-tokens": f"{NEW_ADMIN} admin\n"})
+        put_secret(d / "etc/tributary/tokens", {"intake-token": intake, "http-tokens": f"{NEW_ADMIN} admin\n"})
         lib.wait_for("the new token", lambda: get(d, ports["http"], "/api/v1/status", NEW_ADMIN)[0] == 200)
-        lib.check(get(d, ports["http"], "/api/v1/status", ADMIN)[0] == 401, "the old token is not valid any more")
+        lib.check(get(d, ports["http"], "/api/v1/status", admin)[0] == 401, "the old token is not valid any more")
 
         other = d / "other-token"
         other.write_text(f"{OTHER_TOKEN}\n")
