@@ -25,7 +25,8 @@ namespace tributary {
 namespace {
 
 constexpr int64_t kTimeoutMs = 2'000;
-constexpr size_t kStatusLineBytesMax = 256;  // read limit of an answer: only its first line matters
+constexpr size_t kStatusLineBytesMax = 256;
+constexpr size_t kAnswerBytesMax = 4'096;
 
 // One exchange with a peer, until a deadline. `peer` is for messages.
 class Exchange {
@@ -65,27 +66,46 @@ class Exchange {
     return ErrnoStatus("send to", peer_, errno);
   }
 
+  // Returns the first line of the answer.
   absl::StatusOr<std::string> ReceiveLine() {
     std::string text;
     while (text.find('\n') == text.npos && text.size() < kStatusLineBytesMax) {
-      char bytes[kStatusLineBytesMax];
-      if (ssl_ != nullptr) {
-        ASSIGN_OR_RETURN(const int n, UntilDone([&] { return SSL_read(ssl_.get(), bytes, sizeof(bytes)); }));
-        text.append(bytes, static_cast<size_t>(n));
-        continue;
-      }
-      RETURN_IF_ERROR(Wait(POLLIN));
-      const ssize_t n = recv(socket_.get(), bytes, sizeof(bytes), 0);
-      if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (n < 0) return ErrnoStatus("receive from", peer_, errno);
-      if (n == 0) break;
-      text.append(bytes, static_cast<size_t>(n));
+      ASSIGN_OR_RETURN(const bool more, ReceiveMore(&text));
+      if (!more) break;
     }
     text.resize(std::min(text.find_first_of("\r\n"), text.size()));
     return text;
   }
 
+  // Returns the answer up to its end, an error, or the limit.
+  std::string ReceiveAll() {
+    std::string text;
+    while (text.size() < kAnswerBytesMax) {
+      const absl::StatusOr<bool> more = ReceiveMore(&text);
+      if (!more.ok() || !*more) break;
+    }
+    return text;
+  }
+
  private:
+  // Appends the next bytes. Returns false at the end of the connection.
+  absl::StatusOr<bool> ReceiveMore(std::string* text) {
+    char bytes[kStatusLineBytesMax];
+    if (ssl_ != nullptr) {
+      ASSIGN_OR_RETURN(const int n, UntilDone([&] { return SSL_read(ssl_.get(), bytes, sizeof(bytes)); }));
+      text->append(bytes, static_cast<size_t>(n));
+      return true;
+    }
+    ssize_t n = -1;
+    do {
+      RETURN_IF_ERROR(Wait(POLLIN));
+      n = recv(socket_.get(), bytes, sizeof(bytes), 0);
+    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    if (n < 0) return ErrnoStatus("receive from", peer_, errno);
+    text->append(bytes, static_cast<size_t>(n));
+    return n > 0;
+  }
+
   struct Free {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
     void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
@@ -131,13 +151,45 @@ std::string HostToAsk(const std::string& host) {
   return host == "::" ? "::1" : host;
 }
 
-absl::StatusOr<std::string> AskAt(const addrinfo& to, const std::string& peer, int64_t deadline_ns,
-                                  HealthScheme scheme) {
+// A request to a program, and how much of the answer is needed.
+struct Question {
+  std::string_view path;
+  bool whole_answer = false;
+};
+
+absl::StatusOr<std::string> AskAt(const addrinfo& to, const std::string& peer, const Question& question,
+                                  int64_t deadline_ns, HealthScheme scheme) {
   Exchange exchange(peer, deadline_ns);
   RETURN_IF_ERROR(exchange.Connect(to));
   if (scheme == HealthScheme::kHttps) RETURN_IF_ERROR(exchange.StartTls());
-  RETURN_IF_ERROR(exchange.Send(fmt::format("GET /healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", peer)));
+  RETURN_IF_ERROR(
+      exchange.Send(fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", question.path, peer)));
+  if (question.whole_answer) return exchange.ReceiveAll();
   return exchange.ReceiveLine();
+}
+
+std::string PeerName(const HostPort& address) {
+  return FormatHostPort({.host = HostToAsk(address.host), .port = address.port});
+}
+
+// Asks each address of the host, until one answers.
+absl::StatusOr<std::string> Ask(const HostPort& address, const Question& question, int64_t timeout_ms,
+                                HealthScheme scheme) {
+  const std::string text = PeerName(address);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(HostToAsk(address.host).c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  if (error != 0) return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: {}", text, gai_strerror(error)));
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
+  const int64_t deadline_ns = Clock::Real().Monotonic().value + timeout_ms * kNsPerMs;
+  absl::StatusOr<std::string> answer = AskAt(*found, text, question, deadline_ns, scheme);
+  for (const addrinfo* next = found->ai_next; !answer.ok() && next != nullptr; next = next->ai_next) {
+    answer = AskAt(*next, text, question, deadline_ns, scheme);
+  }
+  if (!answer.ok()) return Error(absl::StatusCode::kUnavailable, Message(answer.status()));
+  return answer;
 }
 
 }  // namespace
@@ -152,26 +204,13 @@ void AddHealthCheck(Options& table, bool* wanted) {
 }
 
 absl::Status AskHealth(const HostPort& address, int64_t timeout_ms, HealthScheme scheme) {
-  const std::string host = HostToAsk(address.host);
-  const std::string text = FormatHostPort({.host = host, .port = address.port});
+  const std::string text = PeerName(address);
   if (address.port == 0) {
     return Error(absl::StatusCode::kInvalidArgument,
                  fmt::format("{}: port 0 means any free port: give the port on which the program listens", text));
   }
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (int error = getaddrinfo(host.c_str(), std::to_string(address.port).c_str(), &hints, &found); error != 0) {
-    return Error(absl::StatusCode::kInvalidArgument, fmt::format("{}: {}", text, gai_strerror(error)));
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> addresses(found, freeaddrinfo);
-  const int64_t deadline_ns = Clock::Real().Monotonic().value + timeout_ms * kNsPerMs;
-  absl::StatusOr<std::string> line = AskAt(*found, text, deadline_ns, scheme);
-  for (const addrinfo* next = found->ai_next; !line.ok() && next != nullptr; next = next->ai_next) {
-    line = AskAt(*next, text, deadline_ns, scheme);
-  }
-  if (!line.ok()) return Error(absl::StatusCode::kUnavailable, Message(line.status()));
+  const absl::StatusOr<std::string> line = Ask(address, {.path = "/healthz"}, timeout_ms, scheme);
+  RETURN_IF_ERROR(line.status());
   if (line->starts_with("HTTP/1.") && line->substr(0, 13).ends_with(" 200 ")) return absl::OkStatus();
   if (scheme == HealthScheme::kHttp && line->starts_with("HTTP/1.1 400")) {
     return Error(
@@ -182,15 +221,27 @@ absl::Status AskHealth(const HostPort& address, int64_t timeout_ms, HealthScheme
   return Error(absl::StatusCode::kFailedPrecondition, fmt::format("{} answered \"{}\"", text, EscapeForDisplay(*line)));
 }
 
+std::string AskWhyNotReady(const HostPort& address, int64_t timeout_ms, HealthScheme scheme) {
+  const auto answer = Ask(address, {.path = "/readyz", .whole_answer = true}, timeout_ms, scheme);
+  if (!answer.ok() || !answer->starts_with("HTTP/1.") || !answer->substr(0, 13).ends_with(" 503 ")) return "";
+  const size_t head_end = answer->find("\r\n\r\n");
+  if (head_end == answer->npos) return "";
+  const std::string body = answer->substr(head_end + 4);
+  return EscapeForDisplay(body.substr(0, body.find('\n')));
+}
+
 int RunHealthCheck(std::string_view component, std::string_view option, const std::optional<HostPort>& address,
                    HealthScheme scheme) {
   if (!address) {
     fmt::print("the health of {} cannot be checked, because --{} is off\n", component, option);
     return 1;
   }
+  const int64_t start_ns = Clock::Real().Monotonic().value;
   const absl::Status status = AskHealth(*address, kTimeoutMs, scheme);
   if (status.ok()) {
-    fmt::print("{} is healthy\n", component);
+    const int64_t left_ms = kTimeoutMs - (Clock::Real().Monotonic().value - start_ns) / kNsPerMs;
+    const std::string why = AskWhyNotReady(*address, left_ms, scheme);
+    fmt::print("{} is healthy{}{}\n", component, why.empty() ? "" : ", but not ready: ", why);
     return 0;
   }
   fmt::print("{} is not healthy: {}. Check that the program runs, and that it was started with the same --{}\n",

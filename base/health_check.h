@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -17,8 +18,9 @@ enum class HealthScheme { kHttp, kHttps };
 void AddHealthCheck(Options& table, bool* wanted);
 
 // Implements --health-check: sends GET /healthz to the running program at `address`, the value of the program's option
-// `option`. Prints one line, and returns the exit code: 0 if the program is healthy, 1 if not. If `address` is nullopt,
-// because this option is off, the exit code is 1. Takes at most two seconds plus the time for resolving a host name.
+// `option`. Prints one line, and returns the exit code: 0 if the program is healthy, 1 if not. If the program is
+// healthy and not ready, the line has the answer of GET /readyz. If `address` is nullopt, because this option is off,
+// the exit code is 1. Takes at most two seconds plus the time for resolving a host name.
 int RunHealthCheck(std::string_view component, std::string_view option, const std::optional<HostPort>& address,
                    HealthScheme scheme = HealthScheme::kHttp);
 
@@ -28,5 +30,9 @@ int RunHealthCheck(std::string_view component, std::string_view option, const st
 // InvalidArgument if the host name cannot be resolved or the port is 0. With kHttps, accepts any certificate: it names
 // the host that users connect to, which is rarely the loopback address, and the request has no secrets.
 absl::Status AskHealth(const HostPort& address, int64_t timeout_ms, HealthScheme scheme = HealthScheme::kHttp);
+
+// Returns the sentence with which GET /readyz says that the program is not ready (status 503). Returns "" if the
+// program is ready, or if there is no such answer in time. Otherwise like AskHealth.
+std::string AskWhyNotReady(const HostPort& address, int64_t timeout_ms, HealthScheme scheme = HealthScheme::kHttp);
 
 }  // namespace tributary

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/status.h"
 
 namespace tributary {
@@ -67,6 +68,18 @@ TEST(HealthCheck, OtherAnswersAreNotHealthy) {
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_THAT(Message(status), HasSubstr(" answered \""));
   }
+}
+
+TEST(HealthCheck, ReturnsTheSentenceOfAProgramThatIsNotReady) {
+  const auto why = [](const std::string& answer) {
+    OneAnswer server(answer);
+    return AskWhyNotReady({.host = "127.0.0.1", .port = server.port()}, 60'000);
+  };
+  const std::string head = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\n";
+  EXPECT_EQ(why(head + "not\x1b yet\nmore\n"), EscapeForDisplay("not\x1b yet"));
+  EXPECT_EQ(why("HTTP/1.1 200 OK\r\n\r\nok\n"), "");
+  EXPECT_EQ(why("HTTP/1.1 503 Service Unavailable\r\n"), "");
+  EXPECT_LE(why(head + std::string(9'000, 'x')).size(), 4'352u) << "a limit";
 }
 
 TEST(HealthCheck, StopsWaitingAtTheTimeout) {

@@ -13,6 +13,7 @@
 #include "base/process_metrics.h"
 #include "base/status.h"
 #include "k8s-collector/watch/kubeconfig.h"
+#include "k8s-collector/watch/proxy_url.h"
 
 namespace tributary {
 namespace {
@@ -104,20 +105,32 @@ absl::StatusOr<ApiAccess> ClusterCollector::FindAccess() const {
   return access;
 }
 
-absl::Status ClusterCollector::Watch() {
-  ASSIGN_OR_RETURN(ApiAccess access, FindAccess());
-  LogInfo("watching api_server={}", access.server);
+absl::StatusOr<ApiTransport*> ClusterCollector::OpenTransport(ApiAccess access) {
+  LogInfo("watching api_server={}{}{}", access.server,
+          access.proxy_url.empty() ? "" : " proxy=", access.proxy_url.empty() ? "" : PublicProxyUrl(access.proxy_url));
   if (access.insecure)
     LogWarning("the API server's certificate is not checked, because the kubeconfig sets insecure-skip-tls-verify");
   fallback_name_ = access.server;
-  http_ = std::make_unique<HttpTransport>(loop_, std::move(access), metrics_);
+  http_ = std::make_unique<HttpTransport>(loop_, access, metrics_);
   ApiTransport* transport = http_.get();
+  if (access.exec) {
+    plugin_ =
+        std::make_unique<ExecPlugin>(loop_, std::move(access), Options::ProcessEnvironment(), Clock::Real(), metrics_);
+    exec_ = std::make_unique<ExecTransport>(*http_, *plugin_);
+    transport = exec_.get();
+  }
   if (!options_.record_dir.empty()) {
-    auto recording = RecordingTransport::Open(options_.record_dir, *http_, Clock::Real());
+    auto recording = RecordingTransport::Open(options_.record_dir, *transport, Clock::Real());
     if (!recording.ok()) return WithContext(recording.status(), "--record");
     recording_ = *std::move(recording);
     transport = recording_.get();
   }
+  return transport;
+}
+
+absl::Status ClusterCollector::Watch() {
+  ASSIGN_OR_RETURN(ApiAccess access, FindAccess());
+  ASSIGN_OR_RETURN(ApiTransport* const transport, OpenTransport(std::move(access)));
   resolver_ = std::make_unique<PodResolver>(PodResolver::Options{.cluster_name = options_.cluster_name}, feed_,
                                             Clock::Real(), metrics_);
   watch_ = std::make_unique<ClusterWatch>(
@@ -171,8 +184,14 @@ void ClusterCollector::StartUplink() {
 }
 
 std::string ClusterCollector::NotReady() const {
+  if (plugin_ != nullptr && plugin_->has_failed() && !feed_.complete()) {
+    return "k8s-collector gets no credentials for the API server from the kubeconfig's exec plug-in. Its log says why.";
+  }
   if (!feed_.complete()) return "k8s-collector has not read all objects of the cluster yet.";
-  return uplink_->has_sent_all() ? "" : "k8s-collector has not sent all objects of the cluster to a reducer yet.";
+  if (uplink_->has_sent_all()) return "";
+  const std::string refusal = uplink_->refusal();
+  return fmt::format("k8s-collector has not sent all objects of the cluster to a reducer yet{}.",
+                     refusal.empty() ? "" : fmt::format(": {}", refusal));
 }
 
 }  // namespace tributary

@@ -15,6 +15,8 @@
 #include "k8s-collector/watch/api_access.h"
 #include "k8s-collector/watch/api_replay.h"
 #include "k8s-collector/watch/cluster_watch.h"
+#include "k8s-collector/watch/exec_plugin.h"
+#include "k8s-collector/watch/exec_transport.h"
 #include "k8s-collector/watch/http_transport.h"
 #include "k8s-collector/watch/recording_transport.h"
 
@@ -37,6 +39,7 @@ class ClusterCollector {
  private:
   absl::StatusOr<ApiAccess> FindAccess() const;
   absl::Status Watch();
+  absl::StatusOr<ApiTransport*> OpenTransport(ApiAccess access);
   absl::Status Replay();
   absl::Status OpenOutput();
   absl::StatusOr<Reloader::Reloaded> Reload();
@@ -58,6 +61,8 @@ class ClusterCollector {
   std::unique_ptr<ApiReplay> replay_;
   std::unique_ptr<PodResolver> resolver_;
   std::unique_ptr<HttpTransport> http_;
+  std::unique_ptr<ExecPlugin> plugin_;  // this and exec_ are null if the kubeconfig has no exec plug-in
+  std::unique_ptr<ExecTransport> exec_;
   std::unique_ptr<RecordingTransport> recording_;
   std::unique_ptr<ClusterWatch> watch_;
   std::unique_ptr<Timer> print_timer_;

@@ -10,8 +10,9 @@ docs::Manual ClusterManual() {
            "namespaces, nodes and rollouts to reducers. A reducer finds the metadata of a sample by the container id "
            "or pod UID of the sample's process. Run one k8s-collector in each cluster. kernel-collector needs no "
            "Kubernetes credentials.",
-           "k8s-collector connects to the cluster of --kubeconfig, if this option is given. Otherwise it uses the "
-           "service account of its pod. The account needs the permission to get, list and watch pods, namespaces, "
+           "k8s-collector connects to the cluster of --kubeconfig, if this option is given. It runs the exec plug-in "
+           "of the kubeconfig's user, if there is one, without a terminal. Without --kubeconfig, k8s-collector uses "
+           "the service account of its pod. The account needs the permission to get, list and watch pods, namespaces, "
            "nodes, replicasets, deployments, statefulsets, daemonsets, jobs and cronjobs. If a permission is missing, "
            "the log names the permission, and k8s-collector watches the other kinds of objects.",
            "If --intake-host names several reducers, each of them gets all metadata."},

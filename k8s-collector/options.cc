@@ -11,7 +11,8 @@ namespace {
 
 void AddCluster(Options& table, ClusterOptions& options) {
   table.Add({.name = "kubeconfig",
-             .help = "file with the API server's address and credentials; if empty, the pod's service account is used",
+             .help = "file with the API server's address and credentials, or several files with colons between them; "
+                     "its exec plug-in is run, if it has one; if empty, the pod's service account is used",
              .value_name = "FILE",
              .env_aliases = {"KUBECONFIG"}},
             &options.kubeconfig, "");

@@ -202,6 +202,7 @@ absl::Status Collector::OpenOutlet(const SessionInfo& session) {
   options.delivery.client.metadata = feed_.get();
   options.delivery.memory_bytes_max = static_cast<size_t>(options_.intake_memory_bytes);
   options.delivery.in_doubt_timeout_ms = options_.in_doubt_timeout_ns / kNsPerMs;
+  options.delivery.client.upgrade_wait_ms = options_.upgrade_wait_ns / kNsPerMs;
   options.credentials = options_.credentials;
   options.spool_dir = options_.spool_dir;
   options.spool_bytes_max = static_cast<uint64_t>(options_.spool_bytes_max);
@@ -359,7 +360,7 @@ void Collector::LogTotals(std::string_view event, uint64_t unacked_samples) {
 
 std::string Collector::NotReady() const {
   if (stopping_) return "kernel-collector is stopping.";
-  return sampling_ ? "" : "kernel-collector has not started sampling yet.";
+  return sampling_ ? outlet_->NotReady() : "kernel-collector has not started sampling yet.";
 }
 
 }  // namespace tributary

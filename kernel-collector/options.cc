@@ -53,7 +53,7 @@ absl::StatusOr<double> ParseCpuBudget(std::string_view value) {
 
 // Adds the options for data that waits on the node while no reducer answers.
 void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, std::string* spool,
-                std::string* in_doubt) {
+                std::string* in_doubt, std::string* upgrade) {
   table.Add(
       {.name = "intake-memory-max",
        .help =
@@ -84,6 +84,13 @@ void AddWaiting(Options& table, CollectorOptions& options, std::string* memory, 
              .value_name = "DURATION",
              .check = [](std::string_view v) { return CheckDuration(v, kNsPerSecond, 7 * kNsPerDay, "1s to 7d"); }},
             in_doubt, "5m");
+  table.Add({.name = "upgrade-wait",
+             .help = "how long samples wait on the node for the upgrade of a reducer that is of an earlier release and "
+                     "cannot store process events, 0s to 7d; after this time, or when the space for them is nearly "
+                     "full, they are sent without the events, which count as lost; 0s: they do not wait",
+             .value_name = "DURATION",
+             .check = [](std::string_view v) { return CheckDuration(v, 0, 7 * kNsPerDay, "0s to 7d"); }},
+            upgrade, "1h");
 }
 
 // A request of profiles has several batches if the interval is long. Each request repeats names and stacks: three
@@ -120,7 +127,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
   std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
-  std::string metrics_listen;
+  std::string upgrade, metrics_listen;
   Options table("kernel-collector", "Samples the stacks of every process of this machine and sends them to a reducer.");
   table.SetManual(CollectorManual);
   DestinationOptionTable destination;
@@ -187,7 +194,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
        .env_aliases = {"OTEL_PROFILING_AGENT_ENV_VARS"},
        .check = [](std::string_view v) { return ParseVariableNames(v).status(); }},
       &resource_env, "");
-  AddWaiting(table, *options, &memory, &spool, &in_doubt);
+  AddWaiting(table, *options, &memory, &spool, &in_doubt, &upgrade);
   table.Add({.name = "node-id",
              .help = "id of this node, unique in the fleet and the same after each restart; if empty, the machine-id "
                      "(/etc/machine-id), else the firmware's UUID, else the host name",
@@ -230,6 +237,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   ASSIGN_OR_RETURN(options->intake_memory_bytes, ParseBytes(memory));
   ASSIGN_OR_RETURN(options->spool_bytes_max, ParseBytes(spool));
   ASSIGN_OR_RETURN(options->in_doubt_timeout_ns, ParseDurationNs(in_doubt));
+  ASSIGN_OR_RETURN(options->upgrade_wait_ns, ParseDurationNs(upgrade));
   ASSIGN_OR_RETURN(options->resource_env, ParseVariableNames(resource_env));
   RETURN_IF_ERROR(intake::TakeCredentials(options->credentials));
   RETURN_IF_ERROR(destination.Take(table, environment, profiler.receiver_settings(), *options));

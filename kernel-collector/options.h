@@ -34,6 +34,7 @@ struct CollectorOptions {
   int64_t shutdown_timeout_ns = 0;
   int64_t intake_memory_bytes = 0;
   int64_t in_doubt_timeout_ns = 0;
+  int64_t upgrade_wait_ns = 0;
   bool upload_debug_info = false;
   std::string spool_dir;  // "" = none
   int64_t spool_bytes_max = 0;

@@ -291,14 +291,17 @@ TEST(CollectorOptions, SeveralReducers) {
 }
 
 TEST(CollectorOptions, LimitsOfWaitingData) {
-  auto options =
-      Parse({"--spool-dir=/s", "--spool-bytes-max=2MiB", "--intake-memory-max=64KiB", "--in-doubt-timeout=9s"});
+  auto options = Parse({"--spool-dir=/s", "--spool-bytes-max=2MiB", "--intake-memory-max=64KiB",
+                        "--in-doubt-timeout=9s", "--upgrade-wait=0s"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->spool_dir, "/s");
   EXPECT_EQ(options->spool_bytes_max, 2 << 20);
   EXPECT_EQ(options->intake_memory_bytes, 64 << 10);
   EXPECT_EQ(options->in_doubt_timeout_ns, 9 * kNsPerSecond);
-  for (const char* flag : {"--spool-bytes-max=1KiB", "--intake-memory-max=1", "--in-doubt-timeout=0s"}) {
+  EXPECT_EQ(options->upgrade_wait_ns, 0);
+  EXPECT_EQ(Parse({})->upgrade_wait_ns, 3'600 * kNsPerSecond);
+  for (const char* flag :
+       {"--spool-bytes-max=1KiB", "--intake-memory-max=1", "--in-doubt-timeout=0s", "--upgrade-wait=8d"}) {
     EXPECT_FALSE(Parse({flag}).ok()) << flag;
   }
 }

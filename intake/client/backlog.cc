@@ -111,6 +111,18 @@ Outgoing Backlog::TakeFromSpool() {
   return out;
 }
 
+const Batch* Backlog::Oldest() {
+  Peek();
+  if (peeked_) return &peeked_->batch;
+  return waiting_.empty() ? nullptr : &waiting_.front().batch;
+}
+
+bool Backlog::nearly_full() const {
+  const auto nearly = [](uint64_t used, uint64_t max) { return used > max / 4 * 3; };
+  return nearly(memory_bytes_, memory_bytes_max_) || nearly(waiting_.size(), kBatchesMax) ||
+         (spool_ != nullptr && nearly(spool_->bytes(), spool_->bytes_max()));
+}
+
 std::optional<Outgoing> Backlog::Next(const SpoolClaim& as) {
   Peek();
   if (peeked_ && ClaimPeeked(as)) {

@@ -48,8 +48,12 @@ class Backlog {
   // only the batches above the limit.
   void Spill(Reason reason);
 
-  // Returns the oldest batch. `as`: the session, sequence number and totals with which the caller will send it. If the
-  // batch comes from the spool, it is first claimed for `as` on disk. The caller must set `pending`.
+  // Returns the batch that Next would return, or nullptr. The pointer is valid until another method is called.
+  const Batch* Oldest();
+  // Returns true if the memory or the spool has so little space left that batches will soon be lost.
+  bool nearly_full() const;
+  // Removes and returns the oldest batch. `as`: the session, sequence number and totals with which the caller will send
+  // it. If the batch comes from the spool, it is first claimed for `as` on disk. The caller must set `pending`.
   std::optional<Outgoing> Next(const SpoolClaim& as);
   // Returns and clears the losses that were not reported yet. The caller must report them.
   Accounting TakeLosses() { return std::exchange(unreported_, {}); }

@@ -12,6 +12,7 @@
 #include "base/backoff.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "intake/client/upgrade_wait.h"
 #include "intake/metadata/metadata_message.h"
 #include "intake/symbols/symbol_receiver.h"
 #include "intake/symbols/symbol_sender.h"
@@ -28,6 +29,11 @@ constexpr uint32_t kHeartbeatMinMs = 10, kHeartbeatMaxMs = 60'000;
 constexpr int64_t kSilentHeartbeats = 3;
 constexpr int64_t kTicksPerHeartbeat = 5;  // a silent reducer is noticed at most a fifth of a heartbeat late
 constexpr int64_t kLogPeriodNs = kNsPerMinute;
+
+// Returns true for a failure of a connection that is not about the network: of TLS, or of the protocol.
+bool IsRefusal(const absl::Status& why) {
+  return why.code() != absl::StatusCode::kUnavailable && why.code() != absl::StatusCode::kDeadlineExceeded;
+}
 
 }  // namespace
 
@@ -82,10 +88,12 @@ struct Client::Impl {
   bool ever_connected = false;  // has had a Welcome
   bool failing = false;         // the last attempt failed, and the failure was logged
   bool slow_retry = false;      // the reducer said that a retry without a change is useless
+  std::string refusal;
   MonotonicNs received_at, heartbeat_at;
   int64_t heartbeat_ns = 0;
   Backoff backoff_ms;
   Welcome granted;
+  UpgradeWait upgrade;
 
   // The generation that `encoder` uses, or used last. Without an encoder, the next batch begins another generation.
   uint32_t generation = 0;
@@ -120,6 +128,7 @@ Client::Impl::Impl(AlarmSource& alarms, Connector& to, ClientOptions with, const
       random(SeedOrRandom(options.seed)),
       received_at(by.Monotonic()),
       backoff_ms({.min = options.backoff_min_ms, .max = options.backoff_max_ms}),
+      upgrade(options.upgrade_wait_ms, fmt::format("{}:{}", options.host, options.port), by, metrics),
       retry_alarm(alarms.NewAlarm([this] { Connect(); })),
       connect_alarm(alarms.NewAlarm([this] {
         Disconnect(Error(absl::StatusCode::kDeadlineExceeded,
@@ -152,6 +161,7 @@ void Client::Impl::Stop() {
   if (ready) Write(EncodeFrame(MessageType::kGoodbye, kChannelSamples, 0, EncodeGoodbye({.reason = "done"})));
   Close();
   retry_alarm->Stop();
+  upgrade.Pause();
   StopListening();
   Changed();
 }
@@ -264,6 +274,7 @@ absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
         fmt::format("the reducer chose protocol version {}, which this program does not support", welcome.version));
   }
   granted = welcome;
+  upgrade.OnWelcome(takes_events());
   const bool kept = encoder && welcome.dictionary_kept && encoder->sent().Covers(welcome.have);
   if (kept) {
     encoder->set_sent(welcome.have);
@@ -273,6 +284,7 @@ absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
   ready = true;
   sent_metadata = {};
   slow_retry = false;
+  refusal.clear();
   connects.Add();
   connect_alarm->Stop();
   window.Settle(welcome.durable_sequence);
@@ -308,6 +320,7 @@ void Client::Impl::OnNeedDictionary(uint32_t of_generation) {
 }
 
 void Client::Impl::OnTick() {
+  if (upgrade.waiting()) Pump();  // the wait may be over
   const MonotonicNs now = clock.Monotonic();
   if (now.value - received_at.value >= kSilentHeartbeats * heartbeat_ns) {
     return Disconnect(Error(absl::StatusCode::kDeadlineExceeded, "the reducer has sent nothing for too long"));
@@ -339,6 +352,7 @@ void Client::Impl::Disconnect(const absl::Status& why) {
   failures.Add();
   LogDisconnect(why);
   failing = failing || !was_ready;
+  refusal = slow_retry || IsRefusal(why) ? Message(why) : "";
   if (slow_retry) backoff_ms.SkipToMax();
   retry_alarm->StartOnce(static_cast<uint64_t>(backoff_ms.NextJittered(random)));
   Changed();
@@ -373,6 +387,7 @@ void Client::Impl::Pump() {
       break;
     }
     if (SendWindow::Entry* entry = window.Next()) {
+      if (upgrade.Holds(entry->batch)) break;
       records += entry->batch.samples.size() + entry->batch.events.size();
       SendEntry(*entry);
     } else if (!TakeNext()) {
@@ -501,8 +516,16 @@ std::vector<SendWindow::Entry> Client::GiveUp() {
   return impl_->window.GiveUp();
 }
 
+bool Client::Holds(const Batch& batch) { return impl_->upgrade.Holds(batch); }
+bool Client::waits_for_upgrade() const { return impl_->ready && impl_->upgrade.waiting(); }
+void Client::StopWaiting(const char* why) {
+  impl_->upgrade.Release(why);
+  impl_->Pump();
+}
+
 bool Client::started() const { return impl_->started; }
 bool Client::ready() const { return impl_->ready; }
+const std::string& Client::refusal() const { return impl_->refusal; }
 bool Client::has_sent_metadata() const { return impl_->has_sent_metadata; }
 MonotonicNs Client::silent_since() const { return impl_->received_at; }
 const SendWindow& Client::window() const { return impl_->window; }

@@ -27,7 +27,8 @@ namespace tributary::intake {
 // it has credit. Stores the samples of each sent batch until the reducer acknowledges the batch as durable. After a
 // disconnect it connects again with exponential back-off and jitter. If it sends a batch again, the batch has the same
 // sequence number and the same samples, so the reducer can drop duplicates. If the reducer is of an earlier release,
-// which cannot store process events, the client sends batches without them. Use it only on the loop's thread.
+// which cannot store process events, batches that have some wait until the reducer was upgraded (UpgradeWait). After
+// the wait they are sent without their events. Use it only on the loop's thread.
 struct ClientOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;
@@ -39,6 +40,7 @@ struct ClientOptions {
   // Limit of samples that were sent and are not durable yet (10 MiB). Process events use a part of the same memory. One
   // batch is always allowed.
   uint64_t window_samples_max = 262'144;
+  int64_t upgrade_wait_ms = 3'600'000;  // how long batches wait for the upgrade of a reducer of an earlier release
   uint64_t seed = 0;                    // of the back-off's jitter; 0: random
   int64_t connect_timeout_ms = 10'000;  // until Welcome
   int64_t symbol_chunk_period_ms = 62;  // one chunk of 64 KiB per period: 1 MiB/s
@@ -92,10 +94,20 @@ class Client {
   // Call it only while ready() is false.
   std::vector<SendWindow::Entry> GiveUp();
 
+  // Returns true if the batch must wait until the reducer was upgraded (UpgradeWait::Holds). Callbacks::next must not
+  // return such a batch.
+  bool Holds(const Batch& batch);
+  bool waits_for_upgrade() const;  // true if the reducer is connected, and batches wait for its upgrade
+  // Sends batches without process events while the reducer is of an earlier release. `why` is for the log.
+  void StopWaiting(const char* why);
+
   bool started() const;
   bool ready() const;                // true from Welcome until the connection ends
   MonotonicNs silent_since() const;  // when the last byte was read, or the time of Start
-  bool has_sent_metadata() const;    // true if a whole metadata snapshot was sent, on any connection
+  // The reason why the reducer does not accept this client, if the last attempt failed and further attempts will fail
+  // unless a person changes something. Otherwise "".
+  const std::string& refusal() const;
+  bool has_sent_metadata() const;  // true if a whole metadata snapshot was sent, on any connection
   const SendWindow& window() const;
   const ClientOptions& options() const;
   uint64_t bytes_sent() const;  // of all frames, before encryption

@@ -57,6 +57,7 @@ struct Delivery::Impl {
   void StartNext();
   void StopIdle();
   void GiveUpDoubtful();
+  void StopWaiting(const char* why);
   bool Away() const;
   void Spill() { backlog.Spill(Away() ? Backlog::Reason::kAway : Backlog::Reason::kLimit); }
   void FinishFlush();
@@ -201,6 +202,7 @@ absl::Status Delivery::Impl::Take(Batch batch) {
   taken = std::exchange(batch.accounting, delta);
   const absl::Status status = CutToFit(batch);
   backlog.Add(std::move(batch));
+  if (backlog.nearly_full()) StopWaiting("the memory or the spool is nearly full");
   Spill();
   reducers[active].client->Wake();
   waiting_gauge.Set(static_cast<int64_t>(Waiting()));
@@ -226,8 +228,11 @@ absl::Status Delivery::Impl::CutToFit(Batch& batch) {
   return status;
 }
 
+// A reducer whose upgrade batches wait for takes none of them. If this process is killed, they must be in the spool.
 bool Delivery::Impl::Away() const {
-  if (std::any_of(reducers.begin(), reducers.end(), [](const Reducer& r) { return r.client->ready(); })) return false;
+  const auto takes = [](const Reducer& r) { return r.client->ready() && !r.client->waits_for_upgrade(); };
+  if (std::any_of(reducers.begin(), reducers.end(), takes)) return false;
+  if (reducers[active].client->waits_for_upgrade()) return true;
   return clock.Monotonic().value - reducers.front().client->silent_since().value >= options.failover_ms * kNsPerMs;
 }
 
@@ -248,6 +253,8 @@ std::optional<Outgoing> Delivery::Impl::Next(Reducer& reducer, uint64_t sequence
   }
   // The session must be reported before a batch is claimed for it.
   if (!std::exchange(reducer.asked, true)) ReportDurable(reducer);
+  // While a batch waits, a closing batch would report it as captured here, but another session may send it later.
+  if (const Batch* oldest = backlog.Oldest(); oldest != nullptr && reducer.client->Holds(*oldest)) return std::nullopt;
   std::optional<Outgoing> out = backlog.Next(ClaimOf(*reducer.client, sequence));
   if (!out) {
     const bool more_to_report =
@@ -403,6 +410,11 @@ void Delivery::Impl::GiveUpDoubtful() {
   }
 }
 
+void Delivery::Impl::StopWaiting(const char* why) {
+  for (Reducer& reducer : reducers) reducer.client->StopWaiting(why);
+  recovery.StopWaiting(why);
+}
+
 uint64_t Delivery::Impl::InMemory() const {
   uint64_t samples = backlog.memory_samples() + recovery.samples();
   for (const Reducer& reducer : reducers) samples += reducer.client->window().samples();
@@ -491,13 +503,24 @@ void Delivery::SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDig
 
 void Delivery::Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) {
   impl_->flush_done = std::move(done);
-  impl_->flush_alarm->StartOnce(static_cast<uint64_t>(std::max<int64_t>(timeout_ms, 0)));
+  if (impl_->spool == nullptr) impl_->StopWaiting("the collector stops, and has no spool");
+  // Batches that wait for an upgrade go to the spool. The upgrade is not expected within the time of a stop.
+  const bool waits = impl_->reducers[impl_->active].client->waits_for_upgrade();
+  impl_->flush_alarm->StartOnce(waits ? 0 : static_cast<uint64_t>(std::max<int64_t>(timeout_ms, 0)));
   impl_->reducers[impl_->active].client->Wake();
   if (impl_->Idle()) impl_->FinishFlush();
 }
 
 bool Delivery::connected() const {
   return std::any_of(impl_->reducers.begin(), impl_->reducers.end(), [](const auto& r) { return r.client->ready(); });
+}
+std::string Delivery::refusal() const {
+  if (connected()) return "";
+  for (const auto& [configured, asked, client] : impl_->reducers) {
+    if (client->refusal().empty()) continue;
+    return fmt::format("{}:{}: {}", client->options().host, client->options().port, client->refusal());
+  }
+  return "";
 }
 bool Delivery::settled() const { return impl_->settled; }
 uint64_t Delivery::waiting_samples() const { return impl_->Waiting(); }

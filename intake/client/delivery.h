@@ -98,6 +98,9 @@ class Delivery : public BatchSink {
   bool settled() const;  // after Flush: true if all batches and totals were acknowledged in time
 
   bool connected() const;
+  // If no reducer is connected, and a reducer does not accept this node unless a person changes something: its address
+  // and the reason. Otherwise "".
+  std::string refusal() const;
   uint64_t waiting_samples() const;  // not durable at a reducer: in memory, in the spool, or unacknowledged
   uint64_t bytes_sent() const;
 

@@ -15,6 +15,7 @@ using testing::Pair;
 class ProcessEventsTest : public IntakeTest {
  protected:
   ProcessEventsTest() {
+    client_options_.upgrade_wait_ms = 0;  // upgrade_test.cc has the tests with a wait
     store_.on_batch = [this](const IncomingBatch& batch) {
       if (server_options_.features == 0) {
         EXPECT_TRUE(batch.events.empty()) << "a reducer of an earlier release would acknowledge and lose them";

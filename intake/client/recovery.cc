@@ -83,6 +83,7 @@ std::optional<Outgoing> Recovery::Next(Session& session, uint64_t sequence) {
     out.batch.clock = clock_.Pair();
     return out;
   }
+  if (session.client->Holds(front.batch)) return std::nullopt;
   session.reported = ReportedUpTo(front);
   out.delta = front.batch.accounting;
   out.segment = front.segment;
@@ -130,6 +131,10 @@ void Recovery::Tick(int64_t silent_ms_max) {
     if (silent) GiveUp(*session);
     return silent;
   });
+}
+
+void Recovery::StopWaiting(const char* why) {
+  for (const auto& session : sessions_) session->client->StopWaiting(why);
 }
 
 uint64_t Recovery::samples() const {

@@ -41,6 +41,7 @@ class Recovery {
   // Ends the connections of finished sessions. Gives up the batches of a session if its reducer has been silent for
   // more than `silent_ms_max`. If `silent_ms_max` is 0, gives up no batches.
   void Tick(int64_t silent_ms_max);
+  void StopWaiting(const char* why);  // Client::StopWaiting of each session
 
   bool done() const { return sessions_.empty(); }
   uint64_t samples() const;

@@ -13,11 +13,13 @@ namespace tributary::intake {
 struct Spool::Impl {
   Impl(const SpoolOptions& options, SpoolStorage& storage, const SessionInfo& writer, const Clock& clock,
        Metrics& metrics, Dropped dropped)
-      : session(writer),
+      : bytes_max(options.bytes_max),
+        session(writer),
         inventory(storage, session, clock, metrics, std::move(dropped)),
         appender(options, inventory, storage, session, clock),
         delivery(inventory, appender, storage) {}
 
+  const uint64_t bytes_max;
   const SessionInfo session;
   SpoolInventory inventory;
   SpoolAppender appender;
@@ -62,6 +64,7 @@ bool Spool::empty() const {
 }
 uint64_t Spool::samples() const { return impl_->inventory.samples(); }
 uint64_t Spool::bytes() const { return impl_->inventory.bytes(); }
+uint64_t Spool::bytes_max() const { return impl_->bytes_max; }
 size_t Spool::segments() const { return impl_->inventory.segments().size(); }
 
 }  // namespace tributary::intake

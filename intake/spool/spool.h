@@ -105,6 +105,7 @@ class Spool {
   bool empty() const;        // true if Next would return nullopt
   uint64_t samples() const;  // in all segments, returned by Next or not
   uint64_t bytes() const;
+  uint64_t bytes_max() const;
   size_t segments() const;
 
  private:

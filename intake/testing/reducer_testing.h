@@ -195,6 +195,7 @@ class IntakeTest : public testing::Test {
     options.reducers = {{.host = "127.0.0.1", .port = server_options_.port}};
     options.client = client_options_;
     options.memory_bytes_max = memory_bytes_max_;
+    options.spool = spool_;
     client_ = std::make_unique<Delivery>(
         loop_, connector_, options, Clock::Real(), metrics_,
         Delivery::Callbacks{.need_symbols = [this](const ExecutableId& id) { asked_.push_back(id); },
@@ -258,6 +259,7 @@ class IntakeTest : public testing::Test {
   ClientOptions client_options_{.backoff_min_ms = 5, .backoff_max_ms = 50, .seed = 1, .symbol_chunk_period_ms = 1};
   std::unique_ptr<TestServer> server_;
   size_t memory_bytes_max_ = 8u << 20;
+  Spool* spool_ = nullptr;
   TcpConnector connector_{loop_};
   std::unique_ptr<Delivery> client_;
   BatchGenerator generator_{1};

@@ -1,5 +1,6 @@
 #include "k8s-collector/uplink/cluster_uplink.h"
 
+#include <fmt/format.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -57,6 +58,14 @@ absl::Status ClusterUplink::Start(const std::string& node_id) {
   }
   LogInfo("sending metadata reducers={} node={}", reducers_.size(), node_id);
   return absl::OkStatus();
+}
+
+std::string ClusterUplink::refusal() const {
+  for (const auto& client : clients_) {
+    if (client->refusal().empty()) continue;
+    return fmt::format("{}:{}: {}", client->options().host, client->options().port, client->refusal());
+  }
+  return "";
 }
 
 bool ClusterUplink::has_sent_all() const {

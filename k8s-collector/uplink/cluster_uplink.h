@@ -34,6 +34,9 @@ class ClusterUplink {
   bool started() const { return !clients_.empty(); }
   // Returns true if a whole snapshot of the feed has been sent to at least one reducer since the start.
   bool has_sent_all() const;
+  // If a reducer does not accept this k8s-collector unless a person changes something: its address and the reason.
+  // Otherwise returns "".
+  std::string refusal() const;
 
  private:
   ClusterUplink(Loop& loop, std::vector<HostPort> reducers, intake::MetadataFeed& feed, const Clock& clock,

@@ -42,10 +42,12 @@ void ClusterWatch::Begin(Kind& kind) {
   const ResourceWatch::Request request = kind.watch->Begin(clock_.Monotonic());
   kind.received_at = clock_.Monotonic();
   kind.silence_ns = request.silence_ns;
+  kind.has_answer = false;
   kind.request = transport_.Get(request.target, request.accept,
                                 {.on_answer =
                                      [this, &kind](int status, int64_t retry_after_s) {
                                        kind.received_at = clock_.Monotonic();
+                                       OnAnswered(kind);
                                        kind.watch->OnAnswer(status, retry_after_s, kind.received_at);
                                        LogTrouble(kind);
                                      },
@@ -62,6 +64,9 @@ void ClusterWatch::Begin(Kind& kind) {
 }
 
 void ClusterWatch::End(Kind& kind, const absl::Status& transport) {
+  kind.shares_trouble = !transport.ok() && !kind.has_answer && !absl::IsDeadlineExceeded(transport);
+  // ExecPlugin has logged why there are no credentials.
+  if (kind.shares_trouble && !absl::IsUnauthenticated(transport)) LogSharedTrouble(Message(transport));
   kind.watch->OnEnd(transport, clock_.Monotonic());
   LogTrouble(kind);
   LookWhetherComplete();
@@ -71,12 +76,32 @@ void ClusterWatch::End(Kind& kind, const absl::Status& transport) {
 void ClusterWatch::LogTrouble(Kind& kind) {
   const std::string& trouble = kind.watch->trouble();
   if (trouble == kind.logged_trouble) return;
+  if (kind.shares_trouble && !trouble.empty()) return;
   if (trouble.empty()) {
     LogInfo("objects are watched again kind={}", kind.watch->info().plural);
   } else {
     LogWarning("cannot watch objects kind={} cause=\"{}\"", kind.watch->info().plural, trouble);
   }
   kind.logged_trouble = trouble;
+}
+
+void ClusterWatch::LogSharedTrouble(const std::string& why) {
+  if (why == logged_trouble_) return;
+  uint64_t suppressed = 0;
+  if (!changed_trouble_.Allow(clock_.Monotonic(), &suppressed) && !logged_trouble_.empty()) return;
+  LogWarning("cannot send requests to the API server cause=\"{}\"", why);
+  logged_trouble_ = why;
+}
+
+void ClusterWatch::OnAnswered(Kind& kind) {
+  kind.has_answer = true;
+  kind.shares_trouble = false;
+  if (logged_trouble_.empty()) return;
+  for (const Kind& other : kinds_) {
+    if (other.shares_trouble) return;
+  }
+  LogInfo("the API server answers requests again");
+  logged_trouble_.clear();
 }
 
 void ClusterWatch::LookWhetherComplete() {

@@ -1,41 +1,36 @@
 #include "k8s-collector/watch/http_transport.h"
 
 #include <curl/curl.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <utility>
 
-#include "base/fd.h"
+#include "base/number.h"
 #include "base/status.h"
-#include "base/system_ca.h"
-#include "base/trim.h"
 #include "base/version.h"
-#include "base/whole_file.h"
+#include "k8s-collector/watch/curl_access.h"
 #include "k8s-collector/watch/curl_loop.h"
+#include "k8s-collector/watch/proxy_url.h"
 
 namespace tributary {
 namespace {
 
 constexpr long kConnectTimeoutMs = 10'000;
 constexpr long kKeepAliveSeconds = 30;
-constexpr size_t kSecretBytesMax = 1u << 20;
 
-// Returns the content of a file, or the given text, without the spaces around it.
-absl::StatusOr<std::string> Material(const std::string& file, const std::string& text) {
-  std::string out = text;
-  if (!file.empty()) {
-    const Fd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd.valid()) return ErrnoStatus("open", file, errno);
-    ASSIGN_OR_RETURN(out, ReadWholeFile(fd.get(), kSecretBytesMax, file));
+// Returns libcurl's message without the duration in it, so that the same problem always has the same message:
+// "Failed to connect to h port 1 after 3 ms: …" becomes "Failed to connect to h port 1: …".
+std::string WithoutDuration(std::string_view message) {
+  constexpr std::string_view kAfter = " after ";
+  const size_t begin = message.find(kAfter);
+  if (begin == message.npos) return std::string(message);
+  std::string_view rest = message.substr(begin + kAfter.size());
+  if (!TakeNumber<uint64_t>(rest)) return std::string(message);
+  for (const std::string_view unit : {" milliseconds", " ms"}) {
+    if (rest.starts_with(unit)) return fmt::format("{}{}", message.substr(0, begin), rest.substr(unit.size()));
   }
-  return std::string(Trim(out, " \t\r\n"));
+  return std::string(message);
 }
-
-struct FreeList {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
 
 }  // namespace
 
@@ -43,13 +38,15 @@ struct FreeList {
 struct HttpTransport::Impl {
   Impl(Loop& on, ApiAccess how, Metrics& metrics)
       : loop(on),
-        access(std::move(how)),
+        given(std::move(how)),
+        access(given),
         curl(on),
         bytes(metrics.AddCounter("tributary_k8s_received_bytes_total",
                                  "Bytes of the answers that the API server sent.")) {}
 
   Loop& loop;
-  const ApiAccess access;
+  const ApiAccess given;
+  ApiAccess access;  // `given`, with the credentials of Use
   CurlLoop curl;
   Counter& bytes;
 };
@@ -83,7 +80,8 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
       status = Error(absl::StatusCode::kCancelled, "no more data is needed");
     } else if (curl_code != CURLE_OK) {
       const char* detail = error_[0] != '\0' ? error_ : curl_easy_strerror(static_cast<CURLcode>(curl_code));
-      status = Error(absl::StatusCode::kUnavailable, detail);
+      status = Error(absl::StatusCode::kUnavailable, WithoutDuration(detail));
+      if (!proxy_.empty()) status = WithContext(status, fmt::format("through the proxy {}", proxy_));
     }
     auto on_end = std::move(callbacks_.on_end);
     on_end(std::move(status));  // may destroy this
@@ -95,19 +93,9 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
     curl_easy_setopt(easy_, option, value);
   }
 
-  absl::Status SetBlob(CURLoption option, const std::string& file, const std::string& pem) {
-    ASSIGN_OR_RETURN(std::string text, Material(file, pem));
-    if (text.empty()) return absl::OkStatus();
-    curl_blob blob{.data = text.data(), .len = text.size(), .flags = CURL_BLOB_COPY};
-    Set(option, &blob);
-    return absl::OkStatus();
-  }
-
   absl::Status SetUp(const ApiAccess& access, std::string_view target, std::string_view accept) {
     easy_ = curl_easy_init();
     if (easy_ == nullptr) return Error(absl::StatusCode::kResourceExhausted, "no memory for libcurl");
-    const std::string url = access.server + std::string(target);
-    Set(CURLOPT_URL, url.c_str());
     Set(CURLOPT_PROTOCOLS_STR, "http,https");
     Set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     Set(CURLOPT_NOSIGNAL, 1L);
@@ -122,26 +110,9 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
     Set(CURLOPT_HEADERDATA, this);
     Set(CURLOPT_WRITEFUNCTION, OnBytes);
     Set(CURLOPT_WRITEDATA, this);
-    if (access.insecure) {
-      Set(CURLOPT_SSL_VERIFYPEER, 0L);
-      Set(CURLOPT_SSL_VERIFYHOST, 0L);
-    }
-    // The cluster's own CA, set below, replaces the system's.
-    if (const std::string file = SystemCaFile(); !file.empty()) Set(CURLOPT_CAINFO, file.c_str());
-    RETURN_IF_ERROR(SetBlob(CURLOPT_CAINFO_BLOB, access.ca_file, access.ca_pem));
-    RETURN_IF_ERROR(SetBlob(CURLOPT_SSLCERT_BLOB, access.cert_file, access.cert_pem));
-    RETURN_IF_ERROR(SetBlob(CURLOPT_SSLKEY_BLOB, access.key_file, access.key_pem));
-    ASSIGN_OR_RETURN(const std::string token, Material(access.token_file, access.token));
-    if (token.find_first_of("\r\n") != std::string::npos) {
-      return Error(absl::StatusCode::kFailedPrecondition, "the token has more than one line");
-    }
-    AddHeader(fmt::format("Accept: {}", accept));
-    if (!token.empty()) AddHeader("Authorization: Bearer " + token);
-    Set(CURLOPT_HTTPHEADER, headers_.get());
-    return absl::OkStatus();
+    proxy_ = access.proxy_url.empty() ? "" : PublicProxyUrl(access.proxy_url);
+    return options_.Apply(easy_, access, target, accept);
   }
-
-  void AddHeader(const std::string& line) { headers_.reset(curl_slist_append(headers_.release(), line.c_str())); }
 
   void OnRefused() {
     auto on_end = std::move(callbacks_.on_end);
@@ -178,7 +149,8 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
   Counter& bytes_;
   ApiTransport::Callbacks callbacks_;
   CURL* easy_ = nullptr;
-  std::unique_ptr<curl_slist, FreeList> headers_;
+  CurlAccess options_;
+  std::string proxy_;  // without password; "": none of the kubeconfig
   char error_[CURL_ERROR_SIZE] = {};
   bool answered_ = false, no_more_wanted_ = false;
   absl::Status refused_;  // by this class, before anything was sent
@@ -190,6 +162,17 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
 HttpTransport::HttpTransport(Loop& loop, ApiAccess access, Metrics& metrics)
     : impl_(std::make_unique<Impl>(loop, std::move(access), metrics)) {}
 HttpTransport::~HttpTransport() = default;
+
+void HttpTransport::Use(const ExecCredential& credential) {
+  ApiAccess& access = impl_->access;
+  access = impl_->given;
+  if (!credential.token.empty()) access.token = credential.token;
+  if (credential.cert_pem.empty()) return;
+  access.cert_file.clear();
+  access.key_file.clear();
+  access.cert_pem = credential.cert_pem;
+  access.key_pem = credential.key_pem;
+}
 
 std::unique_ptr<ApiTransport::Request> HttpTransport::Get(std::string_view target, std::string_view accept,
                                                           Callbacks callbacks) {

@@ -42,6 +42,15 @@ class HttpTransportTest : public testing::Test {
     access_.server = fmt::format("{}://127.0.0.1:{}", tls_ == nullptr ? "http" : "https", listener_->port());
   }
 
+  void UseTls(const PemPair& pair) {
+    auto tls = TlsContext::Load({.side = TlsContext::Side::kServer,
+                                 .cert_path = files_.Write("cert", pair.cert),
+                                 .key_path = files_.Write("key", pair.key)},
+                                Clock::Real(), metrics_);
+    ASSERT_TRUE(tls.ok()) << tls.status();
+    tls_ = *std::move(tls);
+  }
+
   // Returns when the request has ended.
   void Get(bool wants = true) {
     asked_.clear();
@@ -118,9 +127,11 @@ TEST_F(HttpTransportTest, StopsWhenOnBytesReturnsFalse) {
 
 TEST_F(HttpTransportTest, AMissingServerIsUnavailable) {
   Serve("", true);
+  const uint16_t port = listener_->port();
   listener_.reset();
   Get();
   EXPECT_TRUE(absl::IsUnavailable(end_)) << end_;
+  EXPECT_EQ(Message(end_), fmt::format("Failed to connect to 127.0.0.1 port {}: Couldn't connect to server", port));
   EXPECT_EQ(status_, 0);
 }
 
@@ -134,13 +145,7 @@ TEST_F(HttpTransportTest, ErrorsNameTheUnreadableFile) {
 
 TEST_F(HttpTransportTest, ChecksTheServersCertificate) {
   const TestAuthority authority("cluster"), other("other");
-  const PemPair pair = authority.Issue({.common_name = "api", .alternatives = "IP:127.0.0.1"});
-  auto tls = TlsContext::Load({.side = TlsContext::Side::kServer,
-                               .cert_path = files_.Write("cert", pair.cert),
-                               .key_path = files_.Write("key", pair.key)},
-                              Clock::Real(), metrics_);
-  ASSERT_TRUE(tls.ok()) << tls.status();
-  tls_ = *std::move(tls);
+  UseTls(authority.Issue({.common_name = "api", .alternatives = "IP:127.0.0.1"}));
   Serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
   access_.ca_pem = authority.pem();
   Get();
@@ -152,6 +157,69 @@ TEST_F(HttpTransportTest, ChecksTheServersCertificate) {
   EXPECT_EQ(asked_, "");
   access_.insecure = true;
   Get();
+  EXPECT_TRUE(end_.ok()) << end_;
+}
+
+TEST_F(HttpTransportTest, TheCertificateMayHaveAnotherName) {
+  const TestAuthority authority("cluster");
+  UseTls(authority.Issue({.common_name = "api", .alternatives = "DNS:api.internal,IP:fd00::1"}));
+  Serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+  access_.ca_pem = authority.pem();
+  Get();
+  EXPECT_TRUE(absl::IsUnavailable(end_)) << end_;
+  for (const char* name : {"api.internal", "API.internal", "fd00::1"}) {
+    access_.tls_server_name = name;
+    Get();
+    EXPECT_TRUE(end_.ok()) << end_;
+    EXPECT_THAT(asked_, HasSubstr("GET /api/v1/pods?limit=1 HTTP/1.1\r\n"));
+    EXPECT_THAT(asked_, HasSubstr(fmt::format("Host: 127.0.0.1:{}\r\n", listener_->port())));
+    EXPECT_THAT(asked_, Not(HasSubstr("internal")));
+  }
+  access_.tls_server_name = "other.internal";
+  Get();
+  EXPECT_TRUE(absl::IsUnavailable(end_));
+  EXPECT_THAT(Message(end_), HasSubstr("other.internal"));
+}
+
+TEST_F(HttpTransportTest, PlainHttpIgnoresTheServerName) {
+  Serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+  access_.tls_server_name = "api.internal";
+  Get();
+  EXPECT_TRUE(end_.ok()) << end_;
+}
+
+TEST_F(HttpTransportTest, SendsPlainHttpRequestsToTheProxy) {
+  Serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+  access_.proxy_url = fmt::format("http://user:s3%40cret@127.0.0.1:{}", listener_->port());
+  access_.server = "http://api.invalid:8080";
+  Get();
+  EXPECT_TRUE(end_.ok()) << end_;
+  EXPECT_THAT(asked_, HasSubstr("GET http://api.invalid:8080/api/v1/pods?limit=1 HTTP/1.1\r\n"));
+  EXPECT_THAT(asked_, HasSubstr("Proxy-Authorization: Basic dXNlcjpzM0BjcmV0\r\n"));  // user:s3@cret
+}
+
+TEST_F(HttpTransportTest, AProxyThatRefusesGetsNoToken) {
+  Serve("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno", false);
+  access_.proxy_url = fmt::format("http://user:s3cret@127.0.0.1:{}", listener_->port());
+  access_.server = "https://api.invalid";
+  access_.token = "the-token";
+  Get();
+  EXPECT_TRUE(absl::IsUnavailable(end_)) << end_;
+  EXPECT_EQ(status_, 0);  // the server has not answered
+  EXPECT_THAT(asked_, HasSubstr("CONNECT api.invalid:443 HTTP/1.1\r\n"));
+  EXPECT_THAT(asked_, Not(HasSubstr("the-token")));
+  EXPECT_THAT(Message(end_), HasSubstr(fmt::format("through the proxy http://127.0.0.1:{}: ", listener_->port())));
+  EXPECT_THAT(Message(end_), HasSubstr("407"));
+  EXPECT_THAT(Message(end_), Not(HasSubstr("s3cret")));
+}
+
+TEST_F(HttpTransportTest, TheEnvironmentDoesNotExceptServersFromTheProxy) {
+  Serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+  access_.proxy_url = fmt::format("http://127.0.0.1:{}", listener_->port());
+  access_.server = "http://api.invalid";
+  setenv("no_proxy", "*", 1);
+  Get();
+  unsetenv("no_proxy");
   EXPECT_TRUE(end_.ok()) << end_;
 }
 

@@ -1,29 +1,21 @@
 #include "k8s-collector/watch/kubeconfig.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <yaml-cpp/yaml.h>
 
-#include <array>
-#include <cerrno>
-#include <filesystem>
+#include <algorithm>
 
-#include "base/fd.h"
+#include "base/log.h"
 #include "base/status.h"
-#include "base/whole_file.h"
+#include "k8s-collector/watch/kubeconfig_exec.h"
+#include "k8s-collector/watch/kubeconfig_files.h"
+#include "k8s-collector/watch/proxy_url.h"
 
 namespace tributary {
 namespace {
 
-constexpr size_t kFileBytesMax = 1u << 20;
-
 absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
-
-std::string Scalar(const YAML::Node& from, const char* key) {
-  if (!from.IsMap() || !from[key] || !from[key].IsScalar()) return "";
-  return from[key].Scalar();
-}
 
 // Decodes standard base64 with padding, the form of the "-data" keys.
 absl::StatusOr<std::string> FromBase64(std::string text, std::string_view key) {
@@ -40,75 +32,69 @@ absl::StatusOr<std::string> FromBase64(std::string text, std::string_view key) {
   return out;
 }
 
-// Returns the mapping below `key` in the entry with that name of the list `list`.
-absl::StatusOr<YAML::Node> Named(const YAML::Node& root, const char* list, const char* key, const std::string& name) {
-  if (root[list] && root[list].IsSequence()) {
-    for (const YAML::Node& entry : root[list]) {
-      if (Scalar(entry, "name") == name && entry[key] && entry[key].IsMap()) return entry[key];
-    }
-  }
-  return Invalid(fmt::format("the kubeconfig has no {} named \"{}\"", key, name));
+bool IsServerName(std::string_view name) {
+  return name.size() <= 253 && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' ||
+                  c == '_' || c == ':';
+         });
 }
 
-class KubeconfigReader {
+// Converts an entry of one kubeconfig file. Paths are relative to the entry's directory.
+class EntryReader {
  public:
-  explicit KubeconfigReader(const std::string& path) : directory_(std::filesystem::path(path).parent_path()) {}
+  explicit EntryReader(const KubeconfigFiles::Entry& entry) : body_(entry.body), directory_(entry.directory) {}
 
-  absl::StatusOr<ApiAccess> Read(const std::string& text, std::string context) const {
-    const YAML::Node root = YAML::Load(text);
-    if (!root.IsMap()) return Invalid("the file is not a kubeconfig");
-    if (context.empty()) context = Scalar(root, "current-context");
-    if (context.empty()) return Invalid("the kubeconfig has no current-context: choose a context with --context");
-    ASSIGN_OR_RETURN(const YAML::Node chosen, Named(root, "contexts", "context", context));
-    ASSIGN_OR_RETURN(const YAML::Node cluster, Named(root, "clusters", "cluster", Scalar(chosen, "cluster")));
-    ApiAccess access;
-    RETURN_IF_ERROR(TakeCluster(cluster, access));
-    const std::string user_name = Scalar(chosen, "user");
-    if (user_name.empty()) return access;
-    ASSIGN_OR_RETURN(const YAML::Node user, Named(root, "users", "user", user_name));
-    RETURN_IF_ERROR(TakeUser(user, access));
-    return access;
-  }
-
- private:
-  absl::Status TakeCluster(const YAML::Node& cluster, ApiAccess& access) const {
-    for (const char* key : {"proxy-url", "tls-server-name"}) {
-      if (!Scalar(cluster, key).empty()) return Invalid(fmt::format("the cluster's {} is not supported", key));
-    }
-    absl::StatusOr<std::string> server = CheckServerUrl(Scalar(cluster, "server"));
+  absl::Status TakeCluster(ApiAccess& access) const {
+    absl::StatusOr<std::string> server = CheckServerUrl(YamlText(body_, "server"));
     if (!server.ok()) return WithContext(server.status(), "the cluster's server");
     access.server = *std::move(server);
-    access.insecure = Scalar(cluster, "insecure-skip-tls-verify") == "true";
-    return TakeFile(cluster, "certificate-authority", access.ca_file, access.ca_pem);
+    access.insecure = YamlText(body_, "insecure-skip-tls-verify") == "true";
+    access.tls_server_name = YamlText(body_, "tls-server-name");
+    if (!IsServerName(access.tls_server_name)) {
+      return Invalid("the cluster's tls-server-name must be a host name or an IP address");
+    }
+    access.proxy_url = YamlText(body_, "proxy-url");
+    if (!access.proxy_url.empty()) {
+      RETURN_IF_ERROR(WithContext(CheckProxyUrl(access.proxy_url), "the cluster's proxy-url"));
+    }
+    return TakeFile("certificate-authority", access.ca_file, access.ca_pem);
   }
 
-  absl::Status TakeUser(const YAML::Node& user, ApiAccess& access) const {
-    if (user["exec"] || user["auth-provider"]) {
+  absl::Status TakeUser(const YAML::Node& cluster, ApiAccess& access) const {
+    if (Has("auth-provider")) {
       return Invalid(
-          "the kubeconfig's user gets credentials from a program (exec or auth-provider), and k8s-collector runs no "
-          "programs: use a token, a tokenFile or a client certificate, for example of a service account "
-          "(docs/k8s-collector.md)");
+          fmt::format("the kubeconfig's user has the auth-provider \"{}\", which is not supported: use an exec plug-in "
+                      "instead, such as "
+                      "gke-gcloud-auth-plugin, kubelogin or kubectl oidc-login",
+                      EscapeForDisplay(YamlText(body_["auth-provider"], "name"))));
     }
     for (const char* key : {"username", "password", "as", "as-uid"}) {
-      if (!Scalar(user, key).empty()) return Invalid(fmt::format("the user's {} is not supported", key));
+      if (!YamlText(body_, key).empty()) return Invalid(fmt::format("the user's {} is not supported", key));
     }
-    access.token = Scalar(user, "token");
-    access.token_file = Absolute(Scalar(user, "tokenFile"));
-    RETURN_IF_ERROR(TakeFile(user, "client-certificate", access.cert_file, access.cert_pem));
-    RETURN_IF_ERROR(TakeFile(user, "client-key", access.key_file, access.key_pem));
+    access.token = YamlText(body_, "token");
+    access.token_file = Absolute(YamlText(body_, "tokenFile"));
+    RETURN_IF_ERROR(TakeFile("client-certificate", access.cert_file, access.cert_pem));
+    RETURN_IF_ERROR(TakeFile("client-key", access.key_file, access.key_pem));
     const bool has_cert = !access.cert_file.empty() || !access.cert_pem.empty();
     const bool has_key = !access.key_file.empty() || !access.key_pem.empty();
     if (has_cert != has_key) return Invalid("client-certificate and client-key belong together: one is missing");
+    // As in kubectl, a token takes precedence over a plug-in.
+    if (!access.token.empty() || !access.token_file.empty() || !Has("exec")) return absl::OkStatus();
+    ASSIGN_OR_RETURN(access.exec, ReadExecConfig(body_["exec"], cluster));
+    if (access.exec->command.find('/') != std::string::npos) access.exec->command = Absolute(access.exec->command);
     return absl::OkStatus();
   }
 
+ private:
+  bool Has(const char* key) const { return body_.IsMap() && body_[key] && !body_[key].IsNull(); }
+
   // "KEY-data" takes precedence over "KEY", as in kubectl.
-  absl::Status TakeFile(const YAML::Node& from, const std::string& key, std::string& file, std::string& pem) const {
+  absl::Status TakeFile(const std::string& key, std::string& file, std::string& pem) const {
     const std::string data_key = key + "-data";
-    if (const std::string data = Scalar(from, data_key.c_str()); !data.empty()) {
+    if (const std::string data = YamlText(body_, data_key.c_str()); !data.empty()) {
       ASSIGN_OR_RETURN(pem, FromBase64(data, data_key));
     } else {
-      file = Absolute(Scalar(from, key.c_str()));
+      file = Absolute(YamlText(body_, key.c_str()));
     }
     return absl::OkStatus();
   }
@@ -117,20 +103,34 @@ class KubeconfigReader {
     return path.empty() || path.starts_with('/') ? path : (directory_ / path).string();
   }
 
+  const YAML::Node body_;
   const std::filesystem::path directory_;
 };
 
+absl::StatusOr<ApiAccess> ReadContext(const KubeconfigFiles& files, std::string context) {
+  if (context.empty()) context = files.CurrentContext();
+  if (context.empty()) return Invalid("the kubeconfig has no current-context: choose a context with --context");
+  ASSIGN_OR_RETURN(const KubeconfigFiles::Entry chosen, files.Find("contexts", "context", context));
+  ASSIGN_OR_RETURN(const KubeconfigFiles::Entry cluster,
+                   files.Find("clusters", "cluster", YamlText(chosen.body, "cluster")));
+  ApiAccess access;
+  RETURN_IF_ERROR(EntryReader(cluster).TakeCluster(access));
+  const std::string user_name = YamlText(chosen.body, "user");
+  if (user_name.empty()) return access;
+  ASSIGN_OR_RETURN(const KubeconfigFiles::Entry user, files.Find("users", "user", user_name));
+  RETURN_IF_ERROR(EntryReader(user).TakeUser(cluster.body, access));
+  return access;
+}
+
 }  // namespace
 
-absl::StatusOr<ApiAccess> ReadKubeconfig(const std::string& path, const std::string& context) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return ErrnoStatus("open", path, errno);
-  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(file.get(), kFileBytesMax, path));
+absl::StatusOr<ApiAccess> ReadKubeconfig(const std::string& paths, const std::string& context) {
+  ASSIGN_OR_RETURN(const KubeconfigFiles files, KubeconfigFiles::Read(paths));
   try {
-    absl::StatusOr<ApiAccess> access = KubeconfigReader(path).Read(text, context);
-    return access.ok() ? access : WithContext(access.status(), path);
+    absl::StatusOr<ApiAccess> access = ReadContext(files, context);
+    return access.ok() ? access : WithContext(access.status(), paths);
   } catch (const YAML::Exception& error) {
-    return Invalid(fmt::format("{}: {}", path, error.what()));
+    return Invalid(fmt::format("{}: {}", paths, error.what()));
   }
 }
 

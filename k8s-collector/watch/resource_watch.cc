@@ -132,9 +132,10 @@ void ResourceWatch::OnEnd(const absl::Status& transport, MonotonicNs now) {
   } else if (answer_.is_watch && (answer_.has_error_event || answer_.status == 200)) {
     EndWatch(transport, now);
   } else if (!transport.ok() || answer_.status == 0) {
-    const bool silent = absl::IsDeadlineExceeded(transport);
-    Fail(silent ? WatchFailure::kSilent : WatchFailure::kConnection,
-         fmt::format("{}: {}", verb(), transport.ok() ? "no answer" : Message(transport)), now);
+    const WatchFailure reason = absl::IsDeadlineExceeded(transport)  ? WatchFailure::kSilent
+                                : absl::IsUnauthenticated(transport) ? WatchFailure::kUnauthorized
+                                                                     : WatchFailure::kConnection;
+    Fail(reason, fmt::format("{}: {}", verb(), transport.ok() ? "no answer" : Message(transport)), now);
   } else {
     EndList(now);
   }

@@ -64,8 +64,8 @@ class ResourceWatch {
   MonotonicNs due() const { return due_; }
   Request Begin(MonotonicNs now);
   void OnAnswer(int status, int64_t retry_after_s, MonotonicNs now);
-  bool OnBytes(std::string_view bytes, MonotonicNs now);  // false: stop the request and call OnEnd()
-  void OnEnd(const absl::Status& transport, MonotonicNs now);
+  bool OnBytes(std::string_view bytes, MonotonicNs now);       // false: stop the request and call OnEnd()
+  void OnEnd(const absl::Status& transport, MonotonicNs now);  // Unauthenticated: there are no credentials to send
 
   const ResourceInfo& info() const { return info_; }
   bool listed() const { return listed_; }  // at least once

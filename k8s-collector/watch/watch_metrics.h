@@ -11,7 +11,7 @@ namespace tributary {
 enum class WatchFailure : uint8_t {
   kConnection,    // no connection, or a broken one
   kSilent,        // no byte for too long
-  kUnauthorized,  // 401
+  kUnauthorized,  // 401, or no credentials to send
   kForbidden,     // 403
   kNotServed,     // 404
   kExpired,       // status 400 or 410, or an event with code 410: list again

@@ -20,6 +20,8 @@ namespace tributary {
 namespace {
 
 constexpr int kKernelMajor = 5, kKernelMinor = 10;
+constexpr std::string_view kBtfAdvice =
+    "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, and in a container mount /sys";
 constexpr int kParanoidMax = 2;                     // the kernel's own scale; distributions have added higher values
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
 
@@ -76,8 +78,7 @@ absl::Status CheckMachine(const Machine& machine) {
   }
   if (!machine.has_btf) {
     return Error(absl::StatusCode::kFailedPrecondition,
-                 "/sys/kernel/btf/vmlinux cannot be read: use a kernel built with CONFIG_DEBUG_INFO_BTF=y, and in a "
-                 "container mount /sys");
+                 fmt::format("/sys/kernel/btf/vmlinux cannot be read: {}", kBtfAdvice));
   }
   if (!machine.initial_pid_namespace) {
     return Error(
@@ -114,6 +115,10 @@ absl::Status ExplainPerfEventError(int error, int paranoid) {
 
 absl::Status ExplainBpfLoadError(int error, std::string_view libbpf_log) {
   std::string complaint = LastComplaint(libbpf_log);
+  if (libbpf_log.find("failed to find valid kernel BTF") != libbpf_log.npos) {
+    return Error(absl::StatusCode::kFailedPrecondition,
+                 fmt::format("/sys/kernel/btf/vmlinux has no valid BTF: {}", kBtfAdvice));
+  }
   switch (error) {
     case ENOSYS:
       return Error(absl::StatusCode::kUnimplemented,

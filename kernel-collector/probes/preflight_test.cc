@@ -83,6 +83,9 @@ TEST(Preflight, ExplainsRefusedSystemCalls) {
   EXPECT_TRUE(absl::IsInvalidArgument(ExplainPerfEventError(EINVAL, 0)));
   EXPECT_TRUE(absl::IsPermissionDenied(ExplainBpfLoadError(EPERM, "")));
   EXPECT_TRUE(absl::IsUnimplemented(ExplainBpfLoadError(ENOSYS, "")));
+  const absl::Status no_btf = ExplainBpfLoadError(ESRCH, "libbpf: failed to find valid kernel BTF\nlibbpf: more\n");
+  EXPECT_TRUE(absl::IsFailedPrecondition(no_btf));
+  EXPECT_THAT(Message(no_btf), HasSubstr("CONFIG_DEBUG_INFO_BTF=y"));
 }
 
 TEST(Preflight, QuotesTheEndOfTheVerifiersLog) {

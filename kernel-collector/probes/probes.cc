@@ -20,6 +20,7 @@
 #include "embedded/sampler_bpf_object.h"
 #include "kernel-collector/probes/cgroup_v1.h"
 #include "kernel-collector/probes/cpu_list.h"
+#include "kernel-collector/probes/memory_limit.h"
 #include "kernel-collector/probes/perf_event.h"
 #include "kernel-collector/probes/preflight.h"
 #include "kernel-collector/probes/ring_size.h"
@@ -318,6 +319,7 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   const Machine machine = ReadMachine();
   RETURN_IF_ERROR(CheckMachine(machine));
   ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());
+  RETURN_IF_ERROR(CheckMemoryLimit(MemoryLimit(ReadSmallFile("/proc/self/cgroup"), "/sys/fs/cgroup"), cpus.size()));
 
   auto period_ns = static_cast<uint64_t>(kNsPerSecond / options.sample_rate_hz);
   Sampler::Options sampler_options{

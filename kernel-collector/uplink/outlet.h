@@ -44,6 +44,9 @@ class Outlet {
     uint64_t bytes_sent = 0;  // 0: unknown
   };
   virtual Totals totals() const = 0;
+  // Returns a sentence if the receiver does not accept this node unless a person changes something, for example a
+  // token. Otherwise returns "".
+  virtual std::string NotReady() const { return ""; }
   // The receiver, for the log.
   virtual std::string ToString() const = 0;
 

@@ -82,6 +82,11 @@ Outlet::Totals Uplink::totals() const {
           .bytes_sent = delivery_->bytes_sent()};
 }
 
+std::string Uplink::NotReady() const {
+  const std::string refusal = delivery_->refusal();
+  return refusal.empty() ? "" : fmt::format("No reducer accepts this node: {}.", refusal);
+}
+
 absl::Status Uplink::OpenSpool(const UplinkOptions& options, const Clock& clock, Metrics& metrics) {
   ASSIGN_OR_RETURN(storage_, intake::OpenSpoolDirectory(options.spool_dir));
   WarnOfRequests(*storage_);

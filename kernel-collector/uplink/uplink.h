@@ -49,6 +49,7 @@ class Uplink : public Outlet {
   }
   void SetSampleRate(uint32_t hz) override { delivery_->SetSampleRate(hz); }
   Totals totals() const override;
+  std::string NotReady() const override;
   std::string ToString() const override { return receiver_; }
 
   // Calls Delivery::Flush, and then PinnedSession::Finish. The pins stay if samples or losses were not reported in time

@@ -58,6 +58,9 @@ class MemoryCgroup:
         except OSError as error:  # another program uses it by now
             print(f"warning: the memory controller stays on: {error}", file=sys.stderr)
 
+    def limit(self, bytes_max):
+        (self._directory / ("memory.limit_in_bytes" if self._is_v1 else "memory.max")).write_text(str(bytes_max))
+
     def kib(self):
         """Returns anonymous memory and memory files. Pages of the disk's files are left out: other programs use them too."""
         fields = dict(line.split() for line in (self._directory / "memory.stat").read_text().splitlines())

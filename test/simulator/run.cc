@@ -56,6 +56,7 @@ void Run::Build(uint64_t seed) {
     options.window_samples_max = 50 + world_.Below(1'000);
     options.failover_ms = world_.Between(1'000, 10'000);
     options.in_doubt_timeout_ms = world_.Chance(700) ? 3'600'000 : world_.Between(20'000, 90'000);
+    options.upgrade_wait_ms = world_.Chance(300) ? 0 : world_.Between(1'000, 90'000);
     options.has_spool = broken_ == Break::kClaimAfterSend || world_.Chance(800);
     options.spool.bytes_max = 20'000 + world_.Below(200'000);
     options.spool.segment_bytes = 2'000 + world_.Below(8'000);

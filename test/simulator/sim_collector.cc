@@ -65,6 +65,7 @@ void SimCollector::Start() {
   delivery.client.session.boot_id = "boot";
   delivery.client.seed = 1 + world_.Below(1u << 30);
   delivery.client.window_samples_max = options_.window_samples_max;
+  delivery.client.upgrade_wait_ms = options_.upgrade_wait_ms;
   delivery.memory_bytes_max = options_.memory_bytes_max;
   delivery.failover_ms = options_.failover_ms;
   delivery.in_doubt_timeout_ms = options_.in_doubt_timeout_ms;

@@ -38,6 +38,7 @@ class SimCollector {
     uint64_t window_samples_max = 2'000;
     int64_t failover_ms = 5'000;
     int64_t in_doubt_timeout_ms = 60'000;
+    int64_t upgrade_wait_ms = 0;
     bool has_spool = true;
     intake::SpoolOptions spool;
     Break broken = Break::kNone;
