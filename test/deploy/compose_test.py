@@ -19,6 +19,9 @@ BIN = pathlib.Path(os.environ["TRIBUTARY_BIN"])
 OURS = ("reducer", "kernel-collector")
 DEPLOY = (SOURCE / "docs/deploy.md").read_text()
 PAGE = (SOURCE / "docs/compose.md").read_text()
+# Visitors may look, and nobody can sign in.
+GRAFANA_ACCESS = {"GF_AUTH_ANONYMOUS_ENABLED": "true", "GF_AUTH_ANONYMOUS_ORG_ROLE": "Viewer", "GF_AUTH_BASIC_ENABLED": "false",
+                  "GF_AUTH_DISABLE_LOGIN_FORM": "true", "GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION": "true"}
 # Old text, new text, words of the parser's message.
 PLANTED = (
     ("    pid: host\n", "    pidd: host\n", "pidd"),
@@ -147,6 +150,8 @@ class Compose(unittest.TestCase):
 
     def test_the_dashboard_has_its_metrics(self):
         self.assertEqual(model(BASE)["services"]["reducer"]["command"], grafana_files.metric_options())
+        environment = model(BASE)["services"]["grafana"]["environment"]
+        self.assertEqual({key: environment[key] for key in GRAFANA_ACCESS}, GRAFANA_ACCESS)
         grafana = mounts(model(BASE)["services"]["grafana"])
         provider = documents(COMPOSE / "grafana/dashboards.yaml")[0]["providers"][0]
         self.assertIn(f"{provider['options']['path']}/tributary-dashboard.json", grafana)
