@@ -189,7 +189,8 @@ def starts_with_tls(docker, directory):
     certificates = directory / "certs"
     make_certificates(certificates, "--owner", "65532:65532")
     token = subprocess.run([*lib.ROOT, "cat", certificates / "http-tokens"], check=True, capture_output=True, text=True).stdout.split()[0]
-    with Stack(docker, directory, "compose.tls.yaml", "compose.docker-names.yaml", environment={"TRIBUTARY_CERTS": str(certificates)}) as stack:
+    environment = {"TRIBUTARY_CERTS": str(certificates), "TRIBUTARY_LISTEN": "0.0.0.0"}
+    with Stack(docker, directory, "compose.tls.yaml", "compose.docker-names.yaml", environment=environment) as stack:
         trusted = ssl.create_default_context(cadata=subprocess.run([*lib.ROOT, "cat", certificates / "ca.crt"], check=True, capture_output=True,
                                                                   text=True).stdout)
         request = urllib.request.Request(f"https://localhost:{stack.ports['HTTP']}/api/v1/status", headers={"Authorization": f"Bearer {token}"})
