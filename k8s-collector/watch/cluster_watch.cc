@@ -6,6 +6,11 @@
 #include "base/status.h"
 
 namespace tributary {
+namespace {
+
+constexpr int kUnauthorized = 401;
+
+}  // namespace
 
 ClusterWatch::ClusterWatch(const Dependencies& dependencies, ResourceWatch::Options options,
                            std::function<void()> complete)
@@ -42,14 +47,16 @@ void ClusterWatch::Begin(Kind& kind) {
   const ResourceWatch::Request request = kind.watch->Begin(clock_.Monotonic());
   kind.received_at = clock_.Monotonic();
   kind.silence_ns = request.silence_ns;
-  kind.has_answer = false;
+  kind.status = 0;
   kind.request = transport_.Get(request.target, request.accept,
                                 {.on_answer =
                                      [this, &kind](int status, int64_t retry_after_s) {
                                        kind.received_at = clock_.Monotonic();
-                                       OnAnswered(kind);
+                                       kind.status = status;
+                                       if (status != kUnauthorized) OnAccepted(kind);
                                        kind.watch->OnAnswer(status, retry_after_s, kind.received_at);
-                                       LogTrouble(kind);
+                                       // The status can end a problem. A new problem is known at the end of the answer.
+                                       if (kind.watch->trouble().empty()) LogTrouble(kind);
                                      },
                                  .on_bytes =
                                      [this, &kind](std::string_view bytes) {
@@ -64,9 +71,14 @@ void ClusterWatch::Begin(Kind& kind) {
 }
 
 void ClusterWatch::End(Kind& kind, const absl::Status& transport) {
-  kind.shares_trouble = !transport.ok() && !kind.has_answer && !absl::IsDeadlineExceeded(transport);
-  // ExecPlugin has logged why there are no credentials.
-  if (kind.shares_trouble && !absl::IsUnauthenticated(transport)) LogSharedTrouble(Message(transport));
+  const bool is_unauthorized = kind.status == kUnauthorized;
+  const bool cannot_ask = !transport.ok() && kind.status == 0 && !absl::IsDeadlineExceeded(transport);
+  kind.shares_trouble = is_unauthorized || cannot_ask;
+  if (is_unauthorized) {
+    LogSharedTrouble("the API server does not accept the credentials (HTTP status 401)");
+  } else if (cannot_ask && !absl::IsUnauthenticated(transport)) {  // ExecPlugin has logged missing credentials
+    LogSharedTrouble(Message(transport));
+  }
   kind.watch->OnEnd(transport, clock_.Monotonic());
   LogTrouble(kind);
   LookWhetherComplete();
@@ -89,18 +101,17 @@ void ClusterWatch::LogSharedTrouble(const std::string& why) {
   if (why == logged_trouble_) return;
   uint64_t suppressed = 0;
   if (!changed_trouble_.Allow(clock_.Monotonic(), &suppressed) && !logged_trouble_.empty()) return;
-  LogWarning("cannot send requests to the API server cause=\"{}\"", why);
+  LogWarning("cannot get objects from the API server cause=\"{}\"", why);
   logged_trouble_ = why;
 }
 
-void ClusterWatch::OnAnswered(Kind& kind) {
-  kind.has_answer = true;
+void ClusterWatch::OnAccepted(Kind& kind) {
   kind.shares_trouble = false;
   if (logged_trouble_.empty()) return;
   for (const Kind& other : kinds_) {
     if (other.shares_trouble) return;
   }
-  LogInfo("the API server answers requests again");
+  LogInfo("the API server accepts requests again");
   logged_trouble_.clear();
 }
 

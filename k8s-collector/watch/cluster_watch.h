@@ -16,7 +16,8 @@ namespace tributary {
 
 // Watches all kinds of objects at the same time, with a ResourceWatch for each kind. Passes each ResourceWatch the
 // answers to its requests, cancels requests that receive no data for too long, and logs each problem once. If the API
-// server cannot be reached, this is one problem of all kinds. A kind that is refused or slow does not delay the others.
+// server cannot be reached or does not accept the credentials, this is one problem of all kinds. A kind that is refused
+// or slow does not delay the others.
 // Use it on the thread of its owner.
 class ClusterWatch {
  public:
@@ -42,8 +43,8 @@ class ClusterWatch {
     std::unique_ptr<ApiTransport::Request> request;  // in progress
     MonotonicNs received_at;                         // time of its last byte
     int64_t silence_ns = 0;
-    bool has_answer = false;      // of the request in progress, or of the last one
-    bool shares_trouble = false;  // the last request got no answer, for a reason that is the same for all kinds
+    int status = 0;               // of the answer to the request in progress, or to the last one. 0: no answer
+    bool shares_trouble = false;  // the last request failed, for a reason that is the same for all kinds
     std::string logged_trouble;   // the problem of this kind that was logged
   };
 
@@ -52,7 +53,7 @@ class ClusterWatch {
   void End(Kind& kind, const absl::Status& transport);
   void LogTrouble(Kind& kind);
   void LogSharedTrouble(const std::string& why);
-  void OnAnswered(Kind& kind);
+  void OnAccepted(Kind& kind);
   void LookWhetherComplete();
 
   ApiTransport& transport_;

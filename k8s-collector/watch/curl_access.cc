@@ -3,9 +3,12 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "base/status.h"
 #include "base/system_ca.h"
 #include "k8s-collector/watch/curl_url.h"
+#include "k8s-collector/watch/no_proxy.h"
 #include "k8s-collector/watch/secret_text.h"
 
 namespace tributary {
@@ -16,6 +19,14 @@ absl::Status SetBlob(CURL* easy, CURLoption option, const std::string& text) {
   curl_blob blob{.data = const_cast<char*>(text.data()), .len = text.size(), .flags = CURL_BLOB_COPY};
   if (curl_easy_setopt(easy, option, &blob) == CURLE_OK) return absl::OkStatus();
   return Error(absl::StatusCode::kResourceExhausted, "no memory for libcurl");
+}
+
+// Returns the value that libcurl uses.
+std::string_view NoProxyOfEnvironment() {
+  for (const char* name : {"no_proxy", "NO_PROXY"}) {
+    if (const char* value = std::getenv(name); value != nullptr) return value;
+  }
+  return "";
 }
 
 }  // namespace
@@ -70,7 +81,13 @@ absl::Status CurlAccess::SetProxy(CURL* easy, const ApiAccess& access) {
   // also apply to a proxy of the environment.
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
-  if (access.proxy_url.empty()) return absl::OkStatus();
+  if (access.proxy_url.empty()) {
+    // libcurl would compare no_proxy with the name in the URL, which SetServer has changed.
+    if (access.tls_server_name.empty()) return absl::OkStatus();
+    const std::string host = CurlUrl(access.server).Part(CURLUPART_HOST);
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, IsWithoutProxy(host, NoProxyOfEnvironment()) ? "*" : "");
+    return absl::OkStatus();
+  }
   std::string url = access.proxy_url;
   const std::string scheme = CurlUrl(url).Part(CURLUPART_SCHEME);
   // Like kubectl, let the proxy resolve the server's name: it may be known only there.

@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
+#include <simdjson.h>
 
 #include <algorithm>
 #include <ctime>
@@ -15,6 +16,7 @@
 #include "base/log.h"
 #include "base/rfc3339.h"
 #include "base/status.h"
+#include "base/trim.h"
 #include "base/utf8.h"
 #include "base/yaml_document.h"
 #include "k8s-collector/watch/secret_text.h"
@@ -53,9 +55,51 @@ absl::StatusOr<std::string> EncodeCluster(const ApiAccess& access) {
   return out + ",\"config\":" + config + "}";
 }
 
+// The parts of an answer that are used. A part is "" if it is missing or is not a text.
+struct Answer {
+  std::string kind, version;
+  bool has_status = false;
+  std::string token, cert_pem, key_pem, expires;
+};
+
+std::string Text(const simdjson::dom::object& from, std::string_view key) {
+  std::string_view value;
+  return from.at_key(key).get(value) == simdjson::SUCCESS ? std::string(value) : "";
+}
+
 std::string Text(const YamlNode& from, std::string_view key) {
   const YamlNode* value = from.Find(key);
   return value != nullptr && value->IsScalar() ? value->text : "";
+}
+
+// `From` is an object of JSON or of YAML.
+template <typename From>
+Answer TakeParts(const From& root, const From* status) {
+  Answer answer{.kind = Text(root, "kind"), .version = Text(root, "apiVersion")};
+  if (status == nullptr) return answer;
+  answer.has_status = true;
+  answer.token = Text(*status, "token");
+  answer.cert_pem = Text(*status, "clientCertificateData");
+  answer.key_pem = Text(*status, "clientKeyData");
+  answer.expires = Text(*status, "expirationTimestamp");
+  return answer;
+}
+
+std::optional<Answer> ReadJson(std::string_view text) {
+  simdjson::dom::parser parser;
+  simdjson::dom::object root, status;
+  if (text.size() > kAnswerLimits.bytes_max || parser.parse(simdjson::padded_string(text)).get(root)) {
+    return std::nullopt;
+  }
+  const bool has_status = root.at_key("status").get(status) == simdjson::SUCCESS;
+  return TakeParts(root, has_status ? &status : nullptr);
+}
+
+std::optional<Answer> ReadYaml(std::string_view text) {
+  const absl::StatusOr<YamlNode> root = ParseYaml(text, kAnswerLimits);
+  if (!root.ok() || !root->IsMap()) return std::nullopt;
+  const YamlNode* status = root->Find("status");
+  return TakeParts(*root, status != nullptr && status->IsMap() ? status : nullptr);
 }
 
 std::string Shown(std::string_view text) { return EscapeForDisplay(CutUtf8(text, kShownBytes)); }
@@ -127,26 +171,25 @@ absl::StatusOr<std::string> EncodeExecInfo(const ApiAccess& access) {
                      access.exec->api_version, cluster);
 }
 
-absl::StatusOr<ExecCredential> DecodeExecCredential(std::string_view answer, std::string_view api_version) {
-  // JSON is a subset of YAML. The parser's messages may contain parts of the text, so they are not shown.
-  const absl::StatusOr<YamlNode> root = ParseYaml(answer, kAnswerLimits);
-  if (!root.ok() || !root->IsMap() || Text(*root, "kind") != "ExecCredential") {
-    return Invalid("its output is not an ExecCredential in JSON");
-  }
-  if (const std::string version = Text(*root, "apiVersion"); version != api_version) {
+absl::StatusOr<ExecCredential> DecodeExecCredential(std::string_view text, std::string_view api_version) {
+  // JSON is almost a subset of YAML, but yaml-cpp refuses escapes such as "\ud83d\ude00". The parsers' messages may
+  // contain parts of the text, so they are not shown.
+  std::optional<Answer> answer;
+  if (Trim(text, kAsciiBlanks).starts_with('{')) answer = ReadJson(text);
+  if (!answer) answer = ReadYaml(text);
+  if (!answer || answer->kind != "ExecCredential") return Invalid("its output is not an ExecCredential in JSON");
+  if (answer->version != api_version) {
     return Invalid(fmt::format("its answer has the apiVersion \"{}\", but the kubeconfig asks for \"{}\"",
-                               Shown(version), api_version));
+                               Shown(answer->version), api_version));
   }
-  const YamlNode* status = root->Find("status");
-  if (status == nullptr || !status->IsMap()) return Invalid("its answer has no status, so no credentials");
-  ExecCredential credential{.token = Text(*status, "token"),
-                            .cert_pem = Text(*status, "clientCertificateData"),
-                            .key_pem = Text(*status, "clientKeyData"),
+  if (!answer->has_status) return Invalid("its answer has no status, so no credentials");
+  ExecCredential credential{.token = std::move(answer->token),
+                            .cert_pem = std::move(answer->cert_pem),
+                            .key_pem = std::move(answer->key_pem),
                             .expires = {}};
   RETURN_IF_ERROR(CheckCredentials(credential));
-  const std::string expires = Text(*status, "expirationTimestamp");
-  if (!expires.empty()) {
-    ASSIGN_OR_RETURN(credential.expires, ParseExpiry(expires));
+  if (!answer->expires.empty()) {
+    ASSIGN_OR_RETURN(credential.expires, ParseExpiry(answer->expires));
   }
   if (!credential.cert_pem.empty()) {
     ASSIGN_OR_RETURN(const UnixNs end, CheckPair(credential.cert_pem, credential.key_pem));

@@ -28,6 +28,6 @@ struct ExecCredential {
 
 // Decodes the answer of a plug-in, in JSON or YAML. Returns InvalidArgument if it is not an ExecCredential of
 // `api_version` with credentials that can be used. Messages contain no part of the credentials.
-absl::StatusOr<ExecCredential> DecodeExecCredential(std::string_view answer, std::string_view api_version);
+absl::StatusOr<ExecCredential> DecodeExecCredential(std::string_view text, std::string_view api_version);
 
 }  // namespace tributary

@@ -49,6 +49,15 @@ TEST(ExecCredential, ReadsIndentedJsonAndYaml) {
   EXPECT_EQ(ErrorOf(Answer(fmt::format("{{\"token\":\"{}\"}}", std::string(100'000, 'x')))), "ok");
 }
 
+TEST(ExecCredential, ReadsJsonThatIsNotYaml) {
+  const std::string pairs = R"({"token":"abc","user":"\ud83d\ude00"})";
+  EXPECT_EQ(ErrorOf(Answer(pairs)), "ok");
+  EXPECT_EQ(ErrorOf("\n " + Answer(pairs)), "ok");
+  EXPECT_EQ(ErrorOf(Answer(R"({"token":"abc\/d","note":"a\tb"})")), "ok");
+  EXPECT_THAT(ErrorOf(Answer(R"({"token":["s3cret"]})")), HasSubstr("no credentials"));
+  EXPECT_EQ(ErrorOf("{kind: ExecCredential, apiVersion: client.authentication.k8s.io/v1, status: {token: abc}}"), "ok");
+}
+
 TEST(ExecCredential, ReadsACertificate) {
   const TestAuthority authority("cluster");
   const PemPair pair = authority.Issue({.common_name = "user", .alternatives = ""});

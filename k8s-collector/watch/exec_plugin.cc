@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "base/trim.h"
 #include "base/utf8.h"
 
 namespace tributary {
@@ -18,11 +19,25 @@ namespace {
 constexpr Backoff::Bounds kBackoffNs = {.min = kNsPerSecond, .max = 30 * kNsPerSecond};
 // Credentials that expire sooner would often be refused, and the plug-in would run again and again.
 constexpr int64_t kLifeMinNs = kNsPerSecond;
+// Credentials that were accepted for this long have worked.
+constexpr int64_t kWorkedNs = kNsPerMinute;
 constexpr size_t kHintBytesMax = 500;
 
 bool IsProgram(const std::string& path) {
   struct stat status{};
   return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+// Returns the text with one blank between its words.
+std::string OnOneLine(std::string_view text) {
+  std::string out;
+  for (text = Trim(text, kAsciiBlanks); !text.empty(); text = Trim(text, kAsciiBlanks)) {
+    const std::string_view word = text.substr(0, text.find_first_of(kAsciiBlanks));
+    if (!out.empty()) out += ' ';
+    out += word;
+    text.remove_prefix(word.size());
+  }
+  return out;
 }
 
 Counter& AddRuns(Metrics& metrics, const char* result) {
@@ -132,7 +147,7 @@ absl::StatusOr<ProgramRun::Program> ExecPlugin::MakeProgram() const {
   absl::StatusOr<std::string> found = FindProgram(exec.command, path == environment_.end() ? "" : path->second);
   if (!found.ok() && !exec.install_hint.empty()) {
     return Error(found.status().code(),
-                 fmt::format("{}: {}", Message(found.status()), CutUtf8(exec.install_hint, kHintBytesMax)));
+                 fmt::format("{}: {}", Message(found.status()), CutUtf8(OnOneLine(exec.install_hint), kHintBytesMax)));
   }
   ASSIGN_OR_RETURN(program.path, std::move(found));
   program.arguments.insert(program.arguments.end(), exec.arguments.begin(), exec.arguments.end());
@@ -166,13 +181,14 @@ absl::Status ExecPlugin::TakeAnswer(std::string_view answer) {
                              fmt::gmtime(seconds)));
   }
   credential_ = Credential{.secrets = std::move(secrets), .serial = ++serials_};
-  is_accepted_ = false;
+  is_accepted_ = false;  // but accepted_since_ stays: a token that has expired was not refused
   failure_ = absl::OkStatus();
   return absl::OkStatus();
 }
 
 void ExecPlugin::Fail(std::string_view why, std::string_view detail) {
   credential_.reset();
+  accepted_since_.reset();
   const std::string text = detail.empty() ? std::string(why) : fmt::format("{}: {}", why, EscapeForDisplay(detail));
   failure_ = OfPlugin(text);
   next_run_.value = clock_.Monotonic().value + backoff_ns_.NextJittered(random_);
@@ -200,10 +216,23 @@ void ExecPlugin::AnswerWaiters() {
   }
 }
 
+bool ExecPlugin::HasWorkedForLong() const {
+  return accepted_since_ && clock_.Monotonic().value - accepted_since_->value >= kWorkedNs;
+}
+
 void ExecPlugin::OnAccepted(uint64_t serial) {
-  if (!credential_ || credential_->serial != serial || std::exchange(is_accepted_, true)) return;
-  backoff_ns_.Reset();
+  if (!credential_ || credential_->serial != serial) return;
+  is_accepted_ = true;
+  if (!accepted_since_) accepted_since_ = clock_.Monotonic();
+  if (HasWorkedForLong()) backoff_ns_.Reset();
+  LogEndOfTrouble();
+}
+
+void ExecPlugin::LogEndOfTrouble() {
   if (logged_.empty()) return;
+  // If the server accepts and refuses credentials in turn, the problem goes on.
+  uint64_t suppressed = 0;
+  if (!HasWorkedForLong() && !early_end_.Allow(clock_.Monotonic(), &suppressed)) return;
   logged_why_.clear();
   logged_.clear();
   LogInfo("the API server accepts the credentials of the exec plug-in again command={}", access_.exec->command);
@@ -211,9 +240,13 @@ void ExecPlugin::OnAccepted(uint64_t serial) {
 
 void ExecPlugin::OnRefused(uint64_t serial) {
   if (!credential_ || credential_->serial != serial) return;
-  // Credentials that have worked may have been revoked: get new ones at once. New ones that do not work are a failure.
-  if (is_accepted_) {
+  if (HasWorkedForLong()) backoff_ns_.Reset();
+  // Credentials that have worked may have been revoked: get new ones at once. But do so only once, because the server
+  // may also refuse the next ones soon. New credentials that do not work are a failure.
+  if (is_accepted_ && backoff_ns_.failures() == 0) {
     credential_.reset();
+    accepted_since_.reset();
+    backoff_ns_.Next();
   } else {
     runs_refused_.Add();
     Fail("the API server does not accept its credentials (HTTP status 401)");

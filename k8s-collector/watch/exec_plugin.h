@@ -23,8 +23,9 @@ namespace tributary {
 
 // Gets credentials from the exec plug-in of a kubeconfig's user, and keeps them. Runs the plug-in when credentials are
 // needed for the first time, when they have expired, and after the API server has refused them. After a failure, waits
-// 1 to 30 s before the next run, and meanwhile answers with the same error. Logs each problem once. Use it on the
-// loop's thread.
+// 1 to 30 s before the next run, and meanwhile answers with the same error. It also waits if the API server refuses
+// credentials that it had accepted, except for the first time. It waits longer each time until no credentials were
+// refused for a minute. Logs each problem once. Use it on the loop's thread.
 class ExecPlugin {
  public:
   struct Credential {
@@ -67,6 +68,8 @@ class ExecPlugin {
   absl::Status TakeAnswer(std::string_view answer);
   void Fail(std::string_view why, std::string_view detail = "");
   void AnswerWaiters();
+  bool HasWorkedForLong() const;
+  void LogEndOfTrouble();
   absl::StatusOr<ProgramRun::Program> MakeProgram() const;
   absl::Status OfPlugin(std::string_view why) const;
 
@@ -77,14 +80,15 @@ class ExecPlugin {
   const ProgramRun::Limits limits_;
   Counter &runs_ok_, &runs_failed_, &runs_refused_;
   std::mt19937_64 random_;
-  Backoff backoff_ns_;  // of runs, since the API server has accepted credentials
+  Backoff backoff_ns_;  // of runs. Reset when HasWorkedForLong
   MonotonicNs next_run_;
   std::optional<Credential> credential_;
-  bool is_accepted_ = false;  // by the API server
+  bool is_accepted_ = false;                   // `credential_`, by the API server
+  std::optional<MonotonicNs> accepted_since_;  // no credentials were refused, and no run has failed, since then
   uint64_t serials_ = 0;
   absl::Status failure_;
   std::string logged_why_, logged_;  // the problem that was logged: its kind, and its whole text
-  LogLimit changed_detail_{10 * kNsPerMinute};
+  LogLimit changed_detail_{10 * kNsPerMinute}, early_end_{10 * kNsPerMinute};
   std::list<Waiter*> waiters_, answered_;
   std::unique_ptr<ProgramRun> run_;  // the last one
   bool is_running_ = false;

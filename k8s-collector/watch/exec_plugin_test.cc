@@ -159,6 +159,40 @@ TEST_F(ExecPluginTest, RefusedNewCredentialsAreAFailure) {
   EXPECT_EQ(runs(), 2);
 }
 
+TEST_F(ExecPluginTest, CredentialsThatAreAcceptedAndRefusedInTurnAreReplacedMoreAndMoreSlowly) {
+  Write(Token("t"));
+  testing::internal::CaptureStderr();
+  constexpr int kSeconds = 300;
+  for (int second = 0; second < kSeconds; ++second) {
+    Await();
+    if (const ExecPlugin::Credential* current = plugin().current(); current != nullptr) {
+      const uint64_t serial = current->serial;
+      plugin().OnAccepted(serial);
+      plugin().OnRefused(serial);
+    }
+    clock_.Advance(kNsPerSecond);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_GE(runs(), kSeconds / 30);  // at least every 30 s
+  EXPECT_LE(runs(), 8 + kSeconds / 15);
+  EXPECT_LE(std::count(log.begin(), log.end(), '\n'), 3) << log;
+
+  // After a minute without a refusal, a refusal is replaced at once again.
+  clock_.Advance(kNsPerMinute);
+  EXPECT_EQ(Await(), "token t");
+  plugin().OnAccepted(plugin().current()->serial);
+  clock_.Advance(kNsPerMinute);
+  plugin().OnRefused(plugin().current()->serial);
+  EXPECT_FALSE(plugin().has_failed());
+  EXPECT_EQ(Await(), "token t");
+}
+
+TEST_F(ExecPluginTest, ErrorsDoNotContainTokens) {
+  const std::string jwt = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzM2NyZXQifQ.c2lnbmF0dXJlc2lnbmF0dXJl";
+  Write("echo 'login failed with token=" + jwt + " at https://login.example.com/oauth2' >&2; exit 1");
+  EXPECT_THAT(Await(), HasSubstr("login failed with token=(68 characters are hidden) at https://login.example.com/"));
+}
+
 TEST_F(ExecPluginTest, EachBadPluginHasAClearError) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"kill -9 $$", "it was ended by signal 9"},
@@ -184,7 +218,7 @@ TEST_F(ExecPluginTest, APluginThatHangsIsKilled) {
 }
 
 TEST_F(ExecPluginTest, AMissingPluginIsReportedWithItsHint) {
-  access_.exec->install_hint = "apt install the-plugin";
+  access_.exec->install_hint = "\napt install\n\t  the-plugin\n";
   EXPECT_THAT(Await(), HasSubstr("/plugin is not an executable file: apt install the-plugin"));
   plugin_.reset();
   access_.exec->command = "no-such-plugin";

@@ -32,6 +32,19 @@ std::string WithoutDuration(std::string_view message) {
   return std::string(message);
 }
 
+// Returns the message for a transfer that failed with `code`. `detail` is libcurl's message. Some of libcurl's messages
+// about the proxy contain its whole URL, with the password. A kubeconfig's proxy-url has been checked, so its host may
+// be shown.
+std::string PublicMessage(CURLcode code, std::string_view detail, bool has_proxy_url) {
+  const bool is_unsupported = detail.starts_with("Unsupported proxy");
+  if (!has_proxy_url && (is_unsupported || code == CURLE_COULDNT_RESOLVE_PROXY)) {
+    return "the proxy of the environment (https_proxy, http_proxy or all_proxy) is not a valid URL, or its host name "
+           "cannot be resolved";
+  }
+  if (is_unsupported) return "libcurl does not support this kind of proxy";
+  return WithoutDuration(detail);
+}
+
 }  // namespace
 
 // State that the requests of one transport share.
@@ -79,8 +92,9 @@ class CurlRequest : public ApiTransport::Request, public CurlLoop::Transfer {
     if (no_more_wanted_) {
       status = Error(absl::StatusCode::kCancelled, "no more data is needed");
     } else if (curl_code != CURLE_OK) {
-      const char* detail = error_[0] != '\0' ? error_ : curl_easy_strerror(static_cast<CURLcode>(curl_code));
-      status = Error(absl::StatusCode::kUnavailable, WithoutDuration(detail));
+      const auto code = static_cast<CURLcode>(curl_code);
+      const char* detail = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
+      status = Error(absl::StatusCode::kUnavailable, PublicMessage(code, detail, !proxy_.empty()));
       if (!proxy_.empty()) status = WithContext(status, fmt::format("through the proxy {}", proxy_));
     }
     auto on_end = std::move(callbacks_.on_end);

@@ -213,13 +213,54 @@ TEST_F(HttpTransportTest, AProxyThatRefusesGetsNoToken) {
   EXPECT_THAT(Message(end_), Not(HasSubstr("s3cret")));
 }
 
+// Sets a variable of this process's environment.
+class Variable {
+ public:
+  Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+  ~Variable() { unsetenv(name_); }
+
+ private:
+  const char* const name_;
+};
+
+TEST_F(HttpTransportTest, ErrorsDoNotContainTheProxyOfTheEnvironment) {
+  access_.server = "https://api.invalid";
+  const std::string no_host(70, 'x');  // longer than a label of a name
+  for (const std::string& url :
+       std::vector<std::string>{"ftp://user:s3cret@h", "http://user:s3cret@[h", "http://user:s3cret@h:port",
+                                "http://user:s3cret#@h", "http://s3cret" + no_host}) {
+    const Variable proxy("https_proxy", url);
+    Get();
+    EXPECT_TRUE(absl::IsUnavailable(end_)) << end_;
+    EXPECT_THAT(Message(end_), AllOf(HasSubstr("https_proxy"), Not(HasSubstr("s3cret")))) << url;
+  }
+}
+
+TEST_F(HttpTransportTest, TheEnvironmentsExceptionsAreForTheRealHost) {
+  const TestAuthority authority("cluster");
+  UseTls(authority.Issue({.common_name = "api", .alternatives = "DNS:api.internal"}));
+  Serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+  access_.ca_pem = authority.pem();
+  access_.tls_server_name = "api.internal";
+  const Variable proxy("https_proxy", "http://127.0.0.1:1");
+  for (const char* hosts : {"127.0.0.1", "example.com, 127.0.0.1", "127.0.0.0/8", "*"}) {
+    const Variable exceptions("no_proxy", hosts);
+    Get();
+    EXPECT_TRUE(end_.ok()) << hosts << ": " << end_;
+  }
+  for (const char* hosts : {"api.internal", "internal", "", "10.0.0.0/8"}) {
+    const Variable exceptions("no_proxy", hosts);
+    Get();
+    EXPECT_THAT(Message(end_), HasSubstr("port 1")) << hosts;
+  }
+}
+
 TEST_F(HttpTransportTest, TheEnvironmentDoesNotExceptServersFromTheProxy) {
   Serve("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
   access_.proxy_url = fmt::format("http://127.0.0.1:{}", listener_->port());
   access_.server = "http://api.invalid";
-  setenv("no_proxy", "*", 1);
+  const Variable exceptions("no_proxy", "*");
   Get();
-  unsetenv("no_proxy");
   EXPECT_TRUE(end_.ok()) << end_;
 }
 

@@ -1,6 +1,7 @@
 #include "k8s-collector/watch/program_run.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/close_range.h>
 #include <unistd.h>
 #include <uv.h>
@@ -12,6 +13,7 @@
 #include "base/status.h"
 #include "base/trim.h"
 #include "base/utf8.h"
+#include "k8s-collector/watch/hidden_tokens.h"
 
 namespace tributary {
 namespace {
@@ -27,10 +29,23 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return out;
 }
 
+// uv_spawn uses execvp(), which gives a file of an unknown format to /bin/sh. So this function checks the first bytes.
+absl::Status CheckFormat(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  char bytes[4];
+  const ssize_t size = file.get() < 0 ? -1 : read(file.get(), bytes, sizeof bytes);
+  if (size < 0) return absl::OkStatus();  // uv_spawn fails, or the file can only be executed: a shell cannot read it
+  const std::string_view start(bytes, static_cast<size_t>(size));
+  if (start == "\177ELF" || start.starts_with("#!")) return absl::OkStatus();
+  return Error(
+      absl::StatusCode::kInvalidArgument,
+      fmt::format("start {}: exec format error: it is neither an ELF program nor a script that begins with #!", path));
+}
+
 std::string LastLine(std::string_view text) {
   text = TrimEnd(text, kAsciiBlanks);
   text.remove_prefix(text.find_last_of("\r\n") + 1);  // npos + 1 is 0
-  return std::string(CutUtf8(Trim(text, kAsciiBlanks), ProgramRun::kErrorLineBytesMax));
+  return std::string(CutUtf8(HideTokens(Trim(text, kAsciiBlanks)), ProgramRun::kErrorLineBytesMax));
 }
 
 }  // namespace
@@ -110,6 +125,7 @@ absl::Status ProgramRun::State::OpenPipe(Pipe& pipe, Fd& write_end) {
 }
 
 absl::Status ProgramRun::State::Spawn(Program& program) {
+  RETURN_IF_ERROR(CheckFormat(program.path));
   Fd out_end, err_end;
   RETURN_IF_ERROR(OpenPipe(out, out_end));
   RETURN_IF_ERROR(OpenPipe(err, err_end));

@@ -38,12 +38,12 @@ class ProgramRun {
     Ending ending = Ending::kExited;
     int code = 0;  // the exit code of kExited, or the signal of kSignaled
     std::string output;
-    std::string last_error_line;  // at most kErrorLineBytesMax bytes, not escaped
+    std::string last_error_line;  // without tokens (hidden_tokens.h), at most kErrorLineBytesMax bytes, not escaped
   };
   static constexpr size_t kErrorLineBytesMax = 300;
 
   // Calls `done` once, after Start has returned. `done` may destroy the run. `loop` must outlive it. Returns the errors
-  // of ErrnoStatus (status.h) if the program cannot be started.
+  // of ErrnoStatus (status.h) if the program cannot be started, and InvalidArgument if the file is not a program.
   static absl::StatusOr<std::unique_ptr<ProgramRun>> Start(Loop& loop, Program program, Limits limits,
                                                            std::function<void(Outcome)> done);
   // Kills the program and its process group if `done` was not called, or if the program still exists. Does not call

@@ -87,7 +87,7 @@ TEST_F(ProgramRunTest, ProgramsGetNoOtherDescriptors) {
 }
 
 TEST_F(ProgramRunTest, LimitsTheErrorLine) {
-  EXPECT_EQ(Run("head -c 100000 /dev/zero | tr '\\0' x >&2; exit 1").last_error_line.size(),
+  EXPECT_EQ(Run("head -c 100000 /dev/zero | tr '\\0' ! >&2; exit 1").last_error_line.size(),
             ProgramRun::kErrorLineBytesMax);
 }
 
@@ -152,6 +152,19 @@ TEST_F(ProgramRunTest, TheCallbackMayDestroyTheRun) {
   ASSERT_TRUE(run.ok());
   run_ = *std::move(run);
   EXPECT_TRUE(RunLoopUntil(loop_, [&] { return is_called; }, kPatienceMs));
+}
+
+TEST_F(ProgramRunTest, ATextFileIsNotGivenToAShell) {
+  const std::string path = directory_.path() + "/text", ran = directory_.path() + "/ran";
+  for (const std::string& text : {"echo > " + ran + "\n", std::string(), std::string("#")}) {
+    std::ofstream(path) << text;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    auto run = ProgramRun::Start(loop_, {.path = path, .arguments = {path}, .environment = {}}, {},
+                                 [](ProgramRun::Outcome) { FAIL(); });
+    EXPECT_TRUE(absl::IsInvalidArgument(run.status())) << run.status();
+    EXPECT_THAT(Message(run.status()), testing::HasSubstr(path + ": exec format error"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(ran));
 }
 
 TEST_F(ProgramRunTest, AMissingProgramIsAnError) {

@@ -256,6 +256,7 @@ def bad_ones_give_one_error():
         lib.wait_for("the pod", lambda: watchers["fails"].sees("web-1"))
         lib.wait_for("the end of the problem in the log", lambda: "accepts the credentials of the exec plug-in again" in serving.text())
         lib.wait_for("another reason in /readyz", lambda: "has not sent all" in readiness(port))
+        lib.check(len(watchers["fails"].warnings()) == 1, f"after the repair: {watchers['fails'].warnings()}")
         check_end([*watchers.values(), serving])
         check_connection_errors(d, api, proxy, programs)
         check_refused_kubeconfigs(d, cluster)
@@ -268,9 +269,10 @@ def check_connection_errors(d, api, proxy, programs):
         "no_name": (here, "target host name '127.0.0.1'"),
         "other_name": ({**here, "tls-server-name": "other.internal"}, "other.internal"),
         "closed_proxy": ({**away, "proxy-url": "http://user:pr0xy-pass@127.0.0.1:1"}, "through the proxy http://127.0.0.1:1: "),
+        "wrong_token": ({**here, "tls-server-name": NAME}, "the API server does not accept the credentials (HTTP status 401)"),
         "wrong_password": ({**away, "proxy-url": f"http://user:pr0xy-pass-2@127.0.0.1:{proxy.port}"}, "response 407"),
     }
-    watchers = [Watcher(d, name, cluster, {"token": "t0ken-1"}) for name, (cluster, _) in cases.items()]
+    watchers = [Watcher(d, name, cluster, {"token": "t0ken-0" if name == "wrong_token" else "t0ken-1"}) for name, (cluster, _) in cases.items()]
     programs.extend(watchers)
     for watcher in watchers:
         lib.wait_for(f"the error of {watcher.name}", lambda w=watcher: w.warnings())
