@@ -35,7 +35,7 @@ class Component:
     data: str = ""  # the folder of the service's data, which a purge removes
     runtime_files: str = ""  # files that a purge removes in addition to the data
     settings: str = ""  # text that the package appends to the configuration file
-    has_fleet_files: bool = False  # the package has share/tributary: dev/certs and the files of Compose, Grafana and Lima
+    has_fleet_files: bool = False  # the package has share/tributary: dev/certs and files of deploy/
 
     @property
     def licenses(self):

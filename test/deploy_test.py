@@ -241,7 +241,8 @@ class Deploy(unittest.TestCase):
         self.assertEqual(files["./usr/share/tributary/certs"][0].mode, 0o755)
         self.assertEqual(files["./usr/share/tributary/certs"][1], (SOURCE / "dev/certs").read_bytes())
         for name in ("compose/compose.yaml", "compose/compose.tls.yaml", "compose/grafana/dashboards.yaml", "lima/tributary.yaml",
-                     "grafana/tributary-rules.yml", "grafana/tributary-dashboard.json"):
+                     "grafana/tributary-rules.yml", "grafana/tributary-dashboard.json", "kubernetes/overlays/simple/kustomization.yaml",
+                     "helm/tributary/Chart.yaml", "helm/tributary/templates/_helpers.tpl", "helm/tributary/templates/NOTES.txt"):
             member, data = files[f"./usr/share/tributary/{name}"]
             self.assertEqual((member.mode, data), (0o644, (SOURCE / "deploy" / name).read_bytes()), name)
 

@@ -17,7 +17,7 @@ from source_tree import SOURCE, version_of
 from whole_file import whole_file
 
 # Folders of deploy/ that users need. Their files refer to each other by relative paths.
-FLEET_FOLDERS = ("compose", "grafana", "lima")
+FLEET_FOLDERS = ("compose", "grafana", "helm", "kubernetes", "lima")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,12 +89,13 @@ def configuration(build, component, layout):
 
 
 def add_fleet_files(tree, layout):
-    """Adds what helps to set up a fleet: the script that makes certificates, and the files of Compose, Grafana and Lima."""
+    """Adds what helps to set up a fleet: the script that makes certificates, the manifests and the chart for Kubernetes, and the files
+    of Compose, Grafana and Lima."""
     folder = f"{layout.share}/tributary"
     tree.copy(f"{folder}/certs", SOURCE / "dev/certs", 0o755)
     for name in FLEET_FOLDERS:
         for path in sorted((SOURCE / "deploy" / name).rglob("*")):
-            if path.suffix in (".yaml", ".yml", ".json"):
+            if path.suffix in (".yaml", ".yml", ".json", ".tpl", ".txt"):
                 tree.copy(f"{folder}/{path.relative_to(SOURCE / 'deploy')}", path)
 
 

@@ -32,6 +32,7 @@ class Cluster:
         self.binaries = pathlib.Path(subprocess.run([HERE / "build.sh"], check=True, capture_output=True, text=True).stdout.split()[-1])
         self.port, self.etcd_port, self.etcd_peer = free_port(), free_port(), free_port()
         self.local = threading.local()
+        self.warnings = []  # of all answers
         self.api = self.etcd = None
 
     def __enter__(self):
@@ -104,6 +105,7 @@ class Cluster:
             try:
                 connection.request(method, path, data, {"Authorization": f"Bearer {ADMIN}", "Content-Type": content_type})
                 answer = connection.getresponse()
+                self.warnings += answer.headers.get_all("Warning") or []
                 return answer.status, answer.read()
             except (OSError, http.client.HTTPException):
                 connection.close()

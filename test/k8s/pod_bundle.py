@@ -42,6 +42,11 @@ def port_number(container, port):
     return next(each["containerPort"] for each in container.get("ports", []) if each.get("name") == port)
 
 
+def expanded(text, values):
+    """Returns a text with the values of its variables, $(NAME). "$$" is a dollar sign, and the name of an unknown variable stays."""
+    return re.sub(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)", lambda found: values.get(found[1], found[0]) if found[1] else "$", text)
+
+
 class Bundle:
     """The container of a manifest's only DaemonSet. `image` is the configuration of its image, `work` a folder for made-up volumes."""
 
@@ -99,21 +104,16 @@ class Bundle:
 
     def _arguments(self):
         values = self._environment()
-
-        def expanded(text):
-            # "$$" is a dollar sign, and the name of an unknown variable stays.
-            return re.sub(r"\$\$|\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)", lambda found: values.get(found[1], found[0]) if found[1] else "$", text)
-
         command = self.container.get("command") or self._image.get("Entrypoint") or []
         arguments = self.container.get("args") or ([] if self.container.get("command") else self._image.get("Cmd") or [])
-        return [expanded(word) for word in [*command, *arguments]]
+        return [expanded(word, values) for word in [*command, *arguments]]
 
     def _environment(self):
         values = dict(line.split("=", 1) for line in self._image.get("Env") or [])
         if self.container.get("envFrom"):
             raise PodError("envFrom is not supported")
         for entry in self.container.get("env", []):
-            value = self._value_from(entry["valueFrom"]) if "valueFrom" in entry else entry.get("value", "")
+            value = self._value_from(entry["valueFrom"]) if "valueFrom" in entry else expanded(entry.get("value", ""), values)
             if value is not None:
                 values[entry["name"]] = value
         return values

@@ -18,7 +18,8 @@ def manifest(path, **container):
             "name": "c", "image": "i", "args": ["--node-id", "$(NODE)", "$$(NODE)", "$(NONE)"],
             "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}, {"name": "RATE", "value": "19"},
                     {"name": "MODE", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "mode"}}},
-                    {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "none", "key": "token", "optional": True}}}],
+                    {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "none", "key": "token", "optional": True}}},
+                    {"name": "PLACE", "value": "node=$(NODE),$(LATER)"}],
             "securityContext": {"readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False, "runAsUser": 0,
                                 "capabilities": {"drop": ["ALL"], "add": ["BPF", "PERFMON"]}},
             "resources": {"limits": {"memory": "512Mi"}},
@@ -53,7 +54,7 @@ class PodBundle(unittest.TestCase):
     def test_the_process_is_that_of_the_manifest(self):
         process = self.config()["process"]
         self.assertEqual(process["args"], ["/usr/bin/kernel-collector", "--node-id", "ds-abcde", "$(NODE)", "$(NONE)"])
-        self.assertEqual(process["env"], ["PATH=/usr/bin", "NODE=ds-abcde", "RATE=19", "MODE=fast"])
+        self.assertEqual(process["env"], ["PATH=/usr/bin", "NODE=ds-abcde", "RATE=19", "MODE=fast", "PLACE=node=ds-abcde,$(LATER)"])
         self.assertEqual(process["user"], {"uid": 0, "gid": 65532})
         self.assertTrue(process["noNewPrivileges"])
         self.assertEqual(process["capabilities"], {kind: ["CAP_BPF", "CAP_PERFMON"] for kind in ("bounding", "effective", "permitted")})

@@ -55,15 +55,14 @@ class Processor(otelcol.Collector):
     """A Collector that a test queries with logs. It does not change received profiles."""
 
     def __init__(self, folder, kubeconfig):
-        self.http = f"127.0.0.1:{otelcol.free_port()}"
         super().__init__(folder, start_timeout_s=90, recipe=HERE / "collector", gates=["processor.k8sattributes.EmitV1K8sConventions"],
-                         environment={"HTTP": self.http, "KUBECONFIG": str(kubeconfig)})
+                         environment={"KUBECONFIG": str(kubeconfig)})
 
     def ask(self, container_ids):
         def log(container_id):
             return {"resource": {"attributes": [{"key": "container.id", "value": {"stringValue": container_id}}]},
                     "scopeLogs": [{"logRecords": [{"body": {"stringValue": "x"}}]}]}
-        connection = http.client.HTTPConnection(self.http, timeout=30)
+        connection = http.client.HTTPConnection(self.http_address, timeout=30)
         connection.request("POST", "/v1/logs", json.dumps({"resourceLogs": [log(i) for i in container_ids]}), {"Content-Type": "application/json"})
         answer = connection.getresponse()
         lib.check(answer.status == 200, f"{answer.status} {answer.read()[:500]}")
