@@ -65,7 +65,8 @@ PLANTED = [
     ("upgrades", lambda d: find(d, "DaemonSet", "kernel-collector")["spec"]["updateStrategy"]["rollingUpdate"].update(maxSurge=1)),
     ("upgrades", lambda d: pod_of(d, "kernel-collector").update(tolerations=[])),
     ("resources", lambda d: container_of(d, "reducer")["resources"].pop("requests")),
-    ("images", lambda d: container_of(d, "reducer").update(image="tributary/reducer:latest")),
+    ("memory", lambda d: container_of(d, "reducer")["resources"].update(limits={"memory": "8Gi"})),
+    ("images", lambda d: container_of(d, "reducer").update(image="registry.invalid/tributary/reducer:latest")),
     ("budgets", lambda d: find(d, "PodDisruptionBudget", "reducer")["spec"].update(maxUnavailable=0)),
 ]
 

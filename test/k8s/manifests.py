@@ -37,6 +37,7 @@ OTHER_SETTINGS = {
     "host network": ["kernelCollector.hostNetwork=true"],
     "an issuer of yours": ["tls.certManager.enabled=true", "tls.certManager.createIssuer=false", "tls.certManager.issuerRef.name=ours"],
     "nodes send to the gateway": ["reducer.enabled=false", "gateway.enabled=true"],
+    "nodes on the host's network send to the gateway": ["reducer.enabled=false", "gateway.enabled=true", "kernelCollector.hostNetwork=true"],
     "options": ["kernelCollector.options.sample_rate=97", "reducer.options.retention=14d", "k8sCollector.clusterName=prod",
                 "reducer.export={otlps://a.example:4317,otlp+http://b.example}", "image.tag=0.2.0", "image.pullSecrets={registry}",
                 "reducer.storage.storageClassName=fast", "nodeNamespace.create=false"],
