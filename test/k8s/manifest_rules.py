@@ -75,9 +75,13 @@ def options(documents):
         for argument in container.get("args", []):
             if argument.startswith("-") and argument.split("=")[0] not in flags:
                 yield f"{key}: {program} has no option {argument}"
+        earlier = set()
         for variable in container.get("env", []):
             if variable["name"] not in variables | NO_OPTIONS:
                 yield f"{key}: {program} has no option {variable['name']}"
+            for name in set(re.findall(r"\$\((\w+)\)", variable.get("value", ""))) - earlier:
+                yield f"{key}: {variable['name']} uses {name}, which is not an earlier variable"
+            earlier.add(variable["name"])
 
 
 def privileges(documents):

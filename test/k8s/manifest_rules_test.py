@@ -37,6 +37,7 @@ def variable(documents, pod, name):
 PLANTED = [
     ("options", lambda d: container_of(d, "reducer")["env"].append({"name": "EBPF_NET_RETENTIONS", "value": "7d"})),
     ("options", lambda d: container_of(d, "k8s-collector").update(args=["--cluster", "x"])),
+    ("options", lambda d: container_of(d, "kernel-collector")["env"].sort(key=lambda v: v["name"])),
     ("privileges", lambda d: container_of(d, "kernel-collector")["securityContext"].update(privileged=True)),
     ("privileges", lambda d: container_of(d, "kernel-collector")["securityContext"]["capabilities"]["add"].append("NET_ADMIN")),
     ("privileges", lambda d: container_of(d, "kernel-collector")["securityContext"]["capabilities"]["add"].remove("SYSLOG")),
