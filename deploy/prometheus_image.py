@@ -60,12 +60,14 @@ def package_root(arch, work):
 
 def page_files(native):
     """Returns name in the image → real path of the files of Prometheus's page. Without JSON: that is 220 MB of time zones that the page
-    does not load."""
+    does not load. Raises Failure."""
     found = {}
     for folder, _, names in os.walk(native.host_path(PAGE), followlinks=True):
         for path in (pathlib.Path(folder) / name for name in names):
             if path.is_file() and path.suffix not in (".json", ".map"):
                 found[str(path.relative_to(native.path))] = path.resolve()
+    if not found:
+        raise Failure(f"{native.host_path(PAGE)} has no files of Prometheus's page: install Debian's package prometheus")
     return found
 
 

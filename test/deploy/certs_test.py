@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import pathlib
 import re
 import ssl
@@ -25,8 +26,9 @@ DEFAULT_NAMES = {"localhost", "reducer", "127.0.0.1", "reducer.tributary", "redu
                  "*.reducer-headless.tributary.svc.cluster.local"}
 
 
-def certs(directory, *arguments):
-    return subprocess.run([CERTS, "--out", directory, *arguments], capture_output=True, text=True, check=False)
+def certs(directory, *arguments, user=()):
+    """Runs the script. `user`: words of a command that runs it as another user."""
+    return subprocess.run([*user, CERTS, "--out", directory, *arguments], capture_output=True, text=True, check=False)
 
 
 def made(directory, *arguments):
@@ -53,7 +55,7 @@ def openssl(*words):
 
 
 def names(directory):
-    text = openssl("x509", "-in", directory / "tls.crt", "-noout", "-ext", "subjectAltName")
+    text = openssl("x509", "-in", directory / "tls.crt", "-noout", "-ext", "subjectAltName")  # the script must not use -ext
     return set(re.findall(r"(?:DNS|IP Address):([^,\s]+)", text))
 
 
@@ -62,7 +64,8 @@ def documented_names_and_modes():
         made(d / "set")
         lib.check(sorted(content(d / "set")) == list(FILES), f"files: {sorted(content(d / 'set'))}")
         for path in [d / "set", *(d / "set").iterdir()]:
-            lib.check(stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, f"{path.name}: others have access")
+            mode = stat.S_IMODE(path.stat().st_mode)
+            lib.check(mode == (0o700 if path.is_dir() else 0o644 if path.suffix == ".crt" else 0o600), f"{path.name}: mode {mode:o}")
         lib.check(names(d / "set") == DEFAULT_NAMES, f"names: {names(d / 'set')}")
         made(d / "other", "--namespace", "prod", "reducer.example", "10.1.2.3", "2001:db8::1")
         lib.check({"reducer.example", "10.1.2.3", "2001:DB8:0:0:0:0:0:1", "*.reducer-headless.prod.svc"} <= names(d / "other"),
@@ -77,6 +80,10 @@ def a_second_run_keeps_keys_and_tokens():
         made(out)
         made(out, "a.example", "reducer")
         lib.check(content(out) == first, "a second run with the same names changed files")
+        made(out, "2001:db8::1")
+        first = content(out)
+        made(out, "2001:DB8:0::0001")
+        lib.check(content(out) == first, "another form of an address changed files")
         made(out, "b.example")
         second = content(out)
         changed = {name for name in FILES if first[name] != second[name]}
@@ -93,13 +100,53 @@ def a_second_run_keeps_keys_and_tokens():
         lib.check(content(out)["tls.key"] == first["tls.key"], "the key was replaced")
 
 
+def files_keep_their_owner():
+    """A renewal by root without --owner must not take the certificate from the user of the reducer."""
+    with lib.directory() as d:
+        out = d / "set"
+        for arguments in (["--owner", "65532:65533"], ["new.example"]):
+            result = certs(out, *arguments, user=lib.ROOT)
+            lib.check(result.returncode == 0, f"certs {arguments}: {result.stderr}")
+            shown = subprocess.run([*lib.ROOT, "stat", "--format", "%n %u:%g %a", out, *(out / name for name in FILES)], check=True,
+                                   capture_output=True, text=True).stdout
+            found = {pathlib.Path(name).name: (owner, mode) for name, owner, mode in map(str.split, shown.splitlines())}
+            lib.check(found == {"set": ("0:0", "711"), "ca.key": ("0:0", "600"),
+                                **{name: ("65532:65533", "644" if name.endswith(".crt") else "600") for name in FILES if name != "ca.key"}},
+                      f"after certs {arguments}: {found}")
+        lib.check("new.example" in names(out), "the certificate was not made anew")
+
+
+def a_file_that_cannot_be_read_is_named():
+    with lib.directory() as d:
+        d.chmod(0o711)
+        user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+        made(d / "set")
+        subprocess.run([*lib.ROOT, "chown", "65534" if user else str(os.geteuid()), d / "set"], check=True)
+        for name, *arguments in (("tls.key",), ("intake-token",), ("ca.key", "new.example")):
+            for each in FILES:
+                subprocess.run([*lib.ROOT, "chown", "0" if each == name else "65534" if user else str(os.geteuid()), d / "set" / each], check=True)
+            result = certs(d / "set", *arguments, user=user)
+            lib.check(result.returncode == 1 and f"{name} cannot be read: run certs as its owner" in result.stderr
+                      and len(result.stderr.splitlines()) == 1, f"{name}: {result.stderr}")
+
+
+def nothing_needs_newer_tools():
+    """A Mac has Bash 3.2 and LibreSSL."""
+    text = re.sub(r"(^|\s)#.*", "", CERTS.read_text(), flags=re.MULTILINE)
+    newer = (r"\bmapfile\b", r"\breadarray\b", r"\b(declare|local|typeset) -[Agn]", r"\$\{\w+(\[@\])?[,^@]", r"\|&", r"&>>", r"\bstat\b", r"\bsed -[a-z]*r",
+             r"\breadlink\b", r"(?<![+])\"\$\{(given|kept)\[@\]\}", r" -ext\b", r" -(checkip|checkhost|addext|copy_extensions)\b", r"\bP-256\b",
+             r"\bbase64 -w")
+    lib.check([found for each in newer if (found := re.findall(each, text))] == [], "the script uses newer features of Bash or OpenSSL")
+
+
 def bad_input_is_refused():
     with lib.directory() as d:
         out = d / "set"
         for words, *arguments in (("there is no option --nmae", "--nmae", "x"), ("--out needs a value", "--out"), ("--days is 0", "--days", "0"),
                                   ("neither a DNS name nor an IP address", "a_b/c"), ("neither a DNS name", "300.1.1.1"),
                                   ("neither a DNS name", "a,DNS:evil"), ("neither a DNS name", "a.*.example"),
-                                  ("neither a DNS name", ""), ("X is not the name of a namespace", "--namespace", "X"),
+                                  ("neither a DNS name", ""), ("neither a DNS name", "::::"),
+                                  ("X is not the name of a namespace", "--namespace", "X"),
                                   ("is for --kubernetes", "--node-namespace", "nodes"),
                                   ("the same as --namespace", "--kubernetes", "--node-namespace", "tributary"),
                                   ("--owner is a b", "--owner", "a b")):
@@ -190,5 +237,5 @@ def programs_accept_the_files():
 
 
 if __name__ == "__main__":
-    lib.main(documented_names_and_modes, a_second_run_keeps_keys_and_tokens, bad_input_is_refused, secrets_have_the_keys_that_manifests_mount,
-             programs_accept_the_files)
+    lib.main(documented_names_and_modes, a_second_run_keeps_keys_and_tokens, files_keep_their_owner, a_file_that_cannot_be_read_is_named,
+             nothing_needs_newer_tools, bad_input_is_refused, secrets_have_the_keys_that_manifests_mount, programs_accept_the_files)

@@ -10,7 +10,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 COMPOSE = SOURCE / "deploy/compose"
 BASE = "compose.yaml"
 # What the page says about each other file, in the order of `docker compose -f`.
-OVERRIDES = ("compose.tls.yaml", "compose.old-docker.yaml", "compose.host-network.yaml")
+OVERRIDES = ("compose.tls.yaml", "compose.docker-names.yaml", "compose.old-docker.yaml", "compose.host-network.yaml")
 
 
 class Refused(Exception):

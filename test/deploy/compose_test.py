@@ -19,6 +19,9 @@ BIN = pathlib.Path(os.environ["TRIBUTARY_BIN"])
 OURS = ("reducer", "kernel-collector")
 DEPLOY = (SOURCE / "docs/deploy.md").read_text()
 PAGE = (SOURCE / "docs/compose.md").read_text()
+# Visitors may look, and nobody can sign in.
+GRAFANA_ACCESS = {"GF_AUTH_ANONYMOUS_ENABLED": "true", "GF_AUTH_ANONYMOUS_ORG_ROLE": "Viewer", "GF_AUTH_BASIC_ENABLED": "false",
+                  "GF_AUTH_DISABLE_LOGIN_FORM": "true", "GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION": "true"}
 # Old text, new text, words of the parser's message.
 PLANTED = (
     ("    pid: host\n", "    pidd: host\n", "pidd"),
@@ -118,7 +121,8 @@ class Compose(unittest.TestCase):
         self.assertEqual(set(table), set(values_of(runs[0], "--cap-add")))
         old = model(BASE, "compose.old-docker.yaml")["services"]["kernel-collector"]
         self.assertEqual(set(old["cap_add"]), set(values_of(runs[1], "--cap-add")))
-        found = mounts(collector)
+        self.assertNotIn("docker.sock", str(collector["volumes"]))
+        found = mounts(model(BASE, "compose.docker-names.yaml")["services"]["kernel-collector"])
         for volume in values_of(runs[0], "--volume"):
             source, target, *mode = volume.split(":")
             self.assertEqual(found[target]["source"], source)
@@ -146,6 +150,8 @@ class Compose(unittest.TestCase):
 
     def test_the_dashboard_has_its_metrics(self):
         self.assertEqual(model(BASE)["services"]["reducer"]["command"], grafana_files.metric_options())
+        environment = model(BASE)["services"]["grafana"]["environment"]
+        self.assertEqual({key: environment[key] for key in GRAFANA_ACCESS}, GRAFANA_ACCESS)
         grafana = mounts(model(BASE)["services"]["grafana"])
         provider = documents(COMPOSE / "grafana/dashboards.yaml")[0]["providers"][0]
         self.assertIn(f"{provider['options']['path']}/tributary-dashboard.json", grafana)
@@ -173,11 +179,19 @@ class Compose(unittest.TestCase):
         self.assertEqual(len(own), 5)
         self.assertEqual([source for source in own if not pathlib.Path(source).is_file()], [])
 
-    def test_secrets_are_the_files_of_certs(self):
+    def test_mounted_certificates_are_those_of_certs(self):
         made = re.findall(r"^#   (\S+?)(?:, (\S+))?  ", (SOURCE / "dev/certs").read_text(), re.MULTILINE)
         files = {name for names in made for name in names if name}
-        secrets = model(BASE, "compose.tls.yaml")["secrets"]
-        self.assertEqual({pathlib.Path(secret["file"]).name for secret in secrets.values()}, files - {"ca.key"})
+        tls = model(BASE, "compose.tls.yaml", environment=(("TRIBUTARY_CERTS", "/c"),))
+        self.assertEqual({secret["file"] for secret in tls["secrets"].values()}, {"/c/ca.crt", "/c/intake-token"})
+        reducer, collector = (tls["services"][name] for name in OURS)
+        folder = mounts(reducer)["/run/certs"]
+        self.assertEqual((folder["source"], folder["read_only"], folder["bind"].get("create_host_path", False)), ("/c", True, False))
+        used = {value for value in reducer["environment"].values() if value.startswith("/run/")}
+        self.assertEqual(used, {f"/run/certs/{name}" for name in files - {"ca.crt", "ca.key"}})
+        self.assertEqual({value for value in collector["environment"].values() if value.startswith("/run/")},
+                         {f"/run/secrets/{secret['source']}" for secret in collector["secrets"]})
+        self.assertNotIn("/run/certs", mounts(collector))
 
     def test_images_have_the_version_of_the_source(self):
         version = re.search(r"^project\(tributary VERSION ([0-9.]+)", (SOURCE / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
@@ -195,10 +209,17 @@ class Compose(unittest.TestCase):
     def test_variables_change_the_model(self):
         services = model(BASE, environment=tuple({
             "TRIBUTARY_REGISTRY": "registry.example/t", "TRIBUTARY_VERSION": "9", "TRIBUTARY_HTTP_PORT": "4141",
-            "TRIBUTARY_REDUCER": "r.example", "TRIBUTARY_PULL": "missing"}.items()))["services"]
+            "TRIBUTARY_REDUCER": "r.example", "TRIBUTARY_REDUCER_PORT": "8111", "TRIBUTARY_PULL": "missing"}.items()))["services"]
         self.assertEqual(services["reducer"]["image"], "registry.example/t/reducer:9")
         self.assertEqual(services["reducer"]["ports"][0]["published"], "4141")
         self.assertEqual(services["kernel-collector"]["environment"]["EBPF_NET_INTAKE_HOST"], "r.example")
+        self.assertEqual(services["kernel-collector"]["environment"]["EBPF_NET_INTAKE_PORT"], "8111")
+        host = ("compose.tls.yaml", "compose.host-network.yaml")
+        services = model(BASE, *host, environment=(("TRIBUTARY_LISTEN", "0.0.0.0"), ("TRIBUTARY_INTAKE_PORT", "8222")))["services"]
+        listen = {key: value for name in OURS for key, value in services[name]["environment"].items() if key.endswith("_LISTEN")}
+        self.assertEqual((listen["EBPF_NET_HTTP_LISTEN"], listen["EBPF_NET_INTAKE_LISTEN"]), ("0.0.0.0:4040", "0.0.0.0:8222"))
+        self.assertTrue(listen["EBPF_NET_METRICS_LISTEN"].startswith("127.0.0.1:"))
+        self.assertEqual(services["kernel-collector"]["environment"]["EBPF_NET_INTAKE_PORT"], "8222")
         self.assertEqual(compose_model.model(BASE)["services"]["reducer"]["ports"][0]["published"], "4040")
 
 

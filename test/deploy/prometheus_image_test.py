@@ -79,6 +79,10 @@ class PrometheusImage(unittest.TestCase):
             self.assertIn("is not an image name", result.stderr)
             self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
 
+    def test_a_missing_page_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(Failure, "no files of Prometheus's page"):
+            prometheus_image.page_files(debian.Root(folder, debian.NATIVE))
+
     def test_a_file_of_no_package_is_refused(self):
         with self.assertRaisesRegex(Failure, "/no/such/file belongs to no Debian package"):
             prometheus_image.owners_of(debian.Root("/", debian.NATIVE), [pathlib.Path("/no/such/file")])

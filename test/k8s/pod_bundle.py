@@ -29,7 +29,7 @@ class PodError(Exception):
 
 def quantity(text):
     """Returns the bytes of a quantity, such as 512Mi."""
-    match = re.fullmatch(r"(\d+)([kMG]i?|Ki)?", str(text))
+    match = re.fullmatch(r"(\d+)(k|M|G|Ki|Mi|Gi)?", str(text))
     if not match:
         raise PodError(f"memory limit {text}: give bytes, or a number with Ki, Mi or Gi")
     return int(match[1]) * UNITS[match[2] or ""]

@@ -88,6 +88,7 @@ class PodBundle(unittest.TestCase):
                      "no ConfigMap other": lambda c: c["env"][2]["valueFrom"]["configMapKeyRef"].update(name="other"),
                      "status.hostIP exists only in a cluster": lambda c: c["env"][0]["valueFrom"]["fieldRef"].update(fieldPath="status.hostIP"),
                      "memory limit 1e9": lambda c: c["resources"]["limits"].update(memory="1e9"),
+                     "memory limit 1ki": lambda c: c["resources"]["limits"].update(memory="1ki"),
                      "the user is root": lambda c: c["securityContext"].update(runAsNonRoot=True)}
         pod = {"service account": lambda p: p.pop("automountServiceAccountToken"),
                "more than one container": lambda p: p["containers"].append({}),

@@ -173,11 +173,24 @@ def starts_with_one_command(docker, directory):
             stack.stop(service)
 
 
+def make_certificates(folder, *options):
+    subprocess.run([*lib.ROOT, lib.SOURCE / "dev/certs", "--out", folder, *options], check=True, capture_output=True)
+
+
+def status_code(request, trusted):
+    try:
+        with urllib.request.urlopen(request, timeout=30, context=trusted) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
 def starts_with_tls(docker, directory):
     certificates = directory / "certs"
-    subprocess.run([*lib.ROOT, lib.SOURCE / "dev/certs", "--out", certificates, "--owner", "65532:65532"], check=True, capture_output=True)
+    make_certificates(certificates, "--owner", "65532:65532")
     token = subprocess.run([*lib.ROOT, "cat", certificates / "http-tokens"], check=True, capture_output=True, text=True).stdout.split()[0]
-    with Stack(docker, directory, "compose.tls.yaml", environment={"TRIBUTARY_CERTS": str(certificates)}) as stack:
+    environment = {"TRIBUTARY_CERTS": str(certificates), "TRIBUTARY_LISTEN": "0.0.0.0"}
+    with Stack(docker, directory, "compose.tls.yaml", "compose.docker-names.yaml", environment=environment) as stack:
         trusted = ssl.create_default_context(cadata=subprocess.run([*lib.ROOT, "cat", certificates / "ca.crt"], check=True, capture_output=True,
                                                                   text=True).stdout)
         request = urllib.request.Request(f"https://localhost:{stack.ports['HTTP']}/api/v1/status", headers={"Authorization": f"Bearer {token}"})
@@ -185,6 +198,9 @@ def starts_with_tls(docker, directory):
                      WAIT_S, 0.5)
         check_confinement(stack)
         lib.wait_for("the health of the reducer", lambda: stack.state("reducer", "{{.State.Health.Status}}") == "healthy", WAIT_S, 1)
+        subprocess.run([*lib.ROOT, "rm", certificates / "http-tokens"], check=True)
+        make_certificates(certificates)  # without --owner: the new file must still belong to the reducer
+        lib.wait_for("the revocation of a token", lambda: status_code(request, trusted) == 401, WAIT_S, 0.5)
 
 
 def stacks():
