@@ -75,9 +75,13 @@ def options(documents):
         for argument in container.get("args", []):
             if argument.startswith("-") and argument.split("=")[0] not in flags:
                 yield f"{key}: {program} has no option {argument}"
+        earlier = set()
         for variable in container.get("env", []):
             if variable["name"] not in variables | NO_OPTIONS:
                 yield f"{key}: {program} has no option {variable['name']}"
+            for name in set(re.findall(r"\$\((\w+)\)", variable.get("value", ""))) - earlier:
+                yield f"{key}: {variable['name']} uses {name}, which is not an earlier variable"
+            earlier.add(variable["name"])
 
 
 def privileges(documents):
@@ -236,9 +240,28 @@ def resources(documents):
                 yield f"{key}: the pod's status would not have the last line of the log"
 
 
+@functools.cache
+def reducer_memory():
+    """Returns the rows of the table of a reducer's memory in docs/kubernetes.md, and its last row, their sum, in MiB."""
+    table = (SOURCE / "docs/kubernetes.md").read_text().split("| a reducer's memory for | at most, MiB |\n")[1].split("\n\n")[0]
+    values = [int(value.replace(",", "")) for value in re.findall(r"\| \**([0-9,]+)\** \|$", table, re.M)]
+    return values[:-1], values[-1]
+
+
+def memory(documents):
+    """The reducer's limit is not below the sum of what its options allow (docs/kubernetes.md)."""
+    parts, total = reducer_memory()
+    if sum(parts) != total:
+        yield f"docs/kubernetes.md: {sum(parts)} is not {total}"
+    for key, _, container, program in containers(documents):
+        limit = container["resources"]["limits"]["memory"]
+        if program == "reducer" and (not limit.endswith("Gi") or int(limit[:-2]) * 1024 < total):
+            yield f"{key}: the limit {limit} is below {total} MiB"
+
+
 def images(documents):
     for key, _, container, program in containers(documents):
-        if container["image"] != f"tributary/{program}:{version()}":
+        if container["image"] != f"registry.invalid/tributary/{program}:{version()}":
             yield f"{key}: the image {container['image']} is not of version {version()}"
 
 
@@ -249,7 +272,7 @@ def budgets(documents):
                 if key[0] != "DaemonSet" and key[2] != "pyroscope" and found.get(key[2]) != 1)
 
 
-RULES = (options, privileges, pod_security, rbac, secrets, files, ports, reducers, upgrades, resources, images, budgets)
+RULES = (options, privileges, pod_security, rbac, secrets, files, ports, reducers, upgrades, resources, memory, images, budgets)
 
 
 def errors(documents):

@@ -1,11 +1,10 @@
-"""The deployments of deploy/kubernetes and deploy/helm: how they are rendered, and their rendered files in rendered/.
+"""The deployments of deploy/kubernetes and deploy/helm, and how they are rendered.
 
-Rendering needs kustomize and helm (tools/build.sh). Tests without them read rendered/, whose file DIGEST names the sources
-that it was made from. To write rendered/ anew: manifests_test.py --update.
+tools/build.sh builds kustomize, which renders the overlays, and helm, which renders the chart.
 """
 
 import copy
-import hashlib
+import functools
 import json
 import pathlib
 import re
@@ -17,7 +16,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = HERE.parent.parent
 KUBERNETES = SOURCE / "deploy/kubernetes"
 CHART = SOURCE / "deploy/helm/tributary"
-RENDERED = HERE / "rendered"
 NAMESPACE = "tributary"  # of the release in tests
 
 # Overlay → the chart's files of values that must give the same objects.
@@ -39,18 +37,11 @@ OTHER_SETTINGS = {
     "host network": ["kernelCollector.hostNetwork=true"],
     "an issuer of yours": ["tls.certManager.enabled=true", "tls.certManager.createIssuer=false", "tls.certManager.issuerRef.name=ours"],
     "nodes send to the gateway": ["reducer.enabled=false", "gateway.enabled=true"],
+    "nodes on the host's network send to the gateway": ["reducer.enabled=false", "gateway.enabled=true", "kernelCollector.hostNetwork=true"],
     "options": ["kernelCollector.options.sample_rate=97", "reducer.options.retention=14d", "k8sCollector.clusterName=prod",
                 "reducer.export={otlps://a.example:4317,otlp+http://b.example}", "image.tag=0.2.0", "image.pullSecrets={registry}",
                 "reducer.storage.storageClassName=fast", "nodeNamespace.create=false"],
 }
-
-
-def digest():
-    """Returns a digest of all files of deploy/kubernetes and deploy/helm."""
-    total = hashlib.sha256()
-    for path in sorted(p for root in (KUBERNETES, CHART) for p in root.rglob("*") if p.is_file()):
-        total.update(f"{path.relative_to(SOURCE)}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()
 
 
 def load(text):
@@ -58,10 +49,10 @@ def load(text):
 
 
 class Tools:
-    """The programs that tools/build.sh builds."""
+    """The programs that tools/build.sh builds: kustomize only, or all."""
 
-    def __init__(self):
-        built = subprocess.run([HERE / "tools/build.sh"], check=True, capture_output=True, text=True).stdout
+    def __init__(self, programs="all"):
+        built = subprocess.run([HERE / "tools/build.sh", programs], check=True, stdout=subprocess.PIPE, text=True).stdout
         self.folder = pathlib.Path(built.split()[-1])
         self.definitions = sorted((self.folder / "crds").glob("*.yaml"))  # cert-manager's
 
@@ -90,16 +81,11 @@ class Tools:
         return self.run("helm", "template", NAMESPACE, CHART, "--namespace", NAMESPACE, "--kube-version", "1.34.0", *files, *sets)
 
 
+@functools.cache
 def rendered():
-    """Returns {overlay: documents} from rendered/."""
-    return {name: load((RENDERED / f"{name}.yaml").read_text()) for name in SAME}
-
-
-def write_rendered(tools):
-    RENDERED.mkdir(exist_ok=True)
-    for name in SAME:
-        (RENDERED / f"{name}.yaml").write_text(tools.overlay(name))
-    (RENDERED / "DIGEST").write_text(digest() + "\n")
+    """Returns {overlay: documents}. It needs only kustomize. The callers must not change the documents."""
+    kustomize = Tools("kustomize")
+    return {name: load(kustomize.overlay(name)) for name in SAME}
 
 
 def key_of(document):

@@ -2,8 +2,6 @@
 
 Each object is sent as a server-side dry run, and checked by kubeconform with schemas made from the API server's OpenAPI.
 cert-manager's definitions come from its Go module. Planted errors must be refused by both.
-
-    manifests_test.py --update     only writes rendered/ anew
 """
 
 import copy
@@ -116,10 +114,6 @@ class ManifestsTest(unittest.TestCase):
         self.assertEqual(len(found), len(documents), result.stderr)
         return {(r["kind"], r["name"]): r["msg"] for r in found if r["status"] != "statusValid"}
 
-    def test_rendered_files_are_up_to_date(self):
-        for name in manifests.SAME:
-            self.assertEqual((manifests.RENDERED / f"{name}.yaml").read_text(), self.tools.overlay(name), "run manifests_test.py --update")
-
     def test_chart_and_overlays_have_the_same_objects(self):
         for name in manifests.SAME:
             self.assertEqual(manifests.differences(self.renderings[f"overlay {name}"], self.renderings[f"chart {name}"]), [], name)
@@ -142,7 +136,8 @@ class ManifestsTest(unittest.TestCase):
 
     def test_options_of_the_user_outrank_those_of_the_chart(self):
         settings = {"kernelCollector": {"options": {"metrics_listen": "off", "cpu_budget": 0.5}},
-                    "reducer": {"options": {"intake_node_work_per_second": 3000000, "symbol_digests": "off", "shards": 2}}}
+                    "reducer": {"options": {"intake_node_work_per_second": 3000000, "symbol_digests": "off", "shards": 2, "intake_token_file": ""}}}
+        settings["kernelCollector"]["options"] |= {"spool_dir": "", "names": False, "unwind_memory": 0, "resource_attribute": "team=a"}
         text = self.tools.chart(json_settings=settings)
         found = {}
         for _, _, container, program in manifest_rules.containers(manifests.load(text)):
@@ -153,6 +148,28 @@ class ManifestsTest(unittest.TestCase):
         self.assertEqual(found["kernel-collector", "EBPF_NET_CPU_BUDGET"], "0.5")
         self.assertEqual(found["reducer", "EBPF_NET_INTAKE_NODE_WORK_PER_SECOND"], "3000000")
         self.assertEqual(found["reducer", "EBPF_NET_SHARDS"], "2")
+        # Empty values, too.
+        self.assertEqual(found["reducer", "EBPF_NET_INTAKE_TOKEN_FILE"], "")
+        self.assertEqual(found["kernel-collector", "EBPF_NET_SPOOL_DIR"], "")
+        self.assertEqual(found["kernel-collector", "EBPF_NET_NAMES"], "false")
+        self.assertEqual(found["kernel-collector", "EBPF_NET_UNWIND_MEMORY"], "0")
+        self.assertEqual(found["kernel-collector", "EBPF_NET_RESOURCE_ATTRIBUTE"], "k8s.node.name=$(KUBERNETES_NODE_NAME),team=a")
+
+    def test_chart_refuses_an_option_that_replaces_its_receivers(self):
+        command = ["helm", "template", "tributary", manifests.CHART, "--kube-version", "1.34.0", "--set", "reducer.options.export=otlp://a:1"]
+        self.tools.run(*command)
+        for setting in ("gateway.enabled=true", "pyroscope.enabled=true", "reducer.export={otlp://b:1}"):
+            self.assertIn("use reducer.export instead", self.tools.run(*command, "--set", setting, is_refused=True))
+
+    def test_nodes_without_a_reducer_reach_the_gateway_and_have_a_spool(self):
+        for name, peers in {"nodes send to the gateway": {"podSelector", "namespaceSelector"},
+                            "nodes on the host's network send to the gateway": {"podSelector", "ipBlock"}}.items():
+            documents = self.renderings[f"chart with {name}"]
+            policy = next(d for d in documents if (d["kind"], d["metadata"]["name"]) == ("NetworkPolicy", "gateway"))
+            self.assertEqual({kind for peer in policy["spec"]["ingress"][0]["from"] for kind in peer}, peers)
+            container = next(c for _, _, c, program in manifest_rules.containers(documents) if program == "kernel-collector")
+            self.assertIn({"name": "EBPF_NET_SPOOL_DIR", "value": "/var/lib/tributary-kernel-collector"}, container["env"])
+            self.assertIn({"name": "spool", "mountPath": "/var/lib/tributary-kernel-collector"}, container["volumeMounts"])
 
     def test_server_side_dry_run(self):
         count = 0
@@ -243,7 +260,4 @@ class ManifestsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--update" in sys.argv:
-        manifests.write_rendered(manifests.Tools())
-    else:
-        unittest.main(warnings="ignore")
+    unittest.main(warnings="ignore")

@@ -12,10 +12,9 @@ sys.path[:0] = [str(HERE.parent / "e2e"), str(HERE.parent / "k8s")]
 
 import lib  # noqa: E402
 import made  # noqa: E402
+import manifests  # noqa: E402
 import run_pod  # noqa: E402
 
-# Another manifest can be given in TRIBUTARY_POD_MANIFEST.
-MANIFEST = pathlib.Path(os.environ.get("TRIBUTARY_POD_MANIFEST") or made.SOURCE / "test/k8s/rendered/simple.yaml")
 STACKS_S = 10  # the promise, on an idle machine. The test waits ten times as long, and prints how long it took
 # A stack of any program has frames.
 STACK = re.compile(r"New Sample.*?^Instrumentation: .*?End Sample", re.DOTALL | re.MULTILINE)
@@ -32,6 +31,14 @@ def names_of(mask):
     """Returns the names of a set of /proc/PID/status. Capabilities that CAPABILITIES does not have keep their number."""
     known = {number: name for name, number in CAPABILITIES.items()}
     return {known.get(number, number) for number in range(64) if int(mask, 16) >> number & 1}
+
+
+def manifest(d):
+    """Returns the file with the rendered overlay. Another file can be given in TRIBUTARY_POD_MANIFEST."""
+    if given := os.environ.get("TRIBUTARY_POD_MANIFEST"):
+        return pathlib.Path(given)
+    (d / "simple.yaml").write_text(manifests.Tools("kustomize").overlay("simple"))
+    return d / "simple.yaml"
 
 
 def check_confinement(pod):
@@ -52,7 +59,7 @@ def stacks_are_in_the_log():
         image = made.image("kernel-collector", d)
         load = lib.Program("truth", [lib.BIN / "truth", 3600, 1], d)
         try:
-            with run_pod.pod(MANIFEST, image) as pod:
+            with run_pod.pod(manifest(d), image) as pod:
                 started = time.monotonic()
                 def found(pattern):
                     lib.check(pod.running(), f"the container ended:\n{pod.text()}")
@@ -77,9 +84,10 @@ def stacks_are_in_the_log():
 def a_manifest_without_a_capability_is_noticed():
     """Without CAP_BPF the collector does not start, and its log says why. So the runner grants only what the manifest has."""
     with lib.directory() as d:
-        text = MANIFEST.read_text()
+        path = manifest(d)
+        text = path.read_text()
         changed = re.sub(r"^ *- BPF\n|\bBPF, ", "", text, count=1, flags=re.MULTILINE)
-        lib.check(changed != text, f"{MANIFEST} does not add BPF")
+        lib.check(changed != text, f"{path} does not add BPF")
         (d / "manifest.yaml").write_text(changed)
         result = subprocess.run([sys.executable, run_pod.__file__, "--manifest", d / "manifest.yaml", "--image", made.image("kernel-collector", d),
                                  "--seconds", "60"], capture_output=True, text=True, check=False)

@@ -21,7 +21,12 @@ imagePullSecrets:
 {{- /* Options as environment variables: every option has one (docs/options.md). Arguments: given, which the user has set,
        and defaults. Numbers of files of values are floats: 3000000 must not become 3e+06. */}}
 {{- define "tributary.options" -}}
-{{- range $name, $value := merge (deepCopy .given) .defaults }}
+{{- $all := deepCopy .defaults }}
+{{- /* Not merge: it would ignore given options with an empty value, such as false, 0 and "". */}}
+{{- range $name, $value := .given }}
+{{- $all = set $all $name $value }}
+{{- end }}
+{{- range $name, $value := $all }}
 - name: EBPF_NET_{{ $name | upper }}
   {{- if and (kindIs "float64" $value) (eq (floor $value) $value) }}
   value: {{ $value | int64 | quote }}
@@ -129,6 +134,9 @@ tls_ca: /etc/tributary/tls/ca.crt
 - ports:
     - {protocol: UDP, port: 53}
     - {protocol: TCP, port: 53}
+    # OpenShift's pods of DNS
+    - {protocol: UDP, port: 5353}
+    - {protocol: TCP, port: 5353}
 {{- end }}
 
 {{- define "tributary.metricsIngress" -}}
