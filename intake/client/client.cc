@@ -230,7 +230,9 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
     case MessageType::kAck: {
       ASSIGN_OR_RETURN(const uint64_t sequence, DecodeAck(frame.payload));
       backoff_ms.Reset();
+      const uint64_t first = window.first_sequence();
       Ack(sequence);
+      if (window.first_sequence() > first) upgrade.OnStored();
       Pump();
       return absl::OkStatus();
     }
@@ -526,6 +528,10 @@ bool Client::Holds(const Batch& batch) { return impl_->upgrade.Holds(batch); }
 bool Client::waits_for_upgrade() const { return impl_->ready && impl_->upgrade.waiting(); }
 void Client::StopWaiting(const char* why) {
   impl_->upgrade.Release(why);
+  impl_->Pump();
+}
+void Client::EndWaiting(const char* why) {
+  impl_->upgrade.End(why);
   impl_->Pump();
 }
 
