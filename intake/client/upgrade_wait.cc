@@ -60,11 +60,10 @@ void UpgradeWait::LogWait() {
   uint64_t held = 0;
   if (!wait_log_.Allow(clock_.Monotonic(), &held)) return;
   LogWarning(
-      "intake waits reducer={} cause=\"the reducer is of an earlier release, which cannot store {}\" needs=\"{} with "
-      "{}\" "
-      "wait_s={} suppressed={}: upgrade the reducer to this version or a later one. Until then, samples and process "
-      "events stay on this node. After wait_s, or when the space for them is nearly full, the samples are sent and the "
-      "{} are lost",
+      "intake waits reducer={} cause=\"the reducer is of an earlier release, which cannot store {}\" "
+      "needs=\"{} with {}\" wait_s={} suppressed={}: upgrade the reducer to this version or a later one. Until then, "
+      "samples and process events stay on this node. After wait_s, or when the space for them is nearly full, the "
+      "samples are sent and the {} are lost",
       reducer_, missing_, VersionLine("reducer"), missing_, wait_ms_ / 1'000, held, missing_);
 }
 
