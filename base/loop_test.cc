@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -386,6 +387,23 @@ TEST(TcpStream, ConnectToClosedPortIsUnavailable) {
   loop.Run();
   EXPECT_EQ(result.code(), absl::StatusCode::kUnavailable) << result;
   EXPECT_NE(Message(result).find("127.0.0.1:" + std::to_string(port)), std::string::npos) << result;
+}
+
+TEST(TcpStream, ConnectWithoutAFileDescriptorIsUnavailable) {
+  Loop loop;
+  absl::Status result;
+  rlimit old = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = old.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  auto stream = TcpStream::Connect(loop, "127.0.0.1", 1, [&](absl::Status status) {
+    result = std::move(status);
+    loop.Stop();
+  });
+  loop.Run();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
+  EXPECT_EQ(result.code(), absl::StatusCode::kUnavailable) << result;
+  EXPECT_NE(Message(result).find("EMFILE"), std::string::npos) << result;
 }
 
 TEST(TcpStream, ConnectToAnImpossibleNameFailsLater) {

@@ -29,6 +29,11 @@ absl::Status UvStatus(std::string_view operation, std::string_view object, int e
   return ErrnoStatus(operation, object, -error);
 }
 
+// A connection that cannot be opened or breaks is Unavailable, whatever the reason: a later attempt may succeed.
+absl::Status ConnectionStatus(std::string_view operation, std::string_view object, int error) {
+  return Error(absl::StatusCode::kUnavailable, Message(UvStatus(operation, object, error)));
+}
+
 std::string AddressText(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.ss_family == AF_INET) {
@@ -166,7 +171,7 @@ void TcpStream::State::OnResolved(uv_getaddrinfo_t* request, int status, addrinf
   }
   uv_freeaddrinfo(addresses);
   if (self->abandoned) return self->DeleteIfUnused();
-  if (status != 0) return self->FinishConnect(UvStatus("resolve", self->target, status));
+  if (status != 0) return self->FinishConnect(ConnectionStatus("resolve", self->target, status));
   self->ConnectNext();
 }
 
@@ -176,7 +181,7 @@ void TcpStream::State::ConnectNext() {
   sockaddr_storage address = addresses.back();
   addresses.pop_back();
   int error = uv_tcp_init_ex(loop, &tcp, address.ss_family);
-  if (error != 0) return FinishConnect(UvStatus("connect", target, error));
+  if (error != 0) return FinishConnect(ConnectionStatus("connect", target, error));
   has_handle = true;
   tcp.data = this;
   SetConnectionOptions(&tcp);
@@ -191,7 +196,7 @@ void TcpStream::State::OnConnected(uv_connect_t* request, int status) {
   if (self->abandoned) return;
   if (status == 0) return self->FinishConnect(absl::OkStatus());
   if (!self->addresses.empty()) return self->CloseHandle();  // OnClosed then tries the next address
-  self->FinishConnect(UvStatus("connect", self->target, status));
+  self->FinishConnect(ConnectionStatus("connect", self->target, status));
 }
 
 void TcpStream::State::FinishConnect(absl::Status status) {
@@ -210,7 +215,7 @@ void TcpStream::State::OnRead(uv_stream_t* stream, ssize_t size, const uv_buf_t*
   auto* self = static_cast<State*>(stream->data);
   if (size == 0) return;  // EAGAIN
   if (size == UV_EOF) return self->ReportClose(absl::OkStatus());
-  if (size < 0) return self->ReportClose(UvStatus("read", self->peer, static_cast<int>(size)));
+  if (size < 0) return self->ReportClose(ConnectionStatus("read", self->peer, static_cast<int>(size)));
   self->read_bytes += static_cast<uint64_t>(size);
   self->callbacks.on_data(std::string_view(buffer->base, static_cast<size_t>(size)));
 }
@@ -220,7 +225,7 @@ void TcpStream::State::OnWritten(uv_write_t* request, int status) {
   State* self = write->stream;
   --self->writes_in_flight;
   if (self->abandoned || self->ended) return;
-  if (status != 0) return self->ReportClose(UvStatus("write", self->peer, status));
+  if (status != 0) return self->ReportClose(ConnectionStatus("write", self->peer, status));
   if (self->writes_in_flight == 0 && self->callbacks.on_drained) self->callbacks.on_drained();
 }
 
@@ -259,7 +264,7 @@ std::unique_ptr<TcpStream> TcpStream::Connect(Loop& loop, const std::string& hos
   state->resolving = error == 0;
   if (error != 0) {  // the host name is too long; the callback must still run later, as promised
     state->failure = std::make_unique<Timer>(
-        loop, [state, error] { state->FinishConnect(UvStatus("resolve", state->target, error)); });
+        loop, [state, error] { state->FinishConnect(ConnectionStatus("resolve", state->target, error)); });
     state->failure->StartOnce(0);
   }
   return stream;

@@ -78,6 +78,7 @@ class Backlog {
 
   bool has_unreported_losses() const { return unreported_ != Accounting(); }
   bool empty() const { return waiting_.empty() && !peeked_ && (spool_ == nullptr || spool_->empty()); }
+  bool memory_empty() const { return waiting_.empty(); }
   uint64_t memory_samples() const { return memory_samples_; }
 
  private:

@@ -30,9 +30,11 @@ constexpr int64_t kSilentHeartbeats = 3;
 constexpr int64_t kTicksPerHeartbeat = 5;  // a silent reducer is noticed at most a fifth of a heartbeat late
 constexpr int64_t kLogPeriodNs = kNsPerMinute;
 
-// Returns true for a failure of a connection that is not about the network: of TLS, or of the protocol.
+// Returns true for a failure of TLS or of the protocol. TCP reports each failure of the network as Unavailable.
+// ResourceExhausted is about this node, or about a reducer with too much load.
 bool IsRefusal(const absl::Status& why) {
-  return why.code() != absl::StatusCode::kUnavailable && why.code() != absl::StatusCode::kDeadlineExceeded;
+  return why.code() != absl::StatusCode::kUnavailable && why.code() != absl::StatusCode::kDeadlineExceeded &&
+         why.code() != absl::StatusCode::kResourceExhausted;
 }
 
 }  // namespace
@@ -87,7 +89,7 @@ struct Client::Impl {
   bool pumping = false;
   bool ever_connected = false;  // has had a Welcome
   bool failing = false;         // the last attempt failed, and the failure was logged
-  bool slow_retry = false;      // the reducer said that a retry without a change is useless
+  bool slow_retry = false;      // on this connection, the reducer said that a retry without a change is useless
   std::string refusal;
   MonotonicNs received_at, heartbeat_at;
   int64_t heartbeat_ns = 0;
@@ -230,7 +232,9 @@ absl::Status Client::Impl::Handle(const Frame& frame) {
     case MessageType::kAck: {
       ASSIGN_OR_RETURN(const uint64_t sequence, DecodeAck(frame.payload));
       backoff_ms.Reset();
+      const uint64_t first = window.first_sequence();
       Ack(sequence);
+      if (window.first_sequence() > first) upgrade.OnStored();
       Pump();
       return absl::OkStatus();
     }
@@ -289,7 +293,6 @@ absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
   }
   ready = true;
   sent_metadata = {};
-  slow_retry = false;
   refusal.clear();
   connects.Add();
   connect_alarm->Stop();
@@ -358,8 +361,9 @@ void Client::Impl::Disconnect(const absl::Status& why) {
   failures.Add();
   LogDisconnect(why);
   failing = failing || !was_ready;
-  refusal = slow_retry || IsRefusal(why) ? Message(why) : "";
-  if (slow_retry) backoff_ms.SkipToMax();
+  const bool slow = std::exchange(slow_retry, false);
+  refusal = slow || IsRefusal(why) ? Message(why) : "";
+  if (slow) backoff_ms.SkipToMax();
   retry_alarm->StartOnce(static_cast<uint64_t>(backoff_ms.NextJittered(random)));
   Changed();
 }
@@ -526,6 +530,10 @@ bool Client::Holds(const Batch& batch) { return impl_->upgrade.Holds(batch); }
 bool Client::waits_for_upgrade() const { return impl_->ready && impl_->upgrade.waiting(); }
 void Client::StopWaiting(const char* why) {
   impl_->upgrade.Release(why);
+  impl_->Pump();
+}
+void Client::EndWaiting(const char* why) {
+  impl_->upgrade.End(why);
   impl_->Pump();
 }
 

@@ -102,6 +102,8 @@ class Client {
   bool waits_for_upgrade() const;  // true if the reducer is connected, and batches wait for its upgrade
   // Sends batches without process events while the reducer is of an earlier release. `why` is for the log.
   void StopWaiting(const char* why);
+  // Like StopWaiting, and no batch waits from now on.
+  void EndWaiting(const char* why);
 
   bool started() const;
   bool ready() const;                // true from Welcome until the connection ends

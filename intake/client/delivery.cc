@@ -58,6 +58,8 @@ struct Delivery::Impl {
   void StopIdle();
   void GiveUpDoubtful();
   void StopWaiting(const char* why);
+  void EndWaiting(const char* why);
+  void KeepOrSend();
   bool Away() const;
   void Spill() { backlog.Spill(Away() ? Backlog::Reason::kAway : Backlog::Reason::kLimit); }
   void FinishFlush();
@@ -232,7 +234,8 @@ absl::Status Delivery::Impl::CutToFit(Batch& batch) {
   return status;
 }
 
-// A reducer whose upgrade batches wait for takes none of them. If this process is killed, they must be in the spool.
+// Returns true if no reducer takes batches: none answers, or batches wait for the upgrade of the reducer that answers.
+// Then the batches must be in the spool, in case this process is killed.
 bool Delivery::Impl::Away() const {
   const auto takes = [](const Reducer& r) { return r.client->ready() && !r.client->waits_for_upgrade(); };
   if (std::any_of(reducers.begin(), reducers.end(), takes)) return false;
@@ -350,6 +353,7 @@ void Delivery::Impl::Tick() {
   StartNext();
   Choose();
   StopIdle();
+  KeepOrSend();
   if (flush_done && Idle()) FinishFlush();
 }
 
@@ -417,6 +421,22 @@ void Delivery::Impl::GiveUpDoubtful() {
 void Delivery::Impl::StopWaiting(const char* why) {
   for (Reducer& reducer : reducers) reducer.client->StopWaiting(why);
   recovery.StopWaiting(why);
+}
+
+void Delivery::Impl::EndWaiting(const char* why) {
+  for (Reducer& reducer : reducers) reducer.client->EndWaiting(why);
+}
+
+// At a stop, batches that wait for an upgrade go to the spool: the upgrade is not expected within the time of a stop.
+// If the spool does not take them, their samples are sent without their process events. Otherwise all would be lost.
+void Delivery::Impl::KeepOrSend() {
+  if (!flush_done || stopped || !reducers[active].client->waits_for_upgrade()) return;
+  backlog.Spill(Backlog::Reason::kAway);
+  if (backlog.memory_empty()) {
+    flush_alarm->StartOnce(0);
+  } else {
+    EndWaiting("the collector stops, and the spool cannot be written");
+  }
 }
 
 uint64_t Delivery::Impl::InMemory() const {
@@ -515,10 +535,9 @@ void Delivery::SendDigest(const ExecutableId& id, const absl::StatusOr<SymbolDig
 
 void Delivery::Flush(int64_t timeout_ms, std::function<void(uint64_t undelivered_samples)> done) {
   impl_->flush_done = std::move(done);
-  if (impl_->spool == nullptr) impl_->StopWaiting("the collector stops, and has no spool");
-  // Batches that wait for an upgrade go to the spool. The upgrade is not expected within the time of a stop.
-  const bool waits = impl_->reducers[impl_->active].client->waits_for_upgrade();
-  impl_->flush_alarm->StartOnce(waits ? 0 : static_cast<uint64_t>(std::max<int64_t>(timeout_ms, 0)));
+  impl_->flush_alarm->StartOnce(static_cast<uint64_t>(std::max<int64_t>(timeout_ms, 0)));
+  if (impl_->spool == nullptr) impl_->EndWaiting("the collector stops, and has no spool");
+  impl_->KeepOrSend();
   impl_->reducers[impl_->active].client->Wake();
   if (impl_->Idle()) impl_->FinishFlush();
 }

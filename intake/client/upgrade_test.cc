@@ -54,6 +54,23 @@ class UpgradeTest : public IntakeTest {
     spool_storage_ = *std::move(opened);
     spool_ = spool_storage_.get();
   }
+  // `during`: called when the stop has begun.
+  void StopAndExpectAllSamples(const std::function<void()>& during = [] {}) {
+    bool done = false;
+    client_->Flush(20'000, [&](uint64_t undelivered) {
+      EXPECT_EQ(undelivered, 0u);
+      done = true;
+    });
+    during();
+    RunUntil(
+        [&] {
+          AckAll();
+          return done;
+        },
+        "stopped");
+    EXPECT_EQ(store_.stored_samples(), captured_);
+    EXPECT_THAT(lost_events_, ElementsAre(Pair(LossReason::kNotTaken, SentEvents())));
+  }
   uint64_t SentEvents() {
     uint64_t events = 0;
     for (const auto& [sequence, sent] : sent_events_) events += CountRecords({}, sent).events();
@@ -149,18 +166,45 @@ TEST_F(UpgradeTest, AStopWithoutASpoolSendsTheSamples) {
   StartClient();
   for (int i = 0; i < 3; ++i) Send(50, 20);
   RunUntilWaiting();
+  StopAndExpectAllSamples();
+}
+
+TEST_F(UpgradeTest, AStopWithASpoolThatCannotBeWrittenSendsTheSamples) {
+  OpenSpool();
+  storage_.set_capacity(0);
+  StartServer();
+  StartClient();
+  for (int i = 0; i < 3; ++i) Send(50, 20);
+  RunUntilWaiting();
+  ASSERT_EQ(spool_->samples(), 0u);
+  StopAndExpectAllSamples();
+}
+
+TEST_F(UpgradeTest, NoWaitBeginsAtAStopIfTheSpoolCannotBeWritten) {
+  OpenSpool();
+  storage_.set_capacity(0);
+  StartServer();
+  server_.reset();
+  StartClient();
+  for (int i = 0; i < 3; ++i) Send(50, 20);
+  StopAndExpectAllSamples([&] { StartServer(); });
+}
+
+TEST_F(UpgradeTest, BatchesThatBeginToWaitDuringAStopGoToTheSpool) {
+  OpenSpool();
+  StartServer();
+  server_.reset();
+  StartClient();
+  for (int i = 0; i < 3; ++i) Send(50, 20);
   bool done = false;
-  client_->Flush(20'000, [&](uint64_t undelivered) {
-    EXPECT_EQ(undelivered, 0u);
+  client_->Flush(3'600'000, [&](uint64_t undelivered) {
+    EXPECT_EQ(undelivered, captured_);
     done = true;
   });
-  RunUntil(
-      [&] {
-        AckAll();
-        return done;
-      },
-      "stopped");
-  EXPECT_EQ(store_.stored_samples(), captured_);
+  StartServer();
+  RunUntil([&] { return done; }, "stopped");
+  EXPECT_EQ(spool_->samples(), captured_);
+  EXPECT_THAT(lost_, IsEmpty());
 }
 
 TEST_F(UpgradeTest, BatchesWaitInTheSpoolAcrossARestart) {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/log.h"
 #include "base/version.h"
 
 namespace tributary::intake {
@@ -31,43 +30,62 @@ void UpgradeWait::Set(State state) {
 
 void UpgradeWait::OnWelcome(bool takes_all) {
   if (takes_all) {
-    if (waiting()) LogInfo("intake waits no longer reducer={} cause=\"the reducer was upgraded\"", reducer_);
+    if (uint64_t held = 0; waiting() && upgraded_log_.Allow(clock_.Monotonic(), &held)) {
+      LogInfo("intake waits no longer reducer={} cause=\"the reducer was upgraded\" suppressed={}", reducer_, held);
+    }
     Set(State::kTakesAll);
   } else if (state_ == State::kTakesAll) {
     Set(State::kEarlier);
   }
 }
 
+void UpgradeWait::OnStored() {
+  if (state_ == State::kTakesAll) since_.reset();
+}
+
 bool UpgradeWait::Holds(const Batch& batch) {
-  if (state_ == State::kTakesAll || state_ == State::kReleased || !NeedsLaterReducer(batch)) return false;
+  if (state_ == State::kTakesAll || state_ == State::kReleased || ended_ || !NeedsLaterReducer(batch)) return false;
   const MonotonicNs now = clock_.Monotonic();
+  if (!since_) since_ = now;
   if (state_ == State::kEarlier) {
-    since_ = now;
-    if (wait_ms_ > 0 && waiting_sessions_.value() == 0) {
-      LogWarning(
-          "intake waits reducer={} cause=\"the reducer is of an earlier release, which cannot store process events\" "
-          "needs=\"{}\" wait_s={}: upgrade the reducer to this version or a later one. Until then, samples and process "
-          "events stay on this node. After wait_s, or when the space for them is nearly full, the samples are sent and "
-          "the process events are lost",
-          reducer_, VersionLine("reducer"), wait_ms_ / 1'000);
-    }
+    missing_ = batch.events.empty() ? "names of sample types" : "process events";
+    if (wait_ms_ > 0 && waiting_sessions_.value() == 0) LogWait();
     Set(State::kWaits);
   }
-  if (now.value - since_.value >= wait_ms_ * kNsPerMs) Release("--upgrade-wait is over");
+  if (now.value - since_->value >= wait_ms_ * kNsPerMs) Release("--upgrade-wait is over");
   return waiting();
+}
+
+void UpgradeWait::LogWait() {
+  uint64_t held = 0;
+  if (!wait_log_.Allow(clock_.Monotonic(), &held)) return;
+  LogWarning(
+      "intake waits reducer={} cause=\"the reducer is of an earlier release, which cannot store {}\" "
+      "needs=\"{} with {}\" wait_s={} suppressed={}: upgrade the reducer to this version or a later one. Until then, "
+      "samples and process events stay on this node. After wait_s, or when the space for them is nearly full, the "
+      "samples are sent and the {} are lost",
+      reducer_, missing_, VersionLine("reducer"), missing_, wait_ms_ / 1'000, held, missing_);
 }
 
 void UpgradeWait::Pause() {
   if (waiting()) Set(State::kEarlier);
+  since_.reset();
 }
 
 void UpgradeWait::Release(const char* why) {
   if (!waiting()) return;
-  LogWarning(
-      "intake sends samples without process events reducer={} cause=\"{}\" needs=\"{}\": upgrade the reducer to "
-      "this version or a later one",
-      reducer_, why, VersionLine("reducer"));
+  if (uint64_t held = 0; release_log_.Allow(clock_.Monotonic(), &held)) {
+    LogWarning(
+        "intake sends samples without {} reducer={} cause=\"{}\" needs=\"{} with {}\" suppressed={}: upgrade the "
+        "reducer to this version or a later one",
+        missing_, reducer_, why, VersionLine("reducer"), missing_, held);
+  }
   Set(State::kReleased);
+}
+
+void UpgradeWait::End(const char* why) {
+  ended_ = true;
+  Release(why);
 }
 
 }  // namespace tributary::intake

@@ -10,8 +10,10 @@
 namespace tributary::intake {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr int64_t kWaitMs = 60'000;
 
@@ -46,7 +48,7 @@ TEST_F(UpgradeWaitTest, HoldsOnlyBatchesThatTheReducerCannotStore) {
 
 TEST_F(UpgradeWaitTest, HoldsSamplesWhoseTypeHasADefinition) {
   samples_only_.sample_types = {{SampleType{77}, {"allocations", "bytes"}}};
-  EXPECT_TRUE(wait_.Holds(samples_only_));
+  EXPECT_THAT(LogOf([&] { EXPECT_TRUE(wait_.Holds(samples_only_)); }), HasSubstr("with names of sample types"));
 }
 
 TEST_F(UpgradeWaitTest, EndsWhenTheReducerWasUpgraded) {
@@ -77,6 +79,35 @@ TEST_F(UpgradeWaitTest, ReleaseEndsAWaitThatHasBegun) {
   EXPECT_FALSE(wait_.Holds(with_events_));
 }
 
+TEST_F(UpgradeWaitTest, AfterTheEndNoBatchWaits) {
+  wait_.End("stops");
+  EXPECT_FALSE(wait_.Holds(with_events_)) << "no wait has begun, and none begins";
+  wait_.OnWelcome(/*takes_all=*/true);
+  wait_.OnWelcome(/*takes_all=*/false);
+  EXPECT_FALSE(wait_.Holds(with_events_));
+}
+
+TEST_F(UpgradeWaitTest, ItsTimeRunsOnIfConnectionsGoToDifferentReducersInTurn) {
+  EXPECT_TRUE(wait_.Holds(with_events_));
+  const auto alternate = [&] {
+    for (int i = 0; i < 100; ++i) {
+      wait_.OnWelcome(/*takes_all=*/true);
+      wait_.OnWelcome(/*takes_all=*/false);
+      EXPECT_TRUE(wait_.Holds(with_events_));
+    }
+  };
+  EXPECT_THAT(LogOf(alternate), AllOf(HasSubstr("waits no longer"), Not(HasSubstr("intake waits reducer"))));
+  EXPECT_THAT(LogOf(alternate), IsEmpty()) << "at most one line of each kind in a minute";
+  clock_.Advance(kWaitMs * kNsPerMs);
+  wait_.OnWelcome(/*takes_all=*/true);
+  wait_.OnWelcome(/*takes_all=*/false);
+  EXPECT_FALSE(wait_.Holds(with_events_)) << "the time began with the first wait";
+  wait_.OnWelcome(/*takes_all=*/true);
+  wait_.OnStored();
+  wait_.OnWelcome(/*takes_all=*/false);
+  EXPECT_TRUE(wait_.Holds(with_events_)) << "an upgraded reducer stored a batch";
+}
+
 TEST_F(UpgradeWaitTest, PauseEndsAWaitUntilABatchWaitsAgain) {
   EXPECT_TRUE(wait_.Holds(with_events_));
   wait_.Pause();
@@ -93,7 +124,7 @@ TEST_F(UpgradeWaitTest, LogsOnceWhichVersionIsNeeded) {
   other.OnWelcome(/*takes_all=*/false);
   const std::string log = LogOf([&] { wait_.Holds(with_events_); });
   EXPECT_THAT(log, HasSubstr("intake waits reducer=reducer.example:8000"));
-  EXPECT_THAT(log, HasSubstr("needs=\"" + VersionLine("reducer") + "\""));
+  EXPECT_THAT(log, HasSubstr("needs=\"" + VersionLine("reducer") + " with process events\""));
   const std::string later = LogOf([&] {
     wait_.Holds(with_events_);
     wait_.OnWelcome(/*takes_all=*/false);

@@ -15,6 +15,7 @@ constexpr uint64_t kMiB = 1u << 20;
 // Measured on a machine with 2 CPUs: with 38 MiB, the kernel killed the collector within seconds. With 48 MiB it ran.
 constexpr uint64_t kLeastBytes = 47 * kMiB;
 constexpr uint64_t kLeastBytesPerCpu = kMiB / 2;
+constexpr uint64_t kRingBytesPerCpu = 64u << 10;       // the part of kLeastBytesPerCpu for the ring of samples
 constexpr uint64_t kNoLimitBytes = uint64_t{1} << 62;  // cgroup v1 writes a huge number if there is no limit
 constexpr size_t kPathBytesMax = 4'096;
 
@@ -66,15 +67,18 @@ std::optional<uint64_t> MemoryLimit(std::string_view proc_cgroup, const std::str
   }
 }
 
-uint64_t LeastMemoryBytes(size_t cpus) { return kLeastBytes + cpus * kLeastBytesPerCpu; }
+uint64_t LeastMemoryBytes(size_t cpus, uint64_t ring_bytes) {
+  return kLeastBytes + cpus * kLeastBytesPerCpu + ring_bytes - std::min(ring_bytes, cpus * kRingBytesPerCpu);
+}
 
-absl::Status CheckMemoryLimit(std::optional<uint64_t> limit_bytes, size_t cpus) {
-  if (!limit_bytes || *limit_bytes >= LeastMemoryBytes(cpus)) return absl::OkStatus();
+absl::Status CheckMemoryLimit(std::optional<uint64_t> limit_bytes, size_t cpus, uint64_t ring_bytes) {
+  const uint64_t least = LeastMemoryBytes(cpus, ring_bytes);
+  if (!limit_bytes || *limit_bytes >= least) return absl::OkStatus();
   return Error(
       absl::StatusCode::kResourceExhausted,
       fmt::format("the memory limit is {} MiB, but with {} CPUs kernel-collector needs at least {} MiB: raise the "
                   "limit (Kubernetes: resources.limits.memory, docker: --memory, systemd: MemoryMax)",
-                  *limit_bytes / kMiB, cpus, (LeastMemoryBytes(cpus) + kMiB - 1) / kMiB));
+                  *limit_bytes / kMiB, cpus, (least + kMiB - 1) / kMiB));
 }
 
 }  // namespace tributary

@@ -60,13 +60,16 @@ TEST_F(MemoryLimitTest, IsUnknownIfNothingCanBeRead) {
 }
 
 TEST(CheckMemoryLimit, RefusesALimitThatIsTooSmall) {
-  EXPECT_TRUE(CheckMemoryLimit(std::nullopt, 512).ok());
-  EXPECT_TRUE(CheckMemoryLimit(LeastMemoryBytes(2), 2).ok());
-  const absl::Status status = CheckMemoryLimit((16u << 20) + 1, 2);
+  constexpr uint64_t kRing = 128u << 10;
+  EXPECT_TRUE(CheckMemoryLimit(std::nullopt, 512, 0).ok());
+  EXPECT_TRUE(CheckMemoryLimit(LeastMemoryBytes(2, kRing), 2, kRing).ok());
+  const absl::Status status = CheckMemoryLimit((16u << 20) + 1, 2, kRing);
   EXPECT_TRUE(absl::IsResourceExhausted(status));
   EXPECT_THAT(Message(status), HasSubstr("the memory limit is 16 MiB"));
   EXPECT_THAT(Message(status), HasSubstr("resources.limits.memory"));
-  EXPECT_FALSE(CheckMemoryLimit(LeastMemoryBytes(2), 64).ok()) << "more CPUs need more";
+  EXPECT_FALSE(CheckMemoryLimit(LeastMemoryBytes(2, kRing), 64, kRing).ok()) << "more CPUs need more";
+  EXPECT_EQ(LeastMemoryBytes(2, kRing), LeastMemoryBytes(2, 0)) << "a ring at the usual rate is included";
+  EXPECT_FALSE(CheckMemoryLimit(LeastMemoryBytes(2, kRing), 2, 16u << 20).ok()) << "a larger ring needs more";
 }
 
 }  // namespace

@@ -48,6 +48,11 @@ bool Machine::InterruptsTracepoints() const {
   return version && *version >= std::pair(7, 0);
 }
 
+bool Machine::ChargesMapsToCgroup() const {
+  const auto version = VersionOf(kernel_release);
+  return version && *version >= std::pair(5, 11);
+}
+
 Machine ReadMachine() {
   Machine machine;
   utsname name = {};

@@ -18,6 +18,8 @@ struct Machine {
 
   // Whether the scheduler may interrupt a program at a raw tracepoint: from Linux 7.0. False if the release is unknown.
   bool InterruptsTracepoints() const;
+  // Whether BPF maps count as memory of the cgroup of their process: from Linux 5.11. False if the release is unknown.
+  bool ChargesMapsToCgroup() const;
 };
 
 // Reads the features of the running machine. Never fails. If the kernel release or the pid namespace cannot be read,

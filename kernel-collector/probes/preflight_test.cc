@@ -51,6 +51,13 @@ TEST(Preflight, KnowsKernelsThatInterruptTracepoints) {
   }
 }
 
+TEST(Preflight, TellsWhetherMapsCountForTheMemoryLimit) {
+  for (const auto& [release, charges] : {std::pair("5.10.223", false), std::pair("5.11.0", true),
+                                         std::pair("6.12.1-foo", true), std::pair("unreadable", false)}) {
+    EXPECT_EQ(Machine{.kernel_release = release}.ChargesMapsToCgroup(), charges) << release;
+  }
+}
+
 TEST(Preflight, NamesMissingCapabilities) {
   Machine machine = GoodMachine();
   machine.capabilities = {CAP_BPF};

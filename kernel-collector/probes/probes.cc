@@ -309,6 +309,15 @@ Accounting KernelProbes::ReadAccounting() {
   return accounting;
 }
 
+absl::Status CheckMemory(const Machine& machine, size_t cpus, uint64_t ring_bytes) {
+  absl::Status enough =
+      CheckMemoryLimit(MemoryLimit(ReadSmallFile("/proc/self/cgroup"), "/sys/fs/cgroup"), cpus, ring_bytes);
+  if (enough.ok() || machine.ChargesMapsToCgroup()) return enough;
+  // On this kernel, the BPF maps and rings are outside of the limit.
+  LogWarning("the memory limit may be too small cause=\"{}\"", Message(enough));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options, Metrics& metrics) {
@@ -319,17 +328,17 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   const Machine machine = ReadMachine();
   RETURN_IF_ERROR(CheckMachine(machine));
   ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());
-  RETURN_IF_ERROR(CheckMemoryLimit(MemoryLimit(ReadSmallFile("/proc/self/cgroup"), "/sys/fs/cgroup"), cpus.size()));
+  const uint32_t ring_bytes = SampleRingBytes(options.sample_rate_hz, cpus.size(), options.ring_seconds);
+  RETURN_IF_ERROR(CheckMemory(machine, cpus.size(), ring_bytes));
 
   auto period_ns = static_cast<uint64_t>(kNsPerSecond / options.sample_rate_hz);
-  Sampler::Options sampler_options{
-      .period_ns = period_ns,
-      .ring_bytes = SampleRingBytes(options.sample_rate_hz, cpus.size(), options.ring_seconds),
-      .copies_bytes = CopiesBytes(options, cpus.size()),
-      .events_bytes = options.process_events ? EventRingBytes(cpus.size()) : 0,
-      .contexts = options.contexts,
-      .pin_folder = kPinFolder,
-      .object = options.object.empty() ? embedded::sampler_bpf_object() : options.object};
+  Sampler::Options sampler_options{.period_ns = period_ns,
+                                   .ring_bytes = ring_bytes,
+                                   .copies_bytes = CopiesBytes(options, cpus.size()),
+                                   .events_bytes = options.process_events ? EventRingBytes(cpus.size()) : 0,
+                                   .contexts = options.contexts,
+                                   .pin_folder = kPinFolder,
+                                   .object = options.object.empty() ? embedded::sampler_bpf_object() : options.object};
   sampler_options.config.address_mask = UserAddressMask();
   sampler_options.config.kernel_stack_bytes = std::max<uint32_t>(16 << 10, static_cast<uint32_t>(getpagesize()));
   sampler_options.config.cgroup_v1 = ChooseCgroupV1(ReadSmallFile("/proc/self/cgroup"));

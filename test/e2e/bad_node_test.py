@@ -79,8 +79,13 @@ def wrong_token():
         lines = [line for line in collector.text().splitlines() if "the token is not known" in line]
         lib.check(len(lines) == 1 and "intake not connected" in lines[0], f"the log says: {lines}")
         lib.check(re.search(r"intake refused .*reason=bad_token", reducer.text()), "the reducer does not log the refusal")
+        reducer.stop()
+        lib.wait_for("/readyz to be 200, because no reducer refuses the node", lambda: readyz(port)[0] == 200, 60)
         (d / "token").write_text("right-token-of-the-fleet\n")
-        lib.wait_for("/readyz to be 200", lambda: readyz(port)[0] == 200, 60)
+        reducer = lib.Reducer(d, ["--intake-token-file", d / "reducer-tokens"], intake_port=reducer.intake_port, name="reducer2")
+        programs.append(reducer)
+        lib.wait_for("samples with the right token", lambda: reducer.status()["total"]["stored"] > 0, 60)
+        lib.check(readyz(port)[0] == 200, "not ready with the right token")
         lib.check(collector.stop() == 0, "the collector's exit code")
         lib.check_law(reducer.status(), lost=0)
 

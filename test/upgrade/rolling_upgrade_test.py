@@ -1,7 +1,7 @@
 """Tests rolling upgrades from an earlier release: its programs are replaced by today's, one by one, under load.
 
-rolling_upgrade_test.py --old-binaries DIR [TEST…]: DIR has kernel-collector, reducer and tributary of the earlier
-release. CONTRIBUTING.md says how they are built. The time stamps of the steps divide the stored samples, so each part of
+rolling_upgrade_test.py --old-binaries DIR [TEST…]: DIR has kernel-collector and reducer of the earlier release. dev/test
+says how they are built. The time stamps of the steps divide the stored samples, so each part of
 an upgrade is checked by itself.
 """
 
