@@ -224,10 +224,23 @@ bool LiveEntities::Restore(const EntityStore::Row& row, UnixNs now) {
   ++entities_;
   source->sent_containers |= row.kind == EntityKind::kContainer;
   Key key(row.kind, row.id);
-  if (record->timeline.gone()) gone_.push_back({Ref(source, key), now});
-  Observe(*source, *record);
+  if (record->timeline.gone()) {
+    gone_.push_back({Ref(source, key), now});
+  } else {
+    Observe(*source, *record);
+  }
   source->records.emplace(std::move(key), std::move(record));
   return true;
+}
+
+void LiveEntities::ObserveEnd(const EntityStore::Row& row) {
+  std::unique_lock lock(mutex_);
+  options_.observer->OnStoredEnd(row.sender, *row.states.back().entity, row.states.back().to);
+}
+
+void LiveEntities::ObserveLoaded() {
+  std::unique_lock lock(mutex_);
+  options_.observer->OnLoaded();
 }
 
 void LiveEntities::AddSender(const MetadataSender& sender, UnixNs now) {

@@ -113,6 +113,10 @@ class LiveEntities {
 
   // Adds an entity from the database. Returns false if a limit is reached.
   bool Restore(const EntityStore::Row& row, UnixNs now);
+  // Shows a stored entity that has ended, or the end of the load, to the observer only.
+  void ObserveEnd(const EntityStore::Row& row);
+  void ObserveLoaded();
+  bool is_observed() const { return options_.observer != nullptr; }
   // Adds the sender if the limits allow it, and updates its last_contact.
   void AddSender(const MetadataSender& sender, UnixNs now);
 

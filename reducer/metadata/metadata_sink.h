@@ -37,6 +37,11 @@ class EntityObserver {
  public:
   // `gone`: the entity has ended, and `newest` is its last state.
   virtual void OnState(const MetadataSender& sender, const Entity& newest, bool gone) = 0;
+  // After a start: a stored entity that ended at `at`. The calls come in no order, after the calls of OnState for the
+  // stored entities that have not ended.
+  virtual void OnStoredEnd(const MetadataSender& sender, const Entity& newest, UnixNs at) = 0;
+  // All stored entities were reported.
+  virtual void OnLoaded() = 0;
 
  protected:
   ~EntityObserver() = default;

@@ -14,6 +14,8 @@ constexpr int64_t kFlushNs = kNsPerSecond;
 constexpr int64_t kMaintainNs = 10 * kNsPerSecond;
 // Entities to save at once. The lock of LiveEntities is held while their pointers are copied.
 constexpr size_t kSavedAtOnceMax = 4'096;
+// The observer also sees the stored entities that ended within this time.
+constexpr int64_t kObservedEndsNs = 7 * kNsPerDay;
 
 }  // namespace
 
@@ -41,6 +43,12 @@ void MetadataUpkeep::Load(AttributeNames& names) {
     if (!live_.Restore(row, now)) return;
     for (const EntityTimeline::State& state : row.states) names.Learn(state.entity->attributes);
   });
+  if (loaded.ok() && live_.is_observed()) {
+    loaded = db_->Load(UnixNs{now.value - kObservedEndsNs}, [&](const EntityStore::Row& row) {
+      if (row.states.back().to != kTimeEnd) live_.ObserveEnd(row);
+    });
+    live_.ObserveLoaded();
+  }
   absl::StatusOr<std::vector<MetadataSender>> clusters = db_->Clusters();
   if (clusters.ok()) {
     for (const MetadataSender& cluster : *clusters) live_.AddSender(cluster, now);

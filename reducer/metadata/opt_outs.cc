@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::string_view kPodProfile = "k8s.pod.annotation.tributary.io/profile";
 constexpr std::string_view kNamespaceProfile = "k8s.namespace.annotation.tributary.io/profile";
-constexpr size_t kLoggedValuesMax = 16;
+constexpr std::string_view kPodUid = "k8s.pod.uid", kPodNamespace = "k8s.namespace.name";
 constexpr size_t kShownBytesMax = 64;
 
 }  // namespace
 
 std::optional<ProfileChoice> ParseProfileChoice(std::string_view text) {
-  std::string lower(text);
+  std::string lower(absl::StripAsciiWhitespace(ToAbsl(text)));
   absl::AsciiStrToLower(&lower);
   for (const std::string_view off : {"false", "off", "no", "0"}) {
     if (lower == off) return ProfileChoice::kOff;
@@ -40,6 +40,9 @@ OptOuts::OptOuts(const Clock& clock, Metrics& metrics)
       untold_(metrics.AddCounter("tributary_reducer_untold_opt_outs_total",
                                  "Times that a node was not told of an opted-out container, because its list was full; "
                                  "the reducer drops the samples of these containers itself")),
+      forgotten_(metrics.AddCounter("tributary_metadata_forgotten_opt_outs_total",
+                                    "Ended pods and containers that were opted out and were forgotten before their "
+                                    "time, because too many had ended; late samples of them are stored")),
       containers_gauge_(metrics.AddGauge("tributary_metadata_opted_out_containers",
                                          "Containers that are opted out of profiling by an annotation.")) {}
 
@@ -50,37 +53,86 @@ OptOuts::~OptOuts() = default;
 void OptOuts::OnState(const MetadataSender& sender, const Entity& newest, bool gone) {
   if (!sender.is_cluster) return;
   std::unique_lock lock(mutex_);
-  Cluster& cluster = clusters_[sender.id];
-  switch (newest.kind) {
-    case EntityKind::kNamespace:
-      OnNamespace(cluster, newest, gone);
-      break;
-    case EntityKind::kPod:
-      OnPod(sender.id, cluster, newest, gone);
-      break;
-    case EntityKind::kContainer:
-      OnContainer(sender.id, cluster, newest, gone);
-      break;
-    default:
-      return;
-  }
+  Take(clusters_[sender.id], newest, gone, clock_.Monotonic());
   ForgetEnded();
+  Publish();
+}
+
+void OptOuts::Take(Cluster& cluster, const Entity& entity, bool gone, MonotonicNs at) {
+  if (entity.kind == EntityKind::kNamespace) OnNamespace(cluster, entity, gone);
+  if (entity.kind == EntityKind::kPod) OnPod(cluster, entity, gone, at);
+  if (entity.kind == EntityKind::kContainer) OnContainer(cluster, entity, gone);
+}
+
+void OptOuts::OnStoredEnd(const MetadataSender& sender, const Entity& newest, UnixNs at) {
+  // Container, pod and namespace are values in a row.
+  if (!sender.is_cluster || newest.kind < EntityKind::kContainer || newest.kind > EntityKind::kNamespace) return;
+  std::unique_lock lock(mutex_);
+  std::vector<StoredEnd>& ends = stored_ends_[newest.kind];
+  if (ends.size() >= kStoredEndsMax) return forgotten_.Add();
+  StoredEnd& end = ends.emplace_back(sender.id, Entity{.kind = newest.kind, .id = newest.id}, at);
+  for (const Attribute& attribute : newest.attributes) {  // only what counts here
+    for (const std::string_view key : {kPodProfile, kNamespaceProfile, kPodUid, kPodNamespace}) {
+      if (attribute.key == key) end.entity.attributes.push_back(attribute);
+    }
+  }
+}
+
+bool OptOuts::IsKnown(const Cluster& cluster, const Entity& entity) const {
+  if (entity.kind == EntityKind::kContainer) return cluster.containers.contains(entity.id);
+  if (entity.kind == EntityKind::kPod) {
+    const auto pod = cluster.pods.find(entity.id);
+    return pod != cluster.pods.end() && pod->second->is_known;
+  }
+  const auto name_space = cluster.namespaces.find(entity.id);
+  return name_space != cluster.namespaces.end() && name_space->second.is_known;
+}
+
+// Whether an ended pod or container was opted out is only known if its namespace, its pod and its containers are known
+// together. So all of them count as live first.
+void OptOuts::OnLoaded() {
+  constexpr EntityKind kKinds[] = {EntityKind::kContainer, EntityKind::kPod, EntityKind::kNamespace};
+  std::unique_lock lock(mutex_);
+  const ClockPair now = clock_.Pair();
+  for (const EntityKind kind : kKinds) {
+    std::vector<StoredEnd>& ends = stored_ends_[kind];
+    std::erase_if(ends, [&](const StoredEnd& end) { return IsKnown(clusters_[end.cluster], end.entity); });
+    std::sort(ends.begin(), ends.end(), [](const StoredEnd& a, const StoredEnd& b) { return a.at < b.at; });
+    for (const StoredEnd& end : ends) Take(clusters_[end.cluster], end.entity, false, now.monotonic);
+  }
+  for (const EntityKind kind : kKinds) {
+    for (const StoredEnd& end : stored_ends_[kind]) {
+      const int64_t age = std::max<int64_t>(0, now.unix.value - end.at.value);
+      Take(clusters_[end.cluster], end.entity, true, MonotonicNs{now.monotonic.value - age});
+    }
+  }
+  stored_ends_.clear();
+  ForgetEnded();
+  Publish();
+}
+
+void OptOuts::Publish() {
   opted_out_.store(off_pods_.size() + off_containers_.size(), std::memory_order_relaxed);
   containers_gauge_.Set(static_cast<int64_t>(off_containers_.size()));
 }
 
 // An invalid value is counted and logged when it appears.
 OptOuts::Choice OptOuts::ReadChoice(const Entity& entity, std::string_view key, Choice before) {
-  const std::string_view text = FindAttribute(entity.attributes, key);
-  if (text.empty()) return {};
+  const auto found = std::ranges::find(entity.attributes, key, &Attribute::key);
+  if (found == entity.attributes.end()) return {};
+  const std::string_view text = found->value;
   const std::optional<ProfileChoice> choice = ParseProfileChoice(text);
   if (choice) return {.value = *choice};
   if (!before.is_bad) {
     bad_values_.Add();
-    const std::string shown(text.substr(0, kShownBytesMax));
-    if (logged_.size() < kLoggedValuesMax && logged_.insert(shown).second) {
-      LogWarning("the annotation tributary.io/profile must be true or false: it is ignored value=\"{}\" {}={}",
-                 EscapeForDisplay(shown), EntityKindName(entity.kind), EscapeForDisplay(entity.id));
+    if (uint64_t held = 0; log_limit_.Allow(clock_.Monotonic(), &held)) {
+      const bool is_pod = entity.kind == EntityKind::kPod;
+      const std::string_view name_space = is_pod ? FindAttribute(entity.attributes, kPodNamespace) : entity.id;
+      const std::string_view name = is_pod ? FindAttribute(entity.attributes, "k8s.pod.name") : "";
+      LogWarning(
+          "the annotation tributary.io/profile must be true or false: it is ignored value=\"{}\" "
+          "namespace=\"{}\" pod=\"{}\" suppressed={}",
+          EscapeForDisplay(text.substr(0, kShownBytesMax)), EscapeForDisplay(name_space), EscapeForDisplay(name), held);
     }
   }
   return {.is_bad = true};
@@ -104,18 +156,20 @@ OptOuts::Pod& OptOuts::FindOrAddPod(Cluster& cluster, const std::string& uid) {
   return *pod;
 }
 
-void OptOuts::OnPod(const std::string& cluster_id, Cluster& cluster, const Entity& entity, bool gone) {
+void OptOuts::OnPod(Cluster& cluster, const Entity& entity, bool gone, MonotonicNs at) {
   if (gone && !cluster.pods.contains(entity.id)) return;
   Pod& pod = FindOrAddPod(cluster, entity.id);
   pod.is_known = true;
   pod.has_ended = gone;
-  MovePod(cluster, entity.id, pod, FindAttribute(entity.attributes, "k8s.namespace.name"));
+  pod.ended_at = at;
+  MovePod(cluster, entity.id, pod, FindAttribute(entity.attributes, kPodNamespace));
   pod.choice = ReadChoice(entity, kPodProfile, pod.choice);
   Decide(cluster, entity.id, pod);
   if (!gone) return;
   if (!pod.is_off) return ErasePod(cluster, entity.id);
-  for (const std::string& id : pod.containers) Unlist(id);
-  KeepEnded(cluster_id, EntityKind::kPod, entity.id);
+  UnlistPod(pod);
+  cluster.ended.push_back({entity.id, at});
+  ++ended_;
 }
 
 void OptOuts::MovePod(Cluster& cluster, const std::string& uid, Pod& pod, std::string_view name_space) {
@@ -127,20 +181,35 @@ void OptOuts::MovePod(Cluster& cluster, const std::string& uid, Pod& pod, std::s
   DropUnused(cluster, before);
 }
 
-void OptOuts::OnContainer(const std::string& cluster_id, Cluster& cluster, const Entity& entity, bool gone) {
+void OptOuts::OnContainer(Cluster& cluster, const Entity& entity, bool gone) {
   const auto known = cluster.containers.find(entity.id);
   if (gone && known == cluster.containers.end()) return;
-  const std::string uid(FindAttribute(entity.attributes, "k8s.pod.uid"));
+  const std::string uid(FindAttribute(entity.attributes, kPodUid));
   if (known != cluster.containers.end() && known->second.pod != uid) EraseContainer(cluster, entity.id);
   if (uid.empty()) return;
   Pod& pod = FindOrAddPod(cluster, uid);
-  cluster.containers[entity.id] = {.pod = uid, .has_ended = gone};
+  pod.named_only.erase(entity.id);
+  Container& container = cluster.containers[entity.id];
+  const bool ends = gone && !container.has_ended;
+  container = {.pod = uid, .has_ended = gone};
   work_.fetch_add(1, std::memory_order_relaxed);
   if (pod.containers.insert(entity.id).second && pod.is_off) CountContainer(entity.id, true);
   if (!gone) return;
   if (!pod.is_off) return EraseContainer(cluster, entity.id);
   Unlist(entity.id);
-  KeepEnded(cluster_id, EntityKind::kContainer, entity.id);
+  if (ends) KeepContainer(cluster, uid, pod, entity.id);
+}
+
+// A pod whose containers crash all the time keeps only the last ones.
+void OptOuts::KeepContainer(Cluster& cluster, const std::string& uid, Pod& pod, const std::string& id) {
+  pod.ended_containers.push_back(id);
+  if (pod.ended_containers.size() <= kEndedContainersOfPodMax) return;
+  const std::string oldest = std::move(pod.ended_containers.front());
+  pod.ended_containers.pop_front();
+  const auto found = cluster.containers.find(oldest);
+  if (found == cluster.containers.end() || found->second.pod != uid || !found->second.has_ended) return;
+  EraseContainer(cluster, oldest);
+  forgotten_.Add();
 }
 
 void OptOuts::Decide(Cluster& cluster, const std::string& uid, Pod& pod) {
@@ -161,6 +230,7 @@ void OptOuts::SetOff(const std::string& uid, Pod& pod, bool off) {
     off_pods_.erase(uid);
   }
   for (const std::string& id : pod.containers) CountContainer(id, off);
+  if (!off) UnlistPod(pod);
 }
 
 // Several clusters may report a container with the same id. It is opted out if any of them says so.
@@ -185,6 +255,14 @@ void OptOuts::Unlist(const std::string& id) {
     if (node->second.containers.empty()) nodes_.erase(node);
   }
   nodes_of_.erase(listed);
+}
+
+void OptOuts::UnlistPod(Pod& pod) {
+  for (const std::string& id : pod.containers) {
+    if (pod.has_ended) Unlist(id);
+  }
+  for (const std::string& id : pod.named_only) Unlist(id);
+  pod.named_only.clear();
 }
 
 // ---- Ends
@@ -218,24 +296,28 @@ void OptOuts::DropUnused(Cluster& cluster, const std::string& name_space) {
   }
 }
 
-void OptOuts::KeepEnded(const std::string& cluster, EntityKind kind, const std::string& id) {
-  ended_.push_back({cluster, kind, id, clock_.Monotonic()});
-}
-
 void OptOuts::ForgetEnded() {
   const MonotonicNs now = clock_.Monotonic();
-  while (!ended_.empty() && (ended_.size() > kEndedMax || ended_.front().at.value + kEndedKeptNs <= now.value)) {
-    const Ended ended = std::move(ended_.front());
-    ended_.pop_front();
-    Cluster& cluster = clusters_[ended.cluster];
-    if (ended.kind == EntityKind::kPod) {
-      const auto pod = cluster.pods.find(ended.id);
-      if (pod != cluster.pods.end() && pod->second->has_ended) ErasePod(cluster, ended.id);
-    } else {
-      const auto container = cluster.containers.find(ended.id);
-      if (container != cluster.containers.end() && container->second.has_ended) EraseContainer(cluster, ended.id);
-    }
+  for (auto& [id, cluster] : clusters_) {
+    while (!cluster.ended.empty() && cluster.ended.front().at.value + kEndedKeptNs <= now.value) ForgetOldest(cluster);
   }
+  // So a cluster with many ends, such as one whose watcher is away, does not remove the pods of another cluster.
+  while (ended_ > kEndedMax) {
+    const auto largest =
+        std::ranges::max_element(clusters_, {}, [](const auto& cluster) { return cluster.second.ended.size(); });
+    if (ForgetOldest(largest->second)) forgotten_.Add();
+  }
+}
+
+// Returns false if the pod has come back since, or has ended again.
+bool OptOuts::ForgetOldest(Cluster& cluster) {
+  const Ended ended = std::move(cluster.ended.front());
+  cluster.ended.pop_front();
+  --ended_;
+  const auto pod = cluster.pods.find(ended.pod);
+  if (pod == cluster.pods.end() || !pod->second->has_ended || pod->second->ended_at != ended.at) return false;
+  ErasePod(cluster, ended.pod);
+  return true;
 }
 
 // ---- Look-ups
@@ -244,19 +326,20 @@ bool OptOuts::Drops(std::string_view node_id, std::string_view container_id, std
   if (IsEmpty()) return false;
   const CgroupPath cgroup = ParseCgroupPath(cgroup_path);
   const std::string_view id = container_id.empty() ? std::string_view(cgroup.container_id) : container_id;
+  std::string_view uid;
   {
     std::shared_lock lock(mutex_);
     const bool is_off = !id.empty() && off_containers_.contains(ToAbsl(id));
     // The node's kernel vouches for the pod, as for ResourceJoiner. The hash of a static pod says nothing here.
     const bool is_vouched = !cgroup.pod_uid.empty() && !IsConfigHash(cgroup.pod_uid);
     if (!(is_vouched ? off_pods_.contains(ToAbsl(cgroup.pod_uid)) : is_off)) return false;
-    // The container may not be reported yet, or it may be the pod's sandbox. The node is told when it is known.
-    if (!is_off) return true;
+    if (id.empty()) return true;
     const auto node = nodes_.find(ToAbsl(node_id));
     if (node != nodes_.end() && node->second.containers.contains(ToAbsl(id))) return true;
-    if (!IsLive(id)) return true;
+    if (is_off ? !IsLive(id) : FindLiveOff(cgroup.pod_uid) == nullptr) return true;
+    if (is_vouched) uid = cgroup.pod_uid;
   }
-  NoteNode(node_id, id);
+  NoteNode(node_id, id, uid);
   return true;
 }
 
@@ -271,13 +354,32 @@ bool OptOuts::IsLive(std::string_view id) const {
   return false;
 }
 
-void OptOuts::NoteNode(std::string_view node_id, std::string_view container_id) {
+OptOuts::Pod* OptOuts::FindLiveOff(std::string_view uid) const {
+  for (const auto& [cluster_id, cluster] : clusters_) {
+    const auto pod = cluster.pods.find(ToAbsl(uid));
+    if (pod != cluster.pods.end() && pod->second->is_off && !pod->second->has_ended) return pod->second.get();
+  }
+  return nullptr;
+}
+
+// The cluster may not report the container: it is new, it is the pod's sandbox, or a container of the pod started it.
+// Then its pod keeps its id, and takes it from the lists when the pod ends or its choice changes.
+void OptOuts::NoteNode(std::string_view node_id, std::string_view container_id, std::string_view pod_uid) {
   std::unique_lock lock(mutex_);
-  if (!IsLive(container_id)) return;  // it changed meanwhile
+  Pod* pod = nullptr;
+  if (!IsLive(container_id)) {
+    pod = FindLiveOff(pod_uid);
+    if (pod == nullptr) return;  // it changed meanwhile
+    // The container itself has ended, or is another pod's.
+    if (off_containers_.contains(ToAbsl(container_id))) return;
+    const bool is_full = pod->named_only.size() >= kNamedContainersOfPodMax;
+    if (is_full && !pod->named_only.contains(ToAbsl(container_id))) return untold_.Add();
+  }
   const auto known = nodes_.find(ToAbsl(node_id));
   const bool is_full =
       known == nodes_.end() ? nodes_.size() >= kNodesMax : known->second.containers.size() >= kContainersOfNodeMax;
   if (is_full) return untold_.Add();
+  if (pod != nullptr) pod->named_only.insert(std::string(container_id));
   Node& node = nodes_[std::string(node_id)];
   if (!node.containers.insert(std::string(container_id)).second) return;
   nodes_of_[std::string(container_id)].emplace_back(node_id);

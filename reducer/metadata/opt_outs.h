@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <shared_mutex>
@@ -13,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/metrics.h"
 #include "profile/metadata.h"
 #include "reducer/metadata/metadata_sink.h"
@@ -31,16 +33,20 @@ std::optional<ProfileChoice> ParseProfileChoice(std::string_view text);
 // sends it (ingest/shard_core.h). So a node only gets ids of containers that it has named itself.
 //
 // A change of a pod costs the pod and its containers. A change of a namespace costs the namespace's pods, but only if
-// its choice changes. If a pod or a container that is opted out ends, it stays opted out for a week: its samples may
-// arrive late, and it also ends if its watcher is away for hours. But it leaves the lists of nodes. All methods may be
-// called on any thread. One lock guards everything; no call does I/O. A look-up takes about 100 ns. A namespace with
-// 10,000 pods that changes its choice holds the lock for some 10 ms. Memory: about 300 bytes for each pod and for each
-// container of the clusters.
+// its choice changes. If a pod that is opted out ends, it stays opted out for a week: its samples may arrive late, and
+// it also ends if its watcher is away for hours. A container that ends stays opted out as long as its pod, if it is one
+// of the last 16 of the pod. But ended pods and containers leave the lists of nodes. All methods may be called on any
+// thread. One lock guards everything; no call does I/O. A look-up takes about 100 ns. A namespace with 10,000 pods that
+// changes its choice holds the lock for some 10 ms. Memory: about 300 bytes for each pod and for each container of the
+// clusters.
 class OptOuts final : public store::OptOutList, public EntityObserver {
  public:
   static constexpr size_t kContainersOfNodeMax = 4'096;  // in the list of a node
   static constexpr size_t kNodesMax = 65'536;
-  static constexpr size_t kEndedMax = 50'000;  // pods and containers that ended while they were opted out
+  static constexpr size_t kEndedMax = 50'000;        // pods that ended while they were opted out
+  static constexpr size_t kStoredEndsMax = 100'000;  // of each kind, read at a start
+  static constexpr size_t kEndedContainersOfPodMax = 16;
+  static constexpr size_t kNamedContainersOfPodMax = 64;  // containers that only nodes know
   static constexpr int64_t kEndedKeptNs = 7 * kNsPerDay;
 
   // `clock` and `metrics` must outlive the object.
@@ -49,6 +55,8 @@ class OptOuts final : public store::OptOutList, public EntityObserver {
 
   // EntityObserver
   void OnState(const MetadataSender& sender, const Entity& newest, bool gone) override;
+  void OnStoredEnd(const MetadataSender& sender, const Entity& newest, UnixNs at) override;
+  void OnLoaded() override;
 
   // store::OptOutList
   bool IsEmpty() const override { return opted_out_.load(std::memory_order_relaxed) == 0; }
@@ -80,23 +88,30 @@ class OptOuts final : public store::OptOutList, public EntityObserver {
     Choice choice;
     bool is_known = false;  // false: only a container has named it yet
     bool has_ended = false;
-    bool is_off = false;  // counted in off_pods_, and its containers in off_containers_
+    MonotonicNs ended_at;  // valid if has_ended
+    bool is_off = false;   // counted in off_pods_, and its containers in off_containers_
     absl::flat_hash_set<std::string> containers;
+    std::deque<std::string> ended_containers;     // in order of time; some may be back
+    absl::flat_hash_set<std::string> named_only;  // in lists of nodes, but not reported by the cluster
   };
   struct Container {
     std::string pod;
     bool has_ended = false;
   };
+  struct Ended {
+    std::string pod;
+    MonotonicNs at;
+  };
   struct Cluster {
     absl::flat_hash_map<std::string, Namespace> namespaces;
     absl::flat_hash_map<std::string, std::unique_ptr<Pod>> pods;
     absl::flat_hash_map<std::string, Container> containers;
+    std::deque<Ended> ended;  // in order of time
   };
-  struct Ended {
+  struct StoredEnd {
     std::string cluster;
-    EntityKind kind{};
-    std::string id;
-    MonotonicNs at;
+    Entity entity;
+    UnixNs at;
   };
   struct Node {
     uint64_t version = 0;
@@ -105,25 +120,31 @@ class OptOuts final : public store::OptOutList, public EntityObserver {
 
   // The caller of these functions must hold mutex_.
   Choice ReadChoice(const Entity& entity, std::string_view key, Choice before);
+  void Take(Cluster& cluster, const Entity& entity, bool gone, MonotonicNs at);
   void OnNamespace(Cluster& cluster, const Entity& entity, bool gone);
-  void OnPod(const std::string& cluster_id, Cluster& cluster, const Entity& entity, bool gone);
-  void OnContainer(const std::string& cluster_id, Cluster& cluster, const Entity& entity, bool gone);
+  void OnPod(Cluster& cluster, const Entity& entity, bool gone, MonotonicNs at);
+  void OnContainer(Cluster& cluster, const Entity& entity, bool gone);
+  void KeepContainer(Cluster& cluster, const std::string& uid, Pod& pod, const std::string& id);
   Pod& FindOrAddPod(Cluster& cluster, const std::string& uid);
   void MovePod(Cluster& cluster, const std::string& uid, Pod& pod, std::string_view name_space);
   void Decide(Cluster& cluster, const std::string& uid, Pod& pod);
   void SetOff(const std::string& uid, Pod& pod, bool off);
   void CountContainer(const std::string& id, bool off);
   void Unlist(const std::string& id);
+  void UnlistPod(Pod& pod);
   bool IsLive(std::string_view id) const;
+  bool IsKnown(const Cluster& cluster, const Entity& entity) const;
+  Pod* FindLiveOff(std::string_view uid) const;
   void ErasePod(Cluster& cluster, const std::string& uid);
   void EraseContainer(Cluster& cluster, const std::string& id);
   void DropUnused(Cluster& cluster, const std::string& name_space);
-  void KeepEnded(const std::string& cluster, EntityKind kind, const std::string& id);
   void ForgetEnded();
-  void NoteNode(std::string_view node_id, std::string_view container_id);
+  bool ForgetOldest(Cluster& cluster);
+  void Publish();
+  void NoteNode(std::string_view node_id, std::string_view container_id, std::string_view pod_uid);
 
   const Clock& clock_;
-  Counter &bad_values_, &untold_;
+  Counter &bad_values_, &untold_, &forgotten_;
   Gauge& containers_gauge_;
   std::atomic<size_t> opted_out_{0};  // pods and containers
   std::atomic<uint64_t> version_{0}, work_{0};
@@ -133,8 +154,9 @@ class OptOuts final : public store::OptOutList, public EntityObserver {
   absl::flat_hash_map<std::string, uint32_t> off_pods_, off_containers_;  // by id; value: the number of clusters
   absl::flat_hash_map<std::string, Node> nodes_;
   absl::flat_hash_map<std::string, std::vector<std::string>> nodes_of_;  // of the containers in the lists of nodes
-  std::deque<Ended> ended_;                                              // in order of time
-  absl::flat_hash_set<std::string> logged_;                              // bad values
+  size_t ended_ = 0;                                                     // entries in Cluster::ended
+  std::map<EntityKind, std::vector<StoredEnd>> stored_ends_;             // until OnLoaded
+  LogLimit log_limit_{10 * kNsPerSecond};                                // of bad values
 };
 
 }  // namespace tributary

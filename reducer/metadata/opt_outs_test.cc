@@ -80,13 +80,13 @@ class OptOutsTest : public ::testing::Test {
 };
 
 TEST(ParseProfileChoice, AcceptsTheUsualWords) {
-  for (const char* text : {"false", "False", "OFF", "no", "0"}) {
+  for (const char* text : {"false", "False", "OFF", "no", "0", " false "}) {
     EXPECT_EQ(ParseProfileChoice(text), ProfileChoice::kOff) << text;
   }
   for (const char* text : {"true", "TRUE", "on", "Yes", "1"}) {
     EXPECT_EQ(ParseProfileChoice(text), ProfileChoice::kOn) << text;
   }
-  for (const char* text : {"", " false", "none", "falsee", "2"}) EXPECT_EQ(ParseProfileChoice(text), std::nullopt);
+  for (const char* text : {"", "\"false\"", "none", "falsee", "2"}) EXPECT_EQ(ParseProfileChoice(text), std::nullopt);
 }
 
 TEST_F(OptOutsTest, APodOutranksItsNamespace) {
@@ -133,6 +133,10 @@ TEST_F(OptOutsTest, BadValuesAreIgnoredAndCountedWhenTheyAppear) {
   Report({Pod("u1", "shop", "perhaps"), Namespace("shop", "nope")});
   EXPECT_FALSE(IsOff("c1"));
   EXPECT_EQ(Count("tributary_metadata_bad_opt_outs_total"), 2u) << "the pod's value was bad before";
+  Entity empty = Pod("u2", "shop");
+  SetAttribute(empty.attributes, fmt::format("k8s.pod.annotation.{}", kProfile), "");
+  Report({empty});
+  EXPECT_EQ(Count("tributary_metadata_bad_opt_outs_total"), 3u);
 }
 
 // The path of a cgroup names the pod before the cluster reports the container.
@@ -141,8 +145,15 @@ TEST_F(OptOutsTest, AProcessOfAPodIsDroppedBeforeItsContainerIsReported) {
   EXPECT_TRUE(opt_outs_->Drops("n1", IdOf(0), PathOf(0, IdOf(0))));
   EXPECT_TRUE(opt_outs_->Drops("n1", "", PathOf(0, IdOf(0)))) << "the container's id is in the path, too";
   EXPECT_FALSE(opt_outs_->Drops("n1", IdOf(1), PathOf(1, IdOf(1))));
-  EXPECT_THAT(ListOf("n1"), IsEmpty()) << "the container is not known yet";
-  Report({Container(IdOf(0), UidOf(0))});
+  EXPECT_THAT(ListOf("n1"), ElementsAre(IdOf(0))) << "the node named it";
+  EXPECT_TRUE(opt_outs_->Drops("n1", IdOf(7), PathOf(0, IdOf(7))));
+  Report({Pod(UidOf(0), "shop", "true")});
+  EXPECT_THAT(ListOf("n1"), IsEmpty());
+  Report({Pod(UidOf(0), "shop")});
+  EXPECT_TRUE(opt_outs_->Drops("n1", IdOf(7), PathOf(0, IdOf(7))));
+  Report({Pod(UidOf(0), "shop", "", true)});
+  EXPECT_THAT(ListOf("n1"), IsEmpty()) << "nested containers end with their pod";
+  Report({Pod(UidOf(0), "shop"), Container(IdOf(0), UidOf(0))});
   EXPECT_TRUE(opt_outs_->Drops("n1", IdOf(0), PathOf(0, IdOf(0))));
   EXPECT_THAT(ListOf("n1"), ElementsAre(IdOf(0)));
   // A cluster that assigns the container to another pod than the node's kernel does is not believed.
@@ -228,6 +239,55 @@ TEST_F(OptOutsTest, ARestartContainerAndAReturningPodCount) {
   Report({Namespace("any")});
   EXPECT_TRUE(IsOff("c2")) << "it is back";
   EXPECT_THAT(ListOf("n1"), ElementsAre("c2"));
+  EXPECT_TRUE(IsOff("c1")) << "as long as its pod is";
+}
+
+TEST_F(OptOutsTest, AnEarlierEndDoesNotForgetALaterOne) {
+  Report({Pod("u1", "shop", "off"), Container("c1", "u1")});
+  Report({Pod("u1", "shop", "off", true)});
+  clock_.Advance(OptOuts::kEndedKeptNs / 2);
+  Report({Pod("u1", "shop", "off")});
+  Report({Pod("u1", "shop", "off", true)});
+  clock_.Advance(OptOuts::kEndedKeptNs / 2 + kNsPerMinute);
+  Report({Namespace("any")});
+  EXPECT_TRUE(IsOff("c1"));
+  clock_.Advance(OptOuts::kEndedKeptNs / 2);
+  Report({Namespace("other")});
+  EXPECT_FALSE(IsOff("c1"));
+}
+
+TEST_F(OptOutsTest, EndedContainersAndPodsHaveLimits) {
+  Report({Pod("u1", "shop", "off")});
+  for (size_t i = 0; i <= OptOuts::kEndedContainersOfPodMax; ++i) {
+    Report({Container(IdOf(i), "u1")});
+    Report({Container(IdOf(i), "u1", true)});
+  }
+  EXPECT_FALSE(IsOff(IdOf(0)));
+  EXPECT_TRUE(IsOff(IdOf(1)));
+  EXPECT_EQ(Count("tributary_metadata_forgotten_opt_outs_total"), 1u);
+  // Many ends of one cluster do not remove those of another.
+  Report({Pod("u1", "shop", "off", true)});
+  for (size_t i = 0; i < OptOuts::kEndedMax; ++i) {
+    opt_outs_->OnState(kOther, Pod(UidOf(i), "x", "off"), false);
+    opt_outs_->OnState(kOther, Pod(UidOf(i), "x", "off"), true);
+  }
+  EXPECT_TRUE(IsOff(IdOf(1)));
+  EXPECT_FALSE(opt_outs_->Drops("n1", "", PathOf(0, IdOf(0))));
+  EXPECT_TRUE(opt_outs_->Drops("n1", "", PathOf(1, IdOf(0))));
+  EXPECT_EQ(Count("tributary_metadata_forgotten_opt_outs_total"), 2u);
+}
+
+TEST_F(OptOutsTest, EndedPodsSurviveARestartForTheRestOfTheirWeek) {
+  Report({Namespace("shop", "off"), Pod("u1", "shop"), Container("c1", "u1"), Pod("u2", "x"), Container("c2", "u2")});
+  Report({Pod("u1", "shop", "", true), Container("c1", "u1", true), Pod("u2", "x", "", true)});
+  store_->Flush();
+  clock_.Advance(OptOuts::kEndedKeptNs / 2);
+  Open();
+  EXPECT_TRUE(IsOff("c1"));
+  EXPECT_FALSE(IsOff("c2"));
+  EXPECT_THAT(ListOf("n1"), IsEmpty());
+  clock_.Advance(OptOuts::kEndedKeptNs / 2);
+  Report({Namespace("any")});
   EXPECT_FALSE(IsOff("c1"));
 }
 
