@@ -35,24 +35,32 @@ def unpacked_bytes(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
-def main():
-    arguments = parse_arguments()
+def make_image(arguments, component, version, fill):
+    """Writes the image that the options --arch, --tag and --out name. `fill` gets the tree of its root, and a work folder."""
     os.umask(0o022)
     for tag in arguments.tag:
         if not TAG.fullmatch(tag):
             raise Failure(f"--tag: {tag!r} is not an image name: write REPOSITORY:TAG, the repository in lower case")
-    component = component_named(arguments.component)
-    binary = built(arguments.build, component, arguments.arch)
-    version = version_of()
     out = pathlib.Path(arguments.out)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as work:
         root = pathlib.Path(work) / "root"
         with Tree(root, version.epoch) as tree:
-            make_root(tree, component, binary, debian.root_of(arguments.arch), version)
+            fill(tree, work)
         size = unpacked_bytes(root)
         with whole_file(out) as partial:
             write_archive(root, component, arguments.arch, arguments.tag, version, partial)
     print(f"{out}: {component.name} for {arguments.arch}, {size / 1e6:.1f} MB unpacked")
+
+
+def main():
+    arguments = parse_arguments()
+    component = component_named(arguments.component)
+    version = version_of()
+
+    def fill(tree, _work):
+        make_root(tree, component, built(arguments.build, component, arguments.arch), debian.root_of(arguments.arch), version)
+
+    make_image(arguments, component, version, fill)
 
 
 if __name__ == "__main__":

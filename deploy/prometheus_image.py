@@ -11,20 +11,16 @@ comes from dev/deps --arm64."""
 import argparse
 import os
 import pathlib
-import tempfile
 
 import bundle
 import debian
 from commands import run
 from components import DATA, Component
 from failure import Failure, Parser, run_main
-from image import TAG, unpacked_bytes
-from image_archive import write_archive
+from image import make_image
 from image_root import add_base
 from sbom import Sbom
 from source_tree import SOURCE, version_of
-from tree import Tree
-from whole_file import whole_file
 
 PROMETHEUS = Component(
     "prometheus",
@@ -109,21 +105,12 @@ def fill(tree, package, libraries_root, version):
 
 def main():
     arguments = parse_arguments()
-    os.umask(0o022)
-    for tag in arguments.tag:
-        if not TAG.fullmatch(tag):
-            raise Failure(f"--tag: {tag!r} is not an image name: write REPOSITORY:TAG, the repository in lower case")
     version = version_of()
-    out = pathlib.Path(arguments.out)
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as work:
-        package = package_root(arguments.arch, work)
-        root = pathlib.Path(work) / "root"
-        with Tree(root, version.epoch) as tree:
-            fill(tree, package, debian.root_of(arguments.arch), version)
-        size = unpacked_bytes(root)
-        with whole_file(out) as partial:
-            write_archive(root, PROMETHEUS, arguments.arch, arguments.tag, version, partial)
-    print(f"{out}: prometheus for {arguments.arch}, {size / 1e6:.1f} MB unpacked")
+
+    def fill_root(tree, work):
+        fill(tree, package_root(arguments.arch, work), debian.root_of(arguments.arch), version)
+
+    make_image(arguments, PROMETHEUS, version, fill_root)
 
 
 if __name__ == "__main__":
