@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 
+#include "absl/strings/escaping.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/rfc3339.h"
@@ -29,15 +30,6 @@ constexpr size_t kShownBytes = 100;
 
 absl::Status Invalid(std::string_view message) { return Error(absl::StatusCode::kInvalidArgument, message); }
 
-std::string ToBase64(const std::string& bytes) {
-  std::string out(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // EVP_EncodeBlock writes a NUL byte at the end
-  const int size =
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                      reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  out.resize(static_cast<size_t>(size));
-  return out;
-}
-
 absl::StatusOr<std::string> EncodeCluster(const ApiAccess& access) {
   ASSIGN_OR_RETURN(const std::string authority, SecretText(access.ca_file, access.ca_pem));
   JsonWriter json;
@@ -45,7 +37,7 @@ absl::StatusOr<std::string> EncodeCluster(const ApiAccess& access) {
   json.Field("server", access.server);
   if (!access.tls_server_name.empty()) json.Field("tls-server-name", access.tls_server_name);
   if (access.insecure) json.Field("insecure-skip-tls-verify", true);
-  if (!authority.empty()) json.Field("certificate-authority-data", ToBase64(authority));
+  if (!authority.empty()) json.Field("certificate-authority-data", absl::Base64Escape(authority));
   if (!access.proxy_url.empty()) json.Field("proxy-url", access.proxy_url);
   json.EndObject();
   std::string out = std::move(json).Take();
