@@ -5,11 +5,10 @@ namespace tributary::store {
 OptOutFilter::OptOutFilter(OptOutList* list, const RowBatch& batch, const SessionDictionary& dictionary)
     : list_(list != nullptr && !list->IsEmpty() ? list : nullptr),
       node_id_(batch.node->node_id),
-      dictionary_(dictionary) {
-  if (list_ != nullptr) processes_.resize(dictionary.counts().processes);
-}
+      dictionary_(dictionary) {}
 
 bool OptOutFilter::DropsThread(ThreadRef ref) {
+  if (processes_.empty()) processes_.resize(dictionary_.counts().processes);
   const ProcessRef of = dictionary_.thread(ref).process;
   Answer& answer = processes_[of.value];
   if (answer == Answer::kUnasked) {

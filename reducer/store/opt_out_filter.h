@@ -42,7 +42,7 @@ class OptOutFilter {
   OptOutList* const list_;  // null: it was empty when the batch began
   const std::string_view node_id_;
   const SessionDictionary& dictionary_;
-  std::vector<Answer> processes_;  // index: ProcessRef
+  std::vector<Answer> processes_;  // index: ProcessRef; empty until the first sample, because events do not use it
   // The last event's texts and the answer: most events come in groups of one container.
   StringRef event_container_, event_cgroup_;
   Answer event_ = Answer::kUnasked;
