@@ -10,12 +10,15 @@ namespace tributary {
 // The kind of a frame's code. The values are part of the wire format and of the store: only append new values, and add
 // a row to kFrameKinds.
 enum class FrameKind : uint8_t {
-  kUnknown = 0,  // an address that no mapping covered
-  kNative = 1,   // machine code of a file; the address is an ELF virtual address
-  kKernel = 2,   // kernel: offset from _stext; module: offset from .text; generated code: offset from its start
-  kInlined = 3,  // only in results: a function inlined into native code
-  kRoot = 4,     // only in results: all stacks together
-  kGo = 5,       // like kNative, but compiled by Go. Nodes send kNative, and the reducer's symbol table corrects it
+  kUnknown = 0,      // an address that no mapping covered
+  kNative = 1,       // machine code of a file; the address is an ELF virtual address
+  kKernel = 2,       // kernel: offset from _stext; module: offset from .text; generated code: offset from its start
+  kInlined = 3,      // only in results: a function inlined into native code
+  kRoot = 4,         // only in results: all stacks together
+  kGo = 5,           // like kNative, but compiled by Go. Nodes send kNative, and the reducer's symbol table corrects it
+  kPython = 6,       // a Python function; its name and line come from the node, and its executable is the source file
+  kInterpreter = 7,  // like kNative: code of an interpreter that runs the language frames further inside
+  kJit = 8,          // code that a process generated; the name comes from the node (perf map, jitdump)
 };
 
 // How a frame without a symbol is named.
@@ -47,6 +50,9 @@ constexpr auto kFrameKinds = std::to_array<FrameKindRow>({
     {"inlined", "inlined", "", "_[i]", FrameNaming::kFileAddress, true, 3},
     {"root", "root", "", "", FrameNaming::kOwn, false, 0},
     {"go", "file", "go", "", FrameNaming::kFileAddress, true},
+    {"python", "python", "cpython", "", FrameNaming::kOwn, false},
+    {"interpreter", "file", "native", "", FrameNaming::kFileAddress, true},
+    {"jit", "jit", "jit", "", FrameNaming::kOwn, false},
 });
 constexpr uint8_t kFrameKindCount = kFrameKinds.size();
 

@@ -28,6 +28,8 @@ std::string_view EndingName(Ending ending) {
       return "stale_mapping";
     case Ending::kCutByQuota:
       return "cut_by_quota";
+    case Ending::kRuntimeLost:
+      return "runtime_lost";
   }
   return "unknown";
 }

@@ -127,8 +127,9 @@ enum class Ending : uint8_t {
   kNoProgress = 9,        // the caller's frame would not lie above its callee's
   kStaleMapping = 10,     // a frame is in a mapping that was replaced before the sample; its callers are left out
   kCutByQuota = 11,       // the store had no room for the innermost frames; only the store sets it
+  kRuntimeLost = 12,      // the native stack is complete, but frames of a language runtime are missing
 };
-constexpr uint8_t kEndingCount = 12;
+constexpr uint8_t kEndingCount = 13;
 std::string_view EndingName(Ending ending);
 
 struct Sample {

@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "base/types.h"
 #include "elf/elf_file.h"
+#include "kernel-collector/processes/runtime_binary.h"
 #include "profile/dictionary.h"
 #include "profile/executable_id.h"
 
@@ -60,6 +61,7 @@ struct CodeFile {
   ExecutableId id;  // key.build_id, or the identity from the file after it was read
   std::string path;
   std::vector<ElfSegment> segments;
+  RuntimeBinaryPtr runtime;             // null: the file has no language runtime
   std::vector<FileLocation> locations;  // the newest last
   std::string_view memory;              // the bytes, if they are in no file: the vdso's
   std::string only_function;            // the only known name of code that is in no file: see MakeNamedCode
