@@ -88,10 +88,14 @@ def configuration(build, component, layout):
     return text + ("\n" + component.settings if component.settings and layout.is_installed else "")
 
 
+def fleet_folder(layout):
+    return f"{layout.share}/tributary"
+
+
 def add_fleet_files(tree, layout):
     """Adds what helps to set up a fleet: the script that makes certificates, the manifests and the chart for Kubernetes, and the files
     of Compose, Grafana and Lima."""
-    folder = f"{layout.share}/tributary"
+    folder = fleet_folder(layout)
     tree.copy(f"{folder}/certs", SOURCE / "dev/certs", 0o755)
     for name in FLEET_FOLDERS:
         for path in sorted((SOURCE / "deploy" / name).rglob("*")):

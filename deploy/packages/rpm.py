@@ -39,7 +39,7 @@ def licenses_of(component):
 
 def files_list(component, folder):
     """Returns the list of our own folders and of every file, in the format of rpm's spec."""
-    own = [home_of(component), licenses_of(component)]
+    own = [path for path in (home_of(component), licenses_of(component), payload.fleet_folder(LAYOUT)) if (folder / path).is_dir()]
     lines = ["%defattr(-,root,root,-)", "%dir /usr/lib/tributary"] + [f"/{path}" for path in own]
     if component.service:
         lines += ["%dir /etc/tributary", f"%config(noreplace) /etc/tributary/{component.name}.yaml"]
