@@ -73,7 +73,13 @@ struct trib_python {
 	__u16 code_name;	/* offset of co_name, within the fields of the check */
 	__u16 name_hash;	/* offset of the hash in a str object; the check includes this word of co_name */
 	__u16 code_instructions;	/* offset of the first instruction (co_code_adaptive) */
-	__u16 padding;
+	/*
+	 * Free-threaded 3.14: threads run copies of the code. code_copies is the offset of the pointer to the array of
+	 * copies {s64 count, pointers} (co_tlbc), 0: there are no copies. frame_copy is the offset of the frame's index
+	 * in this array, an s32 (tlbc_index). The position is then counted from the copy's begin.
+	 */
+	__u16 code_copies, frame_copy;
+	__u16 padding[2];
 	/*
 	 * If not 0: offset from the thread pointer to the variable _Py_tss_tstate (3.12+), when the variable has a fixed
 	 * offset. Its thread state, if it is not null and not the one of the pthread key, is walked first: it is the
