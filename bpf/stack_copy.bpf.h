@@ -81,7 +81,7 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 	}
 	if (bytes == 0)
 		return 0;
-	bpf_probe_read_kernel(copy, TRIB_SAMPLE_BYTES_MAX, &state->sample);
+	bpf_probe_read_kernel(copy, TRIB_COPY_SAMPLE_BYTES, &state->sample);
 	copy->sample.stack_bytes = bytes;
 	copy->resume.pc = state->walk.pc;
 	copy->resume.sp = sp;
@@ -89,6 +89,7 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 	copy->resume.second = state->walk.second;
 	copy->resume.start_stack = state->walk.start_stack;
 	copy->resume.thread_pointer = state->walk.thread_pointer;
+	copy->resume.executable = executable_of((struct task_struct *)bpf_get_current_task());
 	return bytes;
 }
 

@@ -51,8 +51,9 @@ _Static_assert((__u64)TRIB_PAGES_MAX * TRIB_PAGE_BYTES <= TRIB_REMEMBERED, "plac
 #define TRIB_REMEMBERED_MAX (1 << TRIB_REMEMBERED_BITS)
 
 /* A power of two, because the index of each written word is masked. */
-#define TRIB_STATE_FRAMES 1024
-_Static_assert(TRIB_STATE_FRAMES >= TRIB_SAMPLE_WORDS_MAX, "room for both stacks and the tail");
+#define TRIB_STATE_FRAMES TRIB_SAMPLE_WORDS_MAX
+_Static_assert((TRIB_STATE_FRAMES & (TRIB_STATE_FRAMES - 1)) == 0 && TRIB_STATE_FRAMES > TRIB_COPY_WORDS_MAX,
+	       "room for both stacks, chains and the tail");
 
 #define TRIB_BELOW_CFA_WORDS 8	/* a power of two: more than the return address and the registers that callees save */
 
@@ -70,7 +71,7 @@ struct trib_state {
 	struct trib_remembered remembered[TRIB_REMEMBERED_MAX];
 	struct trib_perf_event_context registers;	/* of the interrupted user code, or saved at kernel entry */
 	struct trib_sample sample;
-	__u64 frames[TRIB_STATE_FRAMES];	/* directly after the sample; the tail follows the last frame */
+	__u64 frames[TRIB_STATE_FRAMES];	/* directly after the sample; chains and tail follow the last frame */
 };
 
 struct {
@@ -94,6 +95,19 @@ struct {
 
 /* Programs wake the reader when this share of a ring is filled: a storm of new processes does not wait for a timer. */
 #define WAKEUP_SHARE 4	/* 1/4 */
+
+/* Returns zeros for a task without memory. */
+static __always_inline struct trib_executable_key executable_of(struct task_struct *task)
+{
+	struct inode *inode = BPF_CORE_READ(task, mm, exe_file, f_inode);
+	struct trib_executable_key key = {};
+
+	if (inode) {
+		key.inode = BPF_CORE_READ(inode, i_ino);
+		key.device = BPF_CORE_READ(inode, i_sb, s_dev);
+	}
+	return key;
+}
 
 static __always_inline struct trib_state *this_state(__u32 context)
 {

@@ -143,9 +143,14 @@ static __always_inline __u32 tail_words(__u16 tail)
 	return words;
 }
 
+static __always_inline __u32 words_before_tail(const struct trib_sample *sample)
+{
+	return (__u32)sample->kernel_frames + sample->user_frames + sample->runtime_words;
+}
+
 static __always_inline void emit(struct trib_state *state, struct trib_program program)
 {
-	__u32 words = state->sample.kernel_frames + state->sample.user_frames + tail_words(state->sample.tail);
+	__u32 words = words_before_tail(&state->sample) + tail_words(state->sample.tail);
 	__u64 bytes = TRIB_SAMPLE_HEADER_BYTES + 8 * (__u64)words;
 
 	CLAMP(bytes, TRIB_SAMPLE_BYTES_MAX);
@@ -196,7 +201,7 @@ static __always_inline void read_stacks(void *context, struct trib_state *state,
 /* Appends one word to the tail. The caller must call read_stacks first, and must add bits in ascending order. */
 static __always_inline void add_to_tail(struct trib_state *state, __u32 bit, __u64 word)
 {
-	__u32 at = state->sample.kernel_frames + state->sample.user_frames + tail_words(state->sample.tail);
+	__u32 at = words_before_tail(&state->sample) + tail_words(state->sample.tail);
 
 	state->frames[at & (TRIB_STATE_FRAMES - 1)] = word;
 	state->sample.tail |= 1u << bit;

@@ -28,6 +28,8 @@ enum trib_runtime_kind {
  *   word 1   address of the code object, below 2^56; TRIB_CHAIN_ENTRY: the outermost frame of its segment
  *   word 2   low half: position in the code, in bytes from its first instruction, signed (-2: before the first
  *            instruction); high half: check
+ * A code object at address 0 with TRIB_CHAIN_ENTRY stands for a segment without frames: the interpreter's loop has
+ * just ended its last frame.
  * The check is a hash over fields of the code object that differ between code objects: see trib_python.check_first. The
  * collector computes it again after it has read the object. If the hashes differ, the object is another one.
  */
