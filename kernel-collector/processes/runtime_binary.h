@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,6 +43,9 @@ class RuntimeFunction {
   // Returns the line of the instruction at `position` (bytes from the first instruction). Returns 0 if the line is
   // unknown.
   virtual uint32_t LineAt(int32_t position) const = 0;
+  // Returns bytes that determine the result of LineAt, such as the encoded line table. Functions that agree in these
+  // bytes and in all fields are the same function, so processes share one object. Empty: this function is not shared.
+  virtual std::string_view line_table() const { return {}; }
   // Returns about how many bytes of memory the object uses.
   virtual size_t bytes() const = 0;
 
