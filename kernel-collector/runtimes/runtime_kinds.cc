@@ -24,9 +24,9 @@ struct Name {
 };
 constexpr std::string_view kAlwaysOn = "always";  // native code needs no runtime
 constexpr Name kNames[] = {
-    {"python", "python"}, {"cpython", "python"}, {"hotspot", "hotspot"}, {"jvm", "hotspot"},     {"java", "hotspot"},
-    {"v8", "v8"},         {"node", "v8"},        {"nodejs", "v8"},       {"ruby", "ruby"},       {"php", "php"},
-    {"perl", "perl"},     {"dotnet", "dotnet"},  {"beam", "beam"},       {"erlang", "beam"},     {"luajit", "luajit"},
+    {"python", "python"}, {"cpython", "python"}, {"hotspot", "hotspot"}, {"jvm", "hotspot"}, {"java", "hotspot"},
+    {"v8", "v8"},         {"node", "v8"},        {"nodejs", "v8"},       {"ruby", "ruby"},   {"php", "php"},
+    {"perl", "perl"},     {"dotnet", "dotnet"},  {"beam", "beam"},       {"erlang", "beam"}, {"luajit", "luajit"},
     {"go", kAlwaysOn},    {"native", kAlwaysOn},
 };
 constexpr size_t kNameBytesMax = 64;
@@ -98,9 +98,10 @@ absl::StatusOr<RuntimeChoice> ParseRuntimes(std::string_view value) {
 
 std::string UnsupportedRuntimes(const RuntimeChoice& choice) {
   if (choice.unsupported.empty()) return "";
-  return fmt::format("these runtimes are not supported yet: {}; in their stacks, only native frames and code with a "
-                     "perf map have names",
-                     fmt::join(choice.unsupported, ", "));
+  return fmt::format(
+      "these runtimes are not supported yet: {}; in their stacks, only native frames and code with a "
+      "perf map have names",
+      fmt::join(choice.unsupported, ", "));
 }
 
 }  // namespace tributary

@@ -32,8 +32,8 @@ struct RuntimeChoice {
   RuntimeSet runtimes = 0;
   std::vector<std::string_view> unsupported;  // names of runtimes that are not supported yet
 };
-// Parses the value of --runtimes: "all", "none", or names separated by commas. Upper case, and spaces around a name, are
-// allowed. InvalidArgument: a name is unknown; the message has the most similar name.
+// Parses the value of --runtimes: "all", "none", or names separated by commas. Upper case, and spaces around a name,
+// are allowed. InvalidArgument: a name is unknown; the message has the most similar name.
 absl::StatusOr<RuntimeChoice> ParseRuntimes(std::string_view value);
 
 // Returns a sentence about the names, for a warning; "" if there are none.

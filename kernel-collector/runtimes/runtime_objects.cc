@@ -5,26 +5,12 @@
 #include <utility>
 
 #include "base/status.h"
+#include "kernel-collector/runtimes/runtime_kinds.h"
 
 namespace tributary {
 namespace {
 
-constexpr std::string_view kReasonNames[] = {"changed", "malformed", "gone", "unreadable", "late"};
-static_assert(std::size(kReasonNames) == static_cast<size_t>(NoFunction::kCount));
-
-NoFunction ReasonOf(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kDataLoss:
-      return NoFunction::kChanged;
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kResourceExhausted:
-      return NoFunction::kMalformed;
-    case absl::StatusCode::kNotFound:
-      return NoFunction::kGone;
-    default:
-      return NoFunction::kUnreadable;
-  }
-}
+constexpr std::string_view kFailureNames[] = {"changed", "malformed", "gone", "unreadable"};
 
 // Returns the difference between addresses in the process and ELF addresses; nullopt if the run does not map the
 // runtime any more.
@@ -108,8 +94,8 @@ class RuntimeObjects::Reader {
       // The status of the process itself is the reason. An ancestor only has the object if nothing has changed.
       if (place == 0 || function.ok()) result = {std::move(function), place};
       if (result.function.ok()) return result;
-      const NoFunction reason = ReasonOf(result.function.status());
-      if (reason != NoFunction::kGone && reason != NoFunction::kChanged) return result;
+      const Failure failure = FailureOf(result.function.status());
+      if (failure != Failure::kGone && failure != Failure::kChanged) return result;
     }
     return result;
   }
@@ -124,8 +110,8 @@ class RuntimeObjects::Reader {
     auto function = item.binary->ReadFunction(*memory.counted, item.object, item.bias);
     if (function.ok() && *function == nullptr) return Error(absl::StatusCode::kInternal, "read a code object");
     if (function.ok()) return function;
-    const NoFunction reason = ReasonOf(function.status());
-    if (reason == NoFunction::kGone || reason == NoFunction::kUnreadable) memory.broken = function.status();
+    const Failure failure = FailureOf(function.status());
+    if (failure == Failure::kGone || failure == Failure::kUnreadable) memory.broken = function.status();
     return function;
   }
 
@@ -141,9 +127,6 @@ RuntimeObjects::RuntimeObjects(Options options, Executor& executor, const Clock&
       store_(std::make_shared<CodeObjectStore>(metrics)),
       tokens_(options_.bytes_per_second),
       tokens_at_(clock.Monotonic()),
-      reads_(metrics.AddCounter("tributary_collector_code_objects_read_total",
-                                "Code objects of language runtimes that were read from processes, to name their "
-                                "functions")),
       read_bytes_(metrics.AddCounter("tributary_collector_code_object_read_bytes_total",
                                      "Bytes that were read from processes for these code objects")),
       refused_(metrics.AddCounter("tributary_collector_code_objects_refused_total",
@@ -152,12 +135,41 @@ RuntimeObjects::RuntimeObjects(Options options, Executor& executor, const Clock&
       evicted_(metrics.AddCounter("tributary_collector_code_object_tables_evicted_total",
                                   "How often the code objects of a process were removed from memory, because the "
                                   "tables were full; they are read again when they are sampled")) {
-  for (size_t i = 0; i < failures_.size(); ++i) {
-    failures_[i] = &metrics.AddCounter("tributary_collector_code_objects_unknown_total",
-                                       "Code objects of language runtimes that could not be read, by reason; frames "
-                                       "with them have no names",
-                                       {{"reason", std::string(kReasonNames[i])}});
+  for (size_t kind = 0; kind < counters_.size(); ++kind) {
+    const auto name = std::find_if(RuntimeKinds().begin(), RuntimeKinds().end(),
+                                   [&](const RuntimeKind& k) { return k.number == kind; });
+    if (name == RuntimeKinds().end()) continue;
+    counters_[kind].read = &metrics.AddCounter("tributary_collector_code_objects_read_total",
+                                               "Code objects of language runtimes that were read from processes, to "
+                                               "name their functions",
+                                               {{"runtime", std::string(name->name)}});
+    for (size_t i = 0; i < kFailureCount; ++i) {
+      counters_[kind].failed[i] = &metrics.AddCounter(
+          "tributary_collector_code_objects_unknown_total",
+          "Code objects of language runtimes that could not be read, by reason; frames with them have no names",
+          {{"runtime", std::string(name->name)}, {"reason", std::string(kFailureNames[i])}});
+    }
   }
+}
+
+RuntimeObjects::Failure RuntimeObjects::FailureOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kDataLoss:
+      return Failure::kChanged;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kResourceExhausted:
+      return Failure::kMalformed;
+    case absl::StatusCode::kNotFound:
+      return Failure::kGone;
+    default:
+      return Failure::kUnreadable;
+  }
+}
+
+void RuntimeObjects::Fail(CodeObjectTable& table, const RuntimeBinary& binary, const CodeObject& object,
+                          Failure failure) {
+  table.Fail(object, clock_.Monotonic());
+  CountersOf(binary).failed[static_cast<size_t>(failure)]->Add();
 }
 
 RuntimeObjects::Found RuntimeObjects::Find(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object,
@@ -166,9 +178,9 @@ RuntimeObjects::Found RuntimeObjects::Find(ProcessRun& run, const RuntimeBinaryP
   if (table != nullptr) {
     table->used_at = std::max(table->used_at, time);
     if (const PooledFunction* function = table->Find(object); function != nullptr) return {.function = function};
-    if (const auto reason = table->Failed(object, clock_.Monotonic())) return {.reason = *reason};
+    if (table->HasFailed(object, clock_.Monotonic())) return {};
   }
-  if (options_.open_memory == nullptr) return {.reason = NoFunction::kUnreadable};
+  if (options_.open_memory == nullptr) return {};
   if (!may_read) return {.is_later = true};
   if (table == nullptr) {
     run.code_objects = std::make_shared<CodeObjectTable>(store_);
@@ -179,9 +191,8 @@ RuntimeObjects::Found RuntimeObjects::Find(ProcessRun& run, const RuntimeBinaryP
   const std::optional<uint64_t> bias = BiasOf(run, *binary);
   if (!bias) {
     table->EndReading(object);
-    table->Fail(object, NoFunction::kGone, clock_.Monotonic());
-    failures_[static_cast<size_t>(NoFunction::kGone)]->Add();
-    return {.reason = NoFunction::kGone};
+    Fail(*table, *binary, object, Failure::kGone);
+    return {};
   }
   if (!Enqueue(run, binary, object, *bias)) {
     table->EndReading(object);
@@ -251,12 +262,10 @@ void RuntimeObjects::Finish(Job& job) {
     Job::Result& result = job.results[i];
     table.EndReading(object);
     if (!result.function.ok()) {
-      const NoFunction reason = ReasonOf(result.function.status());
-      failures_[static_cast<size_t>(reason)]->Add();
-      table.Fail(object, reason, clock_.Monotonic());
+      Fail(table, *job.items[i].binary, object, FailureOf(result.function.status()));
       continue;
     }
-    reads_.Add();
+    CountersOf(*job.items[i].binary).read->Add();
     const FunctionPool::Number number = functions.Add(*std::move(result.function));
     if (result.place > 0) {
       const std::shared_ptr<ProcessRun> ancestor = request->ancestors[result.place - 1].lock();

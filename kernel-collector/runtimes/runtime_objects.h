@@ -20,9 +20,9 @@ namespace tributary {
 
 // Finds the functions of code objects, which samples name by address and check. A worker reads an object from the
 // process's memory when a sample first has it. The requests of one Poll are read together, one job for each process.
-// After a fork the child's memory has the same objects, so the parent's memory is read if the child has ended. An object
-// that was not read has no function: its frame then has no name, which is counted by reason. A name is never guessed: a
-// read is valid only if the object has the check that the sample has.
+// After a fork the child's memory has the same objects, so the parent's memory is read if the child has ended. An
+// object that was not read has no function: its frame then has no name, which is counted by reason. A name is never
+// guessed: a read is valid only if the object has the check that the sample has.
 //
 // Cost: 20 ns for an object that was read before, and about 3 µs on the worker for a new one. Loop thread only.
 class RuntimeObjects {
@@ -31,9 +31,10 @@ class RuntimeObjects {
   static constexpr size_t kProcessQueueMax = 1024;  // of one process
   static constexpr size_t kJobObjectsMax = 64;      // of one job
   static constexpr size_t kJobsMax = 8;             // submitted and not finished; a few of them may be stuck
-  static constexpr size_t kEntriesMax = 262'144;    // of all tables; beyond it, the tables not used for longest are emptied
-  static constexpr size_t kBytesMax = 16u << 20;    // of all functions; the same
-  static constexpr size_t kAncestorsMax = 3;        // whose memory is tried
+  static constexpr size_t kEntriesMax =
+      262'144;  // of all tables; beyond it, the tables not used for longest are emptied
+  static constexpr size_t kBytesMax = 16u << 20;  // of all functions; the same
+  static constexpr size_t kAncestorsMax = 3;      // whose memory is tried
 
   struct Options {
     // Opens the memory of a process. Called on the executor's thread. Null: no objects are read.
@@ -49,7 +50,6 @@ class RuntimeObjects {
   struct Found {
     const PooledFunction* function = nullptr;  // null: none; valid until the caller returns to the event loop
     bool is_later = false;                     // ask again in a moment
-    NoFunction reason = NoFunction::kLate;     // if there is no function
   };
   // Returns the function of the object in the memory of `run`. If it was not read yet and `may_read` is true, requests
   // the read. `time` is the time of the sample.
@@ -65,12 +65,27 @@ class RuntimeObjects {
   const CodeObjectStore& store() const { return *store_; }
 
  private:
+  // Why an object has no function.
+  enum class Failure : uint8_t {
+    kChanged,     // other data is at the object's address now
+    kMalformed,   // the object's content is invalid, or too large
+    kGone,        // the process has ended, or the runtime is no longer mapped
+    kUnreadable,  // the kernel refuses the read, or it took too long
+  };
+  static constexpr size_t kFailureCount = 4;
+  struct KindCounters {
+    Counter* read = nullptr;
+    std::array<Counter*, kFailureCount> failed{};
+  };
   struct Item;
   struct Request;
   struct Job;
   class Reader;
 
   // Returns false if the queue is full.
+  static Failure FailureOf(const absl::Status& status);
+  void Fail(CodeObjectTable& table, const RuntimeBinary& binary, const CodeObject& object, Failure failure);
+  KindCounters& CountersOf(const RuntimeBinary& binary) { return counters_.at(binary.layout.kind); }
   bool Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias);
   void Finish(Job& job);
   // Empties tables until all of them together are below the limits.
@@ -80,18 +95,17 @@ class RuntimeObjects {
   Executor& executor_;
   const Clock& clock_;
   std::shared_ptr<CodeObjectStore> store_;
-  std::deque<std::shared_ptr<Request>> queue_;  // one for each process
+  std::deque<std::shared_ptr<Request>> queue_;                                      // one for each process
   absl::flat_hash_map<const CodeObjectTable*, std::shared_ptr<Request>> by_table_;  // of queue_
   size_t queued_ = 0;                                                               // objects in queue_
   absl::flat_hash_map<uint64_t, std::shared_ptr<Request>> running_;                 // by the number of the job
   uint64_t last_job_ = 0;
   int64_t tokens_;  // bytes that may be read now; negative after large objects
   MonotonicNs tokens_at_;
-  Counter& reads_;
   Counter& read_bytes_;
   Counter& refused_;
   Counter& evicted_;
-  std::array<Counter*, static_cast<size_t>(NoFunction::kCount)> failures_;
+  std::array<KindCounters, TRIB_RUNTIME_KIND_COUNT> counters_;  // by trib_runtime_kind
   CallbackScope scope_;
 };
 

@@ -33,16 +33,15 @@ RuntimeBinaryPtr RuntimeReader::ReadNew(ElfFile& file, std::string_view path) {
     if ((runtimes_ >> kind.number & 1) == 0) continue;
     const absl::StatusOr<RuntimeBinaryPtr> binary = kind.read(file, path);
     if (binary.ok() && *binary != nullptr) {
-      LogInfo("found a language runtime runtime={} version={} path={}", (*binary)->name, (*binary)->version,
-              path);
+      LogInfo("found a language runtime runtime={} version={} path={}", (*binary)->name, (*binary)->version, path);
       return *binary;
     }
     if (binary.ok()) continue;
     unsupported_.Add();
     const std::lock_guard lock(mutex_);
     if (uint64_t held; log_.Allow(Clock::Real().Monotonic(), &held)) {
-      LogWarning("a language runtime cannot be read runtime={} path={} cause=\"{}\" suppressed={}", kind.name,
-                 path, Message(binary.status()), held);
+      LogWarning("a language runtime cannot be read runtime={} path={} cause=\"{}\" suppressed={}", kind.name, path,
+                 Message(binary.status()), held);
     }
   }
   return nullptr;

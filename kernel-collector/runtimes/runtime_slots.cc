@@ -92,19 +92,24 @@ void RuntimeSlots::DropInterpreter(const Key& key) {
   std::erase(order_, key);
 }
 
-void RuntimeSlots::SetInterpreter(const trib_executable_key& executable, uint32_t runtimes) {
+void RuntimeSlots::Expect(const trib_executable_key& executable, const RuntimeBinaryPtr& binary) {
+  if (executable.inode == 0) return;
   const Key key{executable.inode, executable.device};
+  const Number number = Use(binary);
+  if (number == 0) return;
+  Release(number);
   const auto known = interpreters_.find(key);
-  if (known != interpreters_.end() && known->second == runtimes) return;
-  for (const uint32_t number : {runtimes & 0xffff, runtimes >> 16}) {
-    if (number != 0 && (number >= slots_.size() || slots_[number].state != State::kInUse)) return;
-  }
-  if (known == interpreters_.end() && order_.size() >= TRIB_INTERPRETERS_MAX) {
+  const bool is_new = known == interpreters_.end();
+  const uint32_t before = is_new ? 0 : known->second;
+  if ((before & 0xffff) == number || before >> 16 == number) return;
+  if (is_new && order_.size() >= TRIB_INTERPRETERS_MAX) {
     const Key oldest = order_.front();
     DropInterpreter(oldest);
   }
+  const uint32_t runtimes = TRIB_PROCESS_RUNTIMES(number, before & 0xffff);
   if (!maps_.SetInterpreter(executable, runtimes).ok()) return refused_.Add();
-  if (interpreters_.insert_or_assign(key, runtimes).second) order_.push_back(key);
+  interpreters_.insert_or_assign(key, runtimes);
+  if (is_new) order_.push_back(key);
 }
 
 }  // namespace tributary

@@ -21,7 +21,7 @@ namespace tributary {
 // thread only.
 class RuntimeSlots {
  public:
-  using Number = uint16_t;  // 0: none
+  using Number = uint16_t;                                // 0: none
   static constexpr int64_t kGraceNs = 30 * kNsPerSecond;  // more than a sample waits in the collector
   static constexpr size_t kWithdrawnAtOnce = 16;
 
@@ -36,9 +36,10 @@ class RuntimeSlots {
   // Returns the runtime that a chain of a sample names; nullptr if the number has none.
   const RuntimeBinaryPtr* Find(uint64_t number);
 
-  // Expects these runtimes (TRIB_PROCESS_RUNTIMES) in all processes of the executable. Costs a system call if this is
-  // new. If there are too many executables, the one that was set first is forgotten.
-  void SetInterpreter(const trib_executable_key& executable, uint32_t runtimes);
+  // From now on, expects the runtime in all processes of the executable that are not published. Costs a system call if
+  // this is new. Of an executable with more than two runtimes, the last two are expected. If there are too many
+  // executables, the one that was added first is forgotten.
+  void Expect(const trib_executable_key& executable, const RuntimeBinaryPtr& binary);
 
   size_t size() const { return by_binary_.size(); }
 

@@ -29,8 +29,9 @@ StackMixer::StackMixer(RuntimeSlots& slots, RuntimeObjects& objects, Metrics& me
 
 size_t StackMixer::Mix(const Sample& sample, ProcessRun& run, ResolvedStack* stack) {
   const size_t user_frames = CountUserFrames(*stack);
-  const bool has_runtime = std::any_of(stack->frames.begin(), stack->frames.begin() + static_cast<ptrdiff_t>(user_frames),
-                                       [](const ResolvedFrame& frame) { return RuntimeOf(frame) != nullptr; });
+  const bool has_runtime =
+      std::any_of(stack->frames.begin(), stack->frames.begin() + static_cast<ptrdiff_t>(user_frames),
+                  [](const ResolvedFrame& frame) { return RuntimeOf(frame) != nullptr; });
   if (user_frames == 0 || (!has_runtime && sample.chains.empty())) return 0;
   part_count_ = 0;
   inserted_.clear();
@@ -40,6 +41,9 @@ size_t StackMixer::Mix(const Sample& sample, ProcessRun& run, ResolvedStack* sta
   bool is_lost = false;
   for (size_t i = 0; i < part_count_; ++i) is_lost |= Place(parts_[i], *stack, user_frames);
   Build(sample, run, user_frames, stack);
+  for (size_t i = 0; i < part_count_ && sample.executable != nullptr; ++i) {
+    if (!parts_[i].loops.empty()) slots_.Expect(*sample.executable, parts_[i].binary);
+  }
   if (is_lost && stack->ending == Ending::kComplete) stack->ending = Ending::kRuntimeLost;
   return unnamed_;
 }
@@ -160,8 +164,8 @@ void StackMixer::Build(const Sample& sample, ProcessRun& run, size_t user_frames
 
 void StackMixer::AddFrame(const Sample& sample, ProcessRun& run, const Part& part, const RuntimeFrame& frame,
                           ResolvedStack* stack) {
-  const RuntimeObjects::Found found = objects_.Find(run, part.binary, CodeObject{frame.code, frame.check}, sample.time,
-                                                    sample.may_read);
+  const RuntimeObjects::Found found =
+      objects_.Find(run, part.binary, CodeObject{frame.code, frame.check}, sample.time, sample.may_read);
   stack->wants_executable |= found.is_later;
   ResolvedFrame resolved{.kind = part.binary->kind};
   if (found.function == nullptr) {

@@ -33,11 +33,13 @@ class StackMixer {
   struct Sample {
     std::span<const uint64_t> chains;  // SampleRecord::chains
     MonotonicNs time;
-    bool may_read = false;  // memory of the process may be read
+    const trib_executable_key* executable = nullptr;  // of the process, in a record with a stack copy; else null
+    bool may_read = false;                            // memory of the process may be read
   };
   // Adds the frames of the chains to `stack`, whose ending must be set. Changes the ending kComplete to kRuntimeLost if
   // language frames are missing, or if their places are not known. Sets wants_executable if a code object is being
-  // read. Returns the number of frames without a name.
+  // read. If the record has a stack copy, its process was new to the BPF program: the runtimes of the stack are
+  // expected in the executable's next processes. Returns the number of frames without a name.
   size_t Mix(const Sample& sample, ProcessRun& run, ResolvedStack* stack);
 
  private:
@@ -46,9 +48,9 @@ class StackMixer {
     RuntimeBinaryPtr binary;
     std::vector<size_t> loops;  // indices of native frames, the innermost first
     bool has_chain = false, is_complete = true;
-    std::vector<RuntimeFrame> frames;                     // the innermost first
-    std::vector<std::pair<size_t, size_t>> segments;      // [first, last) of `frames`, the innermost first
-    size_t innermost = SIZE_MAX;                          // index of the native frame that runs the innermost segment
+    std::vector<RuntimeFrame> frames;                 // the innermost first
+    std::vector<std::pair<size_t, size_t>> segments;  // [first, last) of `frames`, the innermost first
+    size_t innermost = SIZE_MAX;                      // index of the native frame that runs the innermost segment
   };
   struct Inserted {
     size_t before = 0;  // index of a native frame

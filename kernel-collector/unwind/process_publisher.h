@@ -19,7 +19,8 @@ namespace tributary {
 // is reused only after a grace period (UnwindMaps::WaitGrace). Loop thread only.
 class ProcessPublisher {
  public:
-  ProcessPublisher(UnwindMaps& maps, UnwindTables& tables, Executor& executor, const Clock& clock, Metrics& metrics);
+  ProcessPublisher(UnwindMaps& maps, UnwindTables& tables, RuntimeSlots& runtimes, Executor& executor,
+                   const Clock& clock, Metrics& metrics);
   ~ProcessPublisher();
 
   // Publishes the current mappings of `run`, so that the kernel walks the run's stacks by unwind rows. Replaces the
