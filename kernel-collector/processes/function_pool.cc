@@ -1,5 +1,7 @@
 #include "kernel-collector/processes/function_pool.h"
 
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -7,9 +9,9 @@
 namespace tributary {
 namespace {
 
-using ContentView = std::tuple<std::string_view, std::string_view, uint32_t, std::string_view>;
-
-ContentView ContentOf(const RuntimeFunction& f) { return {f.name, f.file, f.first_line, f.line_table()}; }
+std::tuple<std::string_view, std::string_view, uint32_t, bool> FieldsOf(const RuntimeFunction& f) {
+  return {f.name, f.file, f.first_line, f.is_hidden};
+}
 
 }  // namespace
 
@@ -33,12 +35,11 @@ void FunctionPool::Count(int64_t functions, int64_t bytes) {
 }
 
 FunctionPool::Number FunctionPool::Add(std::shared_ptr<const RuntimeFunction> function) {
-  const bool is_shared = !function->line_table().empty();
-  const ContentView content_view = ContentOf(*function);
-  const uint64_t content = absl::HashOf(content_view);
-  if (const auto it = by_content_.find(content); is_shared && it != by_content_.end()) {
+  const uint64_t content = absl::HashOf(FieldsOf(*function));
+  if (const auto it = by_content_.find(content); it != by_content_.end()) {
     Slot& known = slots_[it->second];
-    if (ContentOf(*known.pooled.function) == content_view) {
+    const RuntimeFunction& other = *known.pooled.function;
+    if (FieldsOf(other) == FieldsOf(*function) && other.HasLinesOf(*function)) {
       ++known.references;
       return it->second;
     }
@@ -50,7 +51,7 @@ FunctionPool::Number FunctionPool::Add(std::shared_ptr<const RuntimeFunction> fu
     number = free_.back();
     free_.pop_back();
   }
-  if (is_shared) by_content_.try_emplace(content, number);
+  by_content_.try_emplace(content, number);
   Slot& slot = slots_[number];
   slot.pooled = {std::move(function), nullptr};
   slot.pooled.source = Source(slot.pooled.function->file);

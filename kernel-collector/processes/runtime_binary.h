@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -43,15 +42,16 @@ class RuntimeFunction {
   // Returns the line of the instruction at `position` (bytes from the first instruction). Returns 0 if the line is
   // unknown.
   virtual uint32_t LineAt(int32_t position) const = 0;
-  // Returns bytes that determine the result of LineAt, such as the encoded line table. Functions that agree in these
-  // bytes and in all fields are the same function, so processes share one object. Empty: this function is not shared.
-  virtual std::string_view line_table() const { return {}; }
+  // Returns true if LineAt has the same results as for `other`. If the fields are equal, too, the two are the same
+  // function, and processes share one object.
+  virtual bool HasLinesOf(const RuntimeFunction& other) const = 0;
   // Returns about how many bytes of memory the object uses.
   virtual size_t bytes() const = 0;
 
   std::string name;  // qualified, UTF-8, not empty
   std::string file;  // of the source, as the runtime knows it; "": unknown
   uint32_t first_line = 0;
+  bool is_hidden = false;  // helper code of the runtime: its frames are left out of stacks
 };
 
 // A file with a language runtime: everything that the walk and the names of its frames need. A worker reads it from the

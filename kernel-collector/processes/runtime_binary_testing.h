@@ -23,7 +23,9 @@ class FakeFunction : public RuntimeFunction {
     first_line = line;
   }
   uint32_t LineAt(int32_t position) const override { return first_line + static_cast<uint32_t>(position); }
-  std::string_view line_table() const override { return table_; }
+  bool HasLinesOf(const RuntimeFunction& other) const override {
+    return static_cast<const FakeFunction&>(other).table_ == table_;
+  }
   size_t bytes() const override { return sizeof *this + name.size() + file.size() + table_.size(); }
 
  private:
@@ -93,7 +95,9 @@ class FakeRuntimeBinary : public RuntimeBinary {
       return Error(absl::StatusCode::kDataLoss, "another object is there");
     }
     if (found->second.name.empty()) return Error(absl::StatusCode::kInvalidArgument, "the object has no name");
-    return std::make_shared<FakeFunction>(found->second.name, "/app/" + found->second.name + ".py", 10);
+    auto function = std::make_shared<FakeFunction>(found->second.name, "/app/" + found->second.name + ".py", 10);
+    function->is_hidden = found->second.name == "shim";
+    return function;
   }
 
   mutable uint64_t last_bias = 0;

@@ -167,6 +167,7 @@ void StackMixer::AddFrame(const Sample& sample, ProcessRun& run, const Part& par
   const RuntimeObjects::Found found =
       objects_.Find(run, part.binary, CodeObject{frame.code, frame.check}, sample.time, sample.may_read);
   stack->wants_executable |= found.is_later;
+  if (found.function != nullptr && found.function->function->is_hidden) return;
   ResolvedFrame resolved{.kind = part.binary->kind};
   if (found.function == nullptr) {
     ++unnamed_;

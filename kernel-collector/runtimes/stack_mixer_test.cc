@@ -242,6 +242,13 @@ TEST_F(StackMixerTest, ASubinterpretersChainIsInsideTheOther) {
   EXPECT_EQ(stack.ending, Ending::kComplete);
 }
 
+TEST_F(StackMixerTest, HelperCodeOfTheRuntimeIsLeftOut) {
+  Native({"_start", "loop", "work"});
+  Chain({"main", "shim", "__init__"});
+  EXPECT_EQ(Mixed(), (Strings{"_start", "(loop)", "main", "__init__", "work"}));
+  EXPECT_EQ(unnamed, 0u);
+}
+
 TEST_F(StackMixerTest, UnknownObjectsHaveNoName) {
   Native({"_start", "loop", "work"});
   Chain({"main", "freed"});
