@@ -9,7 +9,6 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/process_events.bpf.h"
-#include "bpf/python.bpf.h"
 #include "bpf/take_sample.bpf.h"
 #ifdef TRIB_TEST_STOP
 #include "bpf/test_stop.bpf.h"
