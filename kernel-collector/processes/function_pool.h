@@ -50,7 +50,7 @@ class FunctionPool {
 
   std::vector<Slot> slots_;
   std::vector<Number> free_;
-  absl::flat_hash_map<uint64_t, Number> by_content_;  // of functions with equal hashes, the first one
+  absl::flat_hash_map<uint64_t, Number> by_content_;       // of functions with equal hashes, the first one
   absl::flat_hash_map<std::string, CodeFilePtr> sources_;  // by path
   size_t bytes_ = 0;
   Gauge& functions_gauge_;
