@@ -100,7 +100,12 @@ struct trib_python {
 	 * in this array, an s32 (tlbc_index). The position is then counted from the copy's begin.
 	 */
 	__u16 code_copies, frame_copy;
-	__u16 padding[2];
+	/*
+	 * 3.9 to 3.11: the pthread key keeps a thread's first state while the thread runs in a subinterpreter. The state
+	 * that holds the interpreter lock is at state->interp->runtime->current: the offsets of the pointers in
+	 * PyInterpreterState and in _PyRuntimeState. The offset of interp is TRIB_PYTHON_STATE_INTERP. 0: not used.
+	 */
+	__u16 interp_runtime, runtime_current;
 	/*
 	 * If not 0: offset from the thread pointer to the variable _Py_tss_tstate (3.12+), when the variable has a fixed
 	 * offset. Its thread state, if it is not null and not the one of the pthread key, is walked first: it is the
@@ -108,6 +113,8 @@ struct trib_python {
 	 */
 	__s64 tls_state;
 };
+
+#define TRIB_PYTHON_STATE_INTERP 16	/* 3.9 to 3.11: offset of the pointer interp in PyThreadState */
 
 struct trib_runtime {
 	__u32 kind;	/* enum trib_runtime_kind; 0: the element is not used */

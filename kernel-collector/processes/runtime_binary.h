@@ -51,7 +51,7 @@ class RuntimeFunction {
   std::string name;  // qualified, UTF-8, not empty
   std::string file;  // of the source, as the runtime knows it; "": unknown
   uint32_t first_line = 0;
-  bool is_hidden = false;  // helper code of the runtime: its frames are left out of stacks
+  bool is_hidden = false;  // a helper of the runtime that is no function of the program: its frames are left out
 };
 
 // A file with a language runtime: everything that the walk and the names of its frames need. A worker reads it from the

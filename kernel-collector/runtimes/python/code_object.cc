@@ -60,8 +60,7 @@ class Reader {
     if (function->name.empty()) function->name = "<unnamed>";
     function->file = PythonTextToUtf8(file_.content, file_.parsed.width, kPythonFileBytesMax);
     function->first_line = first_line;
-    // From 3.12 on, a call of a class has a frame of such code between the caller and __init__ (_Py_MakeShimCode).
-    function->is_hidden = function->name == "__init__" && function->file == "__init__";
+    function->is_hidden = IsHelper() && function->LineAt(0) == 0;
     return function;
   }
 
@@ -117,6 +116,12 @@ class Reader {
     std::vector<Text*> texts = {&name_, &file_};
     if (layout_.code_qualified_name != 0) texts.push_back(&qualified_name_);
     return texts;
+  }
+
+  // From 3.12 on, a class that is called gets a frame between the caller and __init__, with a code object of the
+  // interpreter's own (_Py_InitCleanup). One object is its file, its name and its qualified name, and it has no lines.
+  bool IsHelper() const {
+    return qualified_name_.address == name_.address && file_.address == name_.address && name_.parsed.length != 0;
   }
 
   absl::Status ReadHeaders() {
