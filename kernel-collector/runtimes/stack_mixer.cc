@@ -99,10 +99,12 @@ void StackMixer::AddChains(std::span<const uint64_t> words) {
 
 bool StackMixer::Place(Part& part, const ResolvedStack& stack, size_t user_frames) {
   const bool stack_is_complete = stack.ending == Ending::kComplete;
-  const SegmentPairs pairs = PairSegments({.loops = part.loops.size(),
-                                           .segments = part.segments.size(),
-                                           .stack_is_complete = stack_is_complete,
-                                           .chain_is_complete = part.is_complete});
+  const PairInput input{.loops = part.loops.size(),
+                        .segments = part.segments.size(),
+                        .stack_is_complete = stack_is_complete,
+                        .chain_is_complete = part.is_complete,
+                        .innermost_is_leaf = !part.loops.empty() && part.loops.front() + 1 == user_frames};
+  const SegmentPairs pairs = PairSegments(input);
   const auto insert = [&](size_t before, const SegmentPairs::Range& range) {
     if (range.count == 0) return;
     const size_t first = part.segments[range.first].first;
@@ -124,8 +126,7 @@ bool StackMixer::Place(Part& part, const ResolvedStack& stack, size_t user_frame
     }
   }
   insert(outside, pairs.outside);
-  const bool has_no_frames = part.frames.empty() && part.loops.size() > 1;
-  return (!part.loops.empty() && !part.has_chain) || !part.is_complete || has_no_frames ||
+  return (!part.loops.empty() && !part.has_chain) || !part.is_complete || LoopsWithoutSegment(input) > 0 ||
          part.segments.size() > part.loops.size();
 }
 

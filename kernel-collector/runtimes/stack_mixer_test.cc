@@ -172,6 +172,14 @@ TEST_F(StackMixerTest, ASegmentWithoutFramesTakesItsLoop) {
   EXPECT_EQ(Mixed(), (Strings{"_start", "(loop)", "main", "eval", "loop", "dealloc"}));
 }
 
+TEST_F(StackMixerTest, LoopsOfAnotherListOfFramesHaveNoSegment) {
+  // The greenlet was started by a Python function, and has its own list of frames.
+  Native({"_start", "loop", "greenlet", "loop", "work"});
+  Chain({"in_greenlet"});
+  EXPECT_EQ(Mixed(), (Strings{"_start", "(loop)", "greenlet", "(loop)", "in_greenlet", "work"}));
+  EXPECT_EQ(stack.ending, Ending::kRuntimeLost);
+}
+
 TEST_F(StackMixerTest, AChainThatEndsEarlyIsPairedFromTheInnermostEnd) {
   Native({"_start", "loop", "call", "loop", "work"});
   Chain({"inner"}, TRIB_CHAIN_UNREADABLE);
@@ -330,11 +338,13 @@ TEST_F(StackMixerTest, AnyStackKeepsAllFramesInOrder) {
 TEST(SegmentPairs, EverySegmentHasOnePlace) {
   for (size_t loops = 0; loops < 6; ++loops) {
     for (size_t segments = 0; segments < 6; ++segments) {
-      for (int flags = 0; flags < 4; ++flags) {
-        const SegmentPairs pairs = PairSegments({.loops = loops,
-                                                 .segments = segments,
-                                                 .stack_is_complete = (flags & 1) != 0,
-                                                 .chain_is_complete = (flags & 2) != 0});
+      for (int flags = 0; flags < 8; ++flags) {
+        const PairInput input{.loops = loops,
+                              .segments = segments,
+                              .stack_is_complete = (flags & 1) != 0,
+                              .chain_is_complete = (flags & 2) != 0,
+                              .innermost_is_leaf = (flags & 4) != 0};
+        const SegmentPairs pairs = PairSegments(input);
         ASSERT_EQ(pairs.of_loop.size(), loops);
         size_t next = 0;
         for (const SegmentPairs::Range& range : pairs.of_loop) {
@@ -345,7 +355,7 @@ TEST(SegmentPairs, EverySegmentHasOnePlace) {
         ASSERT_EQ(pairs.outside.first, next);
         ASSERT_EQ(next + pairs.outside.count, segments);
         // The outermost elements belong together if nothing is missing.
-        if (flags == 3 && loops > 0 && segments > 0) {
+        if ((flags & 3) == 3 && loops > 0 && segments > 0 && LoopsWithoutSegment(input) == 0) {
           ASSERT_GT(pairs.of_loop.back().count, 0u);
         }
       }
