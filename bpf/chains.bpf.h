@@ -36,20 +36,23 @@ static __always_inline __u32 runtimes_of_executable(struct task_struct *task)
 static __always_inline void walk_runtime(struct trib_state *state, __u32 context, __u32 number)
 {
 	struct trib_runtime *runtime = bpf_map_lookup_elem(&trib_runtimes, &number);
-	__u64 running;
+	__u64 key_state, running;
 
 	if (!runtime || runtime->kind != TRIB_RUNTIME_PYTHON)
 		return;
 	state->chain.runtime = number;
 	state->chain.kind = TRIB_RUNTIME_PYTHON;
-	running = find_running_state(state, &runtime->python) ? state->chain.state : 0;
-	if (running)
+	key_state = trib_python_find_state(context) ? state->chain.state : 0;
+	running = running_state(state, &runtime->python, key_state);
+	if (running && running != key_state) {
+		state->chain.state = running;
 		trib_python_chain(context);
-	if (!trib_python_find_state(context))
-		return;
-	if (state->chain.state != running)
+	}
+	if (key_state) {
+		state->chain.state = key_state;
 		trib_python_chain(context);
-	state->chain.taken = state->chain.state;
+		state->chain.taken = key_state;
+	}
 }
 
 /*

@@ -38,8 +38,8 @@ static __always_inline __u8 frame_byte(const struct trib_state *state, __u32 off
 static __always_inline int read_check(struct trib_state *state, const struct trib_python *layout, __u64 code,
 				      __u32 *check)
 {
-	__u32 bytes = layout->check_bytes, name = layout->code_name - layout->check_first, i;
-	__u64 hash = 0, name_hash;
+	__u32 name = layout->code_name - layout->check_first, i;
+	__u64 bytes = layout->check_bytes, hash = 0, name_hash;
 
 	CLAMP(bytes, CHECK_BYTES_MAX);
 	if (bpf_probe_read_user(&state->object[CHECK_BEGIN], bytes, (void *)(code + layout->check_first)))
@@ -118,8 +118,8 @@ __noinline int trib_python_frame(__u32 context)
 	struct trib_state *state = this_state(context);
 	struct trib_runtime *runtime;
 	const struct trib_python *layout;
-	__u32 number, bytes, check, is_entry = 1;
-	__u64 back, code;
+	__u32 number, check, is_entry = 1;
+	__u64 bytes, back, code;
 	int end;
 
 	if (!state)

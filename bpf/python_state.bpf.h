@@ -9,6 +9,7 @@
 
 #include "bpf/state.bpf.h"
 
+#define STATE_INTERPRETER 16	/* offset of `interp` in PyThreadState, from 3.6 on */
 #define OWNER_NOT_PYTHON 3	/* _PyInterpreterFrame.owner from here on: FRAME_OWNED_BY_CSTACK and others */
 
 /*
@@ -231,16 +232,24 @@ __noinline int trib_python_find_state(__u32 context)
 	return 0;
 }
 
-/* Finds the state that runs now, by the variable _Py_tss_tstate. Returns 1 if the thread has one. */
-static __always_inline int find_running_state(struct trib_state *state, const struct trib_python *layout)
+/*
+ * Returns the state of the interpreter that the thread runs now, or 0 if it is unknown. It differs from `key_state`, the
+ * state that a pthread key has, if a subinterpreter runs.
+ */
+static __always_inline __u64 running_state(const struct trib_state *state, const struct trib_python *layout,
+					   __u64 key_state)
 {
 	__u64 address;
 
-	if (!layout->tls_state || read_user(&address, state->walk.thread_pointer + layout->tls_state) ||
-	    !is_thread_state(state, layout, address))
+	if (layout->tls_state) {
+		if (read_user(&address, state->walk.thread_pointer + layout->tls_state))
+			return 0;
+	} else if (!layout->runtime_current || read_pointed(&address, key_state, STATE_INTERPRETER) ||
+		   read_pointed(&address, address, layout->interpreter_runtime) ||
+		   read_pointed(&address, address, layout->runtime_current)) {
 		return 0;
-	state->chain.state = address;
-	return 1;
+	}
+	return is_thread_state(state, layout, address) ? address : 0;
 }
 
 #endif

@@ -138,8 +138,10 @@ absl::Status Collector::Build() {
   core_options.unwind_compiler =
       std::make_shared<SandboxedCompiler>(options_.proc_root, SandboxedCompiler::SpawnSelf, metrics_);
   core_options.sys_root = options_.sys_root;
-  core_options.runtimes = options_.runtimes;
-  if (options_.runtimes != 0) {
+  if (options_.runtimes != 0 && !Probes::SupportsRuntimes()) {
+    LogWarning("functions of language runtimes have no names: on arm64, this needs Linux 6.0 or later");
+  } else if (options_.runtimes != 0) {
+    core_options.runtimes = options_.runtimes;
     // A stuck read may outlive this object.
     auto reader = std::make_shared<ProcessMemoryReader>(clock, metrics_);
     core_options.open_memory = [reader](Pid pid) { return reader->Open(pid); };

@@ -101,11 +101,11 @@ struct trib_python {
 	 */
 	__u16 code_copies, frame_copy;
 	/*
-	 * 3.9 to 3.11: the pthread key keeps a thread's first state while the thread runs in a subinterpreter. The state
-	 * that holds the interpreter lock is at state->interp->runtime->current: the offsets of the pointers in
-	 * PyInterpreterState and in _PyRuntimeState. The offset of interp is TRIB_PYTHON_STATE_INTERP. 0: not used.
+	 * 3.9 to 3.11, if runtime_current is not 0: the offset of the pointer to _PyRuntime in PyInterpreterState, and
+	 * the offset of the state that has the lock (gilstate.tstate_current) in _PyRuntime. If the current thread has
+	 * the lock, its state there is used like the one of tls_state.
 	 */
-	__u16 interp_runtime, runtime_current;
+	__u16 interpreter_runtime, runtime_current;
 	/*
 	 * If not 0: offset from the thread pointer to the variable _Py_tss_tstate (3.12+), when the variable has a fixed
 	 * offset. Its thread state, if it is not null and not the one of the pthread key, is walked first: it is the
