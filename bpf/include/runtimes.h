@@ -114,8 +114,6 @@ struct trib_python {
 	__s64 tls_state;
 };
 
-#define TRIB_PYTHON_STATE_INTERP 16	/* 3.9 to 3.11: offset of the pointer interp in PyThreadState */
-
 struct trib_runtime {
 	__u32 kind;	/* enum trib_runtime_kind; 0: the element is not used */
 	__u32 padding;
