@@ -67,7 +67,7 @@ struct RuntimeObjects::Job {
   uint64_t number = 0;  // in running_
   std::vector<Pid> pids;
   std::vector<Item> items;
-  std::vector<Result> results;
+  std::vector<Result> results;  // of the first items; the others were not read
   size_t bytes = 0;
 };
 
@@ -77,8 +77,12 @@ class RuntimeObjects::Reader {
   Reader(const Options& options, Job& job) : options_(options), job_(job), memories_(job.pids.size()) {}
 
   void Run() {
-    for (const Item& item : job_.items) job_.results.push_back(ReadOne(item));
-    for (const auto& memory : memories_) job_.bytes += memory.counted == nullptr ? 0 : memory.counted->bytes();
+    for (const Item& item : job_.items) {
+      if (job_.bytes > kJobBytesMax) return;
+      job_.results.push_back(ReadOne(item));
+      job_.bytes = 0;
+      for (const auto& memory : memories_) job_.bytes += memory.counted == nullptr ? 0 : memory.counted->bytes();
+    }
   }
 
  private:
@@ -259,8 +263,9 @@ void RuntimeObjects::Finish(Job& job) {
   FunctionPool& functions = store_->functions;
   for (size_t i = 0; i < job.items.size(); ++i) {
     const CodeObject& object = job.items[i].object;
-    Job::Result& result = job.results[i];
     table.EndReading(object);
+    if (i >= job.results.size()) continue;
+    Job::Result& result = job.results[i];
     if (!result.function.ok()) {
       Fail(table, *job.items[i].binary, object, FailureOf(result.function.status()));
       continue;

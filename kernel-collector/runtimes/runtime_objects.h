@@ -27,10 +27,11 @@ namespace tributary {
 // Cost: 20 ns for an object that was read before, and about 3 µs on the worker for a new one. Loop thread only.
 class RuntimeObjects {
  public:
-  static constexpr size_t kQueueMax = 8192;         // objects that wait for their read
-  static constexpr size_t kProcessQueueMax = 1024;  // of one process
-  static constexpr size_t kJobObjectsMax = 64;      // of one job
-  static constexpr size_t kJobsMax = 8;             // submitted and not finished; a few of them may be stuck
+  static constexpr size_t kQueueMax = 8192;           // objects that wait for their read
+  static constexpr size_t kProcessQueueMax = 1024;    // of one process
+  static constexpr size_t kJobObjectsMax = 64;        // of one job
+  static constexpr size_t kJobBytesMax = 128u << 10;  // of one job; objects beyond it are requested again
+  static constexpr size_t kJobsMax = 8;               // submitted and not finished; a few of them may be stuck
   static constexpr size_t kEntriesMax =
       262'144;  // of all tables; beyond it, the tables not used for longest are emptied
   static constexpr size_t kBytesMax = 16u << 20;  // of all functions; the same
