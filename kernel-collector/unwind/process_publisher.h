@@ -9,6 +9,7 @@
 #include "kernel-collector/probes/unwind_maps.h"
 #include "kernel-collector/processes/process_table.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/runtimes/runtime_slots.h"
 #include "kernel-collector/unwind/unwind_tables.h"
 
 namespace tributary {

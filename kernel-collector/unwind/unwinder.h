@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "kernel-collector/probes/sample_record.h"
 #include "kernel-collector/processes/process_table.h"
+#include "kernel-collector/runtimes/runtime_slots.h"
 #include "kernel-collector/unwind/process_publisher.h"
 #include "kernel-collector/unwind/stack_walker.h"
 #include "kernel-collector/unwind/unwind_tables.h"
