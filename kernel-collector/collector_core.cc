@@ -240,8 +240,10 @@ bool CollectorCore::TryAdd(const SampleRecord& record, size_t frames_to_trust, P
   const trib_sample& sample = *record.sample;
   bool wait = AwaitCgroup(sample, run);
   if (!wait && !TeachesKernel(record) && DropsOptedOut(record, run)) return true;
-  // A process's memory is read only if its container has not opted out.
-  const bool may_read = opt_outs_.empty() || (!wait && !opt_outs_.contains(run.container_id));
+  MayRead may_read = MayRead::kYes;
+  if (!opt_outs_.empty()) {
+    may_read = wait ? MayRead::kNotYet : opt_outs_.contains(run.container_id) ? MayRead::kNo : MayRead::kYes;
+  }
   if (run.executable != nullptr && !run.executable->id.known()) wait |= AwaitExecutable(run.executable);
   wait |= !ResolveStack(record, frames_to_trust, run, mappings, may_read);
   bool uncovered = !resolved_.uncovered_pages.empty();

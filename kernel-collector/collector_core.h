@@ -140,7 +140,7 @@ class CollectorCore {
   // Walks the user stack, resolves the whole stack, adds the frames of language runtimes, and puts the data that the
   // kernel's walk lacked into the BPF maps. Returns false while unwind rows, files or code objects are still loading.
   bool ResolveStack(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
-                    const MappingTable::List* mappings, bool may_read);
+                    const MappingTable::List* mappings, MayRead may_read);
 
   // ResolveStack calls these functions when walked_ and resolved_ contain the stack of the sample.
   bool IsStart(const ResolvedFrame& frame) const;

@@ -4,7 +4,7 @@
 namespace tributary {
 
 bool CollectorCore::ResolveStack(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
-                                 const MappingTable::List* mappings, bool may_read) {
+                                 const MappingTable::List* mappings, MayRead may_read) {
   const trib_sample& sample = *record.sample;
   const MonotonicNs time{static_cast<int64_t>(sample.time_ns)};
   auto unread = [this](const CodeFilePtr& executable) { ReadExecutable(executable); };

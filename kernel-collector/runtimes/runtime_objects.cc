@@ -177,15 +177,15 @@ void RuntimeObjects::Fail(CodeObjectTable& table, const RuntimeBinary& binary, c
 }
 
 RuntimeObjects::Found RuntimeObjects::Find(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object,
-                                           MonotonicNs time, bool may_read) {
+                                           MonotonicNs time, MayRead may_read) {
   CodeObjectTable* table = run.code_objects.get();
   if (table != nullptr) {
     table->used_at = std::max(table->used_at, time);
     if (const PooledFunction* function = table->Find(object); function != nullptr) return {.function = function};
     if (table->HasFailed(object, clock_.Monotonic())) return {};
   }
-  if (options_.open_memory == nullptr) return {};
-  if (!may_read) return {.is_later = true};
+  if (options_.open_memory == nullptr || may_read == MayRead::kNo) return {};
+  if (may_read == MayRead::kNotYet) return {.is_later = true};
   if (table == nullptr) {
     run.code_objects = std::make_shared<CodeObjectTable>(store_);
     table = run.code_objects.get();

@@ -18,6 +18,13 @@
 
 namespace tributary {
 
+// Whether the memory of a process may be read.
+enum class MayRead : uint8_t {
+  kNo,      // its container has opted out of profiling
+  kNotYet,  // its container is not known yet
+  kYes,
+};
+
 // Finds the functions of code objects, which samples name by address and check. A worker reads an object from the
 // process's memory when a sample first has it. The requests of one Poll are read together, one job for each process.
 // After a fork the child's memory has the same objects, so the parent's memory is read if the child has ended. An
@@ -52,10 +59,10 @@ class RuntimeObjects {
     const PooledFunction* function = nullptr;  // null: none; valid until the caller returns to the event loop
     bool is_later = false;                     // ask again in a moment
   };
-  // Returns the function of the object in the memory of `run`. If it was not read yet and `may_read` is true, requests
-  // the read. `time` is the time of the sample.
+  // Returns the function of the object in the memory of `run`. If it was not read yet, requests the read. `time` is the
+  // time of the sample.
   Found Find(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, MonotonicNs time,
-             bool may_read);
+             MayRead may_read);
 
   // Submits reads. Call it at the end of each Poll.
   void Tick();

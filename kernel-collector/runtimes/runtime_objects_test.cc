@@ -32,7 +32,7 @@ class RuntimeObjectsTest : public testing::Test {
     return child;
   }
   // Returns the name; "later" if it must be read first, "" if there is none.
-  std::string Find(const ProcessRunPtr& run, uint64_t address, uint32_t check = 1, bool may_read = true) {
+  std::string Find(const ProcessRunPtr& run, uint64_t address, uint32_t check = 1, MayRead may_read = MayRead::kYes) {
     const RuntimeObjects::Found found = objects.Find(*run, runtime, {address, check}, clock.Monotonic(), may_read);
     if (found.is_later) return "later";
     return found.function == nullptr ? "" : found.function->function->name;
@@ -120,11 +120,12 @@ TEST_F(RuntimeObjectsTest, AnEndedForkIsReadFromItsParent) {
 TEST_F(RuntimeObjectsTest, ReadsNothingWithoutPermission) {
   memories.processes[7] = {{0x10, {1, "work"}}};
   const ProcessRunPtr run = MakeRun(7);
-  EXPECT_EQ(Find(run, 0x10, 1, /*may_read=*/false), "later");
+  EXPECT_EQ(Find(run, 0x10, 1, MayRead::kNotYet), "later");
   EXPECT_EQ(Run(), 0u);
+  EXPECT_EQ(Find(run, 0x10, 1, MayRead::kNo), "");
   EXPECT_EQ(run->code_objects, nullptr);
   RuntimeObjects off({}, executor, clock, metrics);
-  const RuntimeObjects::Found found = off.Find(*run, runtime, {0x10, 1}, clock.Monotonic(), true);
+  const RuntimeObjects::Found found = off.Find(*run, runtime, {0x10, 1}, clock.Monotonic(), MayRead::kYes);
   EXPECT_FALSE(found.is_later);
   EXPECT_EQ(found.function, nullptr);
 }

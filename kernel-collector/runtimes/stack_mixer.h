@@ -34,7 +34,7 @@ class StackMixer {
     std::span<const uint64_t> chains;  // SampleRecord::chains
     MonotonicNs time;
     const trib_executable_key* executable = nullptr;  // of the process, in a record with a stack copy; else null
-    bool may_read = false;                            // memory of the process may be read
+    MayRead may_read = MayRead::kNo;
   };
   // Adds the frames of the chains to `stack`, whose ending must be set. Changes the ending kComplete to kRuntimeLost if
   // language frames are missing, or if their places are not known. Sets wants_executable if a code object is being

@@ -85,7 +85,8 @@ class StackMixerTest : public testing::Test {
   // parentheses.
   Strings Mixed() {
     const ResolvedStack before = stack;
-    const StackMixer::Sample sample{.chains = chains, .time = MonotonicNs{50}, .executable = nullptr, .may_read = true};
+    const StackMixer::Sample sample{
+        .chains = chains, .time = MonotonicNs{50}, .executable = nullptr, .may_read = MayRead::kYes};
     mixer.Mix(sample, run, &stack);
     runtime_objects.Tick();
     executor.RunAll();
@@ -271,7 +272,7 @@ TEST_F(StackMixerTest, UnknownObjectsHaveNoName) {
 TEST_F(StackMixerTest, WaitsForObjectsThatAreRead) {
   Native({"_start", "loop"});
   Chain({"main"});
-  mixer.Mix({.chains = chains, .may_read = false}, run, &stack);
+  mixer.Mix({.chains = chains, .may_read = MayRead::kNotYet}, run, &stack);
   EXPECT_TRUE(stack.wants_executable);
   runtime_objects.Tick();
   EXPECT_EQ(executor.waiting(), 0u);  // the container may have opted out
