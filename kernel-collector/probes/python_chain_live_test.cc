@@ -153,6 +153,7 @@ outer()
 TEST_F(PythonChainLive, HasTheFramesOfAPublishedProcess) {
   probes->unwind_maps().DropInterpreter(executable_);
   const Script script("spin()");
+  DropSamples();
   const SeenChains first = One(script.pid(), [](const SeenChains&) { return true; });
   EXPECT_TRUE(first.chains.empty());
   const trib_process process = {.start_time_ns = first.sample.start_time_ns,
