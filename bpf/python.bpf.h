@@ -4,7 +4,8 @@
 
 /*
  * The walk of CPython's own list of frames. All addresses in it come from the process's memory, so they may be wrong:
- * every read may fail, and every loop has a limit. Measured cost: see trib_python_frame.
+ * every read may fail, and every loop has a limit. Each frame takes three reads of memory, which usually misses the
+ * caches: about 0.28 µs. Finding the thread state takes about 1 µs.
  */
 
 #include "bpf/python_state.bpf.h"

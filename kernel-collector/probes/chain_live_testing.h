@@ -83,7 +83,7 @@ class ChainLiveTest : public testing::Test {
   }
   void TearDown() override {
     probes->StopSampling();
-    probes->DrainSamples([](const SampleRecord&) {});
+    DropSamples();
     EXPECT_EQ(probes->ReadAccounting().LostFor(LossReason::kBadRecord).total(), 0u);
   }
 
@@ -104,8 +104,13 @@ class ChainLiveTest : public testing::Test {
     std::vector<SeenChains> seen = Samples(pid, 1, wanted);
     return seen.empty() ? SeenChains{} : seen[0];
   }
-  // Returns the executable of `pid`, as its first sample with a copy of the stack names it.
+  // Drops the samples that were taken before, such as those of a child before its exec.
+  void DropSamples() {
+    probes->DrainSamples([](const SampleRecord&) {});
+  }
+  // Returns the executable of `pid`, as its next sample with a copy of the stack names it.
   trib_executable_key ExecutableOf(Pid pid) {
+    DropSamples();
     return One(pid, [](const SeenChains& seen) { return seen.executable.has_value(); })
         .executable.value_or(trib_executable_key{});
   }

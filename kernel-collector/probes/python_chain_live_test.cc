@@ -92,13 +92,15 @@ class PythonChainLive : public ChainLiveTest {
     if (probes != nullptr) ChainLiveTest::TearDown();
   }
 
+  // Returns true for a sample of the function that reported. Its first samples may be of the functions that it called.
+  static bool Spins(const Script& script, const SeenChains& seen) {
+    return !seen.chains.empty() && !seen.chains[0].frames.empty() &&
+           seen.chains[0].frames[0].code == script.frames()[0].code;
+  }
   // Checks that the thread's chains have the frames that the program has reported. `entries` are the indexes of the
   // frames in which the interpreter's loop was entered.
   void ExpectChains(const Script& script, const std::vector<std::string>& names, const std::vector<size_t>& entries) {
-    const auto spins = [&](const SeenChains& seen) {
-      return seen.sample.tid == script.tid() && !seen.chains.empty() &&
-             seen.chains[0].frames.size() == script.frames().size();
-    };
+    const auto spins = [&](const SeenChains& seen) { return seen.sample.tid == script.tid() && Spins(script, seen); };
     for (const SeenChains& seen : Samples(script.pid(), 10, spins)) {
       ASSERT_EQ(seen.chains.size(), 1u);
       EXPECT_EQ(seen.chains[0].runtime, kRuntime);
@@ -151,6 +153,7 @@ outer()
 TEST_F(PythonChainLive, HasTheFramesOfAPublishedProcess) {
   probes->unwind_maps().DropInterpreter(executable_);
   const Script script("spin()");
+  DropSamples();
   const SeenChains first = One(script.pid(), [](const SeenChains&) { return true; });
   EXPECT_TRUE(first.chains.empty());
   const trib_process process = {.start_time_ns = first.sample.start_time_ns,
@@ -202,8 +205,7 @@ def recurse(depth):
     spin()
 recurse(900)
 )");
-  const auto is_deep = [](const SeenChains& s) { return !s.chains.empty() && s.chains[0].frames.size() > 100; };
-  for (const SeenChains& seen : Samples(script.pid(), 5, is_deep)) {
+  for (const SeenChains& seen : Samples(script.pid(), 5, [&](const SeenChains& s) { return Spins(script, s); })) {
     const SeenChains::Chain& chain = seen.chains[0];
     EXPECT_EQ(chain.end, TRIB_CHAIN_DEPTH);
     // The process is not published, so each sample has a copy of the stack, and less room.
