@@ -42,6 +42,9 @@ class RuntimeFunction {
   // Returns the line of the instruction at `position` (bytes from the first instruction). Returns 0 if the line is
   // unknown.
   virtual uint32_t LineAt(int32_t position) const = 0;
+  // Returns true if LineAt has the same results as for `other`. If the fields are equal, too, the two are the same
+  // function, and processes share one object.
+  virtual bool HasLinesOf(const RuntimeFunction& other) const = 0;
   // Returns about how many bytes of memory the object uses.
   virtual size_t bytes() const = 0;
 

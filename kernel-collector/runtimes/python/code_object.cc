@@ -24,6 +24,10 @@ class PythonFunction : public RuntimeFunction {
  public:
   explicit PythonFunction(PythonLines lines) : lines_(std::move(lines)) {}
   uint32_t LineAt(int32_t position) const override { return lines_.LineAt(position); }
+  bool HasLinesOf(const RuntimeFunction& other) const override {
+    const auto* function = dynamic_cast<const PythonFunction*>(&other);
+    return function != nullptr && function->lines_ == lines_;
+  }
   size_t bytes() const override { return sizeof(*this) + name.capacity() + file.capacity() + lines_.bytes(); }
 
  private:

@@ -51,7 +51,7 @@ absl::StatusOr<PythonLayout> Complete(const PythonBuild& build, PythonLayout lay
   walk.instruction_shift = build.minor == 10 ? 1 : 0;  // 3.10 counts instructions of two bytes
   walk.code_tag_mask = build.minor >= 14 ? 3 : 0;
   if (build.minor >= 9 && build.minor <= 11) {
-    walk.interp_runtime = build.minor == 11 ? 40 : 16;
+    walk.interpreter_runtime = build.minor == 11 ? 40 : 16;
     walk.runtime_current = build.minor == 11 ? 576 : 568;
   }
   walk.code_name = layout.code_name;
