@@ -58,15 +58,15 @@ class ProcessMemoryReader::Memory : public ProcessMemory {
 
 ProcessMemoryReader::ProcessMemoryReader(const Clock& clock, Metrics& metrics)
     : clock_(clock),
-      reads_(metrics.AddCounter("tributary_runtimes_memory_reads_total",
+      reads_(metrics.AddCounter("tributary_collector_runtime_memory_reads_total",
                                 "Reads of the memory of profiled processes, for the names of functions of language "
                                 "runtimes.")),
-      bytes_(metrics.AddCounter("tributary_runtimes_memory_read_bytes_total",
+      bytes_(metrics.AddCounter("tributary_collector_runtime_memory_read_bytes_total",
                                 "Bytes that were read from the memory of profiled processes.")),
-      failed_(metrics.AddCounter("tributary_runtimes_memory_failed_reads_total",
+      failed_(metrics.AddCounter("tributary_collector_runtime_memory_failed_reads_total",
                                  "Reads of the memory of profiled processes that failed. Some failures are normal, "
                                  "because processes end.")),
-      slow_counter_(metrics.AddCounter("tributary_runtimes_memory_slow_processes_total",
+      slow_counter_(metrics.AddCounter("tributary_collector_runtime_memory_slow_processes_total",
                                        "Processes whose memory is not read any more, because a read took longer than "
                                        "a second. Their functions of language runtimes have no names.")) {}
 

@@ -17,6 +17,7 @@
 #include "base/metrics.h"
 #include "kernel-collector/processes/maps_parser.h"
 #include "kernel-collector/runtimes/process_memory.h"
+#include "kernel-collector/runtimes/python/memory_image_testing.h"
 #include "kernel-collector/runtimes/python/python_binary.h"
 
 namespace tributary {
@@ -170,6 +171,40 @@ void CompareCode(Target& target, const Loaded& loaded, const std::vector<std::st
             absl::StatusCode::kDataLoss);
 }
 
+// Keeps what is read, for the corpus of python_code_fuzz.
+class Recorder : public ProcessMemory {
+ public:
+  explicit Recorder(ProcessMemory& memory) : memory_(memory) {}
+  absl::Status Read(std::span<const Part> parts) override {
+    absl::Status status = memory_.Read(parts);
+    for (const Part& part : parts) {
+      std::string& piece = image.piece(part.address);
+      if (status.ok() && part.to.size() > piece.size()) piece.assign(part.to.data(), part.to.size());
+    }
+    return status;
+  }
+  testing::MemoryImage image;
+
+ private:
+  ProcessMemory& memory_;
+};
+
+// If TRIBUTARY_CORPUS is a folder, writes an input for python_code_fuzz for some of the code objects.
+void Record(Target& target, const Loaded& loaded, const std::vector<std::string>& line) {
+  const char* folder = getenv("TRIBUTARY_CORPUS");
+  const std::string name = Unhex(line[3]), file = Unhex(line[4]);
+  const bool is_wanted = name == "long" || name == "main" || file.starts_with("/d\u00fcr") || file.starts_with("/a");
+  if (folder == nullptr || !is_wanted) return;
+  const uint64_t address = std::stoull(line[1], nullptr, 16);
+  Recorder recorder(target.memory());
+  const CodeObject object{address, target.Check(loaded.binary->layout.python, address)};
+  ASSERT_TRUE(loaded.binary->ReadFunction(recorder, object, loaded.bias).ok());
+  const std::string& version = loaded.binary->version;
+  std::string input{static_cast<char>(std::stoi(version.substr(2))), static_cast<char>(version.back() == 't' ? 1 : 0)};
+  input.append(reinterpret_cast<const char*>(&address), sizeof(address));
+  std::ofstream(std::string(folder) + "/" + version + "_" + line[1], std::ios::binary) << input + recorder.image.Text();
+}
+
 struct Frame {
   uint64_t code = 0;
   int32_t position = 0;
@@ -230,7 +265,8 @@ void CompareWith(const std::string& command) {
   Target target(interpreter.pid());
   for (const auto& line : codes) {
     CompareCode(target, loaded, line);
-    if (testing::Test::HasFatalFailure()) return;
+    Record(target, loaded, line);
+    if (::testing::Test::HasFatalFailure()) return;
   }
   EXPECT_EQ(target.At<uint64_t>(state + walk.thread_id), thread);
   std::vector<Frame> walked = Walk(target, walk, state);
