@@ -7,6 +7,7 @@
  * trib_copy). A copy costs 4 µs for 16 KiB and 12 µs for 64 KiB. Copies happen a few times in a process's life.
  */
 
+#include "bpf/chains.bpf.h"
 #include "bpf/state.bpf.h"
 
 /*
@@ -20,16 +21,15 @@ struct {
 	__uint(max_entries, 256 * 1024);
 } trib_copies SEC(".maps");
 
-static __always_inline __u64 copies_wakeup(void)
+static __always_inline __u64 copies_wakeup(const struct trib_state *state)
 {
 	__u64 filled = bpf_ringbuf_query(&trib_copies, BPF_RB_AVAIL_DATA);
 	__u64 size = bpf_ringbuf_query(&trib_copies, BPF_RB_RING_SIZE);
 
-	return filled > size / WAKEUP_SHARE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return filled > size / WAKEUP_SHARE || has_young_chain(state) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 #define PAGE_BYTES 4096	/* the smallest page size of any architecture; readability changes only at such boundaries */
-#define USER_ADDRESS_MIN 65536	/* vm.mmap_min_addr */
 
 static __always_inline int is_readable(__u64 address)
 {
@@ -81,7 +81,7 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 	}
 	if (bytes == 0)
 		return 0;
-	bpf_probe_read_kernel(copy, TRIB_SAMPLE_BYTES_MAX, &state->sample);
+	bpf_probe_read_kernel(copy, TRIB_COPY_SAMPLE_BYTES, &state->sample);
 	copy->sample.stack_bytes = bytes;
 	copy->resume.pc = state->walk.pc;
 	copy->resume.sp = sp;
@@ -89,6 +89,7 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 	copy->resume.second = state->walk.second;
 	copy->resume.start_stack = state->walk.start_stack;
 	copy->resume.thread_pointer = state->walk.thread_pointer;
+	copy->resume.executable = executable_of((struct task_struct *)bpf_get_current_task());
 	return bytes;
 }
 
@@ -102,7 +103,7 @@ static __always_inline __u32 fill_copy(struct trib_copy *copy, const struct trib
 		} else if (!fill_copy(copy_, state, tier)) { \
 			bpf_ringbuf_discard(copy_, BPF_RB_NO_WAKEUP); \
 		} else { \
-			bpf_ringbuf_submit(copy_, copies_wakeup()); \
+			bpf_ringbuf_submit(copy_, copies_wakeup(state)); \
 			count(program, TRIB_COPIES); \
 			sent_ = 1; \
 		} \
@@ -129,23 +130,6 @@ __noinline int trib_emit_copy(__u32 context)
 		return EMIT_COPY(program, state, TRIB_COPY_BYTES_MEDIUM);
 	default:
 		return EMIT_COPY(program, state, TRIB_COPY_BYTES_LARGE);
-	}
-}
-
-/*
- * Returns 1 if user space may know or load the data that the walk lacked. A pc outside the bounds below can be in no
- * mapping.
- */
-static __always_inline int wants_copy(const struct trib_state *state)
-{
-	switch (state->sample.stop) {
-	case TRIB_STOP_NO_PROCESS:
-	case TRIB_STOP_NO_PAGE:
-		return 1;
-	case TRIB_STOP_NO_MAPPING:
-		return state->walk.pc >= USER_ADDRESS_MIN && state->walk.pc <= config.address_mask;
-	default:
-		return 0;
 	}
 }
 

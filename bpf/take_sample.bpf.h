@@ -7,6 +7,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "bpf/cgroup_ids.bpf.h"
+#include "bpf/chains.bpf.h"
 #include "bpf/stack_copy.bpf.h"
 #include "bpf/state.bpf.h"
 #include "bpf/unwind.bpf.h"
@@ -15,7 +16,7 @@
 
 /*
  * Records, struct trib_sample each.
- * Writer: every program. Reader: the collector, on a timer, so programs wake no reader.
+ * Writer: every program. Reader: the collector, on a timer. Only has_young_chain makes a program wake the reader.
  * Bytes: set by the collector before loading, see ProbeOptions. When the ring is full, the sample is counted as
  * TRIB_LOST_RING_FULL and dropped.
  */
@@ -36,6 +37,7 @@ static __always_inline void describe(struct trib_state *state, struct trib_progr
 	__builtin_memset(sample, 0, sizeof(*sample));
 	sample->time_ns = time_ns;
 	sample->type = program.type;
+	state->walk.runtimes = 0;
 	state->walk.withdrawals = control ? *(const volatile __u64 *)&control->withdrawals : 0;
 	sample->start_time_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	sample->cgroup_v2_id = cgroup_v2_id(cgroups);
@@ -76,6 +78,7 @@ static __always_inline int find_process(struct trib_state *state)
 	state->walk.first_mapping = process->first_mapping;
 	state->walk.mapping_count = process->mapping_count;
 	state->walk.mapping = process->first_mapping;
+	state->walk.runtimes = process->runtimes;
 	state->sample.table = process->table;
 	return 1;
 }
@@ -104,8 +107,10 @@ static __always_inline __u32 walk_user_stack(struct trib_state *state, struct ta
 	state->walk.fault = in_user || is_system_call(&state->registers, task) ? 0 : TRIB_FRAME_INTERRUPTED;
 	if (is_32_bit(&state->registers))
 		return first_frame_only(state, TRIB_STOP_BAD_RULE);
-	if (!find_process(state))
+	if (!find_process(state)) {
+		state->walk.runtimes = runtimes_of_executable(task);
 		return first_frame_only(state, TRIB_STOP_NO_PROCESS);
+	}
 	for (i = 0; i < TRIB_USER_FRAMES_MAX; i++) {
 		stop = trib_step(context);
 		if (stop)
@@ -143,13 +148,19 @@ static __always_inline __u32 tail_words(__u16 tail)
 	return words;
 }
 
+static __always_inline __u32 words_before_tail(const struct trib_sample *sample)
+{
+	return (__u32)sample->kernel_frames + sample->user_frames + sample->runtime_words;
+}
+
 static __always_inline void emit(struct trib_state *state, struct trib_program program)
 {
-	__u32 words = state->sample.kernel_frames + state->sample.user_frames + tail_words(state->sample.tail);
+	__u32 words = words_before_tail(&state->sample) + tail_words(state->sample.tail);
 	__u64 bytes = TRIB_SAMPLE_HEADER_BYTES + 8 * (__u64)words;
 
 	CLAMP(bytes, TRIB_SAMPLE_BYTES_MAX);
-	if (bpf_ringbuf_output(&trib_samples, &state->sample, bytes, BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&trib_samples, &state->sample, bytes,
+			       has_young_chain(state) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
 		count(program, TRIB_LOST_RING_FULL);
 }
 
@@ -191,12 +202,14 @@ static __always_inline void read_stacks(void *context, struct trib_state *state,
 		state->sample.stop = TRIB_STOP_NONE;
 		state->sample.user_frames = 0;
 	}
+	if (state->walk.runtimes && state->sample.user_frames)
+		trib_walk_chains(program.context);
 }
 
 /* Appends one word to the tail. The caller must call read_stacks first, and must add bits in ascending order. */
 static __always_inline void add_to_tail(struct trib_state *state, __u32 bit, __u64 word)
 {
-	__u32 at = state->sample.kernel_frames + state->sample.user_frames + tail_words(state->sample.tail);
+	__u32 at = words_before_tail(&state->sample) + tail_words(state->sample.tail);
 
 	state->frames[at & (TRIB_STATE_FRAMES - 1)] = word;
 	state->sample.tail |= 1u << bit;

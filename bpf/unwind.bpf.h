@@ -207,11 +207,6 @@ static __always_inline void touch(__u32 page)
 		*touched = 1;
 }
 
-static __always_inline int read_user(__u64 *value, __u64 address)
-{
-	return bpf_probe_read_user(value, sizeof(*value), (void *)address);
-}
-
 static __always_inline __u64 code_address(__u64 address)
 {
 #if defined(__TARGET_ARCH_arm64)

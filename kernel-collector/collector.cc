@@ -21,6 +21,7 @@
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/processes/proc_cgroup.h"
 #include "kernel-collector/processes/proc_files.h"
+#include "kernel-collector/runtimes/process_memory.h"
 #include "kernel-collector/unwind/sandboxed_compiler.h"
 #include "kernel-collector/uplink/session_info.h"
 #include "kernel-collector/uplink/uplink.h"
@@ -36,6 +37,8 @@ constexpr uint64_t kHotplugMs = 2000;
 constexpr uint64_t kBudgetMs = 1000;
 constexpr uint64_t kSummaryMs = 60'000;
 constexpr uint64_t kStopPollMs = 20;
+// Threads that may be stuck in reads of processes' memory. If more are stuck, no more code objects are read.
+constexpr size_t kRuntimeStuckMax = 4;
 // How long a stop waits for the files of held samples. The rest of its time is for the reducer.
 constexpr int64_t kStopHoldNs = 500 * kNsPerMs;
 // Limits of the metadata of the node's containers, including containers gone within the last hour.
@@ -114,6 +117,11 @@ absl::Status Collector::Build() {
                                        "process's own attributes (OTEL_*); they are then done on another thread");
   resource_worker_ = std::make_unique<Worker>(
       loop_, Worker::Options{.stuck_max = ResourceReader::kStuckMax, .on_stuck = [&stuck] { stuck.Add(); }});
+  Counter& runtime_stuck = metrics_.AddCounter("tributary_collector_runtime_reads_stuck_total",
+                                               "How often other reads had waited over half a second for the read of "
+                                               "one process's code objects; they are then done on another thread");
+  runtime_worker_ = std::make_unique<Worker>(
+      loop_, Worker::Options{.stuck_max = kRuntimeStuckMax, .on_stuck = [&runtime_stuck] { runtime_stuck.Add(); }});
   symbol_worker_ = std::make_unique<Worker>(loop_);
   service_worker_ = std::make_unique<Worker>(loop_);
 
@@ -130,6 +138,16 @@ absl::Status Collector::Build() {
   core_options.unwind_compiler =
       std::make_shared<SandboxedCompiler>(options_.proc_root, SandboxedCompiler::SpawnSelf, metrics_);
   core_options.sys_root = options_.sys_root;
+  if (options_.runtimes != 0 && !Probes::SupportsRuntimes()) {
+    LogWarning("functions of language runtimes have no names: on arm64, this needs Linux 6.0 or later");
+  } else if (options_.runtimes != 0) {
+    core_options.runtimes = options_.runtimes;
+    // A stuck read may outlive this object.
+    auto reader = std::make_shared<ProcessMemoryReader>(clock, metrics_);
+    core_options.open_memory = [reader](Pid pid) { return reader->Open(pid); };
+    core_options.forget_memory = [reader](Pid pid) { reader->Forget(pid); };
+    core_options.runtime_executor = runtime_worker_.get();
+  }
   core_options.event_budget = static_cast<uint32_t>(options_.event_budget);
   core_options.resource_env = options_.resource_env;
   core_options.resource_executor = resource_worker_.get();

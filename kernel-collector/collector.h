@@ -62,6 +62,7 @@ class Collector {
   std::unique_ptr<MetricsServer> metrics_server_;  // nullptr if it is switched off or its default port was taken
   std::unique_ptr<Worker> worker_;                 // reads for waiting samples: files, /proc, unwind rows
   std::unique_ptr<Worker> resource_worker_;        // reads from processes, which may block: resource attributes
+  std::unique_ptr<Worker> runtime_worker_;         // reads the memory of processes with a language runtime; may block
   std::unique_ptr<Worker> symbol_worker_;          // makes symbol tables, which may take seconds
   std::unique_ptr<Worker> service_worker_;         // calls that may stay unanswered: a cloud's instance service, Docker
   std::unique_ptr<Probes> probes_;

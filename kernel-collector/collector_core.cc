@@ -5,7 +5,6 @@
 
 #include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/stored_record.h"
-#include "kernel-collector/unwind/stack_ending.h"
 
 namespace tributary {
 namespace {
@@ -83,7 +82,13 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
                executor, clock, metrics),
       resources_({.proc_root = options_.proc_root, .names = options_.resource_env},
                  options_.resource_executor != nullptr ? *options_.resource_executor : executor, clock, metrics),
-      unwinder_(probes.unwind_maps(), executor, clock, metrics, UnwindOptions(options_), options_.unwind_compiler),
+      runtime_reader_(std::make_shared<RuntimeReader>(options_.runtimes, metrics, options_.runtime_kinds)),
+      runtime_slots_(probes.unwind_maps(), clock, metrics),
+      runtime_objects_({.open_memory = options_.open_memory, .forget = options_.forget_memory},
+                       options_.runtime_executor != nullptr ? *options_.runtime_executor : executor, clock, metrics),
+      mixer_(runtime_slots_, runtime_objects_, metrics),
+      unwinder_(probes.unwind_maps(), runtime_slots_, executor, clock, metrics, UnwindOptions(options_),
+                options_.unwind_compiler),
       kernel_code_({.proc_root = options_.proc_root, .sys_root = options_.sys_root, .list_bpf = options_.list_bpf},
                    executor, clock, metrics),
       resolver_(kernel_code_),
@@ -100,6 +105,8 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
       hold_expired_(metrics.AddCounter(
           "tributary_collector_samples_hold_expired_total",
           "Samples that waited for a mapping, a file or a process, and were sent before the collector had read it")),
+      unnamed_frames_total_(metrics.AddCounter("tributary_collector_runtime_frames_unnamed_total",
+                                               "Frames of language runtimes that were sent without a name")),
       opted_out_(metrics.AddCounter("tributary_collector_lost_samples_total", "Samples lost after capture, by reason",
                                     {{"reason", std::string(LossReasonName(LossReason::kOptedOut))}})) {
   for (uint8_t i = 0; i < kEndingCount; ++i) {
@@ -107,7 +114,10 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
         &metrics.AddCounter("tributary_collector_samples_by_ending_total", "Samples, by how their stack walk ended",
                             {{"ending", std::string(EndingName(static_cast<Ending>(i)))}});
   }
-  processes_.SetDropped([this](Pid pid) { unwinder_.Forget(pid); });
+  processes_.SetDropped([this](Pid pid) {
+    unwinder_.Forget(pid);
+    runtime_objects_.Forget(pid);
+  });
   kernel_code_.SetDrain([this] { DrainProbes(); });
 }
 
@@ -131,6 +141,7 @@ void CollectorCore::Poll() {
   unwinder_.Tick();
   kernel_code_.Tick();
   RetryHeld(/*force=*/false);
+  runtime_objects_.Tick();
   if (processes_.TakeLost()) SweepAfterLoss();
   if (MonotonicNs now = clock_.Monotonic(); now.value - dropped_at_.value >= kNsPerSecond) {
     dropped_at_ = now;
@@ -229,8 +240,12 @@ bool CollectorCore::TryAdd(const SampleRecord& record, size_t frames_to_trust, P
   const trib_sample& sample = *record.sample;
   bool wait = AwaitCgroup(sample, run);
   if (!wait && !TeachesKernel(record) && DropsOptedOut(record, run)) return true;
+  MayRead may_read = MayRead::kYes;
+  if (!opt_outs_.empty()) {
+    may_read = wait ? MayRead::kNotYet : opt_outs_.contains(run.container_id) ? MayRead::kNo : MayRead::kYes;
+  }
   if (run.executable != nullptr && !run.executable->id.known()) wait |= AwaitExecutable(run.executable);
-  wait |= !ResolveStack(record, frames_to_trust, run, mappings);
+  wait |= !ResolveStack(record, frames_to_trust, run, mappings, may_read);
   bool uncovered = !resolved_.uncovered_pages.empty();
   wait |= AwaitScan(run, uncovered);
   waits_for_mapping_only_ = !wait;
@@ -242,65 +257,12 @@ bool CollectorCore::TryAdd(const SampleRecord& record, size_t frames_to_trust, P
     if (run.uncovered_pages.size() < ProcessRun::kUncoveredPagesMax) run.uncovered_pages.insert(page);
   }
   endings_[static_cast<size_t>(resolved_.ending)]->Add();
+  if (unnamed_frames_ > 0) unnamed_frames_total_.Add(unnamed_frames_);
   NamedSample named{TimeOf(sample), Tid{static_cast<int32_t>(sample.tid)},
                     CommOf(sample), static_cast<uint16_t>(sample.cpu),
                     record.type(),  sample.value};
   batcher_.Add(named, run, resolved_, [this] { return ReadAccounting(); });
   return true;
-}
-
-bool CollectorCore::ResolveStack(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
-                                 const MappingTable::List* mappings) {
-  const trib_sample& sample = *record.sample;
-  auto unread = [this](const CodeFilePtr& executable) { ReadExecutable(executable); };
-  unwinder_.Walk(record, frames_to_trust, run, mappings, unread, &walked_);
-  resolver_.Resolve(RawStack{record.kernel(), walked_.user, sample.flags, TimeOf(sample)}, run, mappings, unread,
-                    &resolved_);
-  // The kernel gets the present program of the pid, never a program that exec has replaced.
-  bool is_current = processes_.Find(run.pid).get() == &run && !run.exited;
-  if (is_current && run.complete && !run.stale) unwinder_.Learn(sample, run);
-
-  const bool at_start = CutAboveStart();
-  resolved_.ending = StackEnding(sample, walked_, at_start);
-  // The walk ended near the beginning of its stack, without rows. But the function is not a known start, and it does
-  // not call the program's own code.
-  if (resolved_.ending == Ending::kComplete && walked_.stop != TRIB_STOP_END && !at_start && !CallsTheProgram(run)) {
-    resolved_.ending = Ending::kFramePointerLost;
-  }
-  // Where the chain left all code, the address is no caller; a broken chain pointed to it.
-  if (resolved_.ending == Ending::kNoMapping && walked_.user.size() > 1 &&
-      resolved_.frames.front().kind == FrameKind::kUnknown) {
-    resolved_.frames.erase(resolved_.frames.begin());
-  }
-  return !walked_.wants_more && !resolved_.wants_executable;
-}
-
-bool CollectorCore::IsStart(const ResolvedFrame& frame) const {
-  return frame.kind == FrameKind::kNative && frame.executable != nullptr &&
-         unwinder_.IsStart(*frame.executable, LookupAddress(frame.address, frame.is_caller));
-}
-
-// An address above the function where a thread starts is no caller, but a leftover on its stack. Go's clone leaves the
-// stack that way, without a row that says so. This function cuts such an address. Returns true if a start function is
-// the outermost one now.
-bool CollectorCore::CutAboveStart() {
-  if (walked_.user.empty()) return false;
-  if (IsStart(resolved_.frames.front())) return true;
-  if (walked_.user.size() < 2 || walked_.stop == TRIB_STOP_END || walked_.stale) return false;
-  const auto callee = resolved_.frames.begin() + static_cast<ptrdiff_t>(resolved_.outermost_frames);
-  if (!IsStart(*callee)) return false;
-  resolved_.frames.erase(resolved_.frames.begin(), callee);
-  resolved_.uncovered_pages.clear();  // only the last frame can have them; earlier frames were walked by their code
-  walked_.user.pop_back();
-  walked_.stop = TRIB_STOP_END;
-  walked_.wants_more = false;
-  return true;
-}
-
-// Start-up code, in the program or in a library, calls main or a thread's function, and both belong to the program.
-bool CollectorCore::CallsTheProgram(const ProcessRun& run) const {
-  if (run.executable == nullptr) return true;
-  return walked_.user.size() > 1 && resolved_.frames[resolved_.outermost_frames].executable == run.executable.get();
 }
 
 bool CollectorCore::AwaitScan(ProcessRun& run, bool uncovered) {
@@ -366,23 +328,26 @@ void CollectorCore::ReadExecutable(const CodeFilePtr& executable) {
     bool ok = false;
     ExecutableId id;
     std::vector<ElfSegment> segments;
+    RuntimeBinaryPtr runtime;
   };
   auto reading = std::make_shared<Reading>();
   reading->key = executable->key;
   reading->locations = executable->locations;
   bool taken = executor_.Submit(
-      [reading, proc_root = options_.proc_root] {
+      [reading, proc_root = options_.proc_root, runtimes = runtime_reader_, path = executable->path] {
         auto opened = OpenCodeFile(proc_root, reading->key, reading->locations);
         if (!opened.ok()) return;
         reading->ok = true;
         reading->id = opened->id;
         reading->segments = opened->file->segments();
+        reading->runtime = runtimes->Read(*opened->file, opened->id, path);
       },
       scope_.Wrap([this, reading, executable] {
         executable->state = reading->ok ? CodeFile::State::kReady : CodeFile::State::kFailed;
         if (!reading->ok) return;
         executable->id = reading->id;
         executable->segments = std::move(reading->segments);
+        executable->runtime = std::move(reading->runtime);
         code_files_.Identified(*executable);
       }));
   if (taken) executable->state = CodeFile::State::kReading;

@@ -25,6 +25,11 @@
 #include "kernel-collector/processes/resource_reader.h"
 #include "kernel-collector/processes/stack_resolver.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/runtimes/runtime_kinds.h"
+#include "kernel-collector/runtimes/runtime_objects.h"
+#include "kernel-collector/runtimes/runtime_reader.h"
+#include "kernel-collector/runtimes/runtime_slots.h"
+#include "kernel-collector/runtimes/stack_mixer.h"
 #include "kernel-collector/unwind/unwinder.h"
 #include "kernel-collector/uplink/batcher.h"
 #include "profile/batch.h"
@@ -41,6 +46,12 @@ struct CoreOptions {
   bool takes_cgroup_events = true;
   std::vector<std::string> resource_env;  // see ResourceReader::Options
   Executor* resource_executor = nullptr;  // null: use the common executor
+  // Language runtimes that are on, and how the memory of their processes is read: see RuntimeObjects::Options.
+  RuntimeSet runtimes = 0;
+  std::span<const RuntimeKind> runtime_kinds = RuntimeKinds();
+  std::function<std::unique_ptr<ProcessMemory>(Pid)> open_memory;
+  std::function<void(Pid)> forget_memory;
+  Executor* runtime_executor = nullptr;  // null: use the common executor
   UnwindTables::Options unwind;
   std::shared_ptr<UnwindCompiler> unwind_compiler;  // null: UnwindCompiler::InProcess
   int64_t hold_ns = kNsPerSecond;                   // how long a sample waits for missing data
@@ -126,10 +137,10 @@ class CollectorCore {
   // never waits if `force` is true. If it must wait, waits_for_mapping_only_ says whether it waits only for a mapping.
   bool TryAdd(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run, const MappingTable::List* mappings,
               bool force);
-  // Walks the user stack, resolves the whole stack, and puts the data that the kernel's walk lacked into the BPF maps.
-  // Returns false while unwind rows or files are still loading.
+  // Walks the user stack, resolves the whole stack, adds the frames of language runtimes, and puts the data that the
+  // kernel's walk lacked into the BPF maps. Returns false while unwind rows, files or code objects are still loading.
   bool ResolveStack(const SampleRecord& record, size_t frames_to_trust, ProcessRun& run,
-                    const MappingTable::List* mappings);
+                    const MappingTable::List* mappings, MayRead may_read);
 
   // ResolveStack calls these functions when walked_ and resolved_ contain the stack of the sample.
   bool IsStart(const ResolvedFrame& frame) const;
@@ -155,6 +166,10 @@ class CollectorCore {
   ProcessTable processes_;
   CgroupNames cgroups_;
   ResourceReader resources_;
+  std::shared_ptr<RuntimeReader> runtime_reader_;  // shared with the worker's jobs
+  RuntimeSlots runtime_slots_;
+  RuntimeObjects runtime_objects_;
+  StackMixer mixer_;
   Unwinder unwinder_;
   KernelCode kernel_code_;
   StackResolver resolver_;
@@ -175,6 +190,7 @@ class CollectorCore {
   size_t held_bytes_ = 0;
   WalkedStack walked_;
   ResolvedStack resolved_;
+  size_t unnamed_frames_ = 0;  // of resolved_
   bool waits_for_mapping_only_ = false;
   Accounting lost_;
   absl::flat_hash_set<std::string> opt_outs_;  // ids of containers
@@ -184,6 +200,7 @@ class CollectorCore {
   MonotonicNs scan_tokens_at_;
   Counter& held_total_;
   Counter& hold_expired_;
+  Counter& unnamed_frames_total_;
   Counter& opted_out_;
   std::array<Counter*, kEndingCount> endings_;
   CallbackScope scope_;

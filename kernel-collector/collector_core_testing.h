@@ -95,6 +95,7 @@ struct SampleSpec {
   trib_stop stop = TRIB_STOP_FRAME_POINTER_END;
   uint64_t exec_id = 1;
   uint32_t table = 0;
+  std::vector<uint64_t> chains;  // of language runtimes
 };
 
 class CollectorCoreTest : public testing::Test {
@@ -143,9 +144,11 @@ class CollectorCoreTest : public testing::Test {
     record->table = s.table;
     record->kernel_frames = static_cast<uint16_t>(s.kernel.size());
     record->user_frames = static_cast<uint16_t>(s.user.size());
+    record->runtime_words = static_cast<uint16_t>(s.chains.size());
     std::memcpy(record->comm, s.comm.data(), std::min<size_t>(s.comm.size(), TRIB_COMM_BYTES));
     words.insert(words.end(), s.kernel.begin(), s.kernel.end());
     words.insert(words.end(), s.user.begin(), s.user.end());
+    words.insert(words.end(), s.chains.begin(), s.chains.end());
     probes.ring.push_back(std::move(words));
     probes.accounting.captured += 1;
   }

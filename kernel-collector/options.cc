@@ -127,7 +127,7 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
                                                        const Options::Environment& environment,
                                                        CollectorOptions* options) {
   std::string hosts, cpu_budget, unwind_memory, batch_interval, shutdown_timeout, memory, spool, in_doubt, resource_env;
-  std::string upgrade, metrics_listen;
+  std::string upgrade, metrics_listen, runtimes;
   Options table("kernel-collector", "Samples the stacks of every process of this machine and sends them to a reducer.");
   table.SetManual(CollectorManual);
   DestinationOptionTable destination;
@@ -158,6 +158,13 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
              .value_name = "SIZE",
              .check = [](std::string_view v) { return CheckBytes(v, 8 << 20, int64_t{1} << 30, "8MiB to 1GiB"); }},
             &unwind_memory, "64MiB");
+  table.Add({.name = "runtimes",
+             .help = "language runtimes whose functions are named: all, none, or names separated by commas: python; "
+                     "hotspot (or jvm), v8 (or node), ruby, php, perl, dotnet, beam and luajit are not supported yet; "
+                     "native and Go code is always sampled",
+             .value_name = "NAME,NAME",
+             .check = [](std::string_view v) { return ParseRuntimes(v).status(); }},
+            &runtimes, "all");
   table.Add({.name = "batch-interval",
              .help = "time between two batches of samples that the collector sends, 100ms to 1m; if empty, 5s, and 15s "
                      "with the encoder otlp_profiles",
@@ -223,6 +230,11 @@ absl::StatusOr<Options::Outcome> ParseCollectorOptions(int argc, const char* con
   profiler.AddTo(table, environment);
   ASSIGN_OR_RETURN(Options::Outcome outcome, table.Parse(argc, argv, environment));
   options->warnings = profiler.TakeWarnings();
+  ASSIGN_OR_RETURN(const RuntimeChoice choice, ParseRuntimes(runtimes));
+  options->runtimes = choice.runtimes;
+  if (std::string unsupported = UnsupportedRuntimes(choice); !unsupported.empty()) {
+    options->warnings.push_back("--runtimes: " + unsupported);
+  }
   if (outcome == Options::Outcome::kExit) {
     // The output of --help and --version is not about the values of options.
     if (!table.IsGiven("print-config")) options->warnings.clear();

@@ -12,6 +12,7 @@
 #include "intake/credentials/credentials.h"
 #include "kernel-collector/direct/receiver.h"
 #include "kernel-collector/metadata/metadata_options.h"
+#include "kernel-collector/runtimes/runtime_kinds.h"
 
 namespace tributary {
 
@@ -29,6 +30,7 @@ struct CollectorOptions {
   int64_t event_budget = 0;  // process events per second; 0: none
   double cpu_budget = 0;     // share of the node's CPU time: 0.01 = 1%; infinity = off
   int64_t unwind_memory_bytes = 0;
+  RuntimeSet runtimes = 0;          // that are on
   int64_t batch_interval_ns = 0;    // how often a batch is made
   int64_t batches_per_request = 1;  // more than 1 only with otlp_profiles
   int64_t shutdown_timeout_ns = 0;

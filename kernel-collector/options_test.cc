@@ -255,6 +255,21 @@ TEST(CollectorOptions, TakesFlagsOfTheProfiler) {
   EXPECT_TRUE(Parse({"-tracers=php", "--help"})->warnings.empty());
 }
 
+TEST(CollectorOptions, Runtimes) {
+  const RuntimeSet python = 1 << TRIB_RUNTIME_PYTHON;
+  EXPECT_EQ(Parse({})->runtimes, python);
+  EXPECT_TRUE(Parse({})->warnings.empty());
+  EXPECT_EQ(Parse({"--runtimes=none"})->runtimes, 0u);
+  EXPECT_EQ(Parse({}, {{"EBPF_NET_RUNTIMES", "go"}})->runtimes, 0u);
+  EXPECT_EQ(Parse({"-tracers=go"})->runtimes, 0u);
+  const auto options = Parse({"--runtimes=python,jvm"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->runtimes, python);
+  ASSERT_EQ(options->warnings.size(), 1u);
+  EXPECT_NE(options->warnings[0].find("not supported yet: hotspot"), std::string::npos);
+  EXPECT_FALSE(Parse({"--runtimes=pyton"}).ok());
+}
+
 TEST(CollectorOptions, MetricsListen) {
   auto options = Parse({});
   ASSERT_TRUE(options.ok()) << options.status();

@@ -26,8 +26,22 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct super_block {
+	__u32 s_dev;	/* dev_t */
+};
+
+struct inode {
+	unsigned long i_ino;
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
 struct mm_struct {
 	unsigned long start_stack;
+	struct file *exe_file;
 };
 
 #if defined(__TARGET_ARCH_x86)

@@ -12,6 +12,7 @@
 #include <linux/types.h>
 #endif
 
+#include "bpf/include/runtimes.h"
 #include "bpf/include/sample_types.h"
 
 #define TRIB_USER_FRAMES_MAX 512
@@ -91,8 +92,11 @@ enum trib_stop {
  * pointer, otherwise the first user address. All other addresses are return addresses, except user addresses with
  * TRIB_FRAME_INTERRUPTED.
  *
- * After the frames comes the tail: one __u64 for each bit that is set in `tail`, the lowest bit first. The bit says
- * what its word means. Readers skip the words of unknown bits.
+ * After the frames come `runtime_words` words with the chains of language runtimes (runtimes.h), in the order of the
+ * stack: the innermost chain first.
+ *
+ * Last comes the tail: one __u64 for each bit that is set in `tail`, the lowest bit first. The bit says what its word
+ * means. Readers skip the words of unknown bits.
  */
 struct trib_sample {
 	__u64 time_ns;
@@ -106,21 +110,25 @@ struct trib_sample {
 	__u32 cpu;
 	__u16 kernel_frames;
 	__u16 user_frames;
-	__u32 flags;
+	__u16 flags;		/* enum trib_flags */
+	__u16 runtime_words;	/* words of the chains */
 	__u8 stop;		/* enum trib_stop */
 	__u8 type;		/* enum trib_sample_type */
-	__u16 tail;		/* bits: which words follow the frames */
+	__u16 tail;		/* bits: which words follow the chains */
 	__u32 table;		/* trib_process.table that the walk used; 0: none */
 	__u32 stack_bytes;	/* size of the stack copy; 0 in the ring trib_samples */
 	char comm[TRIB_COMM_BYTES];	/* of the thread */
-	/* __u64 frames[], tail[] follow */
+	/* __u64 frames[], chains[], tail[] follow */
 };
 
 #define TRIB_SAMPLE_HEADER_BYTES 96
 #define TRIB_FRAMES_MAX (TRIB_USER_FRAMES_MAX + TRIB_KERNEL_FRAMES_MAX)
 #define TRIB_TAIL_WORDS_MAX 16	/* number of bits in `tail` */
-#define TRIB_SAMPLE_WORDS_MAX (TRIB_FRAMES_MAX + TRIB_TAIL_WORDS_MAX)	/* __u64 words after the header */
+/* __u64 words after the header. Chains use the words that frames and tail leave. */
+#define TRIB_SAMPLE_WORDS_MAX 1024
+#define TRIB_COPY_WORDS_MAX (TRIB_FRAMES_MAX + TRIB_TAIL_WORDS_MAX)	/* the same for a record with a copy of the stack */
 #define TRIB_SAMPLE_BYTES_MAX (TRIB_SAMPLE_HEADER_BYTES + 8 * TRIB_SAMPLE_WORDS_MAX)
+#define TRIB_COPY_SAMPLE_BYTES (TRIB_SAMPLE_HEADER_BYTES + 8 * TRIB_COPY_WORDS_MAX)
 
 /*
  * A sample with the data that the collector needs to continue the walk. The walk stopped because the process, the
@@ -137,16 +145,17 @@ struct trib_resume {
 	__u64 pc, sp, fp, second;	/* registers; pc has no TRIB_FRAME_INTERRUPTED; second: rbx or x30 */
 	__u64 start_stack;	/* the process's initial stack pointer (mm_struct.start_stack) */
 	__u64 thread_pointer;	/* register of thread-local storage */
+	struct trib_executable_key executable;	/* of the process */
 };
 
 struct trib_copy {
 	struct trib_sample sample;
-	__u64 words[TRIB_SAMPLE_WORDS_MAX];	/* frames, then the tail; `sample` says how many words are set */
+	__u64 words[TRIB_COPY_WORDS_MAX];	/* frames, chains, tail; `sample` says how many words are set */
 	struct trib_resume resume;
 	__u8 stack[];		/* the first sample.stack_bytes bytes are set */
 };
 
-#define TRIB_COPY_HEADER_BYTES (TRIB_SAMPLE_BYTES_MAX + 48)
+#define TRIB_COPY_HEADER_BYTES (TRIB_COPY_SAMPLE_BYTES + 64)
 
 #ifdef __cplusplus
 static_assert(sizeof(struct trib_sample) == TRIB_SAMPLE_HEADER_BYTES);

@@ -28,18 +28,39 @@ enum trib_runtime_kind {
  *   word 1   address of the code object, below 2^56; TRIB_CHAIN_ENTRY: the outermost frame of its segment
  *   word 2   low half: position in the code, in bytes from its first instruction, signed (-2: before the first
  *            instruction); high half: check
+ * A code object at address 0 with TRIB_CHAIN_ENTRY stands for a segment without frames: the interpreter's loop has
+ * just ended its last frame.
  * The check is a hash over fields of the code object that differ between code objects: see trib_python.check_first. The
  * collector computes it again after it has read the object. If the hashes differ, the object is another one.
  */
+#define TRIB_CHAIN_FRAMES_MAX 512
 #define TRIB_CHAIN_ENTRY (1ull << 63)
 #define TRIB_CHAIN_HEADER(runtime, frames, end) ((__u64)(runtime) | (__u64)(frames) << 16 | (__u64)(end) << 32)
 
 enum trib_chain_end {
 	TRIB_CHAIN_COMPLETE = 0,	/* the last frame has no caller */
-	TRIB_CHAIN_DEPTH,	/* the record has no room for more frames */
+	TRIB_CHAIN_DEPTH,	/* the record has no room for more frames, or TRIB_CHAIN_FRAMES_MAX frames were read */
 	TRIB_CHAIN_UNREADABLE,	/* a frame or a code object was paged out, or a link is invalid */
 	TRIB_CHAIN_END_COUNT,
 };
+
+/*
+ * The counters of chains: a per-CPU array with one slot for each context, runtime kind and counter. The first counters
+ * are the chains by their enum trib_chain_end. The counters TRIB_CHAIN_BAD_… say why chains ended with
+ * TRIB_CHAIN_UNREADABLE: their sum is the number of these chains.
+ */
+enum trib_chain_counter {
+	TRIB_CHAIN_NO_STATE = TRIB_CHAIN_END_COUNT,	/* samples without a chain: no pthread key has a thread state */
+	TRIB_CHAIN_NO_KEYS,	/* samples without a chain: the thread's pthread keys were not found */
+	TRIB_CHAIN_BAD_STATE,	/* the thread state was paged out */
+	TRIB_CHAIN_BAD_FRAME,	/* a frame was paged out, or its address is invalid */
+	TRIB_CHAIN_BAD_CODE,	/* the same for a code object */
+	TRIB_CHAIN_BAD_NAME,	/* the same for the name of a code object */
+	TRIB_CHAIN_COUNTER_COUNT,
+};
+#define TRIB_CHAIN_COUNTER_SLOT(context, kind, counter) \
+	(((context) * TRIB_RUNTIME_KIND_COUNT + (kind)) * TRIB_CHAIN_COUNTER_COUNT + (counter))
+#define TRIB_CHAIN_COUNTER_SLOTS(contexts) TRIB_CHAIN_COUNTER_SLOT(contexts, 0, 0)
 
 /* In which frames a segment of the chain ends, which is where the interpreter's loop was entered. */
 enum trib_python_entry {
@@ -73,7 +94,18 @@ struct trib_python {
 	__u16 code_name;	/* offset of co_name, within the fields of the check */
 	__u16 name_hash;	/* offset of the hash in a str object; the check includes this word of co_name */
 	__u16 code_instructions;	/* offset of the first instruction (co_code_adaptive) */
-	__u16 padding;
+	/*
+	 * Free-threaded 3.14: threads run copies of the code. code_copies is the offset of the pointer to the array of
+	 * copies {s64 count, pointers} (co_tlbc), 0: there are no copies. frame_copy is the offset of the frame's index
+	 * in this array, an s32 (tlbc_index). The position is then counted from the copy's begin.
+	 */
+	__u16 code_copies, frame_copy;
+	/*
+	 * 3.9 to 3.11, if runtime_current is not 0: the offset of the pointer to _PyRuntime in PyInterpreterState, and
+	 * the offset of the state that has the lock (gilstate.tstate_current) in _PyRuntime. If the current thread has
+	 * the lock, its state there is used like the one of tls_state.
+	 */
+	__u16 interpreter_runtime, runtime_current;
 	/*
 	 * If not 0: offset from the thread pointer to the variable _Py_tss_tstate (3.12+), when the variable has a fixed
 	 * offset. Its thread state, if it is not null and not the one of the pthread key, is walked first: it is the
@@ -103,7 +135,10 @@ struct trib_executable_key {
 /* trib_process.runtimes: two numbers in trib_runtimes; 0: none. */
 #define TRIB_PROCESS_RUNTIMES(first, second) ((__u32)(first) | (__u32)(second) << 16)
 
-/* The hash of a chain's check: start with 0, add each word, and use the upper half of the result. */
+/*
+ * The hash of a chain's check: start with 0, add each word of the fields in order and then the hash of the name, and
+ * use the upper half of the result.
+ */
 #define TRIB_CHECK_ADD(hash, word) (((hash) ^ (word)) * 0x9e3779b97f4a7c15ull + ((hash) >> 29))
 
 #ifdef __cplusplus

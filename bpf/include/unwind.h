@@ -122,7 +122,7 @@ struct trib_process {
 	__u64 exec_id;		/* task_struct.self_exec_id: grows with every exec */
 	__u32 first_mapping, mapping_count;
 	__u32 table;		/* number of this list of mappings; a sample has the number that its walk used */
-	__u32 padding;
+	__u32 runtimes;		/* runtimes that the process contains: TRIB_PROCESS_RUNTIMES (runtimes.h) */
 };
 #define TRIB_PROCESSES_MAX 8192
 #define TRIB_PROCESS_MAPPINGS_MAX 16384	/* a binary search of 14 steps (MAPPING_STEPS) */

@@ -53,8 +53,8 @@ void ProfilerOptionTable::AddTo(Options& table, const Options::Environment& envi
   table.Add(
       {.name = "tracers",
        .help = "languages whose stacks are walked, as for the OpenTelemetry eBPF profiler: all, or names separated "
-               "by commas; native and Go code is always sampled; a warning names the languages that do not exist "
-               "here yet (docs/migrate.md)",
+               "by commas; sets --runtimes; native and Go code is always sampled; a warning names the languages that "
+               "do not exist here yet (docs/migrate.md)",
        .value_name = "NAME,NAME",
        .flag_aliases = {"t"},
        .env_aliases = {"OTEL_PROFILING_AGENT_TRACERS"},
@@ -111,7 +111,9 @@ absl::StatusOr<std::vector<Options::ForeignValue>> ProfilerOptionTable::Derive()
   for (Options::ForeignValue& value : destination_.values) {
     if (IsOfFile(value.source)) value.source = "--config: " + value.source;
   }
-  return std::move(destination_.values);
+  std::vector<Options::ForeignValue> values = std::move(destination_.values);
+  if (!tracers_.empty()) values.push_back({"runtimes", RuntimesOfTracers(tracers_), "--tracers"});
+  return values;
 }
 
 std::vector<std::string> ProfilerOptionTable::TakeWarnings() {

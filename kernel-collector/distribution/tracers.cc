@@ -15,11 +15,12 @@ namespace {
 
 struct Tracer {
   std::string_view name;
-  bool exists;  // kernel-collector walks these stacks, and always does
+  bool exists;              // kernel-collector walks these stacks
+  bool is_runtime = false;  // --runtimes switches it on and off
 };
 constexpr Tracer kTracers[] = {
-    {"native", true}, {"go", true},  {"perl", false},   {"php", false},  {"python", false}, {"hotspot", false},
-    {"ruby", false},  {"v8", false}, {"dotnet", false}, {"beam", false}, {"labels", false}, {"luajit", false},
+    {"native", true}, {"go", true},  {"perl", false},   {"php", false},  {"python", true, true}, {"hotspot", false},
+    {"ruby", false},  {"v8", false}, {"dotnet", false}, {"beam", false}, {"labels", false},      {"luajit", false},
 };
 
 // Returns the names of the list, in lower case.
@@ -50,6 +51,18 @@ absl::Status CheckTracers(std::string_view tracers) {
                  fmt::format("must be a list of tracers, separated by commas: all, {}", fmt::join(AllTracers(), ", ")));
   }
   return absl::OkStatus();
+}
+
+std::string RuntimesOfTracers(std::string_view tracers) {
+  const std::vector<std::string> names = Names(tracers);
+  if (names.empty() || std::find(names.begin(), names.end(), "all") != names.end()) return "all";
+  std::vector<std::string_view> runtimes;
+  for (const Tracer& tracer : kTracers) {
+    if (tracer.is_runtime && std::find(names.begin(), names.end(), tracer.name) != names.end()) {
+      runtimes.push_back(tracer.name);
+    }
+  }
+  return runtimes.empty() ? "none" : fmt::format("{}", fmt::join(runtimes, ","));
 }
 
 std::string MissingTracers(std::string_view tracers) {

@@ -17,6 +17,9 @@ std::vector<std::string_view> AllTracers();
 // Returns InvalidArgument if a name is not a tracer.
 absl::Status CheckTracers(std::string_view tracers);
 
+// Returns the value of --runtimes that switches the same languages on. CheckTracers must have accepted the list.
+std::string RuntimesOfTracers(std::string_view tracers);
+
 // Returns a sentence that names the tracers of the list that kernel-collector does not have yet. Returns "" if it has
 // all of them. CheckTracers must have accepted the list.
 std::string MissingTracers(std::string_view tracers);

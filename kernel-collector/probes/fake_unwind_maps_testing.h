@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -37,6 +38,18 @@ class FakeUnwindMaps : public UnwindMaps {
     return absl::OkStatus();
   }
   void DropProcess(Pid pid) override { processes.erase(pid.value); }
+  std::span<trib_runtime> runtimes() override { return runtimes_; }
+  absl::Status SetInterpreter(const trib_executable_key& executable, uint32_t runtimes) override {
+    const std::pair key(executable.inode, executable.device);
+    if (interpreters.size() >= interpreters_max && !interpreters.contains(key)) {
+      return Error(absl::StatusCode::kResourceExhausted, "add an interpreter to the walk");
+    }
+    interpreters[key] = runtimes;
+    return absl::OkStatus();
+  }
+  void DropInterpreter(const trib_executable_key& executable) override {
+    interpreters.erase({executable.inode, executable.device});
+  }
   absl::Status WaitGrace() override {
     ++graces;
     return absl::OkStatus();
@@ -59,8 +72,10 @@ class FakeUnwindMaps : public UnwindMaps {
   }
 
   size_t chunks_max = TRIB_CHUNKS_MAX, processes_max = TRIB_PROCESSES_MAX;
+  size_t interpreters_max = TRIB_INTERPRETERS_MAX;
   std::vector<std::unique_ptr<std::vector<uint64_t>>> chunks;
   std::map<int32_t, trib_process> processes;
+  std::map<std::pair<uint64_t, uint32_t>, uint32_t> interpreters;  // by inode and device
   int graces = 0, withdrawals = 0;
   bool has_memory = true, has_memory_for_rules = true;
 
@@ -69,6 +84,7 @@ class FakeUnwindMaps : public UnwindMaps {
   std::vector<uint64_t> pages_ = std::vector<uint64_t>(TRIB_PAGES_MAX);
   std::vector<uint64_t> touches_ = std::vector<uint64_t>(TRIB_TOUCHES_MAX);
   std::vector<trib_mapping> mappings_ = std::vector<trib_mapping>(TRIB_MAPPINGS_MAX);
+  std::vector<trib_runtime> runtimes_ = std::vector<trib_runtime>(TRIB_RUNTIMES_MAX);
 };
 
 }  // namespace tributary

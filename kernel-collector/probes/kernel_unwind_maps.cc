@@ -51,14 +51,18 @@ absl::StatusOr<std::unique_ptr<KernelUnwindMaps>> KernelUnwindMaps::Open(bpf_obj
                    ArrayByName(object, "trib_touches", TRIB_TOUCHES_MAX * sizeof(uint64_t), Mapped::kAtOnce));
   ASSIGN_OR_RETURN(SharedArray mappings, ArrayByName(object, "trib_mappings", TRIB_MAPPINGS_MAX * sizeof(trib_mapping),
                                                      Mapped::kWhenWritten));
+  ASSIGN_OR_RETURN(SharedArray runtimes,
+                   ArrayByName(object, "trib_runtimes", TRIB_RUNTIMES_MAX * sizeof(trib_runtime), Mapped::kAtOnce));
   ASSIGN_OR_RETURN(SharedArray control, ArrayByName(object, "trib_control", sizeof(trib_control), Mapped::kAtOnce));
   // The dictionary of rules begins with two rules. They are written where no error can be returned.
   if (!rules.MakeWritable(std::as_bytes(rules.As<uint64_t>().first(2))))
     return ErrnoStatus("mmap", "trib_rules", errno);
   std::unique_ptr<KernelUnwindMaps> maps(new KernelUnwindMaps(std::move(rules), std::move(pages), std::move(touches),
-                                                              std::move(mappings), std::move(control)));
+                                                              std::move(mappings), std::move(runtimes),
+                                                              std::move(control)));
   ASSIGN_OR_RETURN(maps->row_chunks_fd_, MapFd(object, "trib_row_chunks"));
   ASSIGN_OR_RETURN(maps->processes_fd_, MapFd(object, "trib_processes"));
+  ASSIGN_OR_RETURN(maps->interpreters_fd_, MapFd(object, "trib_interpreters"));
 
   maps->grace_inner_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "trib_grace", sizeof(uint32_t), 8, 1, nullptr));
   if (!maps->grace_inner_.valid()) return NoRoom("map trib_grace", errno);
@@ -118,6 +122,21 @@ absl::Status KernelUnwindMaps::SetProcess(Pid pid, const trib_process& process) 
 
 // ENOENT is fine: the process is to be absent.
 void KernelUnwindMaps::DropProcess(Pid pid) { bpf_map_delete_elem(processes_fd_, &pid.value); }
+
+absl::Status KernelUnwindMaps::SetInterpreter(const trib_executable_key& executable, uint32_t runtimes) {
+  if (bpf_map_update_elem(interpreters_fd_, &executable, &runtimes, BPF_ANY) == 0) return absl::OkStatus();
+  if (errno == E2BIG) {
+    return Error(absl::StatusCode::kResourceExhausted,
+                 fmt::format("the limit of {} executables in the kernel's map trib_interpreters is reached",
+                             TRIB_INTERPRETERS_MAX));
+  }
+  return ErrnoStatus("update", "map trib_interpreters", errno);
+}
+
+// ENOENT is fine: the executable is to be absent.
+void KernelUnwindMaps::DropInterpreter(const trib_executable_key& executable) {
+  bpf_map_delete_elem(interpreters_fd_, &executable);
+}
 
 // The program runs in an RCU read section, and updating a map of maps ends with synchronize_rcu()
 // (kernel/bpf/syscall.c, maybe_wait_bpf_programs).

@@ -30,24 +30,29 @@ class KernelUnwindMaps : public UnwindMaps {
   absl::StatusOr<std::span<uint64_t>> AddChunk() override;
   absl::Status SetProcess(Pid pid, const trib_process& process) override;
   void DropProcess(Pid pid) override;
+  std::span<trib_runtime> runtimes() override { return runtimes_.As<trib_runtime>(); }
+  absl::Status SetInterpreter(const trib_executable_key& executable, uint32_t runtimes) override;
+  void DropInterpreter(const trib_executable_key& executable) override;
   absl::Status WaitGrace() override;
 
  private:
   static constexpr size_t kRowWindowsMax = 32;
 
-  KernelUnwindMaps(SharedArray rules, SharedArray pages, SharedArray touches, SharedArray mappings, SharedArray control)
+  KernelUnwindMaps(SharedArray rules, SharedArray pages, SharedArray touches, SharedArray mappings,
+                   SharedArray runtimes, SharedArray control)
       : rules_(std::move(rules)),
         pages_(std::move(pages)),
         touches_(std::move(touches)),
         mappings_(std::move(mappings)),
+        runtimes_(std::move(runtimes)),
         control_(std::move(control)) {}
 
-  SharedArray rules_, pages_, touches_, mappings_, control_;
+  SharedArray rules_, pages_, touches_, mappings_, runtimes_, control_;
   std::mutex mutex_;  // of chunks_: any thread may add a chunk
   std::vector<SharedArray> chunks_;
-  WindowCache mapped_rows_{kRowWindowsMax};     // of chunks_
-  int row_chunks_fd_ = -1, processes_fd_ = -1;  // borrowed
-  Fd grace_inner_, grace_outer_;                // storing the inner map in the outer one waits for a grace period
+  WindowCache mapped_rows_{kRowWindowsMax};                            // of chunks_
+  int row_chunks_fd_ = -1, processes_fd_ = -1, interpreters_fd_ = -1;  // borrowed
+  Fd grace_inner_, grace_outer_;  // storing the inner map in the outer one waits for a grace period
 };
 
 }  // namespace tributary

@@ -53,10 +53,18 @@ bool Machine::ChargesMapsToCgroup() const {
   return version && *version >= std::pair(5, 11);
 }
 
+bool Machine::SupportsRuntimes() const {
+  const auto version = VersionOf(kernel_release);
+  return architecture != "aarch64" || !version || *version >= std::pair(6, 0);
+}
+
 Machine ReadMachine() {
   Machine machine;
   utsname name = {};
-  if (uname(&name) == 0) machine.kernel_release = name.release;
+  if (uname(&name) == 0) {
+    machine.kernel_release = name.release;
+    machine.architecture = name.machine;
+  }
   machine.capabilities = EffectiveCapabilities();
   machine.has_btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
   struct stat status = {};

@@ -12,6 +12,7 @@ namespace tributary {
 // error names the missing feature and not a failed system call.
 struct Machine {
   std::string kernel_release;         // uname -r
+  std::string architecture;           // uname -m
   CapabilitySet capabilities;         // effective capabilities
   bool has_btf = false;               // /sys/kernel/btf/vmlinux can be read
   bool initial_pid_namespace = true;  // process ids are the same as on the kernel side
@@ -20,6 +21,9 @@ struct Machine {
   bool InterruptsTracepoints() const;
   // Whether BPF maps count as memory of the cgroup of their process: from Linux 5.11. False if the release is unknown.
   bool ChargesMapsToCgroup() const;
+  // Whether the frames of language runtimes can be walked: everywhere except on arm64 before Linux 6.0. True if the
+  // release is unknown.
+  bool SupportsRuntimes() const;
 };
 
 // Reads the features of the running machine. Never fails. If the kernel release or the pid namespace cannot be read,

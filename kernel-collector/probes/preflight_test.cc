@@ -58,6 +58,18 @@ TEST(Preflight, TellsWhetherMapsCountForTheMemoryLimit) {
   }
 }
 
+TEST(Preflight, WalksRuntimesExceptOnOldArm64) {
+  const auto supports = [](const char* architecture, const char* release) {
+    return Machine{.kernel_release = release, .architecture = architecture}.SupportsRuntimes();
+  };
+  EXPECT_TRUE(supports("x86_64", "5.10.0-33-amd64"));
+  EXPECT_FALSE(supports("aarch64", "5.10.0-33-arm64"));
+  EXPECT_FALSE(supports("aarch64", "5.19.17"));
+  EXPECT_TRUE(supports("aarch64", "6.0.0"));
+  EXPECT_TRUE(supports("aarch64", "6.12.107+deb13-arm64"));
+  EXPECT_TRUE(supports("aarch64", "unknown"));
+}
+
 TEST(Preflight, NamesMissingCapabilities) {
   Machine machine = GoodMachine();
   machine.capabilities = {CAP_BPF};

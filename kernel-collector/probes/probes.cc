@@ -102,6 +102,7 @@ class KernelProbes : public Probes {
   absl::Status StartSampling() override;
   void StopSampling() override;
   size_t DrainSamples(const std::function<void(const SampleRecord& record)>& visit) override {
+    ClearWakeups(wakeups_.get());
     return sampler_->Drain(visit);
   }
   void DrainProcessEvents(const std::function<void(const trib_process_event& event)>& visit) override {
@@ -141,7 +142,7 @@ class KernelProbes : public Probes {
 
   uint64_t period_ns_;
   std::unique_ptr<Sampler> sampler_;
-  Fd wakeups_;  // epoll: the rings of copies and of process events, and the sideband's rings
+  Fd wakeups_;  // epoll: the rings of samples, copies and process events, and the sideband's rings
   Sideband sideband_;
   uint64_t events_made_ = 0;
   std::shared_ptr<Counter> missed_events_ = std::make_shared<Counter>();
@@ -192,6 +193,7 @@ void KernelProbes::AddMetrics(Metrics& metrics) {
                           return static_cast<double>(counters->Read(TRIB_RUN_NS, context)) / kNsPerSecond;
                         });
   }
+  AddChainMetrics(sampler_->chain_counters(), metrics);
   add("tributary_collector_kernel_stack_failed_samples_total",
       "Samples that have no kernel stack, because reading it failed; the samples are not lost",
       TRIB_KERNEL_STACK_FAILED);
@@ -348,6 +350,7 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
 
   Fd wakeups(epoll_create1(EPOLL_CLOEXEC));
   if (!wakeups.valid()) return ErrnoStatus("create", "an epoll instance", errno);
+  RETURN_IF_ERROR(AddRareWakeup(wakeups.get(), sampler->samples_fd()));
   RETURN_IF_ERROR(AddWakeup(wakeups.get(), sampler->copies_fd()));
   if (sampler->process_programs() != nullptr) {
     RETURN_IF_ERROR(AddWakeup(wakeups.get(), sampler->process_programs()->wakeup_fd()));
@@ -357,6 +360,8 @@ absl::StatusOr<std::unique_ptr<Probes>> Probes::Open(const ProbeOptions& options
   probes->PinProcesses();
   return probes;
 }
+
+bool Probes::SupportsRuntimes() { return ReadMachine().SupportsRuntimes(); }
 
 absl::Status Probes::TryEvent() {
   ASSIGN_OR_RETURN(std::vector<int> cpus, OnlineCpus());

@@ -110,6 +110,9 @@ class Probes {
   // Opens and closes a perf event, to find out whether events can be opened for CPUs that come online later.
   // PermissionDenied if the calling thread may not open it.
   static absl::Status TryEvent();
+  // Returns false if the running kernel cannot walk the frames of language runtimes: arm64 before Linux 6.0. Then no
+  // runtime may be given to UnwindMaps.
+  static bool SupportsRuntimes();
   virtual ~Probes() = default;
 
   // Starts sampling on every online CPU. The CPUs start one after the other, spread over one period. Blocks for one
@@ -150,7 +153,8 @@ class Probes {
   // The list of running processes, which also outlives this process.
   virtual LiveProcesses& live_processes() = 0;
   // Returns a descriptor for epoll. It becomes readable when the ring of stack copies or of process events is more than
-  // a quarter full, or a sideband ring is half full. The caller should then drain samples and sideband soon. After
+  // a quarter full, when a sideband ring is half full, or when a sample has a chain (runtime_chain.h) of a process that
+  // is younger than 2 s. The caller should then drain samples and sideband soon. After
   // that, the descriptor is no longer readable.
   virtual int wakeup_fd() const = 0;
   // Sets another sampling period. Every CPU begins a new period. Each sample contains the period with which it was

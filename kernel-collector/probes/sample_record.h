@@ -15,6 +15,7 @@ namespace tributary {
 struct SampleRecord {
   const trib_sample* sample = nullptr;
   std::span<const uint64_t> frames;     // kernel_frames, then user_frames
+  std::span<const uint64_t> chains;     // of language runtimes: see RuntimeChains (runtime_chain.h)
   const trib_resume* resume = nullptr;  // null: no copy of the stack
   std::span<const uint8_t> stack;       // from resume->sp upwards
   std::span<const uint64_t> tail;       // a word for each bit of sample->tail
@@ -28,12 +29,11 @@ struct SampleRecord {
     return tail[std::popcount(sample->tail & ((1u << bit) - 1))];
   }
 
-  // Reads a record of the ring trib_samples. Returns nullopt if it is malformed: header, frames and tail must fill
-  // `bytes` exactly.
+  // Reads a record of the ring trib_samples. Returns nullopt if it is malformed: header, frames, chains and tail
+  // must fill `bytes` exactly.
   static std::optional<SampleRecord> FromSample(std::span<const uint8_t> bytes) {
     std::optional<SampleRecord> record = Header(bytes);
-    if (!record || bytes.size() != TRIB_SAMPLE_HEADER_BYTES + record->frames.size_bytes() + record->tail.size_bytes())
-      return std::nullopt;
+    if (!record || bytes.size() != TRIB_SAMPLE_HEADER_BYTES + 8 * record->words()) return std::nullopt;
     return record->sample->stack_bytes == 0 ? record : std::nullopt;
   }
   // Reads a record of the ring trib_copies. Returns nullopt if it is malformed: it must have one of the three sizes of
@@ -45,8 +45,8 @@ struct SampleRecord {
       return std::nullopt;
     }
     std::optional<SampleRecord> record = Header(bytes);
-    if (!record || record->sample->stack_bytes > room) return std::nullopt;
-    record->resume = reinterpret_cast<const trib_resume*>(bytes.data() + TRIB_SAMPLE_BYTES_MAX);
+    if (!record || record->words() > TRIB_COPY_WORDS_MAX || record->sample->stack_bytes > room) return std::nullopt;
+    record->resume = reinterpret_cast<const trib_resume*>(bytes.data() + TRIB_COPY_SAMPLE_BYTES);
     record->stack = bytes.subspan(TRIB_COPY_HEADER_BYTES, record->sample->stack_bytes);
     return record;
   }
@@ -59,19 +59,24 @@ struct SampleRecord {
   }
 
  private:
+  size_t words() const { return frames.size() + chains.size() + tail.size(); }
   static std::optional<SampleRecord> Header(std::span<const uint8_t> bytes) {
     if (bytes.size() < TRIB_SAMPLE_HEADER_BYTES) return std::nullopt;
     SampleRecord record;
     record.sample = reinterpret_cast<const trib_sample*>(bytes.data());
     size_t kernel = record.sample->kernel_frames, user = record.sample->user_frames;
+    const size_t chains = record.sample->runtime_words;
     const auto tail = static_cast<size_t>(std::popcount(record.sample->tail));
+    const size_t words = kernel + user + chains + tail;
     if (FindSampleType(record.type()) == nullptr || kernel > TRIB_KERNEL_FRAMES_MAX || user > TRIB_USER_FRAMES_MAX ||
-        record.sample->stop >= TRIB_STOP_COUNT ||
-        bytes.size() < TRIB_SAMPLE_HEADER_BYTES + 8 * (kernel + user + tail)) {
+        record.sample->stop >= TRIB_STOP_COUNT || words > TRIB_SAMPLE_WORDS_MAX ||
+        bytes.size() < TRIB_SAMPLE_HEADER_BYTES + 8 * words) {
       return std::nullopt;
     }
-    record.frames = {reinterpret_cast<const uint64_t*>(bytes.data() + TRIB_SAMPLE_HEADER_BYTES), kernel + user};
-    record.tail = {record.frames.data() + record.frames.size(), tail};
+    const std::span all(reinterpret_cast<const uint64_t*>(bytes.data() + TRIB_SAMPLE_HEADER_BYTES), words);
+    record.frames = all.first(kernel + user);
+    record.chains = all.subspan(kernel + user, chains);
+    record.tail = all.last(tail);
     return record;
   }
 };

@@ -96,9 +96,15 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Load(const Options& options) {
 }
 
 absl::Status Sampler::OpenMaps() {
-  RETURN_IF_ERROR(OpenRing("trib_samples", &samples_).status());
+  ASSIGN_OR_RETURN(samples_fd_, OpenRing("trib_samples", &samples_));
   ASSIGN_OR_RETURN(copies_fd_, OpenRing("trib_copies", &copies_));
   ASSIGN_OR_RETURN(unwind_maps_, KernelUnwindMaps::Open(object_));
+  bpf_map* chains = bpf_object__find_map_by_name(object_, "trib_chain_counters");
+  if (chains == nullptr)
+    return Error(absl::StatusCode::kInternal, "the sampling program lacks map trib_chain_counters");
+  Fd chains_copy(fcntl(bpf_map__fd(chains), F_DUPFD_CLOEXEC, 0));
+  if (!chains_copy.valid()) return ErrnoStatus("dup", "map trib_chain_counters", errno);
+  chain_counters_ = std::make_shared<const ChainCounters>(std::move(chains_copy));
   bpf_map* control = bpf_object__find_map_by_name(object_, "trib_control");
   if (control == nullptr) return Error(absl::StatusCode::kInternal, "the sampling program lacks map trib_control");
   Fd copy(fcntl(bpf_map__fd(control), F_DUPFD_CLOEXEC, 0));

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/metrics.h"
 #include "bpf/include/config.h"
+#include "kernel-collector/probes/chain_counters.h"
 #include "kernel-collector/probes/kernel_counters.h"
 #include "kernel-collector/probes/kernel_unwind_maps.h"
 #include "kernel-collector/probes/pinned_session.h"
@@ -55,15 +56,18 @@ class Sampler {
   ProcessPrograms* process_programs() { return process_programs_.get(); }
   // Sets the sampling period that the BPF program writes into samples from now on.
   void SetPeriod(uint64_t period_ns);
-  // Returns a descriptor that wakes an epoll when more than a quarter of the ring of stack copies is full.
+  // Return descriptors that wake an epoll. The ring of stack copies does so when more than a quarter of it is full.
+  // Both rings do so for a chain of a process that has just started (has_young_chain in bpf/chains.bpf.h).
   int copies_fd() const { return copies_fd_; }
+  int samples_fd() const { return samples_fd_; }
   UnwindMaps& unwind_maps() { return *unwind_maps_; }
 
   PinnedSession& pinned_session() { return *pinned_session_; }
 
-  // The results of counters and bad_record_counter may outlive the sampler: metrics are read at any time, from any
-  // thread.
+  // The results of counters, chain_counters and bad_record_counter may outlive the sampler: metrics are read at any
+  // time, from any thread.
   std::shared_ptr<const KernelCounters> counters() const { return counters_; }
+  std::shared_ptr<const ChainCounters> chain_counters() const { return chain_counters_; }
   // The number of captured samples with a malformed record, by the type in the record's header.
   const SampleCounts& bad_records() const { return bad_records_; }
   std::shared_ptr<const Counter> bad_record_counter() const { return bad_record_counter_; }
@@ -77,10 +81,11 @@ class Sampler {
 
   bpf_object* object_ = nullptr;  // owned; closed in the destructor
   std::optional<MappedRing> samples_, copies_;
-  int copies_fd_ = -1, counters_fd_ = -1;  // borrowed from object_
+  int samples_fd_ = -1, copies_fd_ = -1, counters_fd_ = -1;  // borrowed from object_
   std::unique_ptr<UnwindMaps> unwind_maps_;
   std::optional<SharedArray> control_;  // trib_control
   std::shared_ptr<const KernelCounters> counters_;
+  std::shared_ptr<const ChainCounters> chain_counters_;
   SampleCounts bad_records_;
   std::shared_ptr<Counter> bad_record_counter_ = std::make_shared<Counter>();
   std::unique_ptr<PinnedSession> pinned_session_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernel-collector/probes/perf_ring.h"
+#include "kernel-collector/probes/runtime_chain.h"
 #include "kernel-collector/probes/sample_record.h"
 #include "kernel-collector/probes/sideband_record.h"
 
@@ -46,6 +47,17 @@ void CheckRecord(std::span<const uint8_t> record) {
 #endif
 }
 
+void CheckChains(std::span<const uint64_t> words) {
+  tributary::RuntimeChains chains(words);
+  size_t used = 0;
+  [[maybe_unused]] volatile uint64_t seen = 0;
+  while (const auto chain = chains.Next()) {
+    used += 1 + 2 * chain->size();
+    for (size_t i = 0; i < chain->size(); ++i) seen = chain->At(i).check;
+  }
+  Require(used <= words.size());
+}
+
 void CheckSample(std::span<const uint8_t> bytes) {
   std::vector<uint64_t> aligned((bytes.size() + 7) / 8);
   auto* begin = reinterpret_cast<uint8_t*>(aligned.data());
@@ -56,6 +68,7 @@ void CheckSample(std::span<const uint8_t> bytes) {
                       tributary::SampleRecord::FromCopy({begin, bytes.size()})}) {
     if (!record) continue;
     for (uint64_t frame : record->frames) seen = frame;
+    CheckChains(record->chains);
     for (uint8_t byte : record->stack) seen = byte;
     for (uint64_t word : record->tail) seen = word;
     if (record->resume != nullptr) seen = record->resume->start_stack;

@@ -1,5 +1,6 @@
 #include "kernel-collector/probes/sideband_record.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kernel-collector/probes/records_testing.h"
@@ -199,6 +200,47 @@ TEST(SampleRecord, TheTailHasAWordForEachBit) {
   EXPECT_EQ(record->TailWord(15), 13u);
   EXPECT_EQ(record->TailWord(0), std::nullopt);
   EXPECT_FALSE(SampleRecord::FromSample(whole.first(whole.size() - 8)));
+}
+
+TEST(SampleRecord, TheChainsLieBetweenFramesAndTail) {
+  alignas(8) uint64_t words[TRIB_SAMPLE_BYTES_MAX / 8] = {};
+  auto* sample = reinterpret_cast<trib_sample*>(words);
+  sample->type = TRIB_TYPE_CPU;
+  sample->kernel_frames = 1;
+  sample->user_frames = 2;
+  sample->runtime_words = 3;
+  sample->tail = 1;
+  uint64_t* frames = words + TRIB_SAMPLE_HEADER_BYTES / 8;
+  for (uint64_t i = 0; i < 7; ++i) frames[i] = 10 + i;
+  const std::span<const uint8_t> all(reinterpret_cast<const uint8_t*>(words), sizeof(words));
+  const auto record = SampleRecord::FromSample(all.first(TRIB_SAMPLE_HEADER_BYTES + 8 * 7));
+  ASSERT_TRUE(record);
+  EXPECT_THAT(record->user(), testing::ElementsAre(11, 12));
+  EXPECT_THAT(record->chains, testing::ElementsAre(13, 14, 15));
+  EXPECT_EQ(record->TailWord(0), 16u);
+  EXPECT_FALSE(SampleRecord::FromSample(all.first(TRIB_SAMPLE_HEADER_BYTES + 8 * 6)));
+  sample->runtime_words = TRIB_SAMPLE_WORDS_MAX - 4;
+  EXPECT_TRUE(SampleRecord::FromSample(all));
+  sample->runtime_words = UINT16_MAX;
+  EXPECT_FALSE(SampleRecord::FromSample(all));
+}
+
+TEST(SampleRecord, TheChainsOfACopyEndBeforeItsRegisters) {
+  std::vector<uint64_t> words((TRIB_COPY_HEADER_BYTES + TRIB_COPY_BYTES_LARGE) / 8);
+  auto* copy = reinterpret_cast<trib_copy*>(words.data());
+  copy->sample.type = TRIB_TYPE_CPU;
+  copy->sample.user_frames = 1;
+  copy->sample.runtime_words = TRIB_COPY_WORDS_MAX - 1;
+  copy->sample.stack_bytes = 8;
+  copy->words[TRIB_COPY_WORDS_MAX - 1] = 77;
+  copy->resume.executable.inode = 88;
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(words.data()), words.size() * 8);
+  const auto record = SampleRecord::FromCopy(bytes);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->chains.back(), 77u);
+  EXPECT_EQ(record->resume->executable.inode, 88u);
+  ++copy->sample.runtime_words;
+  EXPECT_FALSE(SampleRecord::FromCopy(bytes));
 }
 
 TEST(SampleRecord, ACopyHasOneOfThreeSizesAndItsStackWithinIt) {

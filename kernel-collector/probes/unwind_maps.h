@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/types.h"
+#include "bpf/include/runtimes.h"
 #include "bpf/include/unwind.h"
 
 namespace tributary {
@@ -43,6 +44,16 @@ class UnwindMaps {
   // ResourceExhausted: TRIB_PROCESSES_MAX is reached.
   virtual absl::Status SetProcess(Pid pid, const trib_process& process) = 0;
   virtual void DropProcess(Pid pid) = 0;
+
+  // Layouts of language runtimes, TRIB_RUNTIMES_MAX elements (bpf/include/runtimes.h). Always accessible. An element
+  // must be complete before a process or an executable refers to it. WaitGrace must be called between the last
+  // reference's removal and the next use of the element.
+  virtual std::span<trib_runtime> runtimes() = 0;
+  // SetInterpreter says which runtimes a process with this executable has (TRIB_PROCESS_RUNTIMES), as long as the
+  // process itself is not set. Each function makes one system call, about 1 µs. ResourceExhausted:
+  // TRIB_INTERPRETERS_MAX is reached.
+  virtual absl::Status SetInterpreter(const trib_executable_key& executable, uint32_t runtimes) = 0;
+  virtual void DropInterpreter(const trib_executable_key& executable) = 0;
 
   // Waits for a grace period: until all walks have ended that may still use data withdrawn before the call. Blocks for
   // 6–9 ms. Any thread may call it.

@@ -119,6 +119,8 @@ void ProcessTable::OnFork(const ForkEvent& event) {
   child->mappings = parent->mappings;
   child->complete = parent->complete;
   child->stale = parent->stale;
+  child->copied_from = parent;
+  if (parent->code_objects != nullptr) child->code_objects = parent->code_objects->Fork();
   if (parent->environment == ProcessRun::Environment::kKnown) {
     child->environment = parent->environment;
     child->environment_attributes = parent->environment_attributes;

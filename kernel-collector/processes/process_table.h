@@ -13,6 +13,7 @@
 #include "base/metrics.h"
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/processes/code_file.h"
+#include "kernel-collector/processes/code_object_table.h"
 #include "kernel-collector/processes/mapping_table.h"
 #include "kernel-collector/processes/proc_reader.h"
 #include "profile/model.h"
@@ -97,6 +98,11 @@ struct ProcessRun {
   static constexpr size_t kHeirsMax = 1024;
   std::weak_ptr<ProcessRun> forked_from;
   std::vector<std::shared_ptr<ProcessRun>> heirs;  // owned, because a run that an exec replaced is in no table
+
+  // The code objects of the language runtimes in the run's memory; null: none was read yet. If the run is a fork,
+  // `copied_from` is the run whose memory it began with.
+  std::shared_ptr<CodeObjectTable> code_objects;
+  std::weak_ptr<ProcessRun> copied_from;
 
   // `interned` is the run's number in the dictionary of generation `interned_generation`. `interned_generation` is 0 if
   // the run must be defined again, because a field above has changed.

@@ -42,12 +42,16 @@ class RuntimeFunction {
   // Returns the line of the instruction at `position` (bytes from the first instruction). Returns 0 if the line is
   // unknown.
   virtual uint32_t LineAt(int32_t position) const = 0;
+  // Returns true if LineAt has the same results as for `other`. If the fields are equal, too, the two are the same
+  // function, and processes share one object.
+  virtual bool HasLinesOf(const RuntimeFunction& other) const = 0;
   // Returns about how many bytes of memory the object uses.
   virtual size_t bytes() const = 0;
 
   std::string name;  // qualified, UTF-8, not empty
   std::string file;  // of the source, as the runtime knows it; "": unknown
   uint32_t first_line = 0;
+  bool is_hidden = false;  // a helper of the runtime that is no function of the program: its frames are left out
 };
 
 // A file with a language runtime: everything that the walk and the names of its frames need. A worker reads it from the

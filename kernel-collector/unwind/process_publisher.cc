@@ -21,10 +21,11 @@ constexpr size_t kRetiredMax = 16'384;
 
 class ProcessPublisher::Impl {
  public:
-  Impl(UnwindMaps& maps, UnwindTables& tables, Executor& executor, const Clock& clock, Metrics& metrics)
+  Impl(UnwindMaps& maps, UnwindTables& tables, RuntimeSlots& runtimes, Executor& executor, const Clock& clock,
+       Metrics& metrics)
       : maps_(maps),
         clock_(clock),
-        ranges_(maps, tables, executor, metrics),
+        ranges_(maps, tables, runtimes, executor, metrics),
         processes_gauge_(metrics.AddGauge("tributary_collector_walk_processes",
                                           "Processes whose mappings are in the kernel, for its stack walk")),
         evicted_(metrics.AddCounter(
@@ -152,6 +153,8 @@ bool ProcessPublisher::Impl::Set(Pid pid, const Process& process) {
   value.first_mapping = process.range->first;
   value.mapping_count = process.range->count;
   value.table = process.range->number;
+  const std::vector<RuntimeSlots::Number>& runtimes = process.range->runtimes;
+  value.runtimes = TRIB_PROCESS_RUNTIMES(runtimes.empty() ? 0 : runtimes[0], runtimes.size() < 2 ? 0 : runtimes[1]);
   return maps_.SetProcess(pid, value).ok();
 }
 
@@ -169,9 +172,9 @@ void ProcessPublisher::Impl::Evict(Pid except) {
   evicted_.Add(count);
 }
 
-ProcessPublisher::ProcessPublisher(UnwindMaps& maps, UnwindTables& tables, Executor& executor, const Clock& clock,
-                                   Metrics& metrics)
-    : impl_(std::make_unique<Impl>(maps, tables, executor, clock, metrics)) {}
+ProcessPublisher::ProcessPublisher(UnwindMaps& maps, UnwindTables& tables, RuntimeSlots& runtimes, Executor& executor,
+                                   const Clock& clock, Metrics& metrics)
+    : impl_(std::make_unique<Impl>(maps, tables, runtimes, executor, clock, metrics)) {}
 ProcessPublisher::~ProcessPublisher() = default;
 
 void ProcessPublisher::Publish(ProcessRun& run, uint64_t start_time_ns, uint64_t exec_id) {

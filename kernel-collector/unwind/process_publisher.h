@@ -9,6 +9,7 @@
 #include "kernel-collector/probes/unwind_maps.h"
 #include "kernel-collector/processes/process_table.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/runtimes/runtime_slots.h"
 #include "kernel-collector/unwind/unwind_tables.h"
 
 namespace tributary {
@@ -19,7 +20,8 @@ namespace tributary {
 // is reused only after a grace period (UnwindMaps::WaitGrace). Loop thread only.
 class ProcessPublisher {
  public:
-  ProcessPublisher(UnwindMaps& maps, UnwindTables& tables, Executor& executor, const Clock& clock, Metrics& metrics);
+  ProcessPublisher(UnwindMaps& maps, UnwindTables& tables, RuntimeSlots& runtimes, Executor& executor,
+                   const Clock& clock, Metrics& metrics);
   ~ProcessPublisher();
 
   // Publishes the current mappings of `run`, so that the kernel walks the run's stacks by unwind rows. Replaces the

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "kernel-collector/probes/fake_unwind_maps_testing.h"
+#include "kernel-collector/processes/runtime_binary_testing.h"
 #include "kernel-collector/unwind/unwind_testing.h"
 
 namespace tributary {
@@ -35,7 +36,8 @@ class ProcessPublisherTest : public testing::Test {
   FakeClock clock;
   Metrics metrics;
   UnwindTables tables{maps, executor, clock, metrics, UnwindTables::Options(), std::make_shared<FakeCompiler>()};
-  ProcessPublisher publisher{maps, tables, executor, clock, metrics};
+  RuntimeSlots slots{maps, clock, metrics};
+  ProcessPublisher publisher{maps, tables, slots, executor, clock, metrics};
 };
 
 TEST_F(ProcessPublisherTest, PublishesWhereEachFileIsMapped) {
@@ -90,6 +92,30 @@ TEST_F(ProcessPublisherTest, NothingIsDoneWhenNothingChanged) {
   EXPECT_EQ(maps.processes.at(1).table, table);
   publisher.Publish(*run, 1, 2);  // another program, by chance with the same mappings
   EXPECT_EQ(maps.processes.at(1).exec_id, 2u);
+}
+
+TEST_F(ProcessPublisherTest, PublishesTheRuntimesOfAProcess) {
+  FakeMemories memories;
+  auto run = Run(1);
+  CodeFilePtr file = File("python"), second = File("second"), third = File("third");
+  const RuntimeBinaryPtr binary = std::make_shared<FakeRuntimeBinary>(&memories);
+  file->runtime = binary;
+  second->runtime = std::make_shared<FakeRuntimeBinary>(&memories);
+  third->runtime = std::make_shared<FakeRuntimeBinary>(&memories);
+  run->mappings.Insert(At(0x6000'0000, 0x1000, File("libc")));
+  publisher.Publish(*run, 1, 1);
+  EXPECT_EQ(maps.processes.at(1).runtimes, 0u);
+  run->mappings.Insert(At(0x7000'0000, 0x1000, file));
+  run->mappings.Insert(At(0x7100'0000, 0x1000, file, 0x2000));  // another part of it
+  publisher.Publish(*run, 1, 1);
+  const RuntimeSlots::Number number = slots.Use(binary);
+  EXPECT_EQ(maps.processes.at(1).runtimes, TRIB_PROCESS_RUNTIMES(number, 0));
+  EXPECT_EQ(maps.runtimes()[number].kind, uint32_t{TRIB_RUNTIME_PYTHON});
+  run->mappings.Insert(At(0x8000'0000, 0x1000, second));
+  run->mappings.Insert(At(0x9000'0000, 0x1000, third));  // two are the limit
+  publisher.Publish(*run, 1, 1);
+  EXPECT_EQ(maps.processes.at(1).runtimes, TRIB_PROCESS_RUNTIMES(number, slots.Use(second->runtime)));
+  EXPECT_EQ(slots.size(), 2u);
 }
 
 TEST_F(ProcessPublisherTest, LeavesOutUnreadFiles) {

@@ -4,10 +4,10 @@
 
 namespace tributary {
 
-Unwinder::Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Metrics& metrics,
+Unwinder::Unwinder(UnwindMaps& maps, RuntimeSlots& runtimes, Executor& executor, const Clock& clock, Metrics& metrics,
                    UnwindTables::Options options, std::shared_ptr<UnwindCompiler> compiler)
     : tables_(maps, executor, clock, metrics, std::move(options), std::move(compiler)),
-      publisher_(maps, tables_, executor, clock, metrics),
+      publisher_(maps, tables_, runtimes, executor, clock, metrics),
       walker_(tables_),
       continued_(metrics.AddCounter("tributary_collector_stacks_continued_total",
                                     "Stacks whose walk stopped in the kernel and was continued by the collector, over "

@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "kernel-collector/probes/sample_record.h"
 #include "kernel-collector/processes/process_table.h"
+#include "kernel-collector/runtimes/runtime_slots.h"
 #include "kernel-collector/unwind/process_publisher.h"
 #include "kernel-collector/unwind/stack_walker.h"
 #include "kernel-collector/unwind/unwind_tables.h"
@@ -27,8 +28,8 @@ struct WalkedStack {
 // missing data to the kernel, so that the kernel can finish later walks itself. Loop thread only.
 class Unwinder {
  public:
-  Unwinder(UnwindMaps& maps, Executor& executor, const Clock& clock, Metrics& metrics, UnwindTables::Options options,
-           std::shared_ptr<UnwindCompiler> compiler);
+  Unwinder(UnwindMaps& maps, RuntimeSlots& runtimes, Executor& executor, const Clock& clock, Metrics& metrics,
+           UnwindTables::Options options, std::shared_ptr<UnwindCompiler> compiler);
 
   // Returns how many of a record's user frames the kernel found with mappings that were still valid. kAllFrames: all of
   // them. Call it as soon as the record arrives, because `run` stores only the last few replacements of mappings.

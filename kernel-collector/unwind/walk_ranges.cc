@@ -9,9 +9,10 @@
 namespace tributary {
 
 struct WalkRanges::State {
-  State(UnwindMaps& m, UnwindTables& t, Executor& executor, Metrics& metrics)
+  State(UnwindMaps& m, UnwindTables& t, RuntimeSlots& r, Executor& executor, Metrics& metrics)
       : maps(m),
         tables(t),
+        runtimes(r),
         entries(TRIB_MAPPINGS_MAX),
         retired(m, executor, /*batch=*/TRIB_MAPPINGS_MAX / 16),
         mappings(metrics.AddGauge("tributary_collector_walk_mappings",
@@ -30,8 +31,13 @@ struct WalkRanges::State {
     return Error(absl::StatusCode::kUnavailable, "the system has no memory to write mappings");
   }
 
+  void Release(const WalkRange& range) {
+    for (const RuntimeSlots::Number number : range.runtimes) runtimes.Release(number);
+  }
+
   UnwindMaps& maps;
   UnwindTables& tables;
+  RuntimeSlots& runtimes;
   RangeAllocator entries;
   uint32_t retiring = 0;
   RetireQueue retired;
@@ -42,7 +48,8 @@ struct WalkRanges::State {
 // One pass over a mapping list.
 class WalkRanges::Builder {
  public:
-  Builder(UnwindTables& tables, MonotonicNs now) : tables_(tables), now_(now) {}
+  Builder(UnwindTables& tables, RuntimeSlots& runtimes, MonotonicNs now)
+      : tables_(tables), runtimes_(runtimes), now_(now) {}
 
   void Add(const Mapping& mapping) {
     const CodeFilePtr& file = mapping.executable;
@@ -58,6 +65,7 @@ class WalkRanges::Builder {
       case CodeFile::State::kReady:
         break;
     }
+    if (file->runtime != nullptr) AddRuntime(file->runtime);
     const UnwindTables::Reserved* reserved = Reserve(file);
     ForEachPiece(mapping, *file, [&](const CodePiece& piece) {
       Push(ForPiece(piece, reserved));
@@ -87,6 +95,19 @@ class WalkRanges::Builder {
     return it->second ? &*it->second : nullptr;
   }
 
+  // Most runtimes have one mapping with code, but a file may have several.
+  void AddRuntime(const RuntimeBinaryPtr& runtime) {
+    if (std::find(seen_runtimes_.begin(), seen_runtimes_.end(), runtime.get()) != seen_runtimes_.end()) return;
+    if (seen_runtimes_.size() >= TRIB_PROCESS_RUNTIMES_MAX) return;
+    seen_runtimes_.push_back(runtime.get());
+    const RuntimeSlots::Number number = runtimes_.Use(runtime);
+    if (number != 0) {
+      range->runtimes.push_back(number);
+    } else {
+      range->refused_at = now_;
+    }
+  }
+
   // Entries outside the executable's own belong to other executables. A piece that needs such entries, which only odd
   // files have, gets no entries.
   static trib_mapping ForPiece(const CodePiece& piece, const UnwindTables::Reserved* reserved) {
@@ -114,17 +135,20 @@ class WalkRanges::Builder {
   }
 
   UnwindTables& tables_;
+  RuntimeSlots& runtimes_;
   const MonotonicNs now_;
+  std::vector<const RuntimeBinary*> seen_runtimes_;
   absl::flat_hash_map<const CodeFile*, std::optional<UnwindTables::Reserved>> reserved_;
 };
 
-WalkRanges::WalkRanges(UnwindMaps& maps, UnwindTables& tables, Executor& executor, Metrics& metrics)
-    : state_(std::make_shared<State>(maps, tables, executor, metrics)) {}
+WalkRanges::WalkRanges(UnwindMaps& maps, UnwindTables& tables, RuntimeSlots& runtimes, Executor& executor,
+                       Metrics& metrics)
+    : state_(std::make_shared<State>(maps, tables, runtimes, executor, metrics)) {}
 WalkRanges::~WalkRanges() = default;
 
 absl::StatusOr<std::unique_ptr<WalkRange>> WalkRanges::Build(std::shared_ptr<const MappingTable::List> list,
                                                              MonotonicNs now) {
-  Builder builder(state_->tables, now);
+  Builder builder(state_->tables, state_->runtimes, now);
   for (size_t i = 0; i < list->size(); ++i) {
     if (builder.out.size() >= TRIB_PROCESS_MAPPINGS_MAX) {
       state_->mappings_refused.Add(list->size() - i);
@@ -139,6 +163,7 @@ absl::StatusOr<std::unique_ptr<WalkRange>> WalkRanges::Build(std::shared_ptr<con
     const absl::StatusOr<std::span<trib_mapping>> room = state_->Allocate(range->count);
     if (!room.ok()) {
       for (uint32_t table : range->tables) state_->tables.Release(table);
+      state_->Release(*range);
       return room.status();
     }
     range->first = static_cast<uint32_t>(room->data() - state_->maps.mappings().data());
@@ -151,6 +176,7 @@ absl::StatusOr<std::unique_ptr<WalkRange>> WalkRanges::Build(std::shared_ptr<con
 }
 
 void WalkRanges::Retire(std::unique_ptr<WalkRange> range) {
+  state_->Release(*range);
   if (range->count == 0) return;
   State* state = state_.get();
   state->mappings.Add(-int64_t{range->count});

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "base/metrics.h"
 #include "kernel-collector/processes/mapping_table.h"
+#include "kernel-collector/runtimes/runtime_slots.h"
 #include "kernel-collector/unwind/range_allocator.h"
 #include "kernel-collector/unwind/retire_queue.h"
 #include "kernel-collector/unwind/unwind_tables.h"
@@ -22,8 +23,9 @@ struct WalkRange {
   std::shared_ptr<const MappingTable::List> list;  // held, so that its address is not reused
   std::vector<CodeFilePtr> unread;                 // files that are not read yet; their mappings are left out
   std::vector<CodeFilePtr> failed;                 // files that cannot be read; their code is walked by frame pointers
-  std::optional<MonotonicNs> refused_at;           // when an executable got no page entries
+  std::optional<MonotonicNs> refused_at;           // when an executable got no page entries, or a runtime no number
   std::vector<uint32_t> tables;                    // UnwindTables::Reserve
+  std::vector<RuntimeSlots::Number> runtimes;      // RuntimeSlots::Use
   uint32_t users = 0;
 };
 
@@ -32,7 +34,7 @@ class WalkRanges {
  public:
   static constexpr int64_t kRefusedRetryNs = kNsPerMinute;
 
-  WalkRanges(UnwindMaps& maps, UnwindTables& tables, Executor& executor, Metrics& metrics);
+  WalkRanges(UnwindMaps& maps, UnwindTables& tables, RuntimeSlots& runtimes, Executor& executor, Metrics& metrics);
   ~WalkRanges();
 
   // ResourceExhausted: the kernel's map has no space for the list. Space becomes free after ranges were retired.

@@ -70,6 +70,14 @@ LIMITS = [
     ("docs/limits.md", r"such as processes or pods \| ([\d,]+)", "reducer/web/api_queries.cc", "kSeriesMax"),
     ("docs/limits.md", r"a selector \| ([\d,]+)", "reducer/query/selector.cc", "kTextBytesMax"),
     ("docs/limits.md", r"bytes, ([\d,]+) matchers", "reducer/query/selector.cc", "kMatchersMax"),
+    ("docs/limits.md", r"code objects of language runtimes \| ([\d,]+) of all", "kernel-collector/runtimes/runtime_objects.h",
+     "kEntriesMax"),
+    ("docs/limits.md", r"code objects of language runtimes \|[^|]* ([\d,]+) of one process",
+     "kernel-collector/processes/code_object_table.h", "kEntriesMax"),
+    ("docs/limits.md", r"reads of code objects \|[^|]*; ([\d,]+) objects wait", "kernel-collector/runtimes/runtime_objects.h",
+     "kQueueMax"),
+    ("docs/limits.md", r"reads of code objects \|[^|]*objects wait, ([\d,]+) of one process",
+     "kernel-collector/runtimes/runtime_objects.h", "kProcessQueueMax"),
 ]
 COLUMNS_MAX = 120
 README_SENTENCE_WORDS_MAX = 30
