@@ -26,7 +26,7 @@ std::string Draw(const FlameGraph& graph, const FlameGraphOptions& options) {
 
 absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options) {
   HttpClient::Parameters parameters = QueryParameters(options.query);
-  parameters.emplace_back("frames", options.format == "folded-address" ? "address" : "function");
+  AddFrameParameters(options.frames, options.format == "folded-address", &parameters);
   parameters.emplace_back("max_nodes", std::to_string(options.max_nodes));
   ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
   ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/flamegraph", parameters));

@@ -1,5 +1,10 @@
 #include "cli/json_reader.h"
 
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+
 #include "base/status.h"
 #include "cli/json_fields.h"
 
@@ -92,6 +97,35 @@ SymbolTableAnswer GetTable(const object& table) {
           .bytes = GetNumber(table, "bytes"),
           .contested = contested,
           .nodes = nodes.ok() ? *std::move(nodes) : std::vector<std::string>()};
+}
+
+// Returns "name (file.py:12)", or the name if the line is not known.
+std::string WithLine(const std::string& name, std::string_view file, uint64_t line) {
+  if (line == 0) return name;
+  file.remove_prefix(file.rfind('/') + 1);  // npos + 1 is 0
+  return fmt::format("{} ({}:{})", name, file.empty() ? "?" : file, line);
+}
+
+// Appends the lines of frames to their names, if the answer has lines.
+absl::Status AddLines(const object& root, const object& columns, FlameGraph* graph) {
+  element ignored;
+  if (columns.at_key("line").get(ignored) != simdjson::SUCCESS) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, GetStrings(root, "files"));
+  std::vector<int32_t> file_of(graph->nodes.size());
+  RETURN_IF_ERROR(
+      ReadColumn<int64_t>(columns, "file", file_of.size(), [&](size_t i, int64_t v) { file_of[i] = Index(v); }));
+  std::map<std::tuple<int32_t, int32_t, uint64_t>, int32_t> known;  // by name, file and line
+  return ReadColumn<uint64_t>(columns, "line", file_of.size(), [&](size_t i, uint64_t line) {
+    FlameGraph::Node& node = graph->nodes[i];
+    if (line == 0) return;
+    const auto [it, added] =
+        known.try_emplace({node.name, file_of[i], line}, static_cast<int32_t>(graph->names.size()));
+    if (added) {
+      const auto file = static_cast<size_t>(file_of[i]);
+      graph->names.push_back(WithLine(graph->NameOf(node), file < files.size() ? files[file] : "", line));
+    }
+    node.name = it->second;
+  });
 }
 
 }  // namespace
@@ -310,6 +344,7 @@ absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json) {
   RETURN_IF_ERROR(
       ReadColumn<uint64_t>(columns, "total_count", count, [&](size_t i, uint64_t v) { nodes[i].total.count = v; }));
   RETURN_IF_ERROR(CheckTree(graph));
+  RETURN_IF_ERROR(AddLines(root, columns, &graph));
   return graph;
 }
 
@@ -322,11 +357,12 @@ absl::StatusOr<TopAnswer> ParseTop(std::string_view json) {
   RETURN_IF_ERROR(ReadKinds(document.root, &top.kinds));
   top.measure = GetMeasure(document.root);
   RETURN_IF_ERROR(ForEachObject(document.root, "functions", [&](const object& function) {
-    top.functions.push_back({.name = GetString(function, "name"),
-                             .executable = GetString(function, "executable"),
-                             .kind = KindNumber(GetNumber(function, "kind"), top.kinds),
-                             .self = {GetNumber(function, "self_ns"), GetNumber(function, "self_count")},
-                             .total = {GetNumber(function, "total_ns"), GetNumber(function, "total_count")}});
+    top.functions.push_back(
+        {.name = WithLine(GetString(function, "name"), GetString(function, "file"), GetNumber(function, "line")),
+         .executable = GetString(function, "executable"),
+         .kind = KindNumber(GetNumber(function, "kind"), top.kinds),
+         .self = {GetNumber(function, "self_ns"), GetNumber(function, "self_count")},
+         .total = {GetNumber(function, "total_ns"), GetNumber(function, "total_count")}});
   }));
   return top;
 }

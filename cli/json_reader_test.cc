@@ -99,6 +99,24 @@ TEST(JsonReader, ReadsLinesAndTheNumberOfComingFiles) {
   EXPECT_FALSE(ParseLines(R"({"lines":[]})").ok());
 }
 
+TEST(JsonReader, AppendsLinesToNames) {
+  const std::string json = Replaced(Replaced(testing::kFlameGraphJson, "\"nodes\": {",
+                                             R"("files": ["/srv/app.py"], "nodes": {"file": [-1, 0, 0, -1, 0],
+                                                "line": [0, 12, 0, 7, 12], )"),
+                                    R"("name": [0, 1, 2, 3, 4])", R"("name": [0, 1, 2, 3, 1])");
+  const auto graph = ParseFlameGraph(json);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  std::vector<std::string> names;
+  for (const FlameGraph::Node& node : graph->nodes) names.push_back(graph->NameOf(node));
+  EXPECT_EQ(names, (std::vector<std::string>{"all", "main (app.py:12)", "spin<int>(int&)", "do_syscall_64 (?:7)",
+                                             "main (app.py:12)"}));
+  EXPECT_FALSE(ParseFlameGraph(Replaced(json, "\"line\": [0, ", "\"line\": [")).ok());
+  const auto top = ParseTop(Replaced(testing::kTopJson, "\"executable\": \"truth\",",
+                                     R"("executable": "truth", "file": "/src/spin.c", "line": 4,)"));
+  ASSERT_TRUE(top.ok()) << top.status();
+  EXPECT_EQ(top->functions[0].name, "spin (spin.c:4)");
+}
+
 TEST(JsonReader, ReadsTopSeriesErrorsAndPorts) {
   auto top = ParseTop(testing::kTopJson);
   ASSERT_TRUE(top.ok());

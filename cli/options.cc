@@ -112,6 +112,21 @@ void AddQuery(CLI::App* app, QueryOptions* query) {
       ->capture_default_str();
 }
 
+void AddFrames(CLI::App* app, FrameOptions* frames) {
+  app->add_option("--frames", frames->frames,
+                  "function: the frames of an interpreter's own code count for the functions that it runs, such as "
+                  "Python's; all: they are shown, too")
+      ->type_name("FRAMES")
+      ->check(OneOf({"function", "all"}))
+      ->capture_default_str();
+  app->add_option("--language", frames->language,
+                  "only stacks with code of these languages, separated by commas: python, go, jit (code that a process "
+                  "generated), native, kernel, unknown; if not given, all")
+      ->type_name("LANGUAGES");
+  AddSwitch(app, "--lines", &frames->lines,
+            "tell the lines of a function apart, and show them as 'name (file:line)', where the line is known");
+}
+
 CLI::App* AddStatus(CLI::App& app, StatusOptions* options) {
   CLI::App* status = app.add_subcommand(
       "status",
@@ -126,6 +141,7 @@ CLI::App* AddTop(CLI::App& app, TopOptions* options) {
                                      "Show the functions that used the most CPU time, without the time of functions "
                                      "that they called; with --type, the samples of another type are used");
   AddQuery(top, &options->query);
+  AddFrames(top, &options->frames);
   top->add_option("--limit", options->limit, "maximum number of functions")
       ->type_name("N")
       ->check(InRange(1, 10'000))
@@ -209,6 +225,7 @@ CLI::App* AddEvents(CLI::App& app, EventsOptions* options) {
 CLI::App* AddFlameGraph(CLI::App& app, FlameGraphOptions* options) {
   CLI::App* flame_graph = app.add_subcommand("flamegraph", "Write a flame graph to a file or to standard output");
   AddQuery(flame_graph, &options->query);
+  AddFrames(flame_graph, &options->frames);
   flame_graph->add_option("--format", options->format, "output format: svg, html, folded, folded-address or json")
       ->type_name("FORMAT")
       ->check(OneOf({"svg", "html", "folded", "folded-address", "json"}))

@@ -26,14 +26,23 @@ struct QueryOptions {
   std::string query, from = "-15m", to = "now", type = "cpu";
 };
 
+// Which frames and stacks of the selected samples are shown. The reducer checks `language`.
+struct FrameOptions {
+  std::string frames = "function";  // function, all
+  std::string language;             // a list, as docs/api.md describes it; "": all
+  bool lines = false;
+};
+
 struct TopOptions {
   QueryOptions query;
+  FrameOptions frames;
   uint32_t limit = 30;
   bool json = false;
 };
 
 struct FlameGraphOptions {
   QueryOptions query;
+  FrameOptions frames;
   std::string format = "svg";  // svg, html, folded, folded-address, json
   std::string unit = "ns";     // ns, count
   std::string out;             // "": chosen by format; "-": standard output

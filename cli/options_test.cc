@@ -25,6 +25,18 @@ TEST(CommandLine, TakesRelativeTimesAsValues) {
   EXPECT_EQ(Parse({"top", "--from=-5m"}).top.query.from, "-5m");
 }
 
+TEST(CommandLine, TakesFramesLinesAndLanguages) {
+  const FrameOptions top = Parse({"top", "--frames", "all", "--lines", "--language", "python,go"}).top.frames;
+  EXPECT_EQ(top.frames, "all");
+  EXPECT_EQ(top.language, "python,go");
+  EXPECT_TRUE(top.lines);
+  const FrameOptions graph = Parse({"flamegraph"}).flame_graph.frames;
+  EXPECT_EQ(graph.frames, "function");
+  EXPECT_EQ(graph.language, "");
+  EXPECT_FALSE(graph.lines);
+  EXPECT_EQ(Parse({"top", "--frames", "address"}).exit_code, kExitUsage);
+}
+
 TEST(CommandLine, PrintsDocuments) {
   const auto output = [](std::vector<const char*> arguments, int exit_code) {
     ::testing::internal::CaptureStdout();

@@ -186,6 +186,8 @@ std::string FrameColor(std::string_view name, std::string_view color) {
       {"file", 8, 38, 0.86, 0.60, 0.10},  // also for an unknown key
       {"kernel", 196, 30, 0.52, 0.62, 0.10},
       {"inlined", 84, 44, 0.44, 0.62, 0.08},
+      {"python", 50, 8, 0.90, 0.62, 0.10},
+      {"jit", 290, 30, 0.45, 0.70, 0.08},
       {"root", 36, 0, 0.25, 0.80, 0},
       {"unknown", 30, 0, 0.05, 0.68, 0.10},
   });

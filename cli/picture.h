@@ -10,8 +10,8 @@ namespace tributary::cli {
 // WriteSvg and WriteHtml draw a flame graph into one self-contained file: an SVG image, or an HTML page that contains
 // the SVG image. The root is at the top. The width of a frame is its share of the root's total value. Each frame has a
 // tooltip. A script in the file zooms on click and marks search results. The picture is readable without the script
-// too. The frame's kind decides the colour: warm for user code, cool for the kernel, green for inlined frames, grey for
-// unknown frames. The frame's name decides the shade.
+// too. The frame's kind decides the colour: warm for user code, yellow for Python, purple for code from JIT compilers,
+// cool for the kernel, green for inlined frames, grey for unknown frames. The frame's name decides the shade.
 struct PictureOptions {
   std::string title;  // the profiled command or query; WriteSvg and WriteHtml escape it
   Unit unit = Unit::kValue;

@@ -44,6 +44,8 @@ TEST(EscapeXml, LeavesNoMarkup) {
 TEST(FrameColor, IsTheSameEverywhereAndDistinguishesKinds) {
   EXPECT_EQ(FrameColor("main", "file"), FrameColor("main", "file"));
   EXPECT_NE(FrameColor("main", "file"), FrameColor("spin", "file"));
+  EXPECT_NE(FrameColor("main", "python"), FrameColor("main", "file"));
+  EXPECT_NE(FrameColor("main", "jit"), FrameColor("main", "file"));
   for (const char* name : {"a", "b", "main", "do_syscall_64", "x::y::z"}) {
     unsigned native = 0, kernel = 0;
     sscanf(FrameColor(name, "file").c_str(), "#%x", &native);

@@ -14,4 +14,10 @@ HttpClient::Parameters SelectionParameters(const QueryOptions& query) {
   return parameters;
 }
 
+void AddFrameParameters(const FrameOptions& frames, bool by_address, HttpClient::Parameters* parameters) {
+  parameters->emplace_back("frames", by_address ? "address" : frames.frames);
+  if (frames.lines) parameters->emplace_back("lines", "1");
+  if (!frames.language.empty()) parameters->emplace_back("language", frames.language);
+}
+
 }  // namespace tributary::cli

@@ -38,6 +38,7 @@ std::string WriteTop(const TopAnswer& top) {
 
 absl::StatusOr<int> RunTop(const TopOptions& options) {
   HttpClient::Parameters parameters = QueryParameters(options.query);
+  AddFrameParameters(options.frames, /*by_address=*/false, &parameters);
   parameters.emplace_back("limit", std::to_string(options.limit));
   ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
   ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/top", parameters));

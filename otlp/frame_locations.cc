@@ -26,7 +26,9 @@ LocationIndex FrameLocations::Add(Resolved resolved, ProfilesBuilder& builder) {
   return builder.AddLocation(frame.kind, MappingIndex(mapping.in_request), frame.address, added_);
 }
 
-uint32_t FrameLocations::NumberOf(const ExecutableId& id, std::string_view path) {
+uint32_t FrameLocations::MappingOf(FrameKind kind, const ExecutableId& id, std::string_view path) {
+  static const ExecutableId kNone;
+  if (RowOf(kind).naming == FrameNaming::kOwn && id.known()) return MappingOf(kind, kNone, "");
   const auto [it, added] = mapping_numbers_.try_emplace({id, path.data()}, static_cast<uint32_t>(mappings_.size()));
   if (added) mappings_.push_back({.id = &id, .path = path});
   return it->second;

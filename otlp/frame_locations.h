@@ -30,13 +30,13 @@ class FrameLocations {
   Resolved Resolve(const AnyFrame& frame, const ExecutableId& id, std::string_view path, std::string_view own_name) {
     const FrameSymbolizer::Place place = symbolizer_.Find(frame, id);
     const auto first_line = static_cast<uint32_t>(lines_.size());
-    FrameSymbolizer::ForEachFrame(place, frame, own_name, [&](const SymbolTable::Frame& of) {
+    FrameSymbolizer::ForEachFrame(place, frame, own_name, path, [&](const SymbolTable::Frame& of) {
       AddLine(of, !own_name.empty());
       return true;
     });
     frames_.push_back({.kind = place.kind,
                        .address = place.address,
-                       .mapping = NumberOf(id, path),
+                       .mapping = MappingOf(frame.kind, id, path),
                        .first_line = first_line,
                        .line_count = static_cast<uint32_t>(lines_.size()) - first_line});
     return Resolved(static_cast<uint32_t>(frames_.size() - 1));
@@ -68,7 +68,8 @@ class FrameLocations {
     uint32_t first_line = 0, line_count = 0;  // in lines_
   };
 
-  uint32_t NumberOf(const ExecutableId& id, std::string_view path);
+  // Returns the number of no mapping for a kind whose executables are source files.
+  uint32_t MappingOf(FrameKind kind, const ExecutableId& id, std::string_view path);
   void AddLine(const SymbolTable::Frame& frame, bool is_own_name);
 
   FrameSymbolizer symbolizer_;

@@ -79,6 +79,8 @@ class ProfilesBuilder {
     bool aggregated = false;                      // a value for each stack and thread, without time stamps
     // false: a linkage name that differs from the name, for example because it is mangled, is left out.
     bool linkage_names = true;
+    // For the code that adds stacks: leave out the frames of an interpreter around the frames of the code that it runs.
+    bool fold_interpreters = false;
     size_t bytes_soft = 2'500'000;
     size_t bytes_hard = 3'700'000;
     std::string scope_name = "tributary";

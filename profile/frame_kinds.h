@@ -26,7 +26,7 @@ enum class FrameNaming : uint8_t {
   kUnknown,      // "[unknown]"
   kFileAddress,  // "libc.so.6+0x1234"
   kKernel,       // like kFileAddress; "[kernel]+0x1234" if no file is known
-  kOwn,          // Frame::name
+  kOwn,  // FrameKindRow::unnamed: frames of the kind come with their names, and their executable is the source file
 };
 
 struct FrameKindRow {
@@ -39,20 +39,23 @@ struct FrameKindRow {
   // The kind's number in the API answers of old releases. Those answers did not contain the list of kinds. -1: old
   // releases do not know the kind.
   int8_t old_number = -1;
+  std::string_view language;    // in filters and metrics; "": the kind occurs only in results
+  std::string_view unnamed;     // with kOwn: the name of a frame that was sent without one
+  bool is_interpreted = false;  // frames of the kind kInterpreter run it, and are folded away around it
 };
 
 // All differences between kinds. To add a kind, change only this file. If it has a new color, also add the color to
 // ui/src/flame/colors.ts and cli/picture.cc.
 constexpr auto kFrameKinds = std::to_array<FrameKindRow>({
-    {"unknown", "unknown", "unknown", "", FrameNaming::kUnknown, false, 4},
-    {"native", "file", "native", "", FrameNaming::kFileAddress, true, 1},
-    {"kernel", "kernel", "kernel", "_[k]", FrameNaming::kKernel, true, 2},
+    {"unknown", "unknown", "unknown", "", FrameNaming::kUnknown, false, 4, "unknown"},
+    {"native", "file", "native", "", FrameNaming::kFileAddress, true, 1, "native"},
+    {"kernel", "kernel", "kernel", "_[k]", FrameNaming::kKernel, true, 2, "kernel"},
     {"inlined", "inlined", "", "_[i]", FrameNaming::kFileAddress, true, 3},
     {"root", "root", "", "", FrameNaming::kOwn, false, 0},
-    {"go", "file", "go", "", FrameNaming::kFileAddress, true},
-    {"python", "python", "cpython", "", FrameNaming::kOwn, false},
-    {"interpreter", "file", "native", "", FrameNaming::kFileAddress, true},
-    {"jit", "jit", "jit", "", FrameNaming::kOwn, false},
+    {"go", "file", "go", "", FrameNaming::kFileAddress, true, -1, "go"},
+    {"python", "python", "cpython", "", FrameNaming::kOwn, false, -1, "python", "[python]", true},
+    {"interpreter", "file", "native", "", FrameNaming::kFileAddress, true, -1, "native"},
+    {"jit", "jit", "jit", "", FrameNaming::kOwn, false, -1, "jit", "[jit]"},
 });
 constexpr uint8_t kFrameKindCount = kFrameKinds.size();
 

@@ -69,13 +69,23 @@ class FrameSymbolizer {
   // send any length.
   static std::string_view OwnName(std::string_view text) { return CutUtf8(text, kFrameNameBytesMax); }
 
+  // Returns the source file of a frame that was sent with its name. `path`: of its executable. For a kind whose frames
+  // always come with their names, this is the source file.
+  static std::string_view OwnFile(FrameKind kind, std::string_view path) {
+    return RowOf(kind).naming == FrameNaming::kOwn ? path : std::string_view();
+  }
+
   // Calls visit(SymbolTable::Frame) for the innermost function inlined at the frame first, then for its callers, and
-  // for the function itself last. Stops if `visit` returns false. `own_name` is the result of OwnName for this frame.
-  // Does not call `visit` if no name was sent and the table has no entry for the frame.
+  // for the function itself last. Stops if `visit` returns false. `own_name` is the result of OwnName for this frame,
+  // `path` the path of the frame's executable. Does not call `visit` if no name was sent, the table has no entry for
+  // the frame, and its kind has no name for this case.
   template <typename AnyFrame, typename Visit>
-  static void ForEachFrame(const Place& place, const AnyFrame& frame, std::string_view own_name, Visit&& visit) {
+  static void ForEachFrame(const Place& place, const AnyFrame& frame, std::string_view own_name, std::string_view path,
+                           Visit&& visit) {
     if (!own_name.empty()) {
-      visit(SymbolTable::Frame{.name = own_name, .line = frame.position});
+      visit(SymbolTable::Frame{.name = own_name, .file = OwnFile(frame.kind, path), .line = frame.position});
+    } else if (RowOf(frame.kind).naming == FrameNaming::kOwn) {
+      visit(SymbolTable::Frame{.name = RowOf(frame.kind).unnamed, .file = path, .line = frame.position});
     } else if (place.row != SymbolTable::kNoRow) {
       place.table->ForEachFrame(place.row, visit);
     }
@@ -83,9 +93,12 @@ class FrameSymbolizer {
 
  private:
   const SymbolTable* TableOf(const ExecutableId& id);
-  // Nodes report machine code as native. Its table may know which compiler made it.
+  // Nodes report machine code as native. Its table may know which compiler made it, but cannot make it other than
+  // machine code.
   static FrameKind KindOf(FrameKind kind, uint64_t address, const SymbolTable* table) {
-    return kind == FrameKind::kNative && table != nullptr ? table->KindOf(address) : kind;
+    if (kind != FrameKind::kNative || table == nullptr) return kind;
+    const FrameKind known = table->KindOf(address);
+    return RowOf(known).has_address ? known : kind;
   }
 
   const SymbolLookup lookup_;

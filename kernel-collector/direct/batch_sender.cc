@@ -1,6 +1,9 @@
 #include "kernel-collector/direct/batch_sender.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "profile/named_code.h"
 
 namespace tributary {
 
@@ -98,15 +101,25 @@ void BatchSender::TakeTables(MonotonicNs deadline) {
   }
 }
 
+// Returns the executables whose symbol tables are wanted. Source files have none.
+std::vector<ExecutableId> BatchSender::WantedBy(const SampleSet& set) const {
+  std::vector<ExecutableId> wanted;
+  const std::vector<Executable>& executables = set.definitions.executables;
+  const std::vector<bool> is_named = FindNamedCode(set.definitions, /*first=*/0);
+  for (size_t i = 0; i < executables.size(); ++i) {
+    const ExecutableId& id = executables[i].id;
+    if (id.known() && !is_named[i] && tables_.IsWanted(id)) wanted.push_back(id);
+  }
+  return wanted;
+}
+
 void BatchSender::AskForTables() {
   std::vector<ExecutableId> wanted;
   {
     const std::lock_guard lock(mutex_);
     for (Waiting& waiting : queue_) {
       if (std::exchange(waiting.asked, true)) continue;
-      for (const Executable& executable : waiting.set.definitions.executables) {
-        if (executable.id.known() && tables_.IsWanted(executable.id)) wanted.push_back(executable.id);
-      }
+      for (const ExecutableId& id : WantedBy(waiting.set)) wanted.push_back(id);
     }
   }
   const MonotonicNs now = clock_.Monotonic();
@@ -117,10 +130,9 @@ void BatchSender::AskForTables() {
 }
 
 bool BatchSender::AwaitsNames(const SampleSet& set, MonotonicNs now) {
-  return std::any_of(
-      set.definitions.executables.begin(), set.definitions.executables.end(), [&](const Executable& executable) {
-        return executable.id.known() && tables_.IsWanted(executable.id) && names_wait_.ShouldWait(executable.id, now);
-      });
+  const std::vector<ExecutableId> wanted = WantedBy(set);
+  return std::any_of(wanted.begin(), wanted.end(),
+                     [&](const ExecutableId& id) { return names_wait_.ShouldWait(id, now); });
 }
 
 // Returns how long the oldest set still waits for others, and they for their names. While the spool is in use, sets do

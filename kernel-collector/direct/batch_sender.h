@@ -119,6 +119,7 @@ class BatchSender {
   };
 
   void TakeTables(MonotonicNs deadline);
+  std::vector<ExecutableId> WantedBy(const SampleSet& set) const;
   void AskForTables();
   bool AwaitsNames(const SampleSet& set, MonotonicNs now);
   // These need mutex_.

@@ -112,6 +112,7 @@ absl::StatusOr<DirectSender> MakeDirectSender(const DirectReceiver& receiver, co
   if (receiver.text) printer = std::make_unique<otlp::TextSender>(STDOUT_FILENO, *receiver.text);
   if (receiver.is_console) {
     TRIBUTARY_CHECK(printer != nullptr);
+    out.builder.fold_interpreters = true;
     out.sender = std::move(printer);
     out.timeout_ns = otlp::kSendTimeoutNs;
     return out;

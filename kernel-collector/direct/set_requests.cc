@@ -91,10 +91,17 @@ otlp::AttributesIndex SetRequests::Thread(ThreadRef ref) {
 otlp::StackIndex SetRequests::Stack(NodeRef leaf) {
   auto [cached, added] = stack_cache_.try_emplace(leaf);
   if (!added) return cached->second;
+  const Definitions& of = set().definitions;
+  auto kind_of = [&of](NodeRef node) { return of.frames[of.nodes[node.value].frame.value].kind; };
+  bool folds = false;
+  for (NodeRef node = leaf; options_.fold_interpreters && node.value != 0; node = of.nodes[node.value].parent) {
+    folds |= RowOf(kind_of(node)).is_interpreted;
+  }
   std::vector<otlp::LocationIndex> locations;
   for (NodeRef node = leaf; node.value != 0 && locations.size() < otlp::ProfilesBuilder::kStackFramesMax;
-       node = set().definitions.nodes[node.value].parent) {
-    locations.push_back(Location(set().definitions.nodes[node.value].frame));
+       node = of.nodes[node.value].parent) {
+    if (folds && kind_of(node) == FrameKind::kInterpreter) continue;
+    locations.push_back(Location(of.nodes[node.value].frame));
   }
   return cached->second = builder_->AddStack(locations);
 }

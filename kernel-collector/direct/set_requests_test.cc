@@ -76,6 +76,28 @@ TEST_F(SetRequestsTest, SendsWhatSamplesCarry) {
   for (const char* part : {"checkout", "main.run", "no_table"}) EXPECT_THAT(text, HasSubstr(part));
 }
 
+TEST_F(SetRequestsTest, SendsFramesOfLanguages) {
+  batches_.Add("prog", 0x2010);
+  Batch batch = batches_.Take();
+  Dictionary& d = batches_.dictionary();
+  const ExecutableRef program = d.InternExecutable(TestId("prog"), "/bin/prog");
+  const ExecutableRef source = d.InternExecutable(TestId("source"), "/srv/app.py");
+  batch.samples[0].node = d.InternStack(std::vector<Frame>{
+      {.kind = FrameKind::kInterpreter, .executable = program, .address = 0x77},
+      {.kind = FrameKind::kPython, .executable = source, .position = 12, .name = d.InternString("App.run")},
+      {.kind = FrameKind::kPython, .executable = source}});
+  sets_.push_back(CopySamples(batch, Host));
+  const SetRequests::Made made = SetRequests(sets_, Lookup(), {}).Next();
+  const std::string text = otlp::FormatProfiles(*made.request, {});
+  EXPECT_THAT(text, HasSubstr("Instrumentation: cpython, Function: App.run, File: /srv/app.py, Line: 12"));
+  EXPECT_THAT(text, HasSubstr("Instrumentation: cpython, Function: [python], File: /srv/app.py, Line: 0"));
+  EXPECT_THAT(text, HasSubstr("Instrumentation: native: Function: 0x0077, File: /bin/prog"));
+  EXPECT_EQ(made.request->dictionary().mapping_table_size(), 2) << "a source file is no mapping";
+  const std::string folded = Text(SetRequests(sets_, Lookup(), {.fold_interpreters = true}).Next());
+  EXPECT_THAT(folded, HasSubstr("App.run"));
+  EXPECT_THAT(folded, Not(HasSubstr("0x0077")));
+}
+
 TEST_F(SetRequestsTest, ManySamplesMakeSeveralRequests) {
   for (uint64_t i = 0; i < 500; ++i) batches_.Add("prog", 0x10'000 + i);
   AddSet();

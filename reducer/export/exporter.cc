@@ -67,6 +67,7 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
   if (url.kind == ExportUrl::Kind::kConsole) {
     options->metric_label = "console";
     options->builder.exact_bytes = false;  // the text repeats each stack, so a request must have few samples
+    options->builder.fold_interpreters = true;
     auto sender = std::make_unique<ConsoleSender>(STDOUT_FILENO, url.text);
     options->records = sender.get();
     return sender;
@@ -74,6 +75,7 @@ absl::StatusOr<std::unique_ptr<otlp::ProfilesSender>> MakeSender(const ExportUrl
   if (url.kind == ExportUrl::Kind::kFile) {
     options->metric_label = "file";
     if (url.file.format == FileOptions::Format::kOtlpJson) otlp::FitJson(&options->builder);
+    options->builder.fold_interpreters = url.file.format == FileOptions::Format::kFolded;
     return FileSender::Open(url.file, clock, metrics);
   }
   options->metric_label = "otlp";

@@ -82,6 +82,17 @@ class ExporterTest : public ::testing::Test {
     ASSERT_TRUE(exporter.ok()) << exporter.status();
     exporter->reset();
   }
+  // Returns the text of the finished files in the directory. Their names must begin with `prefix`.
+  static std::string ReadFiles(const std::string& directory, const std::string& prefix) {
+    std::string text;
+    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+      if (entry.path().extension() != ".folded" && entry.path().extension() != ".jsonl") continue;
+      EXPECT_THAT(entry.path().filename().string(), StartsWith(prefix));
+      std::ifstream file(entry.path());
+      text.append(std::istreambuf_iterator<char>(file), {});
+    }
+    return text;
+  }
   static std::string Target(const TestHttpServer& server) { return "127.0.0.1:" + std::to_string(server.port()); }
 
   store::FakeStore store_{1};
@@ -106,15 +117,35 @@ TEST_F(ExporterTest, WritesFiles) {
   const TestDirectory directory;
   const std::string url = "file://" + directory.path() + "/stacks";
   Run(url);
-  std::string text;
-  for (const auto& entry : std::filesystem::directory_iterator(directory.path() + "/stacks")) {
-    if (entry.path().extension() != ".folded") continue;
-    EXPECT_THAT(entry.path().filename().string(), StartsWith("unknown.cpu.nanoseconds."));
-    std::ifstream file(entry.path());
-    text.append(std::istreambuf_iterator<char>(file), {});
-  }
-  EXPECT_EQ(text, "work+0x10 1000000\n");
+  EXPECT_EQ(ReadFiles(directory.path() + "/stacks", "unknown.cpu.nanoseconds."), "work+0x10 1000000\n");
   EXPECT_EQ(store_.Cursor(url, 0), 1);
+}
+
+// Formats for people lack the frames of an interpreter around the code that it runs. Formats for programs have them.
+TEST_F(ExporterTest, FoldsInterpreters) {
+  store::FakeShard& shard = store_.shards[0];
+  shard.texts = {"", "App.run"};
+  const UnixNs time = shard.samples[0].time;
+  const store::Day day = store::FakeShard::DayOf(time);
+  const store::ExecutableNo source =
+      shard.AddExecutable(*ExecutableId::Make(ExecutableIdKind::kContentHash, std::string(16, 's')), "/srv/app.py");
+  const store::NodeNo loop =
+      shard.AddNode(day, shard.samples[0].node,
+                    {.kind = FrameKind::kInterpreter, .executable = store::ExecutableNo{1}, .address = 0x20});
+  const store::NodeNo run = shard.AddNode(
+      day, loop, {.kind = FrameKind::kPython, .executable = source, .position = 12, .name = store::StringId{1}});
+  shard.samples = {{.time = time, .node = run, .value = 7}, {.time = time, .node = loop, .value = 5}};
+  const TestDirectory directory;
+  Run("file://" + directory.path() + "/folded");
+  EXPECT_EQ(ReadFiles(directory.path() + "/folded", ""), "work+0x10;App.run 7\nwork+0x10;work+0x20 5\n");
+  Run("file://" + directory.path() + "/json?format=otlp_json");
+  const std::string json = ReadFiles(directory.path() + "/json", "");
+  EXPECT_THAT(json, AllOf(HasSubstr("\"cpython\""), HasSubstr("\"App.run\""), HasSubstr("\"/srv/app.py\"")));
+  EXPECT_THAT(json, HasSubstr("\"locationIndices\":[1,2,3]"));
+  CapturedStdout captured;
+  Run("console");
+  EXPECT_THAT(captured.text(), HasSubstr("Function: App.run, File: /srv/app.py, Line: 12, Column: 0\n"
+                                         "Instrumentation: native: Function: 0x0010, File: /usr/bin/work\n"));
 }
 
 // Each of them would remove the other one's files.

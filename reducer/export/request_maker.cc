@@ -180,9 +180,15 @@ otlp::StackIndex RequestMaker::Stack(store::NodeNo leaf) {
   int32_t& added = day_->stacks[leaf.value];
   if (added != kNotAdded) return otlp::StackIndex(added);
   const store::Trie& trie = *day_->trie;
+  auto kind_of = [&trie](store::NodeNo node) { return trie.frame_rows[trie.frames[node.value]].kind; };
+  bool folds = false;
+  for (store::NodeNo node = leaf; options_.fold_interpreters && node.value != 0; node = trie.parents[node.value]) {
+    folds |= RowOf(kind_of(node)).is_interpreted;
+  }
   stack_.clear();
   for (store::NodeNo node = leaf; node.value != 0 && stack_.size() < otlp::ProfilesBuilder::kStackFramesMax;
        node = trie.parents[node.value]) {
+    if (folds && kind_of(node) == FrameKind::kInterpreter) continue;
     stack_.push_back(Location(trie.frames[node.value]));
   }
   added = builder_->AddStack(stack_).value;

@@ -156,6 +156,7 @@ absl::Status ShardScan::FindExecutables(store::StoreReader& reader) {
   for (const auto& [day, trie] : tries_) {
     for (const store::FrameRow& row : trie.frame_rows) {
       if (row.name.value != 0) frame_names_.try_emplace(row.name);
+      if (!RowOf(row.kind).has_address) continue;  // a source file has no symbols
       const uint32_t executable = row.executable.value;
       if (executable < executable_rows_.size() && executable_rows_[executable].id.known()) {
         found.insert(executable_rows_[executable].id);

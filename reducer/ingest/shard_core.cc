@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "profile/named_code.h"
 
 namespace tributary::ingest {
 namespace {
@@ -268,7 +269,11 @@ void ShardCore::Remember(const SessionInfo& info, const RowBatch& batch) {
   entry.have = batch.before;
   entry.have += batch.definitions;
   std::vector<ExecutableId> made;
-  for (const Executable& executable : batch.definitions.executables) made.push_back(executable.id);
+  // A source file has no symbol table, so its id is left out.
+  const std::vector<bool> is_named = FindNamedCode(batch.definitions, batch.before.executables);
+  for (size_t i = 0; i < is_named.size(); ++i) {
+    made.push_back(is_named[i] ? ExecutableId() : batch.definitions.executables[i].id);
+  }
   Live& live = live_.find(info.session_id)->second;
   live.symbols.Want(made);
   entry.executables.insert(entry.executables.end(), made.begin(), made.end());

@@ -58,6 +58,25 @@ TEST_F(ShardCoreSymbolsTest, AsksAnotherNodeForTablesRequestedFromAClosedSession
   EXPECT_EQ(symbols_.released[1], other) << "a look-up was on its way for it";
 }
 
+// A source file has no symbol table.
+TEST_F(ShardCoreSymbolsTest, AsksForNoTablesOfSourceFiles) {
+  const intake::Hello hello = HelloOf(1);
+  auto wire = Connect(hello);
+  core_.OnFound(hello.session.session_id, uint64_t{0});
+  auto dictionary = std::make_shared<Dictionary>();
+  const ExecutableId source = *ExecutableId::Make(ExecutableIdKind::kContentHash, std::string(16, 's'));
+  const ExecutableRef of_source = dictionary->InternExecutable(source, "/srv/app.py");
+  const ExecutableRef of_code = dictionary->InternExecutable(Id(), "/bin/all");
+  dictionary->InternStack(std::vector<Frame>{
+      {.kind = FrameKind::kInterpreter, .executable = of_code, .address = 1},
+      {.kind = FrameKind::kPython, .executable = of_source, .name = dictionary->InternString("run")}});
+  for (const std::string& frame : intake::BatchEncoder(1).Encode({.sequence = 1, .dictionary = dictionary})) {
+    wire->callbacks.on_data(frame);
+  }
+  ASSERT_EQ(symbols_.questions.size(), 1u);
+  EXPECT_EQ(symbols_.questions[0].candidates, std::vector<ExecutableId>{Id()});
+}
+
 TEST_F(ShardCoreSymbolsTest, RequestsTheDigestOfATable) {
   auto first = ConnectWithExecutable(1), second = ConnectWithExecutable(2, intake::kFeatureSymbolDigests);
   ASSERT_EQ(symbols_.questions.size(), 2u);

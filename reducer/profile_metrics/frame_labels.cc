@@ -28,7 +28,7 @@ class Maker {
     // Only a symbol table shows that native code is Go.
     if (wanted_.language || wanted_.function) place = symbolizer_.Find(row, file.id);
     FrameLabels::Labels labels;
-    if (wanted_.language) labels.language = RowOf(place.kind).otlp_type;
+    if (wanted_.language) labels.language = RowOf(place.kind).language;
     if (wanted_.library) labels.library = LibraryOf(file, place.kind);
     if (wanted_.function) {
       ASSIGN_OR_RETURN(labels.function, FunctionOf(row, place));
@@ -50,7 +50,7 @@ class Maker {
       own_name = FrameSymbolizer::OwnName(text);
     }
     std::string_view name;
-    FrameSymbolizer::ForEachFrame(place, row, own_name, [&name](const SymbolTable::Frame& frame) {
+    FrameSymbolizer::ForEachFrame(place, row, own_name, "", [&name](const SymbolTable::Frame& frame) {
       name = frame.name;
       return false;  // the first one is the innermost one; without a name, its caller's name would be wrong
     });
@@ -88,7 +88,7 @@ const std::string& FrameLabels::Labels::Of(MetricLabel::Of label) const {
 absl::StatusOr<FrameLabels> FrameLabels::Read(store::StoreReader& reader, const Leaves& leaves, Wanted wanted,
                                               const Sources& sources) {
   FrameLabels labels;
-  labels.labels_.push_back({.language = std::string(RowOf(FrameKind::kUnknown).otlp_type),
+  labels.labels_.push_back({.language = std::string(RowOf(FrameKind::kUnknown).language),
                             .function = std::string(kUnknownName),
                             .library = std::string(kUnknownName)});
   Maker maker(reader, wanted, sources);

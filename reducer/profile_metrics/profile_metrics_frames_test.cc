@@ -26,6 +26,21 @@ TEST_F(ProfileMetricsLoopTest, FindsTheInnermostFrame) {
   EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"native\",function=\"[unknown]\",library=\"libwork.so.1\"} 4\n"));
 }
 
+TEST_F(ProfileMetricsLoopTest, NamesLanguages) {
+  Begin({"name=cpu_total,by=language,function,library"});
+  store_.shards[0].texts = {"", "App.run"};
+  const store::ProcessNo process = AddProcess("a");
+  const store::ExecutableNo source = store_.shards[0].AddExecutable(ExecutableId(), "/srv/app.py");
+  store::FrameRow frame{.kind = FrameKind::kPython, .executable = source, .position = 3, .name = store::StringId{1}};
+  AddSamples(process, 50, AddNode(0, leaf_, frame));
+  AddSamples(process, 100, AddNode(0, leaf_, {.kind = FrameKind::kJit}));
+  AddSamples(process, 150, AddNode(0, leaf_, {.kind = FrameKind::kInterpreter, .executable = executable_}));
+  loop_->RunOnce();
+  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"python\",function=\"App.run\",library=\"app.py\"} 1\n"));
+  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"jit\",function=\"[jit]\",library=\"[unknown]\"} 2\n"));
+  EXPECT_THAT(Text(), HasSubstr("cpu_total{language=\"native\",function=\"[unknown]\",library=\"libwork.so.1\"} 3\n"));
+}
+
 TEST_F(ProfileMetricsLoopTest, AnInlinedFunctionWithoutNameIsNotItsCaller) {
   SymbolTableBuilder builder;
   const uint32_t outer = builder.AddNode(builder.AddString("outer"));

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "reducer/query/gauge_mean.h"
 #include "reducer/query/selection.h"
+#include "reducer/query/stack_forms.h"
 
 namespace tributary {
 namespace {
@@ -160,39 +161,68 @@ absl::Status AddressFold::NameRows(const store::TrieView& trie, const std::vecto
   return absl::OkStatus();
 }
 
+absl::Status AddressFold::ChooseForms(const DayNodes& nodes, const FrameNamer& namer,
+                                      std::span<const FrameNamer::Chain> chains, std::vector<uint8_t>* shown) const {
+  return StackForms(context_.request)
+      .Choose(
+          nodes.trie, [&](size_t node) { return namer.KindOf(chains[nodes.trie.frames[node]]); },
+          [&](size_t node) { return nodes.counts[node] != 0 || nodes.values[node] != 0; }, shown);
+}
+
+absl::StatusOr<FunctionNode> AddressFold::Extend(FunctionNode node, std::span<const FunctionNo> chain,
+                                                 FunctionTrie* functions) const {
+  for (FunctionNo function : chain) {
+    const std::optional<FunctionNode> child = functions->Child(node, function);
+    if (!child) {
+      return Error(absl::StatusCode::kResourceExhausted,
+                   fmt::format("the call tree of this query has more than {} nodes: ask for a shorter time range or a "
+                               "narrower selector",
+                               functions->nodes_max()));
+    }
+    node = *child;
+  }
+  return node;
+}
+
+// Maps each node to a node of the trie of functions. A node can be part of stacks with and without the frames of
+// interpreters. Then it is mapped to two nodes.
 absl::Status AddressFold::MapDay(const DayNodes& nodes, const std::vector<uint32_t>& executables, FrameNamer& namer,
                                  FunctionTrie* functions) {
   const store::TrieView& trie = nodes.trie;
   size_t size = trie.parents.size();
-  ASSIGN_OR_RETURN(const std::vector<uint8_t> used, FindUsedNodes(nodes, context_.request));
+  ASSIGN_OR_RETURN(std::vector<uint8_t> shown, FindUsedNodes(nodes, context_.request));
   std::vector<FrameNamer::Chain> chains;  // by frame row
-  RETURN_IF_ERROR(NameRows(trie, used, executables, namer, &chains));
+  RETURN_IF_ERROR(NameRows(trie, shown, executables, namer, &chains));
+  const bool has_forms = StackForms(context_.request).IsNeeded(trie);
+  if (has_forms) RETURN_IF_ERROR(ChooseForms(nodes, namer, chains, &shown));
   size_t functions_max = 0;
   for (size_t i = 1; i < size; ++i) {
     RETURN_IF_ERROR(CheckCancelledAt(context_.request, i));
-    if (used[i] != 0) functions_max += chains[trie.frames[i]].count;
+    if ((shown[i] & (StackForms::kPlain | StackForms::kFolded)) != 0) functions_max += chains[trie.frames[i]].count;
   }
   functions->Expect(functions_max);
   // Parents come before children: each node's function node is below its parent's function node.
-  std::vector<FunctionNode> mapped(size, FunctionNode{0});
-  functions->AddSelf(FunctionNode{0}, nodes.values[0], nodes.counts[0]);
+  std::vector<FunctionNode> plain(size, FunctionNode{0}), folded(has_forms ? size : 0, FunctionNode{0});
+  if (context_.request.languages == 0) functions->AddSelf(FunctionNode{0}, nodes.values[0], nodes.counts[0]);
   for (size_t i = 1; i < size; ++i) {
     RETURN_IF_ERROR(CheckCancelledAt(context_.request, i));
-    if (i + kAhead < size) functions->Prefetch(mapped[trie.parents[i + kAhead].value]);
-    if (used[i] == 0) continue;
-    FunctionNode node = mapped[trie.parents[i].value];
-    for (FunctionNo function : namer.Functions(chains[trie.frames[i]])) {
-      const std::optional<FunctionNode> child = functions->Child(node, function);
-      if (!child) {
-        return Error(absl::StatusCode::kResourceExhausted,
-                     fmt::format("the call tree of this query has more than {} nodes: ask for a shorter time range or "
-                                 "a narrower selector",
-                                 functions->nodes_max()));
-      }
-      node = *child;
+    const uint32_t parent = trie.parents[i].value;
+    if (i + kAhead < size) functions->Prefetch(plain[trie.parents[i + kAhead].value]);
+    if ((shown[i] & (StackForms::kPlain | StackForms::kFolded)) == 0) continue;
+    const std::span<const FunctionNo> chain = namer.Functions(chains[trie.frames[i]]);
+    if ((shown[i] & StackForms::kPlain) != 0) {
+      ASSIGN_OR_RETURN(plain[i], Extend(plain[parent], chain, functions));
     }
-    mapped[i] = node;
-    functions->AddSelf(node, nodes.values[i], nodes.counts[i]);
+    if ((shown[i] & StackForms::kFolded) != 0) {
+      folded[i] = folded[parent];
+      if (!StackForms::IsFoldedAway(trie.frame_rows[trie.frames[i]].kind)) {
+        ASSIGN_OR_RETURN(folded[i], Extend(folded[parent], chain, functions));
+      }
+    }
+    const uint8_t form = has_forms ? StackForms::FormOf(shown[i]) : StackForms::kPlain;
+    if (form != 0) {
+      functions->AddSelf(form == StackForms::kFolded ? folded[i] : plain[i], nodes.values[i], nodes.counts[i]);
+    }
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,7 +16,8 @@ namespace tributary {
 
 // Computes one shard's part of a flame graph. Scan adds the values of the selected samples to the nodes of the shard's
 // address tries, one trie per day. MapInto then adds these nodes to the query's trie of functions. Scan uses 16 bytes
-// of memory per trie node. MapInto uses about 5 more bytes per node and 13 per frame, for one day at a time.
+// of memory per trie node. MapInto uses about 5 more bytes per node and 13 per frame, for one day at a time; with
+// frames of interpreters, 9 per node.
 // docs/data-model.md describes the tries, and `dev/bench symbols` measures the time. Use an object for one query, on
 // one thread.
 class AddressFold {
@@ -42,6 +44,11 @@ class AddressFold {
   absl::Status NameRows(const store::TrieView& trie, const std::vector<uint8_t>& used,
                         const std::vector<uint32_t>& executables, FrameNamer& namer,
                         std::vector<FrameNamer::Chain>* chains);
+  // Writes to `shown` which forms of the nodes are shown: see MapDay.
+  absl::Status ChooseForms(const DayNodes& nodes, const FrameNamer& namer, std::span<const FrameNamer::Chain> chains,
+                           std::vector<uint8_t>* shown) const;
+  absl::StatusOr<FunctionNode> Extend(FunctionNode parent, std::span<const FunctionNo> chain,
+                                      FunctionTrie* functions) const;
   absl::Status MapDay(const DayNodes& nodes, const std::vector<uint32_t>& executables, FrameNamer& namer,
                       FunctionTrie* functions);
 

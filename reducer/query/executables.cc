@@ -168,7 +168,7 @@ class ExecutableBuilder {
     }
     for (size_t i = 0; i < frames.size(); ++i) {
       RETURN_IF_ERROR(CheckCancelledAt(request, i));
-      FrameSymbolizer::ForEachFrame(places_[i], frames[i], "", [&](const SymbolTable::Frame& frame) {
+      FrameSymbolizer::ForEachFrame(places_[i], frames[i], "", "", [&](const SymbolTable::Frame& frame) {
         found.executable.unnamed_addresses -= frame.name.empty() ? 0 : 1;
         return false;
       });

@@ -12,7 +12,7 @@ namespace tributary {
 namespace {
 
 absl::Status FoldInto(const QueryContext& context, FunctionTrie* trie) {
-  FrameNamer namer(context.symbols.lookup(), context.demangled, context.request.frames, *trie);
+  FrameNamer namer(context.symbols.lookup(), context.demangled, context.request, *trie);
   using Fold = std::unique_ptr<AddressFold>;
   return ForEachShardPart<Fold>(
       context,

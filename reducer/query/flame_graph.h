@@ -21,11 +21,17 @@ struct FlameGraph {
   std::vector<FrameKind> kinds;
   std::vector<int32_t> node_executables;  // −1: none
   std::vector<uint64_t> total_values, self_values, total_counts, self_counts;
+  // Only if the request wants lines.
+  std::vector<std::string> files;    // paths of source files
+  std::vector<int32_t> node_files;   // −1: unknown
+  std::vector<uint32_t> node_lines;  // 0: unknown
   uint64_t truncated_nodes = 0;
 };
 
 struct TopFunction {
   std::string name, executable;
+  std::string file;   // of the source; only if the request wants lines, and "" if it is unknown
+  uint32_t line = 0;  // 0: unknown
   FrameKind kind = FrameKind::kUnknown;
   uint64_t self_value = 0, self_count = 0, total_value = 0, total_count = 0;
 };

@@ -29,7 +29,10 @@ uint32_t FrameNamer::InternExecutable(const store::ExecutableRow& row) {
     auto [it, inserted] = by_path_.try_emplace(row.path, next);
     return std::pair(it->second, inserted);
   }();
-  if (added) executables_.push_back(Executable{.id = row.id, .base_name = std::string(BaseName(row.path))});
+  if (added) {
+    executables_.push_back(Executable{
+        .id = row.id, .path = lines_ ? row.path : std::string(), .base_name = std::string(BaseName(row.path))});
+  }
   return number;
 }
 
@@ -50,11 +53,13 @@ void FrameNamer::Name(uint32_t executable, std::span<const store::FrameRow> fram
         frame.name.value != 0 ? FrameSymbolizer::OwnName(text_of(frame.name)) : std::string_view();
     Chain& chain = chains[wanted[i]];
     chain = {};
-    if (own_name.empty() && place.row != SymbolTable::kNoRow) chain = ChainOf(executable, place);
+    if (own_name.empty() && place.row != SymbolTable::kNoRow) {
+      chain = lines_ ? ChainWithLines(file, place) : ChainOf(executable, place);
+    }
     if (chain.count == 0) {
       chain = {static_cast<uint32_t>(functions_.size()), 1};
       functions_.push_back(own_name.empty() ? WithoutSymbols(file, frame, place.kind)
-                                            : trie_.InternFunction(place.kind, own_name, file.base_name));
+                                            : WithOwnName(file, frame, place.kind, own_name));
     }
   }
 }
@@ -87,12 +92,30 @@ FrameNamer::Chain FrameNamer::ChainOf(uint32_t executable, const FrameSymbolizer
   return chain;
 }
 
+// Lines differ from address to address, so these chains are not shared.
+FrameNamer::Chain FrameNamer::ChainWithLines(const Executable& file, const FrameSymbolizer::Place& place) {
+  walked_.clear();
+  place.table->ForEachFrame(place.row, [&](const SymbolTable::Frame& frame) {
+    if (frame.node == 0) return false;  // a line without a function
+    walked_.push_back({frame.name, frame.node, frame.inlined, {frame.file, frame.line}});
+    return true;
+  });
+  const Chain chain{static_cast<uint32_t>(functions_.size()), static_cast<uint32_t>(walked_.size())};
+  for (auto frame = walked_.rbegin(); frame != walked_.rend(); ++frame) {
+    functions_.push_back(FunctionOf(file, *frame, place));
+  }
+  return chain;
+}
+
 FunctionNo FrameNamer::FunctionOf(const Executable& file, const Walked& frame, const FrameSymbolizer::Place& place) {
   const bool is_kernel = RowOf(place.kind).naming == FrameNaming::kKernel;
   const FrameKind kind = frame.inlined && !is_kernel ? FrameKind::kInlined : place.kind;
   if (frame.name.empty()) {
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.BaseName(kind), place.table->StartOf(frame.node)),
-                                file.BaseName(kind));
+                                file.BaseName(kind), frame.line);
+  }
+  if (lines_) {
+    return trie_.InternFunction(kind, demangled_.Demangle(frame.name), file.BaseName(kind), frame.line);
   }
   // A table contains each name once, and is kept alive. So the address of the bytes identifies the name.
   auto [it, added] = by_name_.try_emplace({frame.name.data(), kind});
@@ -100,14 +123,24 @@ FunctionNo FrameNamer::FunctionOf(const Executable& file, const Walked& frame, c
   return it->second;
 }
 
+FunctionNo FrameNamer::WithOwnName(const Executable& file, const store::FrameRow& frame, FrameKind kind,
+                                   std::string_view own_name) {
+  FunctionTrie::Line line;
+  if (lines_) line = {FrameSymbolizer::OwnFile(frame.kind, file.path), frame.position};
+  return trie_.InternFunction(kind, own_name, file.base_name, line);
+}
+
 FunctionNo FrameNamer::WithoutSymbols(const Executable& file, const store::FrameRow& frame, FrameKind kind) {
   const std::string_view base_name = file.BaseName(kind);
+  const FrameNaming naming = RowOf(kind).naming;
+  if (naming == FrameNaming::kOwn) {
+    const std::string_view unnamed = RowOf(kind).unnamed;
+    return trie_.InternFunction(kind, unnamed.empty() ? kUnknownName : unnamed, base_name);
+  }
   if (names_ == FrameNames::kAddress) {
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), base_name);
   }
-  const FrameNaming naming = RowOf(kind).naming;
-  if (naming == FrameNaming::kUnknown || naming == FrameNaming::kOwn)
-    return trie_.InternFunction(kind, kUnknownName, "");
+  if (naming == FrameNaming::kUnknown) return trie_.InternFunction(kind, kUnknownName, "");
   if (base_name.empty()) {
     if (!file.id.known()) return trie_.InternFunction(FrameKind::kUnknown, kUnknownName, "");
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), "");

@@ -29,12 +29,19 @@ inline constexpr std::string_view kKernelName = "[kernel]";    // of the file of
 //     address, address − 1 is looked up. A symbol with a size does not name addresses past its end.
 //   - `binary+0xstart`, with the start address of the function, if its bounds are known but its name is not.
 //   - A name that depends on the frame's kind (profile/frame_kinds.h): `binary+0xaddress`, `[kernel]+0xoffset` for
-//     kernel code, `build-id+0xaddress` if the executable's path is unknown, `[unknown]` for an address in no mapping.
+//     kernel code, `build-id+0xaddress` if the executable's path is unknown, `[unknown]` for an address in no mapping,
+//     `[python]` for a kind whose frames have no addresses.
 // With FrameNames::kAddress, the name is `build-id+0xaddress`.
+//
+// If the request wants lines, each function also has its file and line, as far as they are known.
 class FrameNamer {
  public:
-  FrameNamer(SymbolLookup symbols, DemangleCache& demangled, FrameNames names, FunctionTrie& trie)
-      : symbolizer_(std::move(symbols)), demangled_(demangled), names_(names), trie_(trie) {}
+  FrameNamer(SymbolLookup symbols, DemangleCache& demangled, const QueryRequest& request, FunctionTrie& trie)
+      : symbolizer_(std::move(symbols)),
+        demangled_(demangled),
+        names_(request.frames),
+        lines_(request.lines),
+        trie_(trie) {}
 
   // Returns the executable's number. Pass this number to Name. Rows with equal ids (or, without an id, with equal
   // paths) get the same number. The path of the first such row names the executable.
@@ -54,28 +61,36 @@ class FrameNamer {
   std::span<const FunctionNo> Functions(const Chain& chain) const {
     return std::span(functions_).subspan(chain.first, chain.count);
   }
+  // Returns the kind of the chain's frame, as the executable's table knows it.
+  FrameKind KindOf(const Chain& chain) const { return trie_.KindOf(functions_[chain.first]); }
 
  private:
   struct Executable {
     ExecutableId id;
-    std::string base_name;
+    std::string path, base_name;
 
     std::string_view BaseName(FrameKind kind) const;
   };
 
   Chain ChainOf(uint32_t executable, const FrameSymbolizer::Place& place);
+  // As ChainOf, with the lines of the functions.
+  Chain ChainWithLines(const Executable& file, const FrameSymbolizer::Place& place);
   struct Walked {  // the part of a SymbolTable::Frame that names it; its call site is ignored
     std::string_view name;
     uint32_t node;
     bool inlined;
+    FunctionTrie::Line line = {};  // only with lines
   };
   FunctionNo FunctionOf(const Executable& file, const Walked& frame, const FrameSymbolizer::Place& place);
   static uint64_t NodeKey(uint32_t executable, uint32_t node) { return uint64_t{executable} << 32 | node; }
+  FunctionNo WithOwnName(const Executable& file, const store::FrameRow& frame, FrameKind kind,
+                         std::string_view own_name);
   FunctionNo WithoutSymbols(const Executable& file, const store::FrameRow& frame, FrameKind kind);
 
   FrameSymbolizer symbolizer_;
   DemangleCache& demangled_;
   const FrameNames names_;
+  const bool lines_;
   FunctionTrie& trie_;
   std::vector<Executable> executables_;
   absl::flat_hash_map<ExecutableId, uint32_t> by_id_;

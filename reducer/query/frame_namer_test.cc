@@ -95,6 +95,41 @@ TEST_F(FrameNamerTest, TheTableGivesTheKindOfCode) {
   EXPECT_EQ(graph.kinds, (std::vector<FrameKind>{FrameKind::kRoot, FrameKind::kGo, FrameKind::kNative}));
 }
 
+// A table describes machine code, so a hostile one cannot turn it into the code of a runtime.
+TEST_F(FrameNamerTest, ATableMakesNoPython) {
+  SymbolTableBuilder builder;
+  builder.AddFunction({0x1000, 0x100, "run"}, SymbolTableBuilder::Layer::kSymbols);
+  builder.AddCodeKind({0x1000, 0x1800}, FrameKind::kPython);
+  ASSERT_TRUE(
+      symbols_->Put(Id(7), EncodeSymbolTable(*builder.Build(Id(7), SymbolSource::kDwarf)), SymbolOrigin::kUpload).ok());
+  FakeShard& shard = store_.shards[0];
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(shard.AddExecutable(Id(7), "/opt/x"), 0x1010)), 1);
+  EXPECT_EQ(Graph(Request()).kinds, (std::vector<FrameKind>{FrameKind::kRoot, FrameKind::kNative}));
+}
+
+TEST_F(FrameNamerTest, LinesTellInlinedAndNativeFramesApart) {
+  SymbolTableBuilder builder;
+  const uint32_t outer = builder.AddNode(builder.AddString("outer"));
+  const uint32_t inner = builder.AddNode(builder.AddString("_ZN3app5innerEv"), outer, builder.AddString("a.cc"), 5);
+  const uint32_t file = builder.AddString("/src/b.cc");
+  builder.AddCode(0x100, 0x200, 0, outer, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddCode(0x140, 0x160, 1, inner, SymbolTableBuilder::Layer::kDebugInfo);
+  builder.AddLines(std::vector<SymbolLine>{{0x140, file, 31}, {0x150, file, 32}}, 0x160);
+  ASSERT_TRUE(
+      symbols_->Put(Id(7), EncodeSymbolTable(*builder.Build(Id(7), SymbolSource::kDwarf)), SymbolOrigin::kUpload).ok());
+  FakeShard& shard = store_.shards[0];
+  const ExecutableNo program = shard.AddExecutable(Id(7), "/opt/inlined");
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(program, 0x141)), 4);
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(program, 0x149)), 1);
+  AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, Native(program, 0x151)), 2);
+  QueryRequest request = Request();
+  request.lines = true;
+  const FlameGraph graph = Graph(request);
+  EXPECT_EQ(Render(graph), "all 7 0\nall;outer 7 0\nall;outer;app::inner() 5 5\nall;outer;app::inner() 2 2\n");
+  EXPECT_EQ(graph.node_lines, (std::vector<uint32_t>{0, 5, 31, 32}));
+  EXPECT_EQ(graph.files, (std::vector<std::string>{"a.cc", "/src/b.cc"}));
+}
+
 TEST_F(FrameNamerTest, LaterSymbolsNameOldSamples) {
   FakeShard& shard = store_.shards[0];
   ExecutableNo late = shard.AddExecutable(Id(7), "/usr/lib/liblate.so");

@@ -22,9 +22,13 @@ FunctionTrie::FunctionTrie(size_t nodes_max) : nodes_max_(std::max<size_t>(nodes
   nodes_.emplace_back();
 }
 
-FunctionNo FunctionTrie::InternFunction(FrameKind kind, std::string_view name, std::string_view executable) {
-  Function function{kind, names_.Intern(name),
-                    executable.empty() ? -1 : static_cast<int32_t>(executables_.Intern(executable))};
+FunctionNo FunctionTrie::InternFunction(FrameKind kind, std::string_view name, std::string_view executable,
+                                        const Line& line) {
+  auto intern = [](Strings& strings, std::string_view text) {
+    return text.empty() ? -1 : static_cast<int32_t>(strings.Intern(text));
+  };
+  const Function function{kind, names_.Intern(name), intern(executables_, executable), intern(files_, line.file),
+                          line.line};
   auto [it, added] = function_ids_.try_emplace(function, static_cast<uint32_t>(functions_.size()));
   if (added) functions_.push_back(function);
   return FunctionNo{it->second};
@@ -98,7 +102,7 @@ std::vector<uint32_t> FunctionTrie::ChooseLargest(const std::vector<Weight>& tot
   return chosen;
 }
 
-void FunctionTrie::AppendNode(uint32_t node, const Weight& total, int32_t parent, FlameGraph* graph) const {
+void FunctionTrie::AppendNode(uint32_t node, const Weight& total, int32_t parent, bool lines, FlameGraph* graph) const {
   const Function& function = functions_[nodes_[node].function];
   graph->parents.push_back(parent);
   graph->kinds.push_back(function.kind);
@@ -108,6 +112,9 @@ void FunctionTrie::AppendNode(uint32_t node, const Weight& total, int32_t parent
   graph->total_counts.push_back(total.count);
   graph->self_values.push_back(nodes_[node].self_value);
   graph->self_counts.push_back(nodes_[node].self_count);
+  if (!lines) return;
+  graph->node_files.push_back(function.file);
+  graph->node_lines.push_back(function.line);
 }
 
 // Puts siblings together, in the order in which they are shown. Names break ties, so that equal data give equal
@@ -122,11 +129,11 @@ absl::Status FunctionTrie::SortSiblings(const QueryRequest& request, const std::
     const Function& fa = functions_[nodes_[a].function];
     const Function& fb = functions_[nodes_[b].function];
     if (fa.name != fb.name) return names_.at(fa.name) < names_.at(fb.name);
-    return std::tie(fa.kind, fa.executable, a) < std::tie(fb.kind, fb.executable, b);
+    return std::tie(fa.kind, fa.executable, fa.line, a) < std::tie(fb.kind, fb.executable, fb.line, b);
   });
 }
 
-// Keeps only the names and executables that are in use, numbered in the order of nodes.
+// Keeps only the names, executables and files that are in use, numbered in the order of nodes.
 void FunctionTrie::Renumber(FlameGraph* graph) const {
   std::vector<int32_t> name_numbers(names_.size(), -1);
   for (uint32_t& name : graph->node_names) {
@@ -137,16 +144,20 @@ void FunctionTrie::Renumber(FlameGraph* graph) const {
     }
     name = static_cast<uint32_t>(number);
   }
-  std::vector<int32_t> executable_numbers(executables_.size(), -1);
-  for (int32_t& executable : graph->node_executables) {
-    if (executable < 0) continue;
-    int32_t& number = executable_numbers[static_cast<size_t>(executable)];
-    if (number < 0) {
-      number = static_cast<int32_t>(graph->executables.size());
-      graph->executables.push_back(executables_.at(static_cast<uint32_t>(executable)));
+  auto renumber = [](const Strings& strings, std::vector<int32_t>* column, std::vector<std::string>* used) {
+    std::vector<int32_t> numbers(strings.size(), -1);
+    for (int32_t& string : *column) {
+      if (string < 0) continue;
+      int32_t& number = numbers[static_cast<size_t>(string)];
+      if (number < 0) {
+        number = static_cast<int32_t>(used->size());
+        used->push_back(strings.at(static_cast<uint32_t>(string)));
+      }
+      string = number;
     }
-    executable = number;
-  }
+  };
+  renumber(executables_, &graph->node_executables, &graph->executables);
+  renumber(files_, &graph->node_files, &graph->files);
 }
 
 absl::StatusOr<FlameGraph> FunctionTrie::ToFlameGraph(size_t nodes_max, const QueryRequest& request) const {
@@ -165,6 +176,10 @@ absl::StatusOr<FlameGraph> FunctionTrie::ToFlameGraph(size_t nodes_max, const Qu
   graph.kinds.reserve(size);
   graph.node_names.reserve(size);
   graph.node_executables.reserve(size);
+  if (request.lines) {
+    graph.node_files.reserve(size);
+    graph.node_lines.reserve(size);
+  }
   graph.truncated_nodes = nodes_.size() - size;
 
   // Depth first. A stack entry is a position in `chosen`. It stands for that node and the siblings after it.
@@ -187,7 +202,7 @@ absl::StatusOr<FlameGraph> FunctionTrie::ToFlameGraph(size_t nodes_max, const Qu
       stack.pop_back();
     }
     auto index = static_cast<int32_t>(graph.parents.size());
-    AppendNode(node, totals[node], parent, &graph);
+    AppendNode(node, totals[node], parent, request.lines, &graph);
     if (first_child[node] != 0) stack.push_back({first_child[node], index});
   }
   Renumber(&graph);
@@ -238,6 +253,7 @@ absl::StatusOr<std::vector<TopFunction>> FunctionTrie::Top(size_t limit, const Q
     if (self[a].value != self[b].value) return self[a].value > self[b].value;
     if (total[a].value != total[b].value) return total[a].value > total[b].value;
     if (functions_[a].name != functions_[b].name) return names_.at(functions_[a].name) < names_.at(functions_[b].name);
+    if (functions_[a].line != functions_[b].line) return functions_[a].line < functions_[b].line;
     return a < b;
   };
   RETURN_IF_ERROR(CheckCancelled(request));
@@ -251,6 +267,8 @@ absl::StatusOr<std::vector<TopFunction>> FunctionTrie::Top(size_t limit, const Q
     top.push_back(TopFunction{
         .name = names_.at(function.name),
         .executable = function.executable < 0 ? "" : executables_.at(static_cast<uint32_t>(function.executable)),
+        .file = function.file < 0 ? "" : files_.at(static_cast<uint32_t>(function.file)),
+        .line = function.line,
         .kind = function.kind,
         .self_value = self[order[i]].value,
         .self_count = self[order[i]].count,

@@ -20,15 +20,23 @@ using FunctionNo = Strong<struct FunctionNoTag, uint32_t>;
 using FunctionNode = Strong<struct FunctionNodeTag, uint32_t>;  // 0 = root
 
 // The call tree of a query, with functions as nodes. The query adds the address tries of all days and shards to it. A
-// function is identified by (kind, name, base name of the executable). Users see only these three, so two functions
-// that agree in all three count as the same function. A parent has a smaller node number than its children. A node uses
-// about 60 bytes. Used by one thread.
+// function is identified by (kind, name, base name of the executable), and by its line if the request wants lines.
+// Users see only these, so two functions that agree in all of them count as the same function. A parent has a smaller
+// node number than its children. A node uses about 60 bytes. Used by one thread.
 class FunctionTrie {
  public:
   explicit FunctionTrie(size_t nodes_max);
 
+  struct Line {
+    std::string_view file;  // "": unknown
+    uint32_t line = 0;      // 0: unknown
+  };
   // `executable` "": none.
-  FunctionNo InternFunction(FrameKind kind, std::string_view name, std::string_view executable);
+  FunctionNo InternFunction(FrameKind kind, std::string_view name, std::string_view executable, const Line& line);
+  FunctionNo InternFunction(FrameKind kind, std::string_view name, std::string_view executable) {
+    return InternFunction(kind, name, executable, Line{});
+  }
+  FrameKind KindOf(FunctionNo function) const { return functions_[function.value].kind; }
   // Returns the child of `parent` for `function`, and adds it if it is missing. Returns nullopt if the child is missing
   // and there are already nodes_max nodes.
   std::optional<FunctionNode> Child(FunctionNode parent, FunctionNo function);
@@ -55,10 +63,12 @@ class FunctionTrie {
     FrameKind kind;
     uint32_t name;
     int32_t executable;
+    int32_t file = -1;  // −1: unknown
+    uint32_t line = 0;
     friend bool operator==(const Function&, const Function&) = default;
     template <typename H>
     friend H AbslHashValue(H h, const Function& f) {
-      return H::combine(std::move(h), f.kind, f.name, f.executable);
+      return H::combine(std::move(h), f.kind, f.name, f.executable, f.file, f.line);
     }
   };
   struct Node {
@@ -86,10 +96,10 @@ class FunctionTrie {
   absl::Status SortSiblings(const QueryRequest& request, const std::vector<Weight>& totals,
                             std::vector<uint32_t>* nodes) const;
   void Renumber(FlameGraph* graph) const;
-  void AppendNode(uint32_t node, const Weight& total, int32_t parent, FlameGraph* graph) const;
+  void AppendNode(uint32_t node, const Weight& total, int32_t parent, bool lines, FlameGraph* graph) const;
 
   size_t nodes_max_;
-  Strings names_, executables_;
+  Strings names_, executables_, files_;
   std::vector<Function> functions_;  // [0]: the root's
   absl::flat_hash_map<Function, uint32_t> function_ids_;
   std::vector<Node> nodes_;

@@ -53,7 +53,7 @@ class LineBuilder {
   // The place of the function in a frame.
   struct Place {
     FunctionLines::Line* line = nullptr;
-    uint32_t address = kNone;   // index into line->addresses
+    uint32_t address = kNone;   // index into line->addresses; kNone: the kind of the frame has no addresses
     bool is_innermost = false;  // nothing is inlined there
   };
 
@@ -90,11 +90,13 @@ class LineBuilder {
 
   static void Add(const Place& place, uint64_t value, uint64_t count, bool is_leaf) {
     FunctionLines::Line& line = *place.line;
-    FunctionLines::Address& address = line.addresses[place.address];
     line.total_value += value;
     line.total_count += count;
-    address.value += value;
-    address.count += count;
+    if (place.address != kNone) {
+      FunctionLines::Address& address = line.addresses[place.address];
+      address.value += value;
+      address.count += count;
+    }
     if (!is_leaf || !place.is_innermost) return;
     line.self_value += value;
     line.self_count += count;
@@ -107,7 +109,7 @@ class LineBuilder {
     const FrameSymbolizer::Place in_table = symbolizer_.Find(frame, executable.id);
     Place place;
     bool is_innermost = true;
-    FrameSymbolizer::ForEachFrame(in_table, frame, own_name, [&](const SymbolTable::Frame& of) {
+    FrameSymbolizer::ForEachFrame(in_table, frame, own_name, executable.path, [&](const SymbolTable::Frame& of) {
       const bool is_function = own_name.empty() ? !of.name.empty() && demangled_.Demangle(of.name) == function_.name
                                                 : own_name == function_.name;
       if (is_function) {
@@ -119,6 +121,7 @@ class LineBuilder {
       return true;
     });
     if (place.line == nullptr) return {};
+    if (!RowOf(frame.kind).has_address) return place;
     auto& addresses = place.line->addresses;
     const auto [known, added] =
         address_of_.try_emplace({place.line, executable.id, frame.address}, static_cast<uint32_t>(addresses.size()));

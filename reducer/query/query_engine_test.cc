@@ -486,6 +486,8 @@ TEST_F(QueryTest, EverySampleIsCountedOnce) {
     for (const auto& [selector, holds] : selectors) {
       QueryRequest request = Request(selector, static_cast<int64_t>(below(3 * kNsPerMinute)),
                                      kNsPerDay + static_cast<int64_t>(below(6 * kNsPerMinute)));
+      request.all_frames = below(2) == 0;
+      request.lines = below(2) == 0;
       uint64_t value = 0, count = 0;
       for (const FakeShard& shard : store_.shards) {
         for (const FakeShard::Sample& sample : shard.samples) {

@@ -20,6 +20,11 @@ struct QueryRequest {
   store::TimeRange range;
   std::string type = "cpu";  // in a form that FindSampleType accepts
   FrameNames frames = FrameNames::kFunction;
+  // Keeps the frames of interpreters, which kFunction folds into their callers if the stack has frames of the code that
+  // the interpreter runs. kAddress always keeps them.
+  bool all_frames = false;
+  bool lines = false;      // one function at two lines is two functions
+  uint32_t languages = 0;  // only stacks with a frame of one of these kinds: bits 1 << FrameKind; 0: all stacks
   // The query calls this function from time to time, on any of its threads, also at the same time. If the function
   // returns true, the query ends with DeadlineExceeded. May be empty.
   std::function<bool()> is_cancelled;

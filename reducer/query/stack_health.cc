@@ -35,13 +35,14 @@ bool HasCulprit(Ending ending) {
 
 // Finds the executable of each path's outermost frame. This frame is user code if the path has any, because the kernel
 // frames of a stack come after its user frames. Holds one day's trie at a time, because samples come in order of their
-// days.
+// days. If frames of a language runtime are missing, the executable is that of the outermost frame of an interpreter,
+// if the path has one.
 class OutermostFrames {
  public:
   explicit OutermostFrames(store::StoreReader& reader) : reader_(reader) {}
 
   // Returns an ExecutableNo (0: unknown), or kNoUserFrameNo.
-  absl::StatusOr<uint32_t> ExecutableOf(store::Day day, store::NodeNo leaf) {
+  absl::StatusOr<uint32_t> ExecutableOf(store::Day day, store::NodeNo leaf, bool is_runtime_lost) {
     if (trie_.parents.empty() || day != day_) {
       ASSIGN_OR_RETURN(trie_, reader_.LoadTrie(day));
       day_ = day;
@@ -49,21 +50,24 @@ class OutermostFrames {
     }
     // The tree ends before a damaged piece until the store has set the piece aside.
     if (leaf.value == 0 || leaf.value >= trie_.parents.size()) return kNoUserFrameNo;
-    if (auto it = remembered_.find(leaf); it != remembered_.end()) return it->second;
+    const std::pair key(leaf, is_runtime_lost);
+    if (auto it = remembered_.find(key); it != remembered_.end()) return it->second;
     const store::TrieView& trie = trie_;
-    store::NodeNo node = leaf;
+    store::NodeNo node = leaf, interpreter;
     for (;;) {
       if (node.value >= trie.parents.size() || trie.parents[node.value] >= node) return Corrupt(node);
+      if (node.value >= trie.frames.size() || trie.frames[node.value] >= trie.frame_rows.size()) return Corrupt(node);
+      if (trie.frame_rows[trie.frames[node.value]].kind == FrameKind::kInterpreter) interpreter = node;
       if (trie.parents[node.value].value == 0) break;
       node = trie.parents[node.value];
     }
-    if (node.value >= trie.frames.size() || trie.frames[node.value] >= trie.frame_rows.size()) return Corrupt(node);
+    if (is_runtime_lost && interpreter.value != 0) node = interpreter;
     const store::FrameRow& row = trie.frame_rows[trie.frames[node.value]];
     const FrameKindRow& kind = RowOf(row.kind);
     uint32_t executable = kind.naming == FrameNaming::kKernel ? kNoUserFrameNo
                           : !kind.has_address                 ? 0
                                                               : row.executable.value;
-    if (remembered_.size() < kRememberedNodesMax) remembered_.emplace(leaf, executable);
+    if (remembered_.size() < kRememberedNodesMax) remembered_.emplace(key, executable);
     return executable;
   }
 
@@ -78,7 +82,7 @@ class OutermostFrames {
   store::StoreReader& reader_;
   store::Day day_;
   store::TrieView trie_;
-  absl::flat_hash_map<store::NodeNo, uint32_t> remembered_;
+  absl::flat_hash_map<std::pair<store::NodeNo, bool>, uint32_t> remembered_;
 };
 
 // Merges shards. The maps are ordered, so that entries of equal weight have the same order in every answer.
@@ -99,7 +103,8 @@ class HealthBuilder {
             const Ending ending = columns.endings[i];
             total_.Add(ending, columns.values[i], columns.counts[i]);
             if (!HasCulprit(ending)) continue;
-            ASSIGN_OR_RETURN(uint32_t executable, outermost.ExecutableOf(columns.day, columns.nodes[i]));
+            ASSIGN_OR_RETURN(uint32_t executable,
+                             outermost.ExecutableOf(columns.day, columns.nodes[i], ending == Ending::kRuntimeLost));
             culprits[{executable, columns.processes[i]}].Add(ending, columns.values[i], columns.counts[i]);
           }
           if (culprits.size() > kCulpritsMax) {

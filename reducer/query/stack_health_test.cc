@@ -106,6 +106,19 @@ TEST_F(StackHealthTest, EveryEndingIsWeighed) {
   EXPECT_EQ(Count(health.executables[0].weights, Ending::kStaleMapping), 11u);
 }
 
+// The walk of such a stack did not end too early. Its interpreter is where the missing frames belong.
+TEST_F(StackHealthTest, TheInterpreterIsTheCulpritOfMissingLanguageFrames) {
+  FakeShard& shard = store_.shards[0];
+  const ExecutableNo python = shard.AddExecutable(Id(7), "/usr/bin/python3.11");
+  FrameRow frame = Native(python, 0x10);
+  frame.kind = FrameKind::kInterpreter;
+  const NodeNo leaf = shard.AddNode(kDay, shard.AddNode(kDay, old_, frame), Native(ExecutableNo{1}, 0x90));
+  for (int i = 0; i < 3; ++i) Add(1, leaf, Ending::kRuntimeLost);
+  for (int i = 0; i < 2; ++i) Add(1, leaf, Ending::kNoTable);
+  Add(1, server_, Ending::kRuntimeLost);
+  EXPECT_THAT(Names(Ask(Request())), ElementsAre("python3.11", "libold.so", "server"));
+}
+
 TEST_F(StackHealthTest, TheCulpritIsTheOutermostUserFrame) {
   Add(1, old_, Ending::kFramePointerLost);
   Add(1, old_in_server_, Ending::kFramePointerLost);

@@ -101,6 +101,7 @@ void Kinds(JsonWriter& json) {
     json.Field("name", RowOf(kind).name);
     json.Field("color", RowOf(kind).color);
     json.Field("mark", RowOf(kind).mark);
+    if (!RowOf(kind).language.empty()) json.Field("language", RowOf(kind).language);
     json.EndObject();
   }
   json.EndArray();
@@ -198,8 +199,13 @@ absl::StatusOr<std::string> FlameGraphJson(const QueryRequest& request, const Me
   RETURN_IF_ERROR(LongColumn(json, request, "total_count", graph.total_counts));
   RETURN_IF_ERROR(LongColumn(json, request, "self_count", graph.self_counts));
   RETURN_IF_ERROR(LongColumn(json, request, "executable", graph.node_executables));
+  if (request.lines) {
+    RETURN_IF_ERROR(LongColumn(json, request, "file", graph.node_files));
+    RETURN_IF_ERROR(LongColumn(json, request, "line", graph.node_lines));
+  }
   json.EndObject();
   RETURN_IF_ERROR(LongColumn(json, request, "executables", graph.executables));
+  if (request.lines) RETURN_IF_ERROR(LongColumn(json, request, "files", graph.files));
   Kinds(json);
   json.EndObject();
   return std::move(json).Take();
@@ -220,6 +226,10 @@ absl::StatusOr<std::string> TopJson(const QueryRequest& request, const Measured&
     json.BeginObject();
     json.Field("name", function.name);
     json.Field("executable", function.executable);
+    if (request.lines) {
+      json.Field("file", function.file);
+      json.Field("line", function.line);
+    }
     json.Field("kind", KindNumber(function.kind));
     json.Field("self_ns", function.self_value);
     json.Field("self_count", function.self_count);

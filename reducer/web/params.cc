@@ -1,10 +1,15 @@
 #include "reducer/web/params.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
 
 #include "base/log.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "profile/frame_kinds.h"
 
 namespace tributary {
 namespace {
@@ -19,16 +24,42 @@ std::string_view Find(const Params& params, const std::string& name, std::string
   return it == params.end() || it->second.empty() ? otherwise : std::string_view(it->second);
 }
 
+// Returns the kinds of a comma-separated list of languages, as bits 1 << FrameKind; 0 for an empty list.
+absl::StatusOr<uint32_t> ParseLanguages(std::string_view list) {
+  static_assert(kFrameKindCount <= 32);
+  uint32_t kinds = 0;
+  while (!list.empty()) {
+    const std::string_view language = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), language.size() + 1));
+    std::set<std::string_view> known;
+    for (uint32_t kind = 0; kind < kFrameKindCount; ++kind) {
+      const std::string_view name = kFrameKinds[kind].language;
+      if (name.empty()) continue;
+      if (name == language) kinds |= 1u << kind;
+      known.insert(name);
+    }
+    if (!known.contains(language)) {
+      return Invalid(fmt::format("language: '{}' must be a list of these languages, separated by commas: {}",
+                                 Shown(language), fmt::join(known, ", ")));
+    }
+  }
+  return kinds;
+}
+
 absl::Status ParseNames(const Params& params, QueryRequest* request) {
   request->type = Find(params, "type", "cpu");
   std::string_view frames = Find(params, "frames", "function");
-  if (frames == "function") {
+  if (frames == "function" || frames == "all") {
     request->frames = FrameNames::kFunction;
+    request->all_frames = frames == "all";
   } else if (frames == "address") {
     request->frames = FrameNames::kAddress;
   } else {
-    return Invalid(fmt::format("frames: '{}' must be function or address", Shown(frames)));
+    return Invalid(fmt::format("frames: '{}' must be function, all or address", Shown(frames)));
   }
+  ASSIGN_OR_RETURN(const uint64_t lines, ParseNumber(params, "lines", 0, 0, 1));
+  request->lines = lines != 0;
+  ASSIGN_OR_RETURN(request->languages, ParseLanguages(Find(params, "language", "")));
   return absl::OkStatus();
 }
 

@@ -22,11 +22,29 @@ TEST(ParseQuery, DefaultsToTheLastQuarterOfAnHourOfCpu) {
   EXPECT_TRUE(request->selector.matchers().empty());
 }
 
+TEST(ParseQuery, TakesFramesLinesAndLanguages) {
+  auto parse = [](Params params) { return ParseQuery(params, kNow).value(); };
+  EXPECT_FALSE(parse({}).all_frames || parse({}).lines || parse({}).languages != 0);
+  EXPECT_TRUE(parse({{"frames", "all"}}).all_frames);
+  EXPECT_EQ(parse({{"frames", "all"}}).frames, FrameNames::kFunction);
+  EXPECT_FALSE(parse({{"frames", "function"}}).all_frames);
+  EXPECT_TRUE(parse({{"lines", "1"}}).lines);
+  auto bit = [](FrameKind kind) { return 1u << static_cast<uint32_t>(kind); };
+  EXPECT_EQ(parse({{"language", "python"}}).languages, bit(FrameKind::kPython));
+  EXPECT_EQ(parse({{"language", "go,native"}}).languages,
+            bit(FrameKind::kGo) | bit(FrameKind::kNative) | bit(FrameKind::kInterpreter));
+}
+
 TEST(ParseQuery, ErrorsNameTheParameter) {
   auto error = [](Params params) { return Message(ParseQuery(params, kNow).status()); };
   EXPECT_THAT(error({{"from", "x"}}), HasSubstr("from: 'x' is not a time"));
   EXPECT_THAT(error({{"to", "-5"}}), HasSubstr("to: '-5' is not a time"));
-  EXPECT_THAT(error({{"frames", "lines"}}), HasSubstr("frames: 'lines' must be function or address"));
+  EXPECT_THAT(error({{"frames", "lines"}}), HasSubstr("frames: 'lines' must be function, all or address"));
+  EXPECT_THAT(error({{"lines", "2"}}), HasSubstr("lines: '2' is not a number from 0 to 1"));
+  EXPECT_THAT(error({{"language", "go,cobol"}}),
+              HasSubstr("language: 'cobol' must be a list of these languages, separated by commas: go, jit, kernel, "
+                        "native, python, unknown"));
+  EXPECT_THAT(error({{"language", ",go"}}), HasSubstr("language: ''"));
   EXPECT_THAT(error({{"query", "{"}}), HasSubstr("selector"));
   EXPECT_THAT(error({{"from", std::string(100'000, '\x1b')}}), ::testing::SizeIs(::testing::Lt(1000u)));
 }

@@ -37,7 +37,7 @@ SourceTexts ReadSources(const FunctionLines& lines, const SourceFiles& files, So
       out.texts.push_back({.file = path, .first_line = first, .lines = *std::move(read)});
       continue;
     }
-    if (fetched == nullptr) continue;
+    if (fetched == nullptr || !file.id.known()) continue;
     const SourceFetcher::Source source = fetched->Find(file.id, path);
     if (source.state == SourceFetcher::State::kComing) out.coming.push_back(path);
     if (source.state == SourceFetcher::State::kHere) {

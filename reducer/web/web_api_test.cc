@@ -17,12 +17,18 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::string_view kKinds =
-    R"("kinds":[{"name":"root","color":"root","mark":""},{"name":"native","color":"file","mark":""},)"
-    R"({"name":"kernel","color":"kernel","mark":"_[k]"},{"name":"inlined","color":"inlined","mark":"_[i]"},)"
-    R"({"name":"unknown","color":"unknown","mark":""},{"name":"go","color":"file","mark":""}])";
+constexpr std::string_view kKinds = R"("kinds":[{"name":"root","color":"root","mark":""},)"
+                                    R"({"name":"native","color":"file","mark":"","language":"native"},)"
+                                    R"({"name":"kernel","color":"kernel","mark":"_[k]","language":"kernel"},)"
+                                    R"({"name":"inlined","color":"inlined","mark":"_[i]"},)"
+                                    R"({"name":"unknown","color":"unknown","mark":"","language":"unknown"},)"
+                                    R"({"name":"go","color":"file","mark":"","language":"go"},)"
+                                    R"({"name":"python","color":"python","mark":"","language":"python"},)"
+                                    R"({"name":"interpreter","color":"file","mark":"","language":"native"},)"
+                                    R"({"name":"jit","color":"jit","mark":"","language":"jit"}])";
 
 TEST_F(WebServerTest, FlameGraphIsTheDocumentedShape) {
   Start();
@@ -42,6 +48,28 @@ TEST_F(WebServerTest, FlameGraphIsTheDocumentedShape) {
   EXPECT_THAT(Get("/api/v1/flamegraph?frames=address").body, HasSubstr(R"("abcd+0x10","abcd+0x20")"));
   EXPECT_THAT(Get("/api/v1/flamegraph?max_nodes=2").body,
               AllOf(HasSubstr(R"("truncated_nodes":1)"), HasSubstr(R"("parent":[-1,0])")));
+}
+
+TEST_F(WebServerTest, ShowsLinesInterpretersAndLanguages) {
+  store::FakeShard& shard = store_.shards[0];
+  const store::Day day = store::FakeShard::DayOf(now_);
+  shard.texts = {"", "App.run"};
+  const store::ExecutableNo source = shard.AddExecutable(ExecutableId(), "/srv/app.py");
+  const store::NodeNo loop = shard.AddNode(day, store::NodeNo{0}, {.kind = FrameKind::kInterpreter, .address = 0x10});
+  const store::NodeNo run = shard.AddNode(
+      day, loop, {.kind = FrameKind::kPython, .executable = source, .position = 12, .name = store::StringId{1}});
+  auto sample = shard.samples[0];
+  sample.node = run;
+  shard.samples.push_back(sample);
+  Start();
+  const std::string python = "/api/v1/flamegraph?from=-10s&language=python";
+  EXPECT_THAT(Get(python).body, AllOf(HasSubstr(R"("names":["all","App.run"])"), Not(HasSubstr("\"line\""))));
+  EXPECT_THAT(Get(python + "&frames=all").body, HasSubstr(R"("names":["all","[unknown]","App.run"])"));
+  EXPECT_THAT(Get(python + "&lines=1").body,
+              AllOf(HasSubstr(R"("file":[-1,0],"line":[0,12])"), HasSubstr(R"("files":["/srv/app.py"])")));
+  EXPECT_THAT(Get("/api/v1/top?language=python,go&lines=1").body,
+              HasSubstr(R"("name":"App.run","executable":"app.py","file":"/srv/app.py","line":12,)"));
+  EXPECT_EQ(Get("/api/v1/flamegraph?language=cobol").status, 400);
 }
 
 TEST_F(WebServerTest, TopTimelineAndSeriesAreTheDocumentedShapes) {

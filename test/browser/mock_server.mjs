@@ -4,6 +4,7 @@ import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import * as events from './events_fixtures.mjs';
 import * as fixtures from './fixtures.mjs';
+import {pythonFlamegraph} from './language_fixtures.mjs';
 import {lines} from './lines_fixtures.mjs';
 
 const types = {
@@ -14,8 +15,8 @@ const types = {
 };
 
 export class MockServer {
-  // scenario: normal | empty | error | truncated | large | templates | slow | lying | two_faced | two_faced_health |
-  // two_faced_symbols | two_faced_lines | two_faced_unit | two_faced_events | lines_error | expired |
+  // scenario: normal | empty | error | truncated | large | templates | python | slow | lying | two_faced |
+  // two_faced_health | two_faced_symbols | two_faced_lines | two_faced_unit | two_faced_events | lines_error | expired |
   // symbols_error | upload_slow | upload_cut | upload_too_large | upload_off | events_none | events_many |
   // events_missing | events_error | events_slow | events_lost | events_never | damaged
   scenario = 'normal';
@@ -159,6 +160,7 @@ export class MockServer {
       case 'flamegraph':
         if (this.scenario === 'empty') return [200, fixtures.emptyFlamegraph(range)];
         if (this.scenario === 'large') return [200, fixtures.largeFlamegraph(range)];
+        if (this.scenario === 'python') return [200, pythonFlamegraph(range, url.searchParams)];
         if (this.scenario === 'templates') return [200, fixtures.templateFlamegraph(range, keep)];
         if (this.scenario === 'lying') return [200, {...fixtures.flamegraph(range), names: ['all']}];
         // The browser gets another answer than a script. live.mjs must notice.

@@ -2,6 +2,7 @@
 import './mock_graph_cases.mjs';
 import './mock_query_cases.mjs';
 import './mock_types_cases.mjs';
+import './mock_language_cases.mjs';
 import './mock_state_cases.mjs';
 import './mock_health_cases.mjs';
 import './mock_symbols_cases.mjs';

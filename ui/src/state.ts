@@ -34,7 +34,7 @@ const storedNames = () => (localStorage.getItem('names') === 'short' ? 'short' :
 export const view = signal<ViewState>(parseHash(location.hash, storedNames()));
 
 // A change of these gets its own history entry, so that the browser's Back reverts it.
-const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'type', 'zoom', 'panes', 'lines', 'linesIn'];
+const remembered: (keyof ViewState)[] = ['from', 'to', 'query', 'type', 'zoom', 'panes', 'lines', 'linesIn', 'frames', 'group', 'language'];
 
 export function setView(patch: Partial<ViewState>): void {
   const before = view.value;
@@ -72,8 +72,8 @@ export const queryError = computed(() => {
   const parsed = selector.value;
   if ('error' in parsed) return parsed.error;
   const error = graphData.value.error;
-  const isOfType = error?.message.startsWith('type:');
-  return view.value.query !== '' && error?.status === 400 && !isOfType ? error.message : null;
+  const isOfOther = /^(type|language):/.test(error?.message ?? '');
+  return view.value.query !== '' && error?.status === 400 && !isOfOther ? error.message : null;
 });
 
 // The type of samples in all requests; '': the server's default.
@@ -90,6 +90,11 @@ const short = computed(() => view.value.names === 'short');
 export const shownName = (name: string): string => (short.value ? shortName(name) : name);
 const graphNames = computed(() => graphData.value.value?.graph.names ?? []);
 export const labels = computed((): readonly string[] => (short.value ? graphNames.value.map(shortName) : graphNames.value));
+// Languages of the reducer's frames, for the filter.
+export const languages = computed((): string[] => {
+  const kinds = graphData.value.value?.graph.kinds ?? [];
+  return [...new Set(kinds.flatMap(({language}) => (language === undefined ? [] : [language])))];
+});
 
 const searchTerm = computed(() => view.value.search);
 export const search = computed(() => compileSearch(searchTerm.value));
@@ -126,6 +131,7 @@ function toRows(answer: TopAnswer): FunctionRow[] {
   const kinds = toKinds(answer.kinds);
   return answer.functions.map((f) => ({
     name: f.name,
+    place: f.line ? `${f.file || '?'}:${f.line}` : '',
     executable: f.executable,
     kind: kinds[f.kind] ?? unknownKind,
     selfNs: f.self_ns,
@@ -179,6 +185,17 @@ function selected(): Record<string, string> {
   return query.trim() === '' ? inRange() : {...inRange(), query};
 }
 
+// Returns the parameters of requests for frames.
+function framed(): Record<string, string> {
+  const {frames, group, language} = view.value;
+  return {
+    ...selected(),
+    ...(frames === 'all' && {frames}),
+    ...(group === 'line' && {lines: '1'}),
+    ...(language !== '' && {language}),
+  };
+}
+
 // `name`: the function's name as the server sent it; `executable`: the executable that contains it, '': any.
 export function openLines(name: string, executable: string): void {
   setView({lines: name, linesIn: executable, line: ''});
@@ -222,18 +239,19 @@ export async function refresh(): Promise<void> {
   running?.abort();
   clearTimeout(timer);
   if (refusal.peek() !== null) return;
-  const {from, to, query} = view.value;
+  const {from, to, query, frames, group, language} = view.value;
   const abort = new AbortController();
   running = abort;
   loading.value = true;
   const parameters = selected();
   const same = <T>(answer: T) => answer;
   // If a request fails, the old answer stays only if the question is the same.
-  const question = JSON.stringify([from, to, query, shownType.value]);
+  const question = JSON.stringify([from, to, query, shownType.value, frames, group, language]);
   const keepOld = question === answered;
+  const ofFrames = framed();
   const answers = Promise.all([
-    load(graphData, 'flamegraph', parameters, abort.signal, toGraphData, keepOld).then(() =>
-      loadTop(parameters, abort.signal),
+    load(graphData, 'flamegraph', ofFrames, abort.signal, toGraphData, keepOld).then(() =>
+      loadTop(ofFrames, abort.signal),
     ),
     load<TimelineAnswer, TimelineAnswer>(
       timeline,
@@ -286,7 +304,10 @@ export function start(): void {
     if (document.hidden) clearTimeout(timer);
     else if (view.value.live) void refresh();
   });
-  const asked = computed(() => JSON.stringify([view.value.from, view.value.to, view.value.query, shownType.value]));
+  const asked = computed(() => {
+    const {from, to, query, frames, group, language} = view.value;
+    return JSON.stringify([from, to, query, shownType.value, frames, group, language]);
+  });
   const askedLines = computed(() => JSON.stringify([view.value.lines, view.value.linesIn]));
   effect(() => {
     void askedLines.value;

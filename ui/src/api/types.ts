@@ -44,9 +44,12 @@ export interface FlameGraphAnswer extends Measured {
     total_count: number[];
     self_count: number[];
     executable: number[];
+    file?: number[]; // with lines=1, like `line` and `files`; −1: unknown
+    line?: number[]; // 0: unknown
   };
   executables: string[];
-  kinds?: {name: string; color: string}[];
+  files?: string[];
+  kinds?: {name: string; color: string; language?: string}[];
 }
 
 export interface TopAnswer extends Measured {
@@ -54,13 +57,15 @@ export interface TopAnswer extends Measured {
   functions: {
     name: string;
     executable: string;
+    file?: string; // with lines=1, like `line`
+    line?: number;
     kind: number;
     self_ns: number;
     self_count: number;
     total_ns: number;
     total_count: number;
   }[];
-  kinds?: {name: string; color: string}[];
+  kinds?: {name: string; color: string; language?: string}[];
 }
 
 export interface TimelineAnswer extends Measured {

@@ -12,6 +12,7 @@ import {formatValue, measureOf} from '../model/measure.ts';
 import {formatSelector, parseSelector, replaceMatchers, type Matcher} from '../model/selector.ts';
 import {queryError, selector, series, setView, view} from '../state.ts';
 import {Icon} from './icons.tsx';
+import {LanguageFilter} from './language_filter.tsx';
 import {Popover} from './popover.tsx';
 import {TypePicker} from './type_picker.tsx';
 
@@ -213,6 +214,7 @@ export function Filters() {
       <Filter dimension="service" />
       <Filter dimension="container" />
       <Filter dimension="host" />
+      <LanguageFilter />
       <SelectorField />
     </section>
   );

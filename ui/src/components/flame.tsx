@@ -1,6 +1,6 @@
 import {useLayoutEffect, useRef, useState} from 'preact/hooks';
 import {FlameController, type Pointed} from '../flame/controller.ts';
-import {keyOf, pathTo, type FlameGraph} from '../flame/graph.ts';
+import {hasInterpretedCode, keyOf, pathTo, type FlameGraph} from '../flame/graph.ts';
 import {formatClock, formatCount, formatDate} from '../model/format.ts';
 import {graphData, labels, matches, openLines, setView, shownName, theme, view, zoomNode, type GraphData} from '../state.ts';
 import {FlameSearch} from './flame_search.tsx';
@@ -109,15 +109,38 @@ function Canvas({data}: {data: GraphData}) {
 
 export function Flame() {
   const {value: data, error} = graphData.value;
-  const {orientation, colors} = view.value;
+  const {orientation, colors, frames, group} = view.value;
   const zoom = zoomNode.value;
   const usable = data && data.total.ns > 0;
+  const hasInterpreter = frames === 'all' || (data !== null && hasInterpretedCode(data.graph));
   return (
     <section class="card flame" aria-label="Flame graph">
       <div class="card-head">
         <h1>Flame graph</h1>
         <FlameSearch />
         <span class="spring" />
+        <Segmented
+          name="Group"
+          title="What one frame stands for: a function, or one line of a function"
+          value={group}
+          choose={(value) => setView({group: value, zoom: ''})}
+          choices={[
+            ['function', 'Function'],
+            ['line', 'Line'],
+          ]}
+        />
+        {hasInterpreter && (
+          <Segmented
+            name="Frames"
+            title="Code of interpreters: count it for the functions that it runs, or show its frames, too"
+            value={frames}
+            choose={(value) => setView({frames: value, zoom: ''})}
+            choices={[
+              ['function', 'Folded'],
+              ['all', 'All'],
+            ]}
+          />
+        )}
         <Segmented
           name="Colors"
           value={colors}

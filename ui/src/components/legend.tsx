@@ -1,4 +1,4 @@
-import {css, frameColor} from '../flame/colors.ts';
+import {css, frameColor, hasOwnColor} from '../flame/colors.ts';
 import {largestExecutables, type FlameGraph} from '../flame/graph.ts';
 import {knownKinds, type FrameKind} from '../flame/kind.ts';
 import {theme, view} from '../state.ts';
@@ -20,7 +20,7 @@ export function Legend({graph}: {graph: FlameGraph}) {
   );
   const present = new Set<number>(graph.kind);
   const kinds = graph.kinds.filter((kind, i) => present.has(i) && kind.color !== 'root');
-  const ofFiles = kinds.filter(({color}) => color !== 'kernel' && color !== 'unknown');
+  const ofFiles = kinds.filter((kind) => !hasOwnColor(kind));
   const others = kinds.filter((kind) => !ofFiles.includes(kind));
   const largest = largestExecutables(graph, 8);
   return (

@@ -18,6 +18,7 @@ interface AddressesProps {
 }
 
 function Addresses({addresses, whole, unit}: AddressesProps) {
+  if (addresses.length === 0) return <p class="hint">The frames of this function have no addresses.</p>;
   const sorted = [...addresses].sort((a, b) => b.ns - a.ns);
   return (
     <>

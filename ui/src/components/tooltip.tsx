@@ -42,6 +42,7 @@ export function Tooltip({graph, zoom, pointed}: {graph: FlameGraph; zoom: number
     element.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
   });
   const name = graph.names[graph.name[node]!]!;
+  const place = graph.places[graph.name[node]!]!;
   const short = shownName(name);
   const executable = executableOf(graph, node);
   const kind = kindOf(graph, node);
@@ -76,6 +77,11 @@ export function Tooltip({graph, zoom, pointed}: {graph: FlameGraph; zoom: number
           {kind.name}
         </span>
       </p>
+      {place && (
+        <p class="tooltip-full" data-testid="tooltip-place">
+          {place}
+        </p>
+      )}
       <table>
         <thead>
           <tr>

@@ -1,6 +1,7 @@
 import {useMemo} from 'preact/hooks';
 import {css, frameColor, type Hues} from '../flame/colors.ts';
 import {sortRows, type FunctionRow, type SortColumn} from '../flame/fold.ts';
+import {withPlace} from '../flame/graph.ts';
 import {compileSearch, exactTerm} from '../flame/search.ts';
 import {formatCount, printable} from '../model/format.ts';
 import {functions, graphData, measure, openLines, setView, shownName, theme, view, zoomNode} from '../state.ts';
@@ -19,7 +20,7 @@ function Head({column, label}: {column: SortColumn; label: string}) {
 }
 
 function TopRow({row, whole, hues}: {row: FunctionRow; whole: number; hues: Hues}) {
-  const name = printable(row.name);
+  const name = printable(withPlace(row.name, row.place));
   const executable = printable(row.executable);
   const term = exactTerm(name);
   const searched = view.value.search === term;
@@ -66,7 +67,7 @@ function Rows({graph, zoom}: {graph: NonNullable<typeof graphData.value.value>['
   const all = functions.value;
   const rows = useMemo(() => {
     const {test} = compileSearch(filter);
-    const kept = test ? all.filter((row) => test(printable(row.name)) || test(printable(row.executable))) : all;
+    const kept = test ? all.filter((row) => test(printable(withPlace(row.name, row.place))) || test(printable(row.executable))) : all;
     return sortRows(kept, sort, ascending);
   }, [all, filter, sort, ascending]);
   return (
@@ -83,7 +84,7 @@ function Rows({graph, zoom}: {graph: NonNullable<typeof graphData.value.value>['
           <tbody>
             {rows.slice(0, shownMax).map((row) => (
               <TopRow
-                key={`${row.kind.name} ${row.executable} ${row.name}`}
+                key={`${row.kind.name} ${row.executable} ${row.name} ${row.place}`}
                 row={row}
                 whole={graph.totalNs[zoom]!}
                 hues={graph.hues}

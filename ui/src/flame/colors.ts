@@ -34,9 +34,11 @@ export function css({r, g, b}: Rgb): string {
   return `rgb(${r} ${g} ${b})`;
 }
 
-// Only kernel frames have the warm hue. Executables share the rest of the circle, in two lightnesses.
+// Kernel frames and the frames of language runtimes have hues of their own. Executables share the rest of the circle, in
+// two lightnesses.
 const kernelHue = 45;
-const hueFrom = 95;
+const languageHues: Readonly<Record<string, number>> = {python: 88, jit: 15};
+const hueFrom = 115;
 const hueTo = 325; // short of the hue of search matches
 const hueCount = 12;
 const slotCount = 2 * hueCount;
@@ -76,6 +78,11 @@ function kindHue({name, color}: FrameKind): number {
   return hueFrom + preferredSlot(name) * ((hueTo - hueFrom) / (hueCount - 1));
 }
 
+// Returns true if the kind alone decides the colour of a frame, and not its executable.
+export function hasOwnColor({color}: FrameKind): boolean {
+  return color === 'kernel' || color === 'unknown' || color === 'root' || color in languageHues;
+}
+
 export interface FrameStyle {
   executable: string;
   kind: FrameKind;
@@ -93,6 +100,8 @@ export function frameColor({executable, kind, mode, hues, theme, faded}: FrameSt
   if (color === 'root') return oklch(dark ? 0.34 : 0.9, 0.01, 220);
   if (color === 'unknown') return oklch(dark ? 0.4 : 0.86, 0, 0);
   if (color === 'kernel') return oklch(lightness, (dark ? 0.09 : 0.1) * fade, kernelHue);
+  const languageHue = languageHues[color];
+  if (languageHue !== undefined) return oklch(lightness, (dark ? 0.09 : 0.12) * fade, languageHue);
   const inlinedStep = dark ? -0.06 : 0.06;
   if (mode === 'kind') return oklch(lightness, 0.085 * fade, kindHue(kind));
   const slot = hues.get(executable) ?? preferredSlot(executable);

@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
-import {assignHues, css, frameColor, matchColor, oklch, palettes, type Rgb, type Theme} from './colors.ts';
-import {knownKinds} from './kind.ts';
+import {
+  assignHues,
+  css,
+  frameColor,
+  hasOwnColor,
+  matchColor,
+  oklch,
+  palettes,
+  type ColorMode,
+  type Rgb,
+  type Theme,
+} from './colors.ts';
+import {knownKinds, type FrameKind} from './kind.ts';
 import {fitLabel} from './renderer.ts';
 
 function luminance({r, g, b}: Rgb): number {
@@ -41,6 +52,13 @@ const executables = [
   'd',
 ];
 
+const laterKinds = [
+  {name: 'go', color: 'file'},
+  {name: 'python', color: 'python'},
+  {name: 'jit', color: 'jit'},
+  {name: 'later', color: 'not known here'},
+];
+
 test('OKLCH conversion agrees with known colours', () => {
   assert.deepEqual(oklch(1, 0, 0), {r: 255, g: 255, b: 255});
   assert.deepEqual(oklch(0, 0, 0), {r: 0, g: 0, b: 0});
@@ -53,7 +71,7 @@ test('text on every frame has a contrast of at least 4.5', () => {
   for (const theme of ['light', 'dark'] as Theme[]) {
     const {text, fadedText} = palettes[theme];
     for (const mode of ['executable', 'kind'] as const) {
-      for (const kind of [...knownKinds, {name: 'go', color: 'file'}, {name: 'later', color: 'not known here'}]) {
+      for (const kind of [...knownKinds, ...laterKinds]) {
         for (const executable of executables) {
           const plain = frameColor({executable, kind, mode, hues, theme, faded: false});
           assert.ok(contrast(plain, parseHex(text)) >= 4.5, `${theme} ${mode} ${kind.name} ${executable}`);
@@ -73,6 +91,24 @@ test('executables of one graph get different colours, the same in every order', 
   assert.equal(new Set(executables.map(color)).size, executables.length);
   assert.deepEqual(assignHues([...executables].reverse()), hues);
   assert.equal(assignHues(Array.from({length: 100}, (_, i) => `lib${i}`)).size, 100);
+});
+
+test('languages have colours of their own, whatever the file', () => {
+  const hues = assignHues(executables);
+  const color = (kind: FrameKind, executable: string, mode: ColorMode) =>
+    css(frameColor({executable, kind, mode, hues, theme: 'light', faded: false}));
+  const own = [...knownKinds, ...laterKinds].filter(hasOwnColor);
+  assert.deepEqual(
+    own.map(({name}) => name),
+    ['everything', 'kernel', 'unknown', 'python', 'jit'],
+  );
+  const colors = own.map((kind) => color(kind, 'app.py', 'executable'));
+  assert.equal(new Set(colors).size, own.length);
+  assert.deepEqual(
+    own.map((kind) => color(kind, 'other.py', 'kind')),
+    colors,
+  );
+  for (const executable of executables) assert.ok(!colors.includes(color(knownKinds[1]!, executable, 'executable')));
 });
 
 test('labels are cut to their frame, by character, in every script', () => {

@@ -4,6 +4,7 @@ import type {FrameKind} from './kind.ts';
 
 export interface FunctionRow {
   name: string; // as the server sent it, like `executable`
+  place: string; // FILE:LINE, if lines were requested; '': unknown
   executable: string;
   kind: FrameKind;
   selfNs: number;
@@ -27,6 +28,7 @@ export function foldFunctions(graph: FlameGraph, zoom: number): FunctionRow[] {
       rowOf.set(key, row);
       rows.push({
         name: graph.raw.names[graph.name[i]!]!,
+        place: graph.places[graph.name[i]!]!,
         executable: graph.raw.executables[graph.executable[i]!] ?? '',
         kind: kindOf(graph, i),
         selfNs: 0,

@@ -4,13 +4,14 @@
 import type {FlameGraphAnswer} from '../api/types.ts';
 import {printable} from '../model/format.ts';
 import {measureOf, type Measure} from '../model/measure.ts';
-import {assignHues, type Hues} from './colors.ts';
+import {assignHues, hasOwnColor, type Hues} from './colors.ts';
 import {toKinds, unknownKind, type FrameKind} from './kind.ts';
 
 export interface FlameGraph {
   size: number;
   measure: Measure;
-  names: string[]; // as they are shown: printable
+  names: string[]; // as they are shown: printable, and with the line if lines were requested
+  places: string[]; // FILE:LINE of each name; '': unknown, or lines were not requested
   executables: string[];
   raw: {names: string[]; executables: string[]}; // as the server sent them, for requests
   truncatedNodes: number;
@@ -40,22 +41,52 @@ function check(condition: boolean, problem: string): void {
   if (!condition) throw new Error(`The flame graph from the server is inconsistent: ${problem}.`);
 }
 
+// With lines, nodes with the same name but different lines get different names.
+function namesWithLines({nodes, names, files}: FlameGraphAnswer): {name: number[]; raw: string[]; places: string[]} {
+  const {file, line, name} = nodes;
+  if (!file || !line) return {name, raw: names, places: names.map(() => '')};
+  const raw: string[] = [];
+  const places: string[] = [];
+  const known = new Map<string, number>();
+  const renamed = name.map((number, i) => {
+    const key = `${number} ${file[i]} ${line[i]}`;
+    let at = known.get(key);
+    if (at === undefined) {
+      at = raw.push(names[number] ?? '') - 1;
+      places.push(line[i]! > 0 ? `${files?.[file[i]!] ?? '?'}:${line[i]}` : '');
+      known.set(key, at);
+    }
+    return at;
+  });
+  return {name: renamed, raw, places};
+}
+
+// Returns the name, followed by the file's base name and the line in parentheses.
+export function withPlace(name: string, place: string): string {
+  return place === '' ? name : `${name} (${place.slice(place.lastIndexOf('/') + 1)})`;
+}
+
 export function buildGraph(answer: FlameGraphAnswer): FlameGraph {
-  const {nodes, names, executables} = answer;
+  const {nodes, executables} = answer;
   const size = nodes.parent.length;
   check(size > 0 && nodes.parent[0] === -1, 'it has no root');
   for (const [column, values] of Object.entries(nodes)) {
     check(Array.isArray(values) && values.length === size, `column ${column} does not have ${size} rows`);
   }
+  nodes.name.forEach((number, i) => {
+    check(number >= 0 && number < answer.names.length, `node ${i} has a name that is not listed`);
+  });
+  const {name, raw: names, places} = namesWithLines(answer);
   const graph: FlameGraph = {
     size,
     measure: measureOf(answer),
-    names: names.map(printable),
+    names: names.map((raw, i) => printable(withPlace(raw, places[i]!))),
+    places: places.map(printable),
     executables: executables.map(printable),
     raw: {names, executables},
     truncatedNodes: answer.truncated_nodes,
     parent: Int32Array.from(nodes.parent),
-    name: Uint32Array.from(nodes.name),
+    name: Uint32Array.from(name),
     kind: Uint8Array.from(nodes.kind),
     kinds: toKinds(answer.kinds),
     executable: Int32Array.from(nodes.executable),
@@ -74,7 +105,6 @@ export function buildGraph(answer: FlameGraphAnswer): FlameGraph {
   for (let i = 0; i < size; ++i) {
     const parent = graph.parent[i]!;
     check(i === 0 || (parent >= 0 && parent < i), `node ${i} comes before its parent`);
-    check(graph.name[i]! < names.length, `node ${i} has a name that is not listed`);
     check(graph.executable[i]! < executables.length, `node ${i} has an executable that is not listed`);
     check(graph.totalNs[i]! >= 0 && Number.isFinite(graph.totalNs[i]!), `node ${i} has no valid total`);
     check(i === 0 || graph.depth[parent]! < depthMax, 'it is too deep');
@@ -117,12 +147,11 @@ function layOut(graph: FlameGraph): void {
   }
 }
 
-// Returns the executables that cover the most area, largest first. Kernel frames do not count: they have their own
-// colour.
+// Returns the executables that cover the most area, largest first. Frames whose kind has its own colour do not count.
 export function largestExecutables(graph: FlameGraph, limit: number): string[] {
   const area = new Float64Array(graph.executables.length);
   for (let i = 0; i < graph.size; ++i) {
-    if (graph.executable[i]! >= 0 && kindOf(graph, i).color !== 'kernel') area[graph.executable[i]!]! += graph.totalNs[i]!;
+    if (graph.executable[i]! >= 0 && !hasOwnColor(kindOf(graph, i))) area[graph.executable[i]!]! += graph.totalNs[i]!;
   }
   const used = [...area.keys()].filter((e) => area[e]! > 0).sort((a, b) => area[b]! - area[a]!);
   return used.slice(0, limit).map((e) => graph.executables[e]!);
@@ -175,6 +204,12 @@ export function kindOf(graph: FlameGraph, node: number): FrameKind {
 
 export function executableOf(graph: FlameGraph, node: number): string {
   return graph.executables[graph.executable[node]!] ?? '';
+}
+
+// Returns true if the graph has frames that an interpreter ran.
+export function hasInterpretedCode(graph: FlameGraph): boolean {
+  const interpreted = graph.kinds.findIndex(({name}) => name === 'python');
+  return interpreted >= 0 && graph.kind.includes(interpreted);
 }
 
 // Returns the nodes from the root to `node`, both included.

@@ -156,6 +156,31 @@ test('folding below a frame counts only that frame', () => {
   );
 });
 
+test('lines tell the frames of a function apart, and the rows of the table', () => {
+  const lined = answer();
+  lined.files = ['/src/app/work.py'];
+  lined.nodes.file = [-1, -1, 0, -1, -1, 0, 0];
+  lined.nodes.line = [0, 0, 12, 7, 0, 14, 0];
+  const graph = buildGraph(lined);
+  const shown = [...graph.name].map((name) => graph.names[name]);
+  assert.deepEqual(shown, ['all', 'main', 'work (work.py:12)', 'leaf (?:7)', 'idle', 'work (work.py:14)', 'leaf']);
+  assert.equal(graph.places[graph.name[2]!], '/src/app/work.py:12');
+  assert.equal(graph.raw.names[graph.name[2]!], 'work'); // requests have the name without the line
+  assert.deepEqual(
+    sortRows(foldFunctions(graph, 0), 'total', false).map((r) => [r.name, r.place, r.totalNs]),
+    [
+      ['main', '', 100],
+      ['work', '/src/app/work.py:12', 70],
+      ['work', '/src/app/work.py:14', 30],
+      ['leaf', '?:7', 20],
+      ['idle', '', 10],
+      ['leaf', '', 10],
+    ],
+  );
+  lined.nodes.name[3] = 5;
+  assert.throws(() => buildGraph(lined), /inconsistent/);
+});
+
 test('rows sort by each column both ways, ties by name', () => {
   const rows = foldFunctions(buildGraph(answer()), 0);
   const names = (column: 'self' | 'total' | 'name', ascending: boolean) =>

@@ -1,7 +1,9 @@
 // The kinds of frames that answers distinguish. A kind is an index into the answer's list.
 export interface FrameKind {
   name: string;
-  color: string; // 'file': each executable has its own colour; or one of 'kernel', 'inlined', 'root' and 'unknown'
+  // 'file': each executable has its own colour; or one of 'kernel', 'inlined', 'python', 'jit', 'root' and 'unknown'
+  color: string;
+  language?: string; // of its code, for the filter; missing: in results only, or the answer of an earlier release
 }
 
 // The first five kinds of every list, and the whole list if an answer has none.

@@ -301,6 +301,9 @@ test('the address reproduces the view, and contains only values that differ from
     panes: 'flame',
     orientation: 'flame',
     colors: 'kind',
+    frames: 'all',
+    group: 'line',
+    language: 'python,go',
     names: 'short',
     search: '/x+y/ %',
     zoom: '00ff00ff12345678',
@@ -324,7 +327,7 @@ test('the address reproduces the view, and contains only values that differ from
 });
 
 test('an address with invalid values gives the default', () => {
-  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&names=9&zoom=<script>&sort=size&stacks=9&executables=9&lines_sort=9&processes=9&processes_sort=9&processes_order=9'), defaultView);
+  assert.deepEqual(parseHash('#from=x&to=y&live=maybe&panes=9&names=9&frames=9&group=9&zoom=<script>&sort=size&stacks=9&executables=9&lines_sort=9&processes=9&processes_sort=9&processes_order=9'), defaultView);
   assert.equal(parseHash('#from=-5m&to=-10m').from, defaultView.from);
   assert.equal(parseHash(`#query=${'x'.repeat(10_000)}`).query.length, 4096);
   assert.equal(parseHash('#from=1&to=2&live=1').live, false);

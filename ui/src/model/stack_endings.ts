@@ -95,6 +95,14 @@ export const stackEndings: Record<string, StackEnding> = {
       'The status shows whether the machine used up its own share (trie_quota) or all machines together filled the ' +
       'shard (trie_full). If the machine is in order, raise --trie-nodes-per-day on the reducer.',
   },
+  runtime_lost: {
+    words: 'language frames missing',
+    level: 'poor',
+    meaning: 'The native stack is complete, but frames of a language runtime, such as Python functions, are missing.',
+    advice:
+      'A few such stacks are normal while a program starts or ends. If one program has many, look at the metrics ' +
+      'of the collector for this runtime.',
+  },
 };
 
 export function endingOf(name: string): StackEnding {

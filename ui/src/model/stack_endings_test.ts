@@ -18,6 +18,7 @@ test('every ending that the reducer reports has words, a meaning, and advice unl
     'no_progress',
     'stale_mapping',
     'cut_by_quota',
+    'runtime_lost',
   ];
   assert.deepEqual(Object.keys(stackEndings).sort(), [...reported].sort());
   for (const {words, level, meaning, advice} of Object.values(stackEndings)) {

@@ -12,6 +12,9 @@ export interface ViewState {
   panes: 'both' | 'flame' | 'table';
   orientation: 'icicle' | 'flame'; // root on top, root at the bottom
   colors: 'executable' | 'kind';
+  frames: 'function' | 'all'; // function: frames of interpreters are folded into their callers
+  group: 'function' | 'line'; // what one frame stands for
+  language: string; // languages of stacks, separated by commas; '': all
   names: 'full' | 'short'; // short: without template arguments (short_name.ts)
   search: string;
   zoom: string; // path key of the zoomed frame (flame/graph.ts), '' for the root
@@ -37,6 +40,9 @@ export const defaultView: ViewState = {
   panes: 'both',
   orientation: 'icicle',
   colors: 'executable',
+  frames: 'function',
+  group: 'function',
+  language: '',
   names: 'full',
   search: '',
   zoom: '',
@@ -74,6 +80,9 @@ export function parseHash(hash: string, names: ViewState['names'] = defaultView.
     panes: oneOf(parameters.get('panes'), ['both', 'flame', 'table'], defaultView.panes),
     orientation: oneOf(parameters.get('orientation'), ['icicle', 'flame'], defaultView.orientation),
     colors: oneOf(parameters.get('colors'), ['executable', 'kind'], defaultView.colors),
+    frames: oneOf(parameters.get('frames'), ['function', 'all'], defaultView.frames),
+    group: oneOf(parameters.get('group'), ['function', 'line'], defaultView.group),
+    language: text('language'),
     names: oneOf(parameters.get('names'), ['full', 'short'], names),
     search: text('search'),
     zoom: /^[0-9a-f]{16}$/.test(text('zoom')) ? text('zoom') : '',
@@ -105,6 +114,9 @@ export function formatHash(view: ViewState): string {
   put('panes', view.panes, defaultView.panes);
   put('orientation', view.orientation, defaultView.orientation);
   put('colors', view.colors, defaultView.colors);
+  put('frames', view.frames, defaultView.frames);
+  put('group', view.group, defaultView.group);
+  put('language', view.language, '');
   put('names', view.names, defaultView.names);
   put('search', view.search, '');
   put('zoom', view.zoom, '');
