@@ -25,6 +25,7 @@
 #include "kernel-collector/processes/resource_reader.h"
 #include "kernel-collector/processes/stack_resolver.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/runtimes/jit/jit_runtimes.h"
 #include "kernel-collector/unwind/unwinder.h"
 #include "kernel-collector/uplink/batcher.h"
 #include "profile/batch.h"
@@ -157,6 +158,7 @@ class CollectorCore {
   ResourceReader resources_;
   Unwinder unwinder_;
   KernelCode kernel_code_;
+  JitRuntimes jit_;
   StackResolver resolver_;
   Batcher batcher_;
   EventCollector events_;

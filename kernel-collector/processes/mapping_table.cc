@@ -8,7 +8,7 @@ namespace {
 // Returns true if b continues where a ends, in memory and in the file.
 bool Continues(const Mapping& a, const Mapping& b) {
   return a.end == b.start && a.executable == b.executable && (b.runtime == nullptr || a.runtime == b.runtime) &&
-         (a.executable == nullptr || a.file_offset + (a.end - a.start) == b.file_offset);
+         a.memory == b.memory && (a.executable == nullptr || a.file_offset + (a.end - a.start) == b.file_offset);
 }
 
 // The same file may be known twice, by its build-id from an event and by its inode from /proc.
@@ -35,9 +35,13 @@ auto Overlapping(List& list, const Mapping& mapping) {
 }
 
 // Gives `mapping` a runtime if it has none: the runtime of the first mapping of [first, last) that has one and holds
-// the same code. `mapping` must overlap all of [first, last).
+// the same code. Does the same with the name of memory, if `mapping` is memory. `mapping` must overlap all of
+// [first, last).
 template <typename Iterator>
 void TakeOverRuntime(Iterator first, Iterator last, Mapping* mapping) {
+  if (mapping->memory != nullptr && first != last && first->memory != nullptr && SameCode(*first, *mapping)) {
+    mapping->memory = first->memory;
+  }
   if (mapping->runtime != nullptr) return;
   const auto old =
       std::find_if(first, last, [&](const Mapping& m) { return m.runtime != nullptr && SameCode(m, *mapping); });
