@@ -35,13 +35,9 @@ auto Overlapping(List& list, const Mapping& mapping) {
 }
 
 // Gives `mapping` a runtime if it has none: the runtime of the first mapping of [first, last) that has one and holds
-// the same code. Does the same with the name of memory, if `mapping` is memory. `mapping` must overlap all of
-// [first, last).
+// the same code. `mapping` must overlap all of [first, last).
 template <typename Iterator>
 void TakeOverRuntime(Iterator first, Iterator last, Mapping* mapping) {
-  if (mapping->memory != nullptr && first != last && first->memory != nullptr && SameCode(*first, *mapping)) {
-    mapping->memory = first->memory;
-  }
   if (mapping->runtime != nullptr) return;
   const auto old =
       std::find_if(first, last, [&](const Mapping& m) { return m.runtime != nullptr && SameCode(m, *mapping); });

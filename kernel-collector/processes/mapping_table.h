@@ -39,8 +39,7 @@ class MappingTable {
   };
   // Inserts a mapping. Overlapped mappings are cut or removed, as mmap(2) does with MAP_FIXED. A mapping without a
   // runtime inherits the runtime of an overlapped mapping of the same code. The reasons: a JIT changes the protection
-  // of its pages, which the kernel reports as a new mapping, and mappings from /proc have no runtime. Memory inherits
-  // its name in the same way, because only /proc shows names.
+  // of its pages, which the kernel reports as a new mapping, and mappings from /proc have no runtime.
   Inserted Insert(Mapping mapping);
   void Clear() { list_ = std::make_shared<List>(); }
 

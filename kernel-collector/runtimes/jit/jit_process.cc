@@ -51,6 +51,11 @@ Runtime::Found JitProcess::Find(const Query& query, std::vector<ResolvedFrame>* 
   if (query.time > read_at_) Want();
   if (CanWait(query)) return Found::kLater;
   owner_.unnamed_.Add();
+  if (const std::string_view area = names_->AreaName(query.address); !area.empty()) {
+    frames->push_back({.kind = FrameKind::kJit, .name = area});
+    return Found::kFrames;
+  }
+  wants_areas_ = true;
   if (unnamed_pages_.size() < kUnnamedPagesMax) unnamed_pages_.insert(query.address / kPageBytes);
   return Found::kUnknown;
 }

@@ -58,6 +58,8 @@ class JitProcess : public Runtime, public std::enable_shared_from_this<JitProces
   int64_t interval_ns_ = JitRuntimes::kReadAgainNs;
   // Pages with addresses that have no name. Later samples do not wait for these names.
   mutable absl::flat_hash_set<uint64_t> unnamed_pages_;
+  mutable bool wants_areas_ = true;
+  MonotonicNs areas_due_;
   mutable absl::flat_hash_map<std::string, CodeFilePtr> files_;
 };
 

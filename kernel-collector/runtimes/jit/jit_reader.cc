@@ -7,6 +7,10 @@
 #include <cerrno>
 
 #include "base/status.h"
+#include "base/utf8.h"
+#include "kernel-collector/processes/maps_parser.h"
+#include "kernel-collector/processes/proc_files.h"
+#include "kernel-collector/processes/proc_reader.h"
 #include "kernel-collector/runtimes/jit/function_text.h"
 
 namespace tributary {
@@ -37,11 +41,31 @@ size_t Room(const JitReader::Request& request, const CodeTable& a, const CodeTab
   return request.memory_bytes_max - std::min(used, request.memory_bytes_max);
 }
 
+// Returns the memory with code that has a name.
+std::vector<JitNames::Area> ReadAreas(const JitReader::Request& request) {
+  std::vector<JitNames::Area> areas;
+  const auto maps =
+      ReadSmallFile(fmt::format("{}/{}/maps", request.proc_root, request.pid.value), ProcReader::kMapsBytesMax);
+  if (!maps.ok()) return areas;
+  ParseCodeMaps(*maps, [&](const MapsEntry& entry) {
+    if (areas.size() >= JitNames::kAreasMax || !entry.path.starts_with("[anon")) return;
+    std::string name(CutUtf8(ToUtf8(entry.path), JitNames::kAreaNameBytesMax));
+    areas.push_back({entry.start, entry.end, std::move(name)});
+  });
+  return areas;
+}
+
 }  // namespace
 
 bool JitNames::Find(uint64_t address, MonotonicNs time, CodeName* name) const {
   if (dump.Find(address, time, name) || map.Find(address, time, name)) return true;
   return parent != nullptr && parent->Find(address, time, name);
+}
+
+std::string_view JitNames::AreaName(uint64_t address) const {
+  const auto it =
+      std::upper_bound(areas.begin(), areas.end(), address, [](uint64_t a, const Area& area) { return a < area.end; });
+  return it != areas.end() && it->start <= address ? std::string_view(it->name) : "";
 }
 
 class JitReader::MapInput {
@@ -201,6 +225,7 @@ JitReader::Result JitReader::Read(const Request& request, const Clock& clock) {
   if (result.process.ok()) {
     ReadMap(*files, request, clock, &result, &map_at_end);
     ReadDump(*files, request, clock, &result, &dump_at_end);
+    if (request.wants_areas) result.areas = ReadAreas(request);
   }
   result.is_complete = map_at_end && dump_at_end;
   result.ended = clock.Monotonic();

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/clock.h"
@@ -19,12 +21,22 @@ struct JitNames {
   static constexpr uint32_t kForksMax = 4;  // older ancestors' names are dropped
 
   CodeTable dump, map;
+  // Memory with code to which the process has given a name (prctl(PR_SET_VMA)), by start. Only /proc shows such names.
+  struct Area {
+    uint64_t start = 0, end = 0;
+    std::string name;  // such as "[anon:v8]"
+  };
+  static constexpr size_t kAreasMax = 256;
+  static constexpr size_t kAreaNameBytesMax = 128;
+  std::vector<Area> areas;
   // The names of the parent when it forked this process, or when it was first read after that. null: none.
   std::shared_ptr<const JitNames> parent;
   uint32_t forks = 0;  // number of ancestors
 
   // Finds the code that was at `address` at `time`: first by the process's own files.
   bool Find(uint64_t address, MonotonicNs time, CodeName* name) const;
+  // Returns the name of the memory at `address`; "" if it has none.
+  std::string_view AreaName(uint64_t address) const;
   size_t own_bytes() const { return dump.bytes() + map.bytes(); }
 };
 
@@ -43,6 +55,7 @@ class JitReader {
     std::string dump_path;     // as the process sees it; "": none is known
     uint64_t bytes_max = kReadBytesMax;
     size_t memory_bytes_max = SIZE_MAX;  // of all names of the process
+    bool wants_areas = false;
   };
   struct Result {
     absl::Status process;      // not OK: the process has ended, or cannot be read
@@ -54,6 +67,7 @@ class JitReader {
     uint64_t refused = 0;      // functions above a limit
     MonotonicNs began, ended;
     CodeTable dump_names, map_names;
+    std::vector<JitNames::Area> areas;
   };
   Result Read(const Request& request, const Clock& clock);
 

@@ -11,6 +11,7 @@ namespace tributary {
 namespace {
 
 constexpr int64_t kReadBytesBurst = 64 << 20;
+constexpr size_t kProcessBytesMax = JitRuntimes::kProcessMibMax << 20, kBytesMax = JitRuntimes::kMibMax << 20;
 
 // Returns the path of the jitdump that the process has mapped, or "". Runtimes map the file as code, so that profilers
 // see it.
@@ -138,7 +139,8 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
                       .start_ticks = run->start_ticks,
                       .dump_path = process->dump_path_,
                       .bytes_max = std::min(JitReader::kReadBytesMax, static_cast<uint64_t>(bytes_to_read_)),
-                      .memory_bytes_max = std::min(kProcessBytesMax, kBytesMax - std::min(others, kBytesMax))};
+                      .memory_bytes_max = std::min(kProcessBytesMax, kBytesMax - std::min(others, kBytesMax)),
+                      .wants_areas = process->wants_areas_ && clock_.Monotonic() >= process->areas_due_};
   if (run->start_ticks == 0 && run->start_time_ns != 0) {
     reading->request.start_ticks = static_cast<uint64_t>(run->start_time_ns / kNsPerTick);
   }
@@ -146,6 +148,10 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
           [reading, &clock = clock_] { reading->result = reading->reader->Read(reading->request, clock); },
           scope_.Wrap([this, reading] { finished_.push_back(reading); }))) {
     return false;
+  }
+  if (reading->request.wants_areas) {
+    process->wants_areas_ = false;
+    process->areas_due_ = MonotonicNs{clock_.Monotonic().value + kReadAgainMaxNs};
   }
   process->state_ = JitProcess::State::kReading;
   ++running_;
@@ -185,6 +191,7 @@ void JitRuntimes::Finish(Reading& reading, const ProcessTable& processes) {
   auto names = std::make_shared<JitNames>();
   names->dump = std::move(result.dump_names);
   names->map = std::move(result.map_names);
+  names->areas = reading.request.wants_areas ? std::move(result.areas) : process.names_->areas;
   names->parent = process.names_->parent;
   names->forks = process.names_->forks;
   process.SetNames(std::move(names));

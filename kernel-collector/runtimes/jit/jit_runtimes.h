@@ -30,8 +30,8 @@ class JitRuntimes : public RuntimeMaker {
   static constexpr int64_t kReadAgainNs = 500 * kNsPerMs;
   static constexpr int64_t kReadAgainMaxNs = 32 * kNsPerSecond;
   static constexpr int64_t kRefreshNs = 5 * kNsPerSecond;  // names that are used are read again after this time
-  static constexpr size_t kProcessBytesMax = 32u << 20;    // memory for the names of one process
-  static constexpr size_t kBytesMax = 64u << 20;           // of all processes
+  static constexpr size_t kProcessMibMax = 32;             // memory for the names of one process
+  static constexpr size_t kMibMax = 64;                    // of all processes
   static constexpr int64_t kReadBytesPerSecond = 16 << 20;
   static constexpr size_t kReadingsMax = 16;  // at the same time
   static constexpr size_t kWaitingMax = 4096;

@@ -182,6 +182,15 @@ TEST_F(JitRuntimesTest, TheMemoryForNamesIsFreedWithTheProcess) {
   EXPECT_EQ(Metric("tributary_collector_jit_memory_bytes"), 0);
 }
 
+TEST_F(JitRuntimesTest, MemoryWithoutNamesHasTheNameOfTheMemory) {
+  FakeProc::Write(fmt::format("{}/{}/maps", proc.proc(), kPid),
+                  "1000-2000 r-xp 00000000 00:00 0 [anon:heap of code]\n2000-3000 r-xp 00000000 00:00 0\n"
+                  "3000-4000 rw-p 00000000 00:00 0 [anon:data]\n");
+  EXPECT_EQ(FindAfter(0x1000), "[anon:heap of code]");
+  EXPECT_EQ(FindAfter(0x2000), "unknown");
+  EXPECT_EQ(FindAfter(0x3000), "unknown");
+}
+
 TEST_F(JitRuntimesTest, ARefusedFileIsCountedOnce) {
   ASSERT_EQ(symlink("/etc/passwd", proc.map_path().c_str()), 0);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(FindAfter(0x1000 * static_cast<uint64_t>(i + 1)), "unknown");
