@@ -6,7 +6,7 @@
  *                        fork (a child runs the parent's code), named (the memory has the name "jit-heap"),
  *                        memfd (the memory is a memfd "jit-code")
  *
- * It prints its pid and the CPU time that each function has used, as JSON.
+ * It prints its pid, whether its memory has a name, and the CPU time that each function has used, as JSON.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -46,6 +46,7 @@ typedef void (*loop_fn)(uint64_t rounds);
 typedef void (*caller_fn)(uint64_t rounds, uint64_t unused, loop_fn loop);
 
 static char *code;
+static int has_name; /* Linux before 5.17 has no names */
 enum { kStep = 64, kBytes = 16384 };
 
 static char *at(int i) { return code + i * kStep; }
@@ -82,7 +83,7 @@ static void generate(const char *mode)
 		memcpy(at(i), kLoop, sizeof kLoop);
 	memcpy(at(KINDS), kCaller, sizeof kCaller);
 	if (strcmp(mode, "named") == 0)
-		prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, code, kBytes, kMemoryName);
+		has_name = prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, code, kBytes, kMemoryName) == 0;
 	if (mprotect(code, kBytes, PROT_READ | PROT_EXEC) != 0)
 		exit(1);
 	__builtin___clear_cache(code, code + kBytes);
@@ -169,6 +170,7 @@ int main(int argc, char **argv)
 			has_map = 1;
 		}
 	}
-	printf("{\"pid\": %d, \"seconds\": [%.3f, %.3f, %.3f]}\n", (int)getpid(), used[HOT], used[WARM], used[COLD]);
+	printf("{\"pid\": %d, \"has_name\": %d, \"seconds\": [%.3f, %.3f, %.3f]}\n", (int)getpid(), has_name, used[HOT],
+	       used[WARM], used[COLD]);
 	return 0;
 }
