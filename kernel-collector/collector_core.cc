@@ -257,8 +257,10 @@ bool CollectorCore::ResolveStack(const SampleRecord& record, size_t frames_to_tr
   const trib_sample& sample = *record.sample;
   auto unread = [this](const CodeFilePtr& executable) { ReadExecutable(executable); };
   unwinder_.Walk(record, frames_to_trust, run, mappings, unread, &walked_);
-  resolver_.Resolve(RawStack{record.kernel(), walked_.user, sample.flags, TimeOf(sample)}, run, mappings, unread,
-                    &resolved_);
+  // Files of a container that has opted out, or may have, are not read.
+  const bool may_read_names = opt_outs_.empty() || (run.cgroup_known && !opt_outs_.contains(run.container_id));
+  resolver_.Resolve(RawStack{record.kernel(), walked_.user, sample.flags, TimeOf(sample), may_read_names}, run,
+                    mappings, unread, &resolved_);
   // The kernel gets the present program of the pid, never a program that exec has replaced.
   bool is_current = processes_.Find(run.pid).get() == &run && !run.exited;
   if (is_current && run.complete && !run.stale) unwinder_.Learn(sample, run);

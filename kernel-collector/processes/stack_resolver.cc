@@ -107,8 +107,8 @@ void StackResolver::Resolve(const RawStack& stack, ProcessRun& run, const Mappin
   for (size_t i = stack.user.size(); i-- > 0;) {
     // If the sample interrupted the kernel, the system call returns to the first user address.
     const bool is_caller = (i != 0 || in_kernel) && (stack.user[i] & TRIB_FRAME_INTERRUPTED) == 0;
-    AddUserFrames(generated_code_, stack.user[i] & ~TRIB_FRAME_INTERRUPTED, is_caller, stack.time, run, snapshot,
-                  unread, out);
+    AddUserFrames(stack.may_read_names ? generated_code_ : nullptr, stack.user[i] & ~TRIB_FRAME_INTERRUPTED, is_caller,
+                  stack.time, run, snapshot, unread, out);
     if (out->outermost_frames == 0) out->outermost_frames = out->frames.size();
   }
   AddKernelFrames(stack, out);

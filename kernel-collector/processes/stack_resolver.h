@@ -23,6 +23,7 @@ struct RawStack {
   std::span<const uint64_t> kernel, user;
   uint32_t flags = 0;  // trib_flags
   MonotonicNs time;
+  bool may_read_names = true;  // false: the process's own names of generated code must not be read
 };
 
 struct ResolvedStack {

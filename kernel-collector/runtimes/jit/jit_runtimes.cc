@@ -172,7 +172,9 @@ void JitRuntimes::NoteRefused(const JitProcess& process, const absl::Status& sta
 }
 
 void JitRuntimes::Finish(Reading& reading, const ProcessTable& processes) {
-  JitProcess& process = *reading.process;
+  // The executor may destroy the reading on another thread, which must not destroy the process.
+  const std::shared_ptr<JitProcess> owned = std::move(reading.process);
+  JitProcess& process = *owned;
   JitReader::Result& result = reading.result;
   --running_;
   bytes_to_read_ -= static_cast<int64_t>(result.bytes);
