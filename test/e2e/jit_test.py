@@ -6,8 +6,10 @@ for each way to name them. All programs run at the same time.
 
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import tempfile
 
 import lib
 
@@ -34,7 +36,7 @@ def command(mode, directory):
     shutil.copy(lib.BIN / "jit", program)
     os.chmod(program, 0o755)
     if mode == "container":
-        # Its own pid and /tmp: the program writes /tmp/perf-1.map.
+        # Its own pid and an empty /tmp: the program writes /tmp/perf-1.map.
         inside = f"mount -t tmpfs none /tmp && exec {program} {SECONDS} map"
         return lib.ROOT + ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", inside]
     if mode in BAD_FILES:
@@ -88,7 +90,9 @@ def names_of_generated_code():
         programs.append(collector)
         lib.wait_for("the node", lambda: reducer.status()["nodes"], 20)
         modes = [*NAMED, *UNNAMED]
-        running = {mode: subprocess.Popen(command(mode, d), cwd=d, stdout=subprocess.PIPE, text=True) for mode in modes}
+        outside_tmp = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp"))
+        folder_of = lambda mode: outside_tmp if mode == "container" else d
+        running = {mode: subprocess.Popen(command(mode, folder_of(mode)), cwd=d, stdout=subprocess.PIPE, text=True) for mode in modes}
         pids = [process.pid for process in running.values()]
         try:
             answers = {mode: json.loads(process.communicate(timeout=120)[0]) for mode, process in running.items()}
@@ -109,6 +113,7 @@ def names_of_generated_code():
             for process in running.values():
                 process.kill()
                 process.wait()
+            shutil.rmtree(outside_tmp)
             for pid in pids:
                 subprocess.run(lib.ROOT + ["rm", "-f", f"/tmp/perf-{pid}.map"], check=False)
 

@@ -2,7 +2,7 @@
  * A program that generates code, and names it for profilers. It spends 60, 30 and 10% of its CPU time in three generated
  * functions. All three have the same callers: main → call_generated → the generated function "caller".
  *
- *   jit SECONDS MODE     MODE: map, dump, both, none (no file has the names), later (the map is written after a second),
+ *   jit SECONDS MODE     MODE: map, dump, both, none (no file has the names),
  *                        fork (a child runs the parent's code), named (the memory has the name "jit-heap"),
  *                        memfd (the memory is a memfd "jit-code")
  *
@@ -150,7 +150,6 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	double start = now(CLOCK_THREAD_CPUTIME_ID), at_time = start;
-	int has_map = 0;
 	while (at_time - start < seconds) {
 		int next = HOT;
 		double worst = -1;
@@ -165,10 +164,6 @@ int main(int argc, char **argv)
 		double after = now(CLOCK_THREAD_CPUTIME_ID);
 		used[next] += after - at_time;
 		at_time = after;
-		if (!has_map && strcmp(mode, "later") == 0 && at_time - start > 1) {
-			write_map();
-			has_map = 1;
-		}
 	}
 	printf("{\"pid\": %d, \"has_name\": %d, \"seconds\": [%.3f, %.3f, %.3f]}\n", (int)getpid(), has_name, used[HOT],
 	       used[WARM], used[COLD]);
