@@ -91,7 +91,9 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
                 options_.unwind_compiler),
       kernel_code_({.proc_root = options_.proc_root, .sys_root = options_.sys_root, .list_bpf = options_.list_bpf},
                    executor, clock, metrics),
-      resolver_(kernel_code_),
+      jit_(options_.proc_root, options_.resource_executor != nullptr ? *options_.resource_executor : executor, clock,
+           metrics),
+      resolver_(kernel_code_, &jit_),
       batcher_(sink, clock, options_.dictionary),
       events_({.events_per_second = options_.event_budget,
                .hold_ns = options_.hold_ns,
@@ -140,6 +142,7 @@ void CollectorCore::Poll() {
   for (const ProcessRunPtr& run : resources_.Settle(processes_)) batcher_.Redefine(*run);
   unwinder_.Tick();
   kernel_code_.Tick();
+  jit_.Tick(processes_);
   RetryHeld(/*force=*/false);
   runtime_objects_.Tick();
   if (processes_.TakeLost()) SweepAfterLoss();

@@ -25,6 +25,7 @@
 #include "kernel-collector/processes/resource_reader.h"
 #include "kernel-collector/processes/stack_resolver.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/runtimes/jit/jit_runtimes.h"
 #include "kernel-collector/runtimes/runtime_kinds.h"
 #include "kernel-collector/runtimes/runtime_objects.h"
 #include "kernel-collector/runtimes/runtime_reader.h"
@@ -172,6 +173,7 @@ class CollectorCore {
   StackMixer mixer_;
   Unwinder unwinder_;
   KernelCode kernel_code_;
+  JitRuntimes jit_;
   StackResolver resolver_;
   Batcher batcher_;
   EventCollector events_;

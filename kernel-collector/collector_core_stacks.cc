@@ -9,7 +9,8 @@ bool CollectorCore::ResolveStack(const SampleRecord& record, size_t frames_to_tr
   const MonotonicNs time{static_cast<int64_t>(sample.time_ns)};
   auto unread = [this](const CodeFilePtr& executable) { ReadExecutable(executable); };
   unwinder_.Walk(record, frames_to_trust, run, mappings, unread, &walked_);
-  resolver_.Resolve(RawStack{record.kernel(), walked_.user, sample.flags, time}, run, mappings, unread, &resolved_);
+  resolver_.Resolve(RawStack{record.kernel(), walked_.user, sample.flags, time, may_read == MayRead::kYes}, run,
+                    mappings, unread, &resolved_);
   // The kernel gets the present program of the pid, never a program that exec has replaced.
   bool is_current = processes_.Find(run.pid).get() == &run && !run.exited;
   if (is_current && run.complete && !run.stale) unwinder_.Learn(sample, run);

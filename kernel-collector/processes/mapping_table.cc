@@ -8,7 +8,7 @@ namespace {
 // Returns true if b continues where a ends, in memory and in the file.
 bool Continues(const Mapping& a, const Mapping& b) {
   return a.end == b.start && a.executable == b.executable && (b.runtime == nullptr || a.runtime == b.runtime) &&
-         (a.executable == nullptr || a.file_offset + (a.end - a.start) == b.file_offset);
+         a.memory == b.memory && (a.executable == nullptr || a.file_offset + (a.end - a.start) == b.file_offset);
 }
 
 // The same file may be known twice, by its build-id from an event and by its inode from /proc.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/types.h"
@@ -18,6 +19,9 @@ struct Mapping {
   MonotonicNs learned;                     // time of the event that made it, or of the scan that saw it
   CodeFilePtr executable;                  // null: no file behind it (a JIT's code), or no identifiable file
   std::shared_ptr<const Runtime> runtime;  // used first to resolve an address; null: no runtime
+  // For memory in which the process may have generated code: its name, such as "[anon:v8]" or "[memfd:name]". Owned by
+  // the ProcessTable. null: the mapping has a file.
+  const std::string* memory = nullptr;
 };
 
 // A process's code mappings: sorted by start, never overlapping, at most kMappingsMax. The table refuses mappings above

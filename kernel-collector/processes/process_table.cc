@@ -1,5 +1,7 @@
 #include "kernel-collector/processes/process_table.h"
 
+#include "base/utf8.h"
+
 namespace tributary {
 namespace {
 
@@ -55,6 +57,29 @@ ProcessRunPtr ProcessTable::Add(Pid pid) {
   return run;
 }
 
+// Returns the name of memory that can contain generated code; nullptr if the path is of a file, or of code of the
+// kernel.
+const std::string* ProcessTable::MemoryName(std::string_view path) {
+  constexpr std::string_view kMemfd = "/memfd:";
+  std::string name;
+  if (path.empty() || path == "//anon" || path == "/dev/zero" || path == "/anon_hugepage" ||
+      path.starts_with("/SYSV")) {
+    return &anonymous_;
+  }
+  if (path.starts_with(kMemfd)) {
+    name = "[" + std::string(path.substr(1)) + "]";
+  } else if (path.starts_with("[anon") || path == "[heap]" || path == "[stack]") {
+    name = path;
+  } else {
+    return nullptr;
+  }
+  name = CutUtf8(name, kMemoryNameBytesMax);
+  const auto known = memory_names_.find(name);
+  if (known != memory_names_.end()) return &*known;
+  if (memory_names_.size() >= kMemoryNamesMax) return &anonymous_;
+  return &*memory_names_.insert(std::move(name)).first;
+}
+
 Mapping ProcessTable::MakeMapping(const FileKey& key, Pid pid, uint64_t start, uint64_t end, uint64_t offset,
                                   MonotonicNs learned, std::string_view path) {
   Mapping mapping{start, end, offset, learned, nullptr};
@@ -66,6 +91,7 @@ Mapping ProcessTable::MakeMapping(const FileKey& key, Pid pid, uint64_t start, u
     }
   } else {
     mapping.executable = executables_.Intern(key, FileLocation{pid, start, end, std::string(WithoutDeleted(path))});
+    mapping.memory = MemoryName(WithoutDeleted(path));
   }
   return mapping;
 }
@@ -202,6 +228,7 @@ void ProcessTable::Merge(const ProcSnapshot& snapshot) {
     const Mapping* known = followed ? run->mappings.Find(entry.start) : nullptr;
     if (known != nullptr && IsPartOf(entry, *known)) {
       list.push_back({entry.start, entry.end, entry.file_offset, snapshot.read_at, known->executable});
+      list.back().memory = known->memory;
     } else {
       list.push_back(
           MakeMapping(key, snapshot.pid, entry.start, entry.end, entry.file_offset, snapshot.read_at, entry.path));

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,7 @@ struct ProcessRun {
   std::string executable_path;
   CodeFilePtr executable;
   MappingTable mappings;
+  std::shared_ptr<const Runtime> generated_code;  // for mappings without a file; null: not needed yet
   uint64_t mapping_changes = 0;  // grows with every change of `mappings`; a sample that waits for a mapping compares it
 
   MonotonicNs began;      // time of the fork or exec event; 0: there was none
@@ -120,6 +123,8 @@ class ProcessTable : public SidebandVisitor {
  public:
   static constexpr size_t kRunsMax = 131'072;
   static constexpr int64_t kGraceNs = 5 * kNsPerSecond;
+  static constexpr size_t kMemoryNamesMax = 1024;  // memory with other names is shown without its name
+  static constexpr size_t kMemoryNameBytesMax = 128;
 
   ProcessTable(CodeFileTable& executables, Metrics& metrics);
 
@@ -160,8 +165,11 @@ class ProcessTable : public SidebandVisitor {
   ProcessRunPtr Add(Pid pid);
   Mapping MakeMapping(const FileKey& key, Pid pid, uint64_t start, uint64_t end, uint64_t offset, MonotonicNs learned,
                       std::string_view path);
+  const std::string* MemoryName(std::string_view path);
 
   CodeFileTable& executables_;
+  std::set<std::string, std::less<>> memory_names_;  // mappings point to them
+  const std::string anonymous_ = "[anonymous code]";
   absl::flat_hash_map<Pid, ProcessRunPtr> runs_;
   bool lost_ = false;
   std::vector<ProcessRunPtr> changed_;

@@ -243,5 +243,27 @@ TEST_F(ProcessTableTest, FilesAreCapped) {
   EXPECT_NE(files.Intern(FileKey{.inode = 1'000'000}, {Pid{1}, 0, 1, "/x"}), nullptr);
 }
 
+TEST_F(ProcessTableTest, MemoryWithCodeHasAName) {
+  Exec(10, 5, "prog");
+  const auto name_of = [&](std::string_view path, uint64_t inode) {
+    MmapEvent event = Map(11, 5, 0x1000, path);
+    event.inode = inode;
+    table.OnMmap(event);
+    const std::string* memory = table.Find(Pid{5})->mappings.Find(0x1000)->memory;
+    return memory == nullptr ? "" : *memory;
+  };
+  EXPECT_EQ(name_of("//anon", 0), "[anonymous code]");
+  EXPECT_EQ(name_of("/dev/zero (deleted)", 7), "[anonymous code]");
+  EXPECT_EQ(name_of("[anon:v8]", 0), "[anon:v8]");
+  EXPECT_EQ(name_of("[heap]", 0), "[heap]");
+  EXPECT_EQ(name_of("/memfd:doublemapper (deleted)", 8), "[memfd:doublemapper]");
+  EXPECT_EQ(name_of("/bin/prog", 9), "");
+  EXPECT_EQ(name_of("[vsyscall]", 0), "");
+  for (size_t i = 0; i < 2 * ProcessTable::kMemoryNamesMax; ++i) name_of("/memfd:" + std::to_string(i), 8);
+  EXPECT_EQ(name_of("/memfd:another", 8), "[anonymous code]");
+  EXPECT_EQ(name_of("/memfd:" + std::string(200, 'x'), 8), "[anonymous code]");
+  EXPECT_EQ(name_of("/memfd:doublemapper", 8), "[memfd:doublemapper]");
+}
+
 }  // namespace
 }  // namespace tributary

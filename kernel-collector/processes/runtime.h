@@ -2,12 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/types.h"
 #include "kernel-collector/processes/resolved_frame.h"
 
 namespace tributary {
+
+struct ProcessRun;
 
 // A language runtime inside a process. It resolves addresses in the code that the runtime has generated (a JIT
 // compiler), or in the loop with which it interprets other code. Mappings with such code refer to their runtime. Frames
@@ -34,8 +37,16 @@ class Runtime {
   virtual ~Runtime() = default;
 
   // Appends the frames of the address to `frames`: the function first, then the functions that were inlined into it.
-  // Frames have a kind other than kUnknown. Their executables and names must live as long as the runtime.
+  // Frames have a kind other than kUnknown. Their executables and names must live until the loop's next turn.
   virtual Found Find(const Query& query, std::vector<ResolvedFrame>* frames) const = 0;
+};
+
+// Makes the runtimes that name the code of processes in memory without a file (ProcessRun::generated_code).
+class RuntimeMaker {
+ public:
+  virtual ~RuntimeMaker() = default;
+  // Called when a sample of the run first has an address in such memory. Never returns null.
+  virtual std::shared_ptr<const Runtime> Make(const ProcessRun& run) = 0;
 };
 
 }  // namespace tributary

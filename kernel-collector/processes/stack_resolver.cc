@@ -1,7 +1,5 @@
 #include "kernel-collector/processes/stack_resolver.h"
 
-#include "kernel-collector/processes/runtime.h"
-
 namespace tributary {
 namespace {
 
@@ -23,8 +21,27 @@ bool AddRuntimeFrames(const Runtime& runtime, const Runtime::Query& query, Resol
   return found == Runtime::Found::kFrames;
 }
 
+// Returns true if the mapping may contain code that the process has generated: it has no file, or its file is no
+// executable.
+bool MayBeGenerated(const Mapping& mapping) {
+  if (mapping.executable == nullptr) return mapping.memory != nullptr;
+  return mapping.executable->state == CodeFile::State::kFailed;
+}
+
+// Appends the frames of an address for which MayBeGenerated is true. Returns false if the address stays unknown.
+bool AddGeneratedFrames(RuntimeMaker* generated_code, const Runtime::Query& query, const Mapping& mapping,
+                        ProcessRun& run, ResolvedStack* out) {
+  if (generated_code != nullptr) {
+    if (run.generated_code == nullptr) run.generated_code = generated_code->Make(run);
+    if (AddRuntimeFrames(*run.generated_code, query, out)) return true;
+  }
+  if (mapping.memory == nullptr) return false;
+  out->frames.push_back({.kind = FrameKind::kJit, .name = *mapping.memory});
+  return true;
+}
+
 // Appends the frame of a user-stack address: one frame, or several if a runtime reports several.
-void AddUserFrames(uint64_t address, bool is_caller, MonotonicNs time, const ProcessRun& run,
+void AddUserFrames(RuntimeMaker* generated_code, uint64_t address, bool is_caller, MonotonicNs time, ProcessRun& run,
                    const MappingTable::List* snapshot, const Unread& unread, ResolvedStack* out) {
   const uint64_t probe = LookupAddress(address, is_caller);
   ResolvedFrame frame{.is_caller = is_caller, .address = address};
@@ -53,6 +70,10 @@ void AddUserFrames(uint64_t address, bool is_caller, MonotonicNs time, const Pro
       frame = {FrameKind::kNative, is_caller, &executable, *elf + (address - probe)};
     }
   }
+  if (mapping != nullptr && frame.kind == FrameKind::kUnknown && MayBeGenerated(*mapping) &&
+      AddGeneratedFrames(generated_code, {probe, is_caller, time}, *mapping, run, out)) {
+    return;
+  }
   out->frames.push_back(frame);
 }
 
@@ -76,7 +97,7 @@ void StackResolver::AddKernelFrames(const RawStack& stack, ResolvedStack* out) {
   }
 }
 
-void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const MappingTable::List* snapshot,
+void StackResolver::Resolve(const RawStack& stack, ProcessRun& run, const MappingTable::List* snapshot,
                             const Unread& unread, ResolvedStack* out) {
   out->frames.clear();
   out->outermost_frames = 0;
@@ -86,7 +107,8 @@ void StackResolver::Resolve(const RawStack& stack, const ProcessRun& run, const 
   for (size_t i = stack.user.size(); i-- > 0;) {
     // If the sample interrupted the kernel, the system call returns to the first user address.
     const bool is_caller = (i != 0 || in_kernel) && (stack.user[i] & TRIB_FRAME_INTERRUPTED) == 0;
-    AddUserFrames(stack.user[i] & ~TRIB_FRAME_INTERRUPTED, is_caller, stack.time, run, snapshot, unread, out);
+    AddUserFrames(stack.may_read_names ? generated_code_ : nullptr, stack.user[i] & ~TRIB_FRAME_INTERRUPTED, is_caller,
+                  stack.time, run, snapshot, unread, out);
     if (out->outermost_frames == 0) out->outermost_frames = out->frames.size();
   }
   AddKernelFrames(stack, out);

@@ -12,6 +12,7 @@
 #include "kernel-collector/processes/mapping_table.h"
 #include "kernel-collector/processes/process_table.h"
 #include "kernel-collector/processes/resolved_frame.h"
+#include "kernel-collector/processes/runtime.h"
 #include "profile/model.h"
 
 namespace tributary {
@@ -22,6 +23,7 @@ struct RawStack {
   std::span<const uint64_t> kernel, user;
   uint32_t flags = 0;  // trib_flags
   MonotonicNs time;
+  bool may_read_names = true;  // false: the process's own names of generated code must not be read
 };
 
 struct ResolvedStack {
@@ -36,18 +38,21 @@ struct ResolvedStack {
 // runtime. Loop thread only; reads no files.
 class StackResolver {
  public:
-  // `kernel` must outlive the resolver.
-  explicit StackResolver(KernelCode& kernel) : kernel_(kernel) {}
+  // `kernel` and `generated_code` must outlive the resolver. If `generated_code` is null, code in memory without a file
+  // has only the name of the memory.
+  explicit StackResolver(KernelCode& kernel, RuntimeMaker* generated_code = nullptr)
+      : kernel_(kernel), generated_code_(generated_code) {}
 
   // `snapshot` is the run's mapping table at the time of the sample; null: use only the current table. Calls `unread`
   // for each executable of the stack that has not been read. `out` can be reused: then most calls allocate nothing.
-  void Resolve(const RawStack& stack, const ProcessRun& run, const MappingTable::List* snapshot,
+  void Resolve(const RawStack& stack, ProcessRun& run, const MappingTable::List* snapshot,
                const std::function<void(const CodeFilePtr&)>& unread, ResolvedStack* out);
 
  private:
   void AddKernelFrames(const RawStack& stack, ResolvedStack* out);
 
   KernelCode& kernel_;
+  RuntimeMaker* const generated_code_;
 };
 
 }  // namespace tributary

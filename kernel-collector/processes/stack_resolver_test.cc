@@ -218,5 +218,64 @@ TEST_F(StackResolverTest, LimitsTheFramesOfARuntime) {
   EXPECT_EQ(Resolve({0x200010}, {}, 0).frames.size(), Runtime::kFramesMax);
 }
 
+// Makes a runtime that names every address.
+class FakeMaker : public RuntimeMaker {
+ public:
+  std::shared_ptr<const Runtime> Make(const ProcessRun&) override {
+    ++made;
+    return runtime;
+  }
+  std::shared_ptr<FakeRuntime> runtime = std::make_shared<FakeRuntime>();
+  int made = 0;
+};
+
+TEST_F(StackResolverTest, GeneratedCodeHasTheNameOfItsRuntimeOrOfItsMemory) {
+  FakeMaker maker;
+  StackResolver with_names(kernel_code, &maker);
+  const std::string memory = "[anonymous code]";
+  Mapping mapping{0x300000, 0x301000, 0, MonotonicNs{}, nullptr};
+  mapping.memory = &memory;
+  run.mappings.Insert(mapping);
+  maker.runtime->codes[0x300010] = {{.kind = FrameKind::kJit, .name = "f"}};
+  const auto resolve = [&](bool may_read_names) {
+    const std::vector<uint64_t> user = {0x300010, 0x300020, 0x200000};
+    with_names.Resolve(RawStack{{}, user, 0, time, may_read_names}, run, nullptr, [](const CodeFilePtr&) {}, &out);
+    EXPECT_EQ(out.frames.size(), 3u);
+  };
+  resolve(true);
+  EXPECT_EQ(out.frames[0].kind, FrameKind::kUnknown);  // its memory has no name
+  EXPECT_EQ(out.frames[1].name, "[anonymous code]");
+  EXPECT_EQ(out.frames[1].kind, FrameKind::kJit);
+  EXPECT_EQ(out.frames[1].address, 0u);
+  EXPECT_EQ(out.frames[2].name, "f");
+  EXPECT_FALSE(out.wants_executable);
+  maker.runtime->is_reading = true;
+  resolve(true);
+  EXPECT_TRUE(out.wants_executable);
+  EXPECT_EQ(out.frames[2].name, "[anonymous code]");  // sent if the reading takes too long
+  resolve(false);
+  EXPECT_FALSE(out.wants_executable);
+  EXPECT_EQ(maker.made, 1);
+}
+
+TEST_F(StackResolverTest, AMemoryFileMayBeAProgram) {
+  FakeMaker maker;
+  StackResolver with_names(kernel_code, &maker);
+  const std::string memory = "[memfd:x]";
+  auto program = std::make_shared<CodeFile>(*file), data = std::make_shared<CodeFile>();
+  data->state = CodeFile::State::kFailed;
+  Mapping mapping{0x300000, 0x301000, 0x1000, MonotonicNs{}, program};
+  mapping.memory = &memory;
+  run.mappings.Insert(mapping);
+  mapping = {0x400000, 0x401000, 0, MonotonicNs{}, data};
+  mapping.memory = &memory;
+  run.mappings.Insert(mapping);
+  const std::vector<uint64_t> user = {0x300010, 0x400010};
+  with_names.Resolve(RawStack{{}, user, 0, time}, run, nullptr, [](const CodeFilePtr&) {}, &out);
+  ASSERT_EQ(out.frames.size(), 2u);
+  EXPECT_EQ(out.frames[0].name, "[memfd:x]");
+  EXPECT_EQ(out.frames[1].kind, FrameKind::kNative);
+}
+
 }  // namespace
 }  // namespace tributary

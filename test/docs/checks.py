@@ -8,6 +8,10 @@ CODE_FOLDERS = ("base", "intake", "otlp", "kernel-collector", "k8s-collector", "
 # A number in a page or a schema, and the constant that must have the same value. Fields: the page's file, a pattern
 # with one group; the constant's file, its name.
 LIMITS = [
+    ("docs/limits.md", r"names of generated code of one process \| ([\d,]+) MiB", "kernel-collector/runtimes/jit/jit_runtimes.h",
+     "kProcessMibMax"),
+    ("docs/limits.md", r"names of generated code of all processes \| ([\d,]+) MiB", "kernel-collector/runtimes/jit/jit_runtimes.h",
+     "kMibMax"),
     ("schemas/intake/intake.capnp", r"closes @7 .*at most ([\d,]+)", "profile/batch.h", "kClosedSessionsMax"),
     ("schemas/intake/intake.capnp", r"sampleTypes @9 .*at most ([\d,]+)", "profile/sample_types.h", "kSampleTypesMax"),
     ("schemas/intake/intake.capnp", r"typeCounts @10 .*at most ([\d,]+)", "profile/sample_types.h", "kSampleTypesMax"),

@@ -1,0 +1,141 @@
+#include "kernel-collector/runtimes/jit/code_table.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace tributary {
+namespace {
+
+std::string NameAt(const CodeTable& table, uint64_t address, int64_t time) {
+  CodeName name;
+  return table.Find(address, MonotonicNs{time}, &name) ? std::string(name.name) : "-";
+}
+
+struct Line {
+  uint64_t start, end;
+  std::string name;
+};
+
+// A run of lines without times, as from a perf map.
+CodeRunPtr MapRun(const std::vector<Line>& lines, int64_t previous, int64_t read_at) {
+  CodeRunBuilder builder;
+  for (const Line& line : lines) builder.Add({.start = line.start, .end = line.end, .name = line.name});
+  return builder.Build(
+      {.read_at = MonotonicNs{read_at}, .maybe_from = MonotonicNs{previous}, .lines_are_from = MonotonicNs{read_at}});
+}
+
+TEST(CodeTable, TheLastLineOfAnAddressNamesIt) {
+  CodeTable table;
+  table.Add(MapRun({{0x1000, 0x1100, "a"}, {0x1040, 0x1060, "b"}, {0x1050, 0x1200, "c"}}, 0, 10), MonotonicNs{10});
+  EXPECT_EQ(NameAt(table, 0xfff, 20), "-");
+  EXPECT_EQ(NameAt(table, 0x1000, 20), "a");
+  EXPECT_EQ(NameAt(table, 0x103f, 20), "a");
+  EXPECT_EQ(NameAt(table, 0x1040, 20), "b");
+  EXPECT_EQ(NameAt(table, 0x1050, 20), "c");
+  EXPECT_EQ(NameAt(table, 0x11ff, 20), "c");
+  EXPECT_EQ(NameAt(table, 0x1200, 20), "-");
+}
+
+TEST(CodeTable, LinesOfTheFirstReadingNameEarlierSamples) {
+  CodeTable table;
+  table.Add(MapRun({{0x1000, 0x1100, "a"}}, 0, 10), MonotonicNs{10});
+  EXPECT_EQ(NameAt(table, 0x1000, 1), "a");
+}
+
+TEST(CodeTable, ALineThatReplacesCodeCountsFromItsReading) {
+  CodeTable table;
+  table.Add(MapRun({{0x1000, 0x1100, "old"}}, 0, 10), MonotonicNs{10});
+  table.Add(MapRun({{0x1000, 0x1080, "new"}}, 9, 20), MonotonicNs{20});
+  EXPECT_EQ(NameAt(table, 0x1000, 19), "old");
+  EXPECT_EQ(NameAt(table, 0x1000, 20), "new");
+  EXPECT_EQ(NameAt(table, 0x1090, 30), "old");
+}
+
+TEST(CodeTable, ALineForNewCodeCountsFromTheReadingThatDidNotSeeIt) {
+  CodeTable table;
+  table.Add(MapRun({{0x1000, 0x1100, "a"}}, 0, 10), MonotonicNs{10});
+  table.Add(MapRun({{0x2000, 0x2100, "b"}}, 9, 20), MonotonicNs{20});
+  EXPECT_EQ(NameAt(table, 0x2000, 8), "-");
+  EXPECT_EQ(NameAt(table, 0x2000, 9), "b");
+  EXPECT_EQ(NameAt(table, 0x2000, 25), "b");
+}
+
+TEST(CodeTable, CodeWithTimesCountsFromThem) {
+  CodeRunBuilder builder;
+  builder.Add({.start = 0x1000, .end = 0x1100, .since = MonotonicNs{100}, .name = "first"});
+  builder.Add({.start = 0x1000, .end = 0x1100, .since = MonotonicNs{200}, .name = "second"});
+  builder.AddGone(0x1000, 0x1100, MonotonicNs{300});
+  CodeTable table;
+  table.Add(builder.Build({.read_at = MonotonicNs{400}, .by_time = true}), MonotonicNs{400});
+  EXPECT_EQ(NameAt(table, 0x1000, 99), "-");
+  EXPECT_EQ(NameAt(table, 0x1000, 100), "first");
+  EXPECT_EQ(NameAt(table, 0x1000, 199), "first");
+  EXPECT_EQ(NameAt(table, 0x1000, 250), "second");
+  EXPECT_EQ(NameAt(table, 0x1000, 300), "-");
+}
+
+TEST(CodeTable, LinesAndFilesBelongToAddresses) {
+  const std::vector<NewCode::Line> lines = {{0x1010, 7, "/b.x"}, {0x1000, 5, "/a.x"}, {0x2000, 9, "/outside"}};
+  CodeRunBuilder builder;
+  builder.Add({.start = 0x1000, .end = 0x1100, .since = MonotonicNs{1}, .name = "f", .lines = lines});
+  const CodeRunPtr run = builder.Build({.by_time = true});
+  CodeName name;
+  ASSERT_EQ(run->Find(0x100f, MonotonicNs{5}, &name), CodeRun::Found::kName);
+  EXPECT_EQ(name.line, 5u);
+  EXPECT_EQ(name.file, "/a.x");
+  ASSERT_EQ(run->Find(0x10ff, MonotonicNs{5}, &name), CodeRun::Found::kName);
+  EXPECT_EQ(name.line, 7u);
+  EXPECT_EQ(name.file, "/b.x");
+}
+
+TEST(CodeTable, NamesAreCutAndMadeUtf8) {
+  CodeRunBuilder builder;
+  builder.Add({.start = 1, .end = 2, .name = std::string(511, 'x') + "\xc3\xa4"});
+  builder.Add({.start = 2, .end = 3, .name = "a\xff"});
+  const CodeRunPtr run = builder.Build({});
+  CodeName name;
+  ASSERT_EQ(run->Find(1, MonotonicNs{5}, &name), CodeRun::Found::kName);
+  EXPECT_EQ(name.name, std::string(511, 'x'));
+  ASSERT_EQ(run->Find(2, MonotonicNs{5}, &name), CodeRun::Found::kName);
+  EXPECT_EQ(name.name, "a\xef\xbf\xbd");
+}
+
+TEST(CodeTable, MergesOldRunsAndDropsDeadNames) {
+  CodeTable table;
+  const int64_t step = CodeTable::kSampleAgeNs;
+  for (int64_t i = 1; i <= 1000; ++i) {
+    const auto at = static_cast<uint64_t>(i % 10) * 0x1000;
+    table.Add(MapRun({{at, at + 0x1000, fmt::format("f{}", i)}}, (i - 1) * step, i * step), MonotonicNs{i * step});
+  }
+  EXPECT_LE(table.runs().size(), 8u);
+  EXPECT_LE(table.functions(), 20u);
+  for (uint64_t i = 0; i < 10; ++i) {
+    const uint64_t last = i == 0 ? 1000 : 990 + i;
+    EXPECT_EQ(NameAt(table, i * 0x1000, 1000 * step), fmt::format("f{}", last));
+  }
+}
+
+// Compares with the definition: the last line of an address names it.
+TEST(CodeTable, OverlappingLinesAgreeWithASimpleModel) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> model(64, "-");
+    CodeTable table;
+    const int64_t step = 2 * CodeTable::kSampleAgeNs;
+    for (int64_t run = 1; run <= 4; ++run) {
+      std::vector<Line> lines;
+      for (uint32_t i = 0; i < 1 + random() % 8; ++i) {
+        const uint64_t start = random() % 64, end = start + 1 + random() % (64 - start);
+        lines.push_back({start, end, fmt::format("r{}l{}", run, i)});
+        for (uint64_t at = start; at < end; ++at) model[at] = lines.back().name;
+      }
+      table.Add(MapRun(lines, (run - 1) * step, run * step), MonotonicNs{run * step});
+    }
+    for (uint64_t at = 0; at < 64; ++at) EXPECT_EQ(NameAt(table, at, 9 * step), model[at]) << at;
+  }
+}
+
+}  // namespace
+}  // namespace tributary
