@@ -25,7 +25,9 @@ mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Pac
   head -n 1 | cut -d ' ' -f 1)
 [ -n "$mirror" ] || { echo "root.sh: this machine's apt knows no Debian package source; run apt-get update" >&2; exit 1; }
 if [ "$(id -u)" = 0 ]; then mode=root; else mode=unshare; fi
-mmdebstrap --quiet --variant=extract --mode="$mode" --include="$packages" "$suite" "$work/root.tar" "deb $mirror $suite main" >&2
+# A mirror may be older than its package lists allow.
+mmdebstrap --quiet --variant=extract --mode="$mode" --include="$packages" --aptopt='Acquire::Check-Valid-Until "false"' \
+  "$suite" "$work/root.tar" "deb $mirror $suite main" >&2
 mkdir "$work/root"
 tar -x --no-same-owner --exclude='./dev/*' -f "$work/root.tar" -C "$work/root"
 rm "$work/root.tar"
