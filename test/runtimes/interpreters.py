@@ -12,7 +12,10 @@ import lib  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = ["known.py", "python_parts.py", "chains.py"]
-SUITES = ("bullseye", "trixie", "sid")
+SYSTEM = "/usr/bin/python3.11"
+SUITES = ("bullseye", "trixie", "sid", "sid-newest")
+BUILT = ("static", "musl", "free-threaded")
+NAMES = ("system", "venv", *SUITES, *BUILT)
 
 
 class Interpreter:
@@ -33,27 +36,48 @@ class Interpreter:
                 shutil.copy(HERE / each, folder)
         inside = "/" + str(folder.relative_to(self.root))
         words = [*self.command, f"{inside}/{program}", *map(str, arguments)]
-        return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, encoding="utf-8", env={"PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin",
-                                                                                                 "LC_ALL": "C.UTF-8"}, **more)
+        environment = {"PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+        return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment, **more)
 
     def forget(self, directory):
         if self.root != pathlib.Path("/"):
             shutil.rmtree(self.root / "work" / directory.name, ignore_errors=True)
 
 
-def of_suite(suite):
-    """Returns the newest Python of a Debian suite (root.sh)."""
-    root = pathlib.Path(subprocess.run([HERE / "root.sh", suite], check=True, capture_output=True, text=True).stdout.strip())
-    programs = [path.name for path in (root / "usr/bin").iterdir() if re.fullmatch(r"python3\.\d+", path.name)]
-    newest = max(programs, key=lambda name: int(name.split(".")[1]))
-    return Interpreter(suite, [*lib.ROOT, "/usr/sbin/chroot", root, f"/usr/bin/{newest}"], root)
+def root_of(suite):
+    return pathlib.Path(subprocess.run([HERE / "root.sh", suite], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
 
 
-def find(name):
-    """Returns the interpreter with this name: "system", a Debian suite, or the path of a program."""
+def of_suite(name):
+    """Returns the default Python of a Debian suite (root.sh), or its newest one if the name ends in -newest."""
+    root = root_of(name.removesuffix("-newest"))
+    program = "python3"
+    if name.endswith("-newest"):
+        programs = [path.name for path in (root / "usr/bin").iterdir() if re.fullmatch(r"python3\.\d+", path.name)]
+        program = max(programs, key=lambda each: int(each.split(".")[1]))
+    return Interpreter(name, [*lib.ROOT, "/usr/sbin/chroot", root, f"/usr/bin/{program}"], root)
+
+
+def built(kind):
+    """Returns an interpreter that build_python.sh builds."""
+    printed = subprocess.run([HERE / "build_python.sh", kind], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return Interpreter(kind, [printed.strip()], missing=() if kind == "free-threaded" else ("callbacks", "key_derivation"))
+
+
+def virtual_environment(directory):
+    subprocess.run([SYSTEM, "-m", "venv", "--without-pip", directory / "venv"], check=True)
+    return Interpreter("venv", [directory / "venv/bin/python"])
+
+
+def find(name, directory=None):
+    """Returns the interpreter with this name: a word of NAMES, or the path of a program."""
     if name == "system":
-        return Interpreter(name, ["/usr/bin/python3.11"])
+        return Interpreter(name, [SYSTEM])
+    if name == "venv":
+        return virtual_environment(directory)
     if name in SUITES:
         return of_suite(name)
+    if name in BUILT:
+        return built(name)
     lib.check(os.path.isfile(name), f"there is no interpreter '{name}'")
     return Interpreter(pathlib.Path(name).resolve().parent.parent.name, [name])

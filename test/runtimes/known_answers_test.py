@@ -78,7 +78,7 @@ def check_whole(found, failures):
 
 
 def check_interpreter(directory, reducer, collector, name, options):
-    interpreter = interpreters.find(name)
+    interpreter = interpreters.find(name, directory)
     try:
         answers, found = profile(directory, reducer, collector, interpreter, options)
     finally:

@@ -1,18 +1,21 @@
 #!/bin/bash
 # Makes a folder with Python and its libraries of another Debian suite, and prints its path. A program runs in it with chroot.
-#   root.sh bullseye|trixie|sid
+#   root.sh bullseye|bookworm|trixie|sid
 # The folder is cached: TRIBUTARY_CACHE, or ~/.cache/tributary. Nothing in it is configured, so it is ready within a minute.
 set -euo pipefail
 
-suite=${1:?usage: root.sh bullseye|trixie|sid}
+suite=${1:?usage: root.sh bullseye|bookworm|trixie|sid}
 case $suite in
-  bullseye | trixie) packages=python3 days=90 ;;
-  sid) packages=python3-all days=7 ;;  # every version that sid supports
-  *) echo "root.sh: unknown suite '$suite': give bullseye, trixie or sid" >&2; exit 2 ;;
+  bullseye) packages=python3,libpython3.9 ;;
+  bookworm) packages=libpython3.11 ;;
+  trixie) packages=python3 ;;
+  sid) packages=python3-all ;;  # every version that sid supports
+  *) echo "root.sh: unknown suite '$suite': give bullseye, bookworm, trixie or sid" >&2; exit 2 ;;
 esac
 
-cache=${TRIBUTARY_CACHE:-$HOME/.cache/tributary}/runtimes/$suite
-if [ -e "$cache/ready" ] && [ -z "$(find "$cache/ready" -mtime "+$days")" ]; then
+cache=${TRIBUTARY_CACHE:-$HOME/.cache/tributary}/runtimes/$suite-$(sha256sum "${BASH_SOURCE[0]}" | cut -c 1-16)
+# The script looks for newer packages of sid after a week.
+if [ -e "$cache/ready" ] && { [ "$suite" != sid ] || [ -z "$(find "$cache/ready" -mtime +7)" ]; }; then
   echo "$cache/root"
   exit 0
 fi
