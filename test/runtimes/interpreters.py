@@ -25,19 +25,20 @@ class Interpreter:
         self.name, self.command, self.root = name, [str(word) for word in command], pathlib.Path(root)
         self.missing = set(missing)  # parts whose modules this interpreter does not have
 
-    def run(self, directory, program, *arguments, **more):
-        """Starts a program of this folder in a copy of the folder. Returns the process; its output is text on a pipe."""
-        folder = directory / f"programs-{self.name}"
-        if self.root != pathlib.Path("/"):
-            folder = self.root / "work" / directory.name
-        if not folder.exists():
-            folder.mkdir(parents=True)
-            for each in {*PROGRAMS, program}:
-                shutil.copy(HERE / each, folder)
+    def folder(self, directory):
+        """Returns the folder in which the programs run."""
+        return directory / f"programs-{self.name}" if self.root == pathlib.Path("/") else self.root / "work" / directory.name
+
+    def run(self, directory, program, *arguments):
+        """Starts a program of this folder, in a copy of the folder. Returns the process; its output is text on a pipe."""
+        folder = self.folder(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        for each in {*PROGRAMS, program}:
+            shutil.copy(HERE / each, folder)
         inside = "/" + str(folder.relative_to(self.root))
-        words = [*self.command, f"{inside}/{program}", *map(str, arguments)]
+        words = [*self.command, f"{inside}/{program}", *(str(word).replace("FOLDER", inside) for word in arguments)]
         environment = {"PYTHONDONTWRITEBYTECODE": "1", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-        return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment, **more)
+        return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, encoding="utf-8", env=environment)
 
     def forget(self, directory):
         if self.root != pathlib.Path("/"):
