@@ -62,7 +62,7 @@ def of_suite(name):
 def built(kind):
     """Returns an interpreter that build_python.sh builds."""
     printed = subprocess.run([HERE / "build_python.sh", kind], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return Interpreter(kind, [printed.strip()], missing=() if kind == "free-threaded" else ("callbacks", "key_derivation"))
+    return Interpreter(kind, [printed.strip()], missing=("callbacks", "key_derivation"))
 
 
 def virtual_environment(directory):

@@ -44,7 +44,7 @@ class Checker:
         wanted = [element for element in chain if "native" not in element]
         wrong = [stack for stack in self.stacks if not chains.matches(wanted, stack)]
         # A signal may also arrive between two busy statements, above all on a busy machine.
-        if len(self.stacks) < 10 or len(wrong) > 0.4 * len(self.stacks):
+        if len(self.stacks) < 3 or len(wrong) > 0.4 * len(self.stacks):
             sys.exit("%s: %d of %d stacks are wrong, for example\n%s\nis not\n%s" % (
                 name, len(wrong), len(self.stacks), wrong and chains.stack_text(wrong[len(wrong) // 2]), chains.text(chain)))
 
