@@ -37,9 +37,9 @@ def library(suite):
     return [found[0], root / "usr"]
 
 
-def run(mode, libraries, chain, directory_name="embedded"):
+def run(mode, libraries, chain):
     with lib.directory() as d, lib.programs() as programs:
-        program = d / directory_name
+        program = d / "embedded"
         subprocess.run(["cc", "-O2", "-g", "-fno-optimize-sibling-calls", "-rdynamic", "-o", program, HERE / "embedded.c"], check=True)
         node = short.Node(d, programs)
         pid = int(subprocess.run([program, mode, str(SECONDS), *libraries], check=True, capture_output=True, text=True, timeout=120).stdout)
@@ -72,7 +72,8 @@ def two_libraries():
 
 
 def beside_generated_code():
-    run("map", library("bookworm"), OUTER + [chains.native("run_generated"), chains.native("generated_caller"), chains.native("run_inner")] + INNER)
+    generated = [chains.native(name) for name in ("run_generated", "generated_caller", "run_inner")]
+    run("map", library("bookworm"), OUTER + generated + INNER)
 
 
 if __name__ == "__main__":

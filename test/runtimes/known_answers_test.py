@@ -51,7 +51,8 @@ def check_part(part, found, answers, failures):
     belonging = found.having(own)
     of_part = sum(n for _, n in belonging)
     right = count / of_part if of_part else 0
-    print(f"  {part['name']:18} true share {share:.4f}, seen {seen:.4f}; {count} of {of_part} samples have the chain ({right:.4f})", flush=True)
+    print(f"  {part['name']:18} true share {share:.4f}, seen {seen:.4f}; {count} of {of_part} samples have the chain ({right:.4f})",
+          flush=True)
     if abs(seen - share) > SHARE_ERROR_MAX:
         failures.append(f"{part['name']}: share {seen:.4f}, true {share:.4f}")
     if right < CHAIN_MIN:

@@ -33,7 +33,8 @@ PATIENCE_S = 20
 
 class StackStops:
     def __init__(self):
-        self.process = subprocess.Popen([*lib.ROOT, lib.BIN / "stack_stops", "--runtimes"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        command = [*lib.ROOT, lib.BIN / "stack_stops", "--runtimes"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         lib.check(self.process.stdout.readline() == "ready\n", "stack_stops did not start")
 
     def stop(self, pid):
@@ -53,7 +54,8 @@ class StackStops:
 
 def py_spy(program, pid, tid):
     """Returns the frames that py-spy reads, or None."""
-    done = subprocess.run([*lib.ROOT, program, "dump", "--nonblocking", "--json", "--pid", str(pid)], capture_output=True, text=True, check=False)
+    command = [*lib.ROOT, program, "dump", "--nonblocking", "--json", "--pid", str(pid)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return None
     for thread in json.loads(done.stdout):
@@ -83,7 +85,9 @@ class Faulthandler:
             text = file.read().decode("ascii")
         self.at += len(text)
         frames = re.findall(r'^  File "(.*)", line (\d+|\?\?\?) in (.*)$', text, re.MULTILINE)
-        return [(function, file, int(line) if line.isdigit() else 0) for file, line, function in frames if (file, line) != (function, "???")][::-1]
+        # From 3.12 on, it also prints a helper frame below __init__, which is no function of a program.
+        return [(function, file, int(line) if line.isdigit() else 0) for file, line, function in frames
+                if (file, line) != (function, "???")][::-1]
 
 
 def plain(frames, ascii_only=False):
@@ -123,7 +127,8 @@ class Result:
         if what:
             self.differences[other][what] += 1
             shown = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), min(len(ours), len(theirs)))
-            self.examples.setdefault((other, what), f"      ours   …{ours[max(0, shown - 1):shown + 3]}\n      theirs …{theirs[max(0, shown - 1):shown + 3]}")
+            part = slice(max(0, shown - 1), shown + 3)
+            self.examples.setdefault((other, what), f"      ours   …{ours[part]}\n      theirs …{theirs[part]}")
 
 
 def run(interpreter, directory, stops, spy, count, draw):
