@@ -9,6 +9,7 @@ import measure  # first: it finds lib
 import lib
 
 HERE = pathlib.Path(__file__).resolve().parent
+WORKLOADS, RUNTIMES = HERE.parent / "workloads", HERE.parent / "runtimes"
 PYTHON_RECURSION = """
 def work(n):
     x = 1
@@ -20,6 +21,26 @@ def descend(depth):
 while True:
     for depth in range(1, 25):
         descend(depth)
+"""
+PYTHON_SERVICE = """
+import asyncio, json, re
+class Handler:
+    def __init__(self, name):
+        self.name = name
+    async def handle(self, request):
+        parsed = await self.parse(request)
+        rows = sorted((self.row(i, parsed) for i in range(parsed["rows"])), key=lambda row: row["key"])
+        return json.dumps(rows)
+    async def parse(self, request):
+        await asyncio.sleep(0)
+        return {key: int(value) for key, value in re.findall(r"(\\w+)=(\\d+)", request)}
+    def row(self, i, parsed):
+        return {"key": "%s %d" % (self.name, i * 7919 % 997), "values": [j * j for j in range(parsed["columns"])]}
+async def main():
+    handlers = [Handler("handler %d" % i) for i in range(8)]
+    while True:
+        await asyncio.gather(*(handler.handle("rows=60&columns=10") for handler in handlers))
+asyncio.run(main())
 """
 NODE_RECURSION = """
 function work(n) { let x = 1; for (let i = 0; i < n; i++) x = (Math.imul(x, 69069) + i) | 0; return x; }
@@ -95,3 +116,24 @@ class Tools(Load):
             ["sh", "-c", "while :; do dpkg -l | awk '{print $2}' | sort -r | head -n 1; apt-cache show bash | grep -c .; "
                          "dpkg-query -L coreutils | xargs ls -d | wc -l; python3 -c 'import json, re'; perl -e 'print 1'; "
                          "find /usr/share/doc -maxdepth 1 | sed s/a/b/ | cksum; git --version; openssl version; done"])
+
+
+class Python(Load):
+    """Python, steady: a service with coroutines, JSON and regular expressions, a program that calls much native code, recursion."""
+
+    name = "python"
+
+    def __init__(self, directory):
+        super().__init__([sys.executable, "-c", PYTHON_SERVICE], [sys.executable, WORKLOADS / "unwind_python.py"],
+                         [sys.executable, "-c", PYTHON_RECURSION])
+
+
+class PythonChurn(Load):
+    """Python, churning: programs that import modules, work for a moment and end, and forks of one program."""
+
+    name = "python-churn"
+
+    def __init__(self, directory):
+        short = RUNTIMES / "short_python.py"
+        super().__init__(["sh", "-c", f"while :; do {sys.executable} -c 'import json, re, asyncio'; {sys.executable} {short} one 1 0.1; done"],
+                         ["sh", "-c", f"while :; do {sys.executable} {short} forks 1 20 0.05; done"])

@@ -1,11 +1,13 @@
-"""An OTLP endpoint for profiles. It keeps only each sample's time and whether its stack was cut.
+"""An OTLP endpoint for profiles. It keeps only each sample's time, whether its stack was cut, and whether names are missing.
 
 The field numbers are those of schemas/otlp/profiles.proto. A stack is cut if one of its frames marks an aborted walk: a
-location with the attribute profile.frame.type "abort-marker".
+location with the attribute profile.frame.type "abort-marker". Names are missing if a frame of Python has none, or if a
+stack with code of Python's interpreter has no frame of Python.
 """
 
 import dataclasses
 import gzip
+import re
 import struct
 import threading
 import time
@@ -66,9 +68,9 @@ class _Dictionary:
     """Records which stacks of one request were cut and which have no user frame."""
 
     def __init__(self, data):
-        strings, attributes, locations, stacks = [], [], [], []
+        mappings, strings, attributes, locations, functions, stacks = [], [], [], [], [], []
         for number, value in fields(data):
-            table = {2: locations, 5: strings, 6: attributes, 7: stacks}.get(number)
+            table = {1: mappings, 2: locations, 3: functions, 5: strings, 6: attributes, 7: stacks}.get(number)
             if table is not None:
                 table.append(value)
         types = []
@@ -79,11 +81,26 @@ class _Dictionary:
         for location in locations:
             mine = [i for n, v in fields(location) if n == 4 for i in _ints(v)]
             self.location_types.append(next((types[i] for i in mine if types[i] is not None), None))
+        self.is_interpreter = [self._has_interpreter(location, mappings, strings) for location in locations]
+        self.has_name = [self._has_name(location, functions, strings) for location in locations]
         self.stacks = []
         for stack in stacks:
-            frames = [self.location_types[i] for n, v in fields(stack) if n == 1 for i in _ints(v)]
+            indices = [i for n, v in fields(stack) if n == 1 for i in _ints(v)]
+            frames = [self.location_types[i] for i in indices]
             cut = b"abort-marker" in frames
-            self.stacks.append((cut, not cut and all(f == b"kernel" for f in frames), len(frames)))
+            python = [i for i in indices if self.location_types[i] == b"cpython"]
+            unnamed = not all(self.has_name[i] for i in python) if python else any(self.is_interpreter[i] for i in indices)
+            self.stacks.append((cut, not cut and all(f == b"kernel" for f in frames), len(frames), unnamed))
+
+    @staticmethod
+    def _has_interpreter(location, mappings, strings):
+        mapping = _only(location, 1)
+        name = strings[_only(mappings[mapping], 4)] if mapping < len(mappings) else b""
+        return re.match(rb"(lib)?python\d", name.rsplit(b"/", 1)[-1]) is not None
+
+    @staticmethod
+    def _has_name(location, functions, strings):
+        return any(strings[_only(functions[_only(line, 1)], 1)] not in (b"", b"<unknown>") for n, line in fields(location) if n == 3)
 
     @staticmethod
     def _text(value, strings):
@@ -102,6 +119,7 @@ class Samples:
     cut: int = 0
     kernel_only: int = 0
     frames: int = 0
+    cut_or_unnamed: int = 0
     first_complete: int = 0  # ns since 1970; 0: none
 
 
@@ -121,11 +139,12 @@ def read_request(message):
                 stack = value
             elif number == 5:
                 times += struct.unpack(f"<{len(value) // 8}Q", value)
-        cut, kernel_only, frames = dictionary.stacks[stack]
+        cut, kernel_only, frames, unnamed = dictionary.stacks[stack]
         out.times += times
         out.cut += len(times) * cut
         out.kernel_only += len(times) * kernel_only
         out.frames += len(times) * frames
+        out.cut_or_unnamed += len(times) * (cut or unnamed)
         if not cut and not kernel_only and times:
             out.first_complete = min(times + [out.first_complete or times[0]])
     return out
@@ -161,6 +180,7 @@ class OtlpSink:
             mine.cut += read.cut
             mine.kernel_only += read.kernel_only
             mine.frames += read.frames
+            mine.cut_or_unnamed += read.cut_or_unnamed
             if read.first_complete:
                 mine.first_complete = min(read.first_complete, mine.first_complete or read.first_complete)
             self.arrivals.append((time.monotonic_ns(), self._sink.bytes_received, len(mine.times)))

@@ -3,6 +3,7 @@
 // fields separated by tabs:
 //   stopped  TID  ENDING  and for each user frame, innermost first,  ELF address (hexadecimal)  executable id  path
 // or  failed  REASON.  For a frame without a file, the address is the memory address and the id is empty.
+// With --runtimes it also reads frames of language runtimes, and the fields of a frame are  kind  function  path  line.
 
 #include <bpf/bpf.h>
 #include <fmt/format.h>
@@ -24,6 +25,8 @@
 #include "kernel-collector/collector_core.h"
 #include "kernel-collector/probes/probes.h"
 #include "kernel-collector/processes/code_file_reader.h"
+#include "kernel-collector/runtimes/process_memory.h"
+#include "kernel-collector/runtimes/runtime_kinds.h"
 #include "symbols/kallsyms.h"
 
 namespace tributary {
@@ -56,6 +59,8 @@ class InlineExecutor : public Executor {
 // Waits for the sample of one stop.
 class StopSink : public BatchSink {
  public:
+  explicit StopSink(bool has_runtimes) : has_runtimes_(has_runtimes) {}
+
   void Expect(const trib_stop_request& stop) { expected_ = stop; }
   const std::string& line() const { return line_; }
   void Clear() {
@@ -82,18 +87,24 @@ class StopSink : public BatchSink {
   void Forget() { batches_.clear(); }
 
  private:
-  static std::string Line(const Dictionary& dictionary, const Sample& sample, const Thread& thread) {
+  std::string Line(const Dictionary& dictionary, const Sample& sample, const Thread& thread) const {
     std::string line = fmt::format("stopped\t{}\t{}", thread.tid.value, EndingName(sample.ending));
     for (NodeRef node = sample.node; node.value != 0; node = dictionary.node(node).parent) {
       const Frame& frame = dictionary.frame(dictionary.node(node).frame);
       if (frame.kind == FrameKind::kKernel) continue;
       const Executable& executable = dictionary.executable(frame.executable);
+      if (has_runtimes_) {
+        line += fmt::format("\t{}\t{}\t{}\t{}", kFrameKinds[static_cast<size_t>(frame.kind)].name, dictionary.string(frame.name),
+                            dictionary.string(executable.path), frame.position);
+        continue;
+      }
       line += fmt::format("\t{:x}\t{}\t{}", frame.address, frame.executable.value != 0 ? executable.id.ToString() : "",
                           dictionary.string(executable.path));
     }
     return line;
   }
 
+  const bool has_runtimes_;
   std::optional<trib_stop_request> expected_;
   std::string line_;
   std::vector<Batch> batches_;
@@ -115,12 +126,19 @@ absl::StatusOr<Fd> FindStopMap() {
 
 class Stopper {
  public:
+  explicit Stopper(bool has_runtimes) : has_runtimes_(has_runtimes), sink_(has_runtimes) {}
+
   absl::Status Start() {
     ProbeOptions probe_options{.sample_rate_hz = kSampleRateHz};
     probe_options.object = embedded::sampler_stop_bpf_object();
     ASSIGN_OR_RETURN(probes_, Probes::Open(probe_options, metrics_));
     ASSIGN_OR_RETURN(stop_map_, FindStopMap());
     CoreOptions options;
+    if (has_runtimes_) {
+      options.runtimes = AllRuntimes();
+      options.open_memory = [this](Pid pid) { return memory_.Open(pid); };
+      options.forget_memory = [this](Pid pid) { memory_.Forget(pid); };
+    }
     core_ = std::make_unique<CollectorCore>(*probes_, sink_, executor_, Clock::Real(), metrics_, std::move(options));
     SetVdso();
     core_->ScanAll();
@@ -175,7 +193,9 @@ class Stopper {
     TRIBUTARY_CHECK(bpf_map_update_elem(stop_map_.get(), &key, &request, BPF_ANY) == 0);
   }
 
+  const bool has_runtimes_;
   Metrics metrics_;
+  ProcessMemoryReader memory_{Clock::Real(), metrics_};
   std::unique_ptr<Probes> probes_;
   Fd stop_map_;
   InlineExecutor executor_;
@@ -183,8 +203,8 @@ class Stopper {
   std::unique_ptr<CollectorCore> core_;
 };
 
-int Run() {
-  Stopper stopper;
+int Run(bool has_runtimes) {
+  Stopper stopper(has_runtimes);
   if (absl::Status status = stopper.Start(); !status.ok()) {
     fmt::print(stderr, "stack_stops: {}\n", Message(status));
     return 1;
@@ -213,4 +233,4 @@ int Run() {
 }  // namespace
 }  // namespace tributary
 
-int main() { return tributary::Run(); }
+int main(int argc, char** argv) { return tributary::Run(argc > 1 && std::string_view(argv[1]) == "--runtimes"); }
