@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernel-collector/processes/code_file_reader.h"
 #include "kernel-collector/stored_record.h"
 
 namespace tributary {
@@ -317,43 +316,6 @@ bool CollectorCore::AwaitCgroup(const trib_sample& sample, ProcessRun& run) {
   run.interned_generation = 0;
   if (options_.on_container && !run.container_id.empty()) options_.on_container(run.container_id);
   return false;
-}
-
-bool CollectorCore::AwaitExecutable(const CodeFilePtr& executable) {
-  if (executable->state == CodeFile::State::kUnread) ReadExecutable(executable);
-  return executable->state == CodeFile::State::kReading;
-}
-
-void CollectorCore::ReadExecutable(const CodeFilePtr& executable) {
-  struct Reading {
-    FileKey key;
-    std::vector<FileLocation> locations;
-    bool ok = false;
-    ExecutableId id;
-    std::vector<ElfSegment> segments;
-    RuntimeBinaryPtr runtime;
-  };
-  auto reading = std::make_shared<Reading>();
-  reading->key = executable->key;
-  reading->locations = executable->locations;
-  bool taken = executor_.Submit(
-      [reading, proc_root = options_.proc_root, runtimes = runtime_reader_, path = executable->path] {
-        auto opened = OpenCodeFile(proc_root, reading->key, reading->locations);
-        if (!opened.ok()) return;
-        reading->ok = true;
-        reading->id = opened->id;
-        reading->segments = opened->file->segments();
-        reading->runtime = runtimes->Read(*opened->file, opened->id, path);
-      },
-      scope_.Wrap([this, reading, executable] {
-        executable->state = reading->ok ? CodeFile::State::kReady : CodeFile::State::kFailed;
-        if (!reading->ok) return;
-        executable->id = reading->id;
-        executable->segments = std::move(reading->segments);
-        executable->runtime = std::move(reading->runtime);
-        code_files_.Identified(*executable);
-      }));
-  if (taken) executable->state = CodeFile::State::kReading;
 }
 
 void CollectorCore::SweepAfterLoss() {
