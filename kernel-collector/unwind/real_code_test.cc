@@ -56,7 +56,7 @@ struct Capture {
   size_t bytes_max = TRIB_COPY_BYTES_LARGE;
   std::vector<uint64_t> expected;  // from the second frame on, as the C library's unwinder finds them
 
-  SampleRecord Record() const { return {&sample, {&frame, 1}, &resume, stack}; }
+  SampleRecord Record() const { return {.sample = &sample, .frames = {&frame, 1}, .resume = &resume, .stack = stack}; }
 };
 
 // Captures its own frame as the first one. The registers are of one instant; later calls do not change the part of the
