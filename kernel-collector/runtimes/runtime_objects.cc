@@ -192,7 +192,11 @@ RuntimeObjects::Found RuntimeObjects::Find(ProcessRun& run, const RuntimeBinaryP
     table->used_at = time;
   }
   if (!table->StartReading(object)) return {.is_later = true};
-  const std::optional<uint64_t> bias = BiasOf(run, *binary);
+  // Most objects of a process are requested together: the list of mappings is searched once for them.
+  const auto waiting = by_table_.find(table);
+  const bool is_known =
+      waiting != by_table_.end() && !waiting->second->items.empty() && waiting->second->items.back().binary == binary;
+  const std::optional<uint64_t> bias = is_known ? waiting->second->items.back().bias : BiasOf(run, *binary);
   if (!bias) {
     table->EndReading(object);
     Fail(*table, *binary, object, Failure::kGone);
