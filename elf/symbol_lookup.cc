@@ -14,7 +14,7 @@ constexpr uint32_t kElfSectionGnuHash = 0x6ffffff6;
 constexpr uint32_t kChainMax = 4096;  // entries with the same bucket
 constexpr size_t kWindowBlocks = 8;
 constexpr size_t kSearchBytes = 256u << 10;
-constexpr size_t kPlacesMax = 64;  // of one name among the names of .symtab: names may share their ends
+constexpr size_t kPlacesMax = 16;  // of one name among the names of .symtab: names may share their ends
 
 // The hash of a name in .gnu.hash. Source: glibc's dl_new_hash.
 uint32_t GnuHash(std::string_view name) {
