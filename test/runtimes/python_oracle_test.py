@@ -58,10 +58,17 @@ def py_spy(program, pid, tid):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return None
-    for thread in json.loads(done.stdout):
-        if thread["os_thread_id"] == tid:
-            return [(frame["name"], frame["filename"], frame["line"]) for frame in thread["frames"]][::-1]
+    threads = json.loads(done.stdout)
+    for thread in threads:
+        # Without os_thread_id in the thread states (before 3.11), it cannot tell threads apart without stopping them.
+        if thread["os_thread_id"] == tid or len(threads) == 1:
+            return without_helpers([(frame["name"], frame["filename"], frame["line"]) for frame in thread["frames"]][::-1])
     return None
+
+
+def without_helpers(frames):
+    """From 3.12 on, the interpreter has a helper frame below __init__, which is no function of the program."""
+    return [frame for frame in frames if frame[:2] != ("__init__", "__init__")]
 
 
 class Faulthandler:
@@ -70,7 +77,10 @@ class Faulthandler:
         self.at = 0
 
     def stack(self, pid, tid):
-        """Lets the stopped process go on. Returns the frames that faulthandler prints for the thread, or None."""
+        """Lets the stopped process go on. Returns the frames that faulthandler prints, and whether it stopped at a frame.
+
+        From 3.14 on, it stops at the helper frame of __init__, and prints no outer frames.
+        """
         ctypes.CDLL(None, use_errno=True).syscall(SYS_TGKILL, pid, tid, int(signal.SIGUSR1))
         os.kill(pid, signal.SIGCONT)
         until, before = time.monotonic() + PATIENCE_S, -1
@@ -85,9 +95,8 @@ class Faulthandler:
             text = file.read().decode("ascii")
         self.at += len(text)
         frames = re.findall(r'^  File "(.*)", line (\d+|\?\?\?) in (.*)$', text, re.MULTILINE)
-        # From 3.12 on, it also prints a helper frame below __init__, which is no function of a program.
-        return [(function, file, int(line) if line.isdigit() else 0) for file, line, function in frames
-                if (file, line) != (function, "???")][::-1]
+        stack = without_helpers([(function, file, int(line) if line.isdigit() else 0) for file, line, function in frames][::-1])
+        return stack, "<invalid frame>" in text
 
 
 def plain(frames, ascii_only=False):
@@ -151,11 +160,12 @@ def run(interpreter, directory, stops, spy, count, draw):
                 continue
             tid, ending, ours = stop
             spied = py_spy(spy, process.pid, tid)
-            handled = handler.stack(process.pid, tid)
+            handled, is_cut = handler.stack(process.pid, tid)
+            common = min(FAULTHANDLER_FRAMES_MAX, len(handled) if is_cut else len(ours))
             result.stacks += 1
             result.endings[ending] += 1
             result.add("py-spy", plain(ours), plain(spied or []))
-            result.add("faulthandler", plain(ours[-FAULTHANDLER_FRAMES_MAX:], True), handled)
+            result.add("faulthandler", plain(ours[len(ours) - common:], True), handled)
     finally:
         process.kill()
         process.wait()
