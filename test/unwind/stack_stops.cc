@@ -94,8 +94,8 @@ class StopSink : public BatchSink {
       if (frame.kind == FrameKind::kKernel) continue;
       const Executable& executable = dictionary.executable(frame.executable);
       if (has_runtimes_) {
-        line += fmt::format("\t{}\t{}\t{}\t{}", kFrameKinds[static_cast<size_t>(frame.kind)].name, dictionary.string(frame.name),
-                            dictionary.string(executable.path), frame.position);
+        line += fmt::format("\t{}\t{}\t{}\t{}", kFrameKinds[static_cast<size_t>(frame.kind)].name,
+                            dictionary.string(frame.name), dictionary.string(executable.path), frame.position);
         continue;
       }
       line += fmt::format("\t{:x}\t{}\t{}", frame.address, frame.executable.value != 0 ? executable.id.ToString() : "",
