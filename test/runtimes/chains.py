@@ -62,6 +62,17 @@ def _is(element, frame):
             and (element["line"] is None or frame["line"] == element["line"]))
 
 
+def without_native(chain):
+    """Returns the chain without its elements of native code."""
+    out = []
+    for element in chain:
+        if "either" in element:
+            out.append({"either": [without_native(each) for each in element["either"]]})
+        elif "native" not in element:
+            out.append(element)
+    return out
+
+
 def _joined(words):
     """Joins the words. Repetitions of a word become a number."""
     groups = [(word, len(list(group))) for word, group in itertools.groupby(words)]

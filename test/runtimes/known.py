@@ -1,10 +1,9 @@
 """A Python program whose profile is known (python_parts.py). It runs on CPython 3.6 to 3.14.
 
-    known.py SECONDS [--check] [--without PART,…] [--after FILE]
+    known.py SECONDS [--check] [--without PART,…]
 
-It prints JSON at the end: for each part its CPU time and its chain. A part without its module is left out, and named in
-"missing". With --check, it compares the chains with the interpreter's own frames. With --after, the program waits until the
-file exists before it begins.
+It prints JSON at the end: when the parts began, and for each part its CPU time and its chain. A part without its module is left out, and named in
+"missing". With --check, it compares the chains with the interpreter's own frames.
 """
 
 import argparse
@@ -41,7 +40,7 @@ class Checker:
 
     def end(self, name, chain):
         signal.setitimer(signal.ITIMER_PROF, 0)
-        wanted = [element for element in chain if "native" not in element]
+        wanted = chains.without_native(chain)
         wrong = [stack for stack in self.stacks if not chains.matches(wanted, stack)]
         # A signal may also arrive between two busy statements, above all on a busy machine.
         if len(self.stacks) < 3 or len(wrong) > 0.4 * len(self.stacks):
@@ -93,17 +92,15 @@ def main():
     parser.add_argument("seconds", type=float)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--without", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--after")
     options = parser.parse_args()
     parts.SECONDS = options.seconds
     checker = Checker() if options.check else None
-    while options.after and not os.path.exists(options.after):
-        time.sleep(0.01)
+    begin_ms, begin_cpu = time.time() * 1000, time.process_time()
     ran, missing = run_parts(options.without, checker)  # @main
     if "threads" not in options.without:
         ran.append(run_threads())
     json.dump({"pid": os.getpid(), "version": sys.version.split()[0], "parts": ran, "missing": missing,
-               "all_cpu_ns": int(time.process_time() * 1e9)}, sys.stdout)
+               "begin_ms": begin_ms, "cpu_ns": int((time.process_time() - begin_cpu) * 1e9)}, sys.stdout)
 
 
 main()  # @module

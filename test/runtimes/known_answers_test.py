@@ -6,6 +6,7 @@
 import argparse
 import collections
 import json
+import math
 import pathlib
 import sys
 import time
@@ -20,31 +21,36 @@ import lib  # noqa: E402
 SHARE_ERROR_MAX = 0.03
 COMPLETE_MIN = 0.995
 UNNAMED_MAX = 0.001
-# Outside of its busy statement, a part reads a clock and makes small objects.
-CHAIN_MIN = 0.99
+# Outside of its busy statement, a part reads a clock and makes objects.
+CHAIN_MIN = 0.97
+
+
+def run_program(directory, interpreter, seconds):
+    process = interpreter.run(directory, "known.py", seconds)
+    printed = process.communicate(timeout=600)[0]
+    lib.check(process.returncode == 0, f"{interpreter.name}: exit code {process.returncode}")
+    return json.loads(printed)
 
 
 def profile(directory, reducer, collector, interpreter, options):
     """Runs the program to its end. Returns (what it printed, its stacks)."""
-    start = lib.now_ms()
     lib.wait_for("a running collector", lambda: reducer.status()["total"]["captured"] > 0 or not collector.running(), 30)
     lib.check(collector.running(), "the collector ended")
-    process = interpreter.run(directory, "known.py", options.seconds)
-    printed = process.communicate(timeout=600)[0]
-    lib.check(process.returncode == 0, f"{interpreter.name}: exit code {process.returncode}")
-    answers = json.loads(printed)
-    selector = f'{{process_pid="{answers["pid"]}"}}'
+    # Unwind rows of the interpreter are loaded when it is first sampled. short_processes_test.py tests the first samples.
+    run_program(directory, interpreter, 0.02)
+    answers = run_program(directory, interpreter, options.seconds)
 
     def count():
-        found = stacks.Stacks(reducer, selector, start, lib.now_ms() + 1000)
-        return found if found.total >= answers["all_cpu_ns"] * 0.9 * options.rate / 1e9 else None
+        # The modules that the program imports run their code once, and free it at once: often before it can be read.
+        found = stacks.Stacks(reducer, f'{{process_pid="{answers["pid"]}"}}', math.ceil(answers["begin_ms"]), lib.now_ms() + 1000)
+        return found if found.total >= answers["cpu_ns"] * 0.9 * options.rate / 1e9 else None
 
     time.sleep(1)
     return answers, lib.wait_for("all samples", count, 30, 0.5)
 
 
 def check_part(part, found, answers, failures):
-    share = part["cpu_ns"] / answers["all_cpu_ns"]
+    share = part["cpu_ns"] / answers["cpu_ns"]
     count = found.matching(part["chain"])
     seen = count / found.total
     own = {"threads": part["chain"][-1]}.get(part["name"], part["chain"][min(3, len(part["chain"]) - 1)])
