@@ -65,7 +65,7 @@ static void load(struct python *p, const char *path, const char *home)
 	p->initialize(0);
 }
 
-static __attribute__((noinline)) int run_inner(void)
+static __attribute__((noipa)) int run_inner(void)
 {
 	struct python *p = strcmp(mode, "two") ? &first : &second;
 	char text[400];
@@ -78,7 +78,7 @@ static __attribute__((noinline)) int run_inner(void)
 	return p->run(text);
 }
 
-static __attribute__((noinline)) int run_in_new_interpreter(void)
+static __attribute__((noipa)) int run_in_new_interpreter(void)
 {
 	void *own = first.swap(NULL), *new;
 	int result;
@@ -92,7 +92,7 @@ static __attribute__((noinline)) int run_in_new_interpreter(void)
 }
 
 /* Calls the function through generated code: push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret. */
-static __attribute__((noinline)) int run_generated(int (*function)(void))
+static __attribute__((noipa)) int run_generated(int (*function)(void))
 {
 	static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
 	unsigned char *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -107,7 +107,7 @@ static __attribute__((noinline)) int run_generated(int (*function)(void))
 	return ((int (*)(int (*)(void)))memory)(function);
 }
 
-static __attribute__((noinline)) void *between(void *self, void *arguments)
+static __attribute__((noipa)) void *between(void *self, void *arguments)
 {
 	int result;
 
@@ -124,7 +124,7 @@ static __attribute__((noinline)) void *between(void *self, void *arguments)
 	return first.none;
 }
 
-static __attribute__((noinline)) int handle_request(void)
+static __attribute__((noipa)) int handle_request(void)
 {
 	static struct method method = { "between", between, 4, NULL };
 

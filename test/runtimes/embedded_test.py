@@ -7,7 +7,6 @@ import collections
 import pathlib
 import subprocess
 import sys
-import time
 
 import chains
 import interpreters
@@ -43,7 +42,7 @@ def run(mode, libraries, chain):
         subprocess.run(["cc", "-O2", "-g", "-fno-optimize-sibling-calls", "-rdynamic", "-o", program, HERE / "embedded.c"], check=True)
         node = short.Node(d, programs)
         pid = int(subprocess.run([program, mode, str(SECONDS), *libraries], check=True, capture_output=True, text=True, timeout=120).stdout)
-        time.sleep(1)
+        node.wait_for_name(pid, "handle_request")
         node.stop()
         found = node.stacks(pid)
         inner = found.having(INNER[-1])

@@ -45,6 +45,13 @@ class Node:
         lib.wait_for("a sample", lambda: self.reducer.status()["total"]["captured"] > 0 or not self.collector.running(), 30)
         lib.check(self.collector.running(), "the collector ended")
 
+    def wait_for_name(self, pid, function):
+        """Waits until the reducer has the symbols of the program: it asks for them after the first samples."""
+        def is_there():
+            return any(frame["function"] == function for stack, _ in self.stacks(pid, frames="all").counted for frame in stack)
+
+        lib.wait_for(f"the name {function}", is_there, 60, 0.5)
+
     def stop(self):
         lib.check(self.collector.stop() == 0, "the collector's exit code")
         lib.check_law(self.reducer.status())
@@ -127,6 +134,7 @@ def first_samples():
             return answer
 
         new, again = run(1.5), run(0.3)
+        node.wait_for_name(again["pid"], LOOP)
         node.stop()
         share, samples = named_share(node.stacks(new["pid"], start=int(new["start_ms"] + 300), frames="all"))
         print(f"  new interpreter: {share:.4f} of {samples} samples from 300 ms on are named")
