@@ -39,6 +39,16 @@ std::string_view TextOf(std::string_view text, std::string* buffer) {
   return *buffer = ToText(text);
 }
 
+// Returns the first kind with the OTLP type of `kind`, kUnknown if `kind` has none. Locations that differ only in kinds
+// of one type would be equal.
+FrameKind FirstOfOtlpType(FrameKind kind) {
+  const std::string_view type = RowOf(kind).otlp_type;
+  if (type.empty()) return FrameKind::kUnknown;
+  const auto first = std::find_if(kFrameKinds.begin(), kFrameKinds.end(),
+                                  [type](const FrameKindRow& row) { return row.otlp_type == type; });
+  return static_cast<FrameKind>(first - kFrameKinds.begin());
+}
+
 }  // namespace
 
 ProfilesBuilder::ProfilesBuilder(Options options, SampleTable samples)
@@ -244,8 +254,7 @@ FunctionIndex ProfilesBuilder::AddFunction(std::string_view name, std::string_vi
 
 LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping, uint64_t address,
                                            const std::vector<Line>& lines) {
-  if (RowOf(kind).otlp_type.empty()) kind = FrameKind::kUnknown;
-  LocationKey key{kind, mapping.value, address, {}};
+  LocationKey key{FirstOfOtlpType(kind), mapping.value, address, {}};
   for (const Line& line : lines) {
     if (line.function.value != 0) key.lines.insert(key.lines.end(), {line.function.value, ClampToInt32(line.line)});
   }
@@ -253,7 +262,7 @@ LocationIndex ProfilesBuilder::AddLocation(FrameKind kind, MappingIndex mapping,
   if (added) {
     // The conventions allow values other than their own. An unknown frame has a frame type too. Without it, a location
     // at address 0 would equal the table's zero element.
-    int32_t frame_type = StringAttribute("profile.frame.type", RowOf(kind).otlp_type);
+    int32_t frame_type = StringAttribute("profile.frame.type", RowOf(it->first.kind).otlp_type);
     const std::vector<int32_t>& key_lines = it->first.lines;
     auto* location = dictionary_->add_location_table();
     location->set_mapping_index(mapping.value);

@@ -137,7 +137,7 @@ TEST_F(ExporterTest, FoldsInterpreters) {
   shard.samples = {{.time = time, .node = run, .value = 7}, {.time = time, .node = loop, .value = 5}};
   const TestDirectory directory;
   Run("file://" + directory.path() + "/folded");
-  EXPECT_EQ(ReadFiles(directory.path() + "/folded", ""), "work+0x10;App.run 7\nwork+0x10;work+0x20 5\n");
+  EXPECT_EQ(ReadFiles(directory.path() + "/folded", ""), "work+0x10;work+0x20 5\nwork+0x10;App.run 7\n");
   Run("file://" + directory.path() + "/json?format=otlp_json");
   const std::string json = ReadFiles(directory.path() + "/json", "");
   EXPECT_THAT(json, AllOf(HasSubstr("\"cpython\""), HasSubstr("\"App.run\""), HasSubstr("\"/srv/app.py\"")));
