@@ -1,6 +1,6 @@
 """Tests the names of Python processes that live shortly.
 
-    short_processes_test.py [TEST…]     environment variable TRIBUTARY_LONG=1: 200 processes, otherwise 60
+    short_processes_test.py [TEST…]     environment variable TRIBUTARY_LONG=1: 200 processes, otherwise 40
 """
 
 import json
@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import lib  # noqa: E402
 
 LONG = os.environ.get("TRIBUTARY_LONG") == "1"
-PROCESSES = 200 if LONG else 60
+PROCESSES = 200 if LONG else 40
 BUSY_S = 0.06
 RATE = 999
 NAMED_MIN = 0.95
