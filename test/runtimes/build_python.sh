@@ -12,7 +12,7 @@ settings=(--disable-test-modules --without-ensurepip --without-doc-strings)
 make_variables=()
 case $kind in
   static) settings+=(MODULE_BUILDTYPE=static) make_variables=(LDFLAGS=-static LINKFORSHARED=) ;;
-  musl) settings+=(MODULE_BUILDTYPE=static) compiler=musl-gcc ;;
+  musl) settings+=(MODULE_BUILDTYPE=static) ;;
   free-threaded) version=3.14 suite=sid settings+=(--disable-gil) ;;
   *) echo "build_python.sh: unknown kind '$kind': give static, musl or free-threaded" >&2; exit 2 ;;
 esac
@@ -20,8 +20,6 @@ esac
 for module in _ssl _hashlib _ctypes _curses _curses_panel _dbm _gdbm _sqlite3 _lzma _bz2 _uuid _tkinter _zstd readline zlib nis; do
   settings+=("py_cv_module_$module=n/a")
 done
-if command -v ccache >/dev/null; then compiler="ccache $compiler"; fi
-
 cache=${TRIBUTARY_CACHE:-$HOME/.cache/tributary}/runtimes/python-$kind-$(sha256sum "${BASH_SOURCE[0]}" | cut -c 1-16)
 if [ -e "$cache/ready" ]; then
   cat "$cache/ready"
@@ -36,6 +34,11 @@ mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Pac
 [ -n "$mirror" ] || { echo "build_python.sh: this machine's apt knows no Debian package source; run apt-get update" >&2; exit 1; }
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/build"
+if [ "$kind" = musl ]; then
+  # musl-gcc names the folder of glibc's libraries, and then CPython's configure takes the two for a contradiction.
+  printf '#!/bin/sh\ncase " $* " in *" --print-multiarch "*) exit 0 ;; esac\nexec musl-gcc "$@"\n' >"$work/musl-compiler"
+  chmod +x "$work/musl-compiler"
+fi
 echo "deb-src [signed-by=$keyring] $mirror $suite main" >"$work/sources.list"
 apt=(-o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists="$work/lists"
      -o Dir::State::status=/dev/null -o Dir::Cache="$work" -o APT::Sandbox::User=root -o Acquire::Languages=none
@@ -44,6 +47,8 @@ apt-get "${apt[@]}" update -q --error-on=any >&2
 (cd "$work" && apt-get "${apt[@]}" source -q --download-only "python$version" >&2)
 dpkg-source --no-check -x "$work"/python"$version"_*.dsc "$work/source" >&2
 
+if [ "$kind" = musl ]; then compiler=$work/musl-compiler; fi
+if command -v ccache >/dev/null; then compiler="ccache $compiler"; fi
 cd "$work/build"
 ../source/configure --prefix="$cache/install" CC="$compiler" CFLAGS="-O2 -g1" "${settings[@]}" >configure.log
 make -j"${JOBS:-1}" "${make_variables[@]}" >make.log 2>&1 || { tail -n 30 make.log >&2; exit 1; }
