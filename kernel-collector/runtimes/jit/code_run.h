@@ -127,6 +127,9 @@ class CodeRunBuilder {
  private:
   static constexpr size_t kIndexBytes = 64;  // of a function, while the run is built
 
+  // Copies functions of another run, each of them once.
+  class Copier;
+
   CodeRun::Text AddText(std::string_view text, size_t bytes_max);
   uint32_t AddFile(std::string_view file);
   void Sweep(const Options& options);

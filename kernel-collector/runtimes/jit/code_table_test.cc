@@ -117,6 +117,75 @@ TEST(CodeTable, MergesOldRunsAndDropsDeadNames) {
   }
 }
 
+TEST(CodeTable, LongFileNamesAreCutBeforeTheyAreCompared) {
+  // These names differ only after the limit. Each row refers to a text of its own, as a jitdump can do it.
+  const std::string long_name(CodeRunBuilder::kFileBytesMax, 'x');
+  std::vector<std::string> files;
+  for (int i = 0; i < 100; ++i) files.push_back(fmt::format("{}{}", long_name, i));
+  std::vector<NewCode::Line> lines;
+  for (uint64_t i = 0; i < files.size(); ++i) lines.push_back({0x1000 + i, 7, files[i]});
+  CodeRunBuilder builder;
+  builder.Add({.start = 0x1000, .end = 0x1100, .name = "f", .lines = lines});
+  const CodeRunPtr run = builder.Build({});
+  EXPECT_LT(run->bytes(), 2 * CodeRunBuilder::kFileBytesMax);
+  CodeName name;
+  ASSERT_EQ(run->Find(0x1050, MonotonicNs{1}, &name), CodeRun::Found::kName);
+  EXPECT_EQ(name.file, long_name);
+}
+
+TEST(CodeTable, RowsWithTheSameTextHaveTheSameFile) {
+  const std::string huge(512 << 10, 'x'), other = "/other";
+  std::vector<NewCode::Line> lines;
+  for (uint64_t i = 0; i < 20'000; ++i) lines.push_back({0x1000 + i, 7, i == 10'000 ? other : huge});
+  CodeRunBuilder builder;
+  builder.Add({.start = 0x1000, .end = 0x10000, .name = "f", .lines = lines});
+  // The texts of the next function may be at the same place in memory.
+  std::string reused = "/first";
+  const NewCode::Line first{0x20000, 1, reused};
+  builder.Add({.start = 0x20000, .end = 0x20001, .name = "g", .lines = {&first, 1}});
+  reused = "/later";
+  const NewCode::Line later{0x30000, 1, reused};
+  builder.Add({.start = 0x30000, .end = 0x30001, .name = "h", .lines = {&later, 1}});
+  const CodeRunPtr run = builder.Build({});
+  const auto file_at = [&](uint64_t address) {
+    CodeName name;
+    EXPECT_EQ(run->Find(address, MonotonicNs{1}, &name), CodeRun::Found::kName);
+    return std::string(name.file);
+  };
+  EXPECT_EQ(file_at(0x1000), huge.substr(0, CodeRunBuilder::kFileBytesMax));
+  EXPECT_EQ(file_at(0x1000 + 10'000), other);
+  EXPECT_EQ(file_at(0x1000 + 10'001), file_at(0x1000));
+  EXPECT_EQ(file_at(0x20000), "/first");
+  EXPECT_EQ(file_at(0x30000), "/later");
+}
+
+TEST(CodeTable, AMergeCopiesAFunctionOfManyPiecesOnce) {
+  const int64_t step = 2 * CodeTable::kSampleAgeNs;
+  const std::string name(CodeRunBuilder::kNameBytesMax, 'n');
+  std::vector<NewCode::Line> rows;
+  for (uint64_t i = 0; i < 1000; ++i) rows.push_back({0x1000 + 2 * i, static_cast<uint32_t>(i + 1), "/a.x"});
+  const auto run = [&](int64_t read_at) {
+    CodeRunBuilder builder;
+    builder.Add({.start = 0x1000, .end = 0x2000, .name = name, .lines = rows});
+    for (uint64_t i = 0; i < 500; ++i) builder.Add({.start = 0x1000 + 4 * i, .end = 0x1001 + 4 * i, .name = "s"});
+    return builder.Build({.read_at = MonotonicNs{read_at}, .lines_are_from = MonotonicNs{read_at}});
+  };
+  CodeTable table;
+  table.Add(run(step), MonotonicNs{step});
+  const size_t bytes = table.bytes();
+  for (int64_t i = 2; i <= 4; ++i) {
+    table.Add(run(i * step), MonotonicNs{i * step});
+    EXPECT_LE(table.bytes(), static_cast<size_t>(i) * bytes);
+  }
+  EXPECT_LE(table.runs().size(), 2u);
+  CodeName found;
+  ASSERT_TRUE(table.Find(0x1000 + 4 * 100 + 3, MonotonicNs{5 * step}, &found));
+  EXPECT_EQ(found.name, name);
+  EXPECT_EQ(found.line, 202u);
+  EXPECT_EQ(found.file, "/a.x");
+  EXPECT_EQ(NameAt(table, 0x1000 + 4 * 100, 5 * step), "s");
+}
+
 // Compares with the definition: the last line of an address names it.
 TEST(CodeTable, OverlappingLinesAgreeWithASimpleModel) {
   std::mt19937 random(1);
