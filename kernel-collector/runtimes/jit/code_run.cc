@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <queue>
+#include <set>
 
 #include "base/utf8.h"
 
@@ -20,12 +21,13 @@ const CodeRun::Piece* CodeRun::PieceAt(uint64_t address) const {
 }
 
 const CodeRun::Piece* CodeRun::PastAt(uint64_t address, MonotonicNs time) const {
-  const Piece* found = nullptr;
-  for (const Piece& piece : past_) {
-    if (address < piece.start || address >= piece.end || time < piece.since) continue;
-    if (found == nullptr || found->since <= piece.since) found = &piece;
+  auto it = std::upper_bound(past_.begin(), past_.end(), address,
+                             [](uint64_t a, const Piece& piece) { return a < piece.start; });
+  while (it != past_.begin() && address < std::prev(it)->end) {
+    --it;
+    if (it->since <= time) return &*it;
   }
-  return found;
+  return nullptr;
 }
 
 CodeName CodeRun::NameAt(uint64_t address, const Code& code) const {
@@ -170,16 +172,20 @@ void CodeRunBuilder::Sweep(const Options& options) {
   std::vector<CodeRun::Piece>& pieces = run_->pieces_;
   uint64_t at = 0;
   for (size_t next = 0; next < by_start.size() || !active.empty();) {
+    const auto pop_ended = [&] {
+      while (!active.empty() && entries_[active.top()].end <= at) active.pop();
+    };
     if (active.empty()) at = entries_[by_start[next]].start;
     for (; next < by_start.size() && entries_[by_start[next]].start <= at; ++next) {
       const size_t entry = by_start[next];
-      if (!active.empty() && entries_[active.top()].end > at) {
+      pop_ended();
+      if (!active.empty()) {
         const auto [covered, covers] = std::minmax(entry, active.top());
         if (entries_[covers].since >= options.past_from) is_past[covered] = true;
       }
       active.push(entry);
     }
-    while (!active.empty() && entries_[active.top()].end <= at) active.pop();
+    pop_ended();
     if (active.empty()) continue;
     const CodeRun::Piece& top = entries_[active.top()];
     const uint64_t end = next < by_start.size() ? std::min(top.end, entries_[by_start[next]].start) : top.end;
@@ -191,10 +197,40 @@ void CodeRunBuilder::Sweep(const Options& options) {
     }
     at = end;
   }
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    if (is_past[i]) run_->past_.push_back(entries_[i]);
+  AddPast(is_past);
+}
+
+// Cuts the last covered functions at each start and end of one of them. So a search looks at kPastDepthMax pieces, for
+// any input.
+void CodeRunBuilder::AddPast(const std::vector<bool>& is_past) {
+  struct Edge {
+    uint64_t at = 0;
+    size_t entry = 0;
+    bool is_start = false;
+  };
+  std::vector<Edge> edges;
+  for (size_t i = entries_.size(); i-- > 0 && edges.size() < 2 * kPastMax;) {
+    if (!is_past[i]) continue;
+    edges.push_back({entries_[i].start, i, true});
+    edges.push_back({entries_[i].end, i, false});
   }
-  if (run_->past_.size() > kPastMax) run_->past_.erase(run_->past_.begin(), run_->past_.end() - kPastMax);
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at < b.at; });
+  std::set<size_t> active;
+  for (auto edge = edges.begin(); edge != edges.end();) {
+    const uint64_t at = edge->at;
+    for (; edge != edges.end() && edge->at == at; ++edge) {
+      if (edge->is_start) {
+        active.insert(edge->entry);
+      } else {
+        active.erase(edge->entry);
+      }
+    }
+    const size_t depth = std::min(active.size(), kPastDepthMax);
+    if (run_->past_.size() + depth > kPastPiecesMax) return;
+    for (auto it = std::prev(active.end(), static_cast<ptrdiff_t>(depth)); it != active.end(); ++it) {
+      run_->past_.push_back({at, edge->at, entries_[*it].since, entries_[*it].code});
+    }
+  }
 }
 
 // Drops the functions of which no piece is left, and their texts.
@@ -221,6 +257,7 @@ void CodeRunBuilder::DropUnused() {
 CodeRunPtr CodeRunBuilder::Build(const Options& options) {
   for (CodeRun::Piece& entry : entries_) {
     if (entry.since.value == 0) entry.since = options.lines_are_from;
+    if (options.by_time) entry.since = std::min(entry.since, options.read_at);
   }
   if (options.by_time) {
     std::stable_sort(entries_.begin(), entries_.end(),

@@ -85,7 +85,8 @@ class CodeRun {
   CodeName NameAt(uint64_t address, const Code& code) const;
 
   std::vector<Piece> pieces_;  // by start, never overlapping
-  std::vector<Piece> past_;    // recently covered by others; in the order of the file
+  // Recently covered by others; by start. Pieces that overlap have the same addresses, and are in order of time.
+  std::vector<Piece> past_;
   std::vector<Code> codes_;
   std::vector<Text> files_;  // the first is ""
   std::vector<Line> lines_;
@@ -97,7 +98,9 @@ using CodeRunPtr = std::shared_ptr<const CodeRun>;
 // Collects functions in the order of their file. Not thread-safe.
 class CodeRunBuilder {
  public:
-  static constexpr size_t kPastMax = 4096;
+  static constexpr size_t kPastMax = 4096;     // covered functions
+  static constexpr size_t kPastDepthMax = 16;  // of them at one address
+  static constexpr size_t kPastPiecesMax = 2 * kPastMax;
   static constexpr size_t kNameBytesMax = 512, kFileBytesMax = 4096;  // longer texts are cut
 
   CodeRunBuilder();
@@ -118,8 +121,10 @@ class CodeRunBuilder {
     MonotonicNs read_at;  // when the reading ended
     MonotonicNs maybe_from{INT64_MAX};
     MonotonicNs lines_are_from;  // used for functions without a time
-    bool by_time = false;        // the time of a function, not its place in the file, decides which one is the last
-    MonotonicNs past_from;       // functions that were covered before this time are dropped
+    // The time of a function, not its place in the file, decides which one is the last. Times after `read_at` are
+    // untrue, and count as `read_at`.
+    bool by_time = false;
+    MonotonicNs past_from;  // functions that were covered before this time are dropped
   };
   // Returns the run. The builder is empty then.
   CodeRunPtr Build(const Options& options);
@@ -133,6 +138,7 @@ class CodeRunBuilder {
   CodeRun::Text AddText(std::string_view text, size_t bytes_max);
   uint32_t AddFile(std::string_view file);
   void Sweep(const Options& options);
+  void AddPast(const std::vector<bool>& is_past);
   void DropUnused();
 
   std::shared_ptr<CodeRun> run_;

@@ -80,7 +80,7 @@ TEST(CodeTable, LinesAndFilesBelongToAddresses) {
   const std::vector<NewCode::Line> lines = {{0x1010, 7, "/b.x"}, {0x1000, 5, "/a.x"}, {0x2000, 9, "/outside"}};
   CodeRunBuilder builder;
   builder.Add({.start = 0x1000, .end = 0x1100, .since = MonotonicNs{1}, .name = "f", .lines = lines});
-  const CodeRunPtr run = builder.Build({.by_time = true});
+  const CodeRunPtr run = builder.Build({.read_at = MonotonicNs{4}, .by_time = true});
   CodeName name;
   ASSERT_EQ(run->Find(0x100f, MonotonicNs{5}, &name), CodeRun::Found::kName);
   EXPECT_EQ(name.line, 5u);
@@ -114,6 +114,62 @@ TEST(CodeTable, MergesOldRunsAndDropsDeadNames) {
   for (uint64_t i = 0; i < 10; ++i) {
     const uint64_t last = i == 0 ? 1000 : 990 + i;
     EXPECT_EQ(NameAt(table, i * 0x1000, 1000 * step), fmt::format("f{}", last));
+  }
+}
+
+TEST(CodeTable, TimesAfterTheReadingCountAsTheReading) {
+  CodeRunBuilder builder;
+  builder.Add({.start = 0x1000, .end = 0x1100, .since = MonotonicNs{100}, .name = "true"});
+  builder.Add({.start = 0x1000, .end = 0x1100, .since = MonotonicNs{INT64_MAX}, .name = "untrue"});
+  const CodeRunPtr run = builder.Build({.read_at = MonotonicNs{400}, .by_time = true});
+  CodeName name;
+  ASSERT_EQ(run->Find(0x1000, MonotonicNs{399}, &name), CodeRun::Found::kName);
+  EXPECT_EQ(name.name, "true");
+  ASSERT_EQ(run->Find(0x1000, MonotonicNs{400}, &name), CodeRun::Found::kName);
+  EXPECT_EQ(name.name, "untrue");
+}
+
+TEST(CodeTable, FewCoveredFunctionsOfAnAddressAreKept) {
+  CodeRunBuilder builder;
+  // All functions are at the first addresses. Each one also has an end of its own.
+  for (int64_t i = 1; i <= 10'000; ++i) {
+    const auto end = 0x1000 + static_cast<uint64_t>(i) * 0x10;
+    builder.Add({.start = 0x1000, .end = end, .since = MonotonicNs{i}, .name = fmt::format("f{}", i)});
+  }
+  const CodeRunPtr run = builder.Build({.read_at = MonotonicNs{20'000}, .by_time = true});
+  constexpr int64_t kDepth = CodeRunBuilder::kPastDepthMax;
+  CodeName name;
+  for (int64_t time = 10'000; time >= 10'000 - kDepth; --time) {
+    ASSERT_EQ(run->Find(0x1000, MonotonicNs{time}, &name), CodeRun::Found::kName) << time;
+    EXPECT_EQ(name.name, fmt::format("f{}", time));
+  }
+  EXPECT_EQ(run->Find(0x1000, MonotonicNs{10'000 - kDepth - 1}, &name), CodeRun::Found::kLaterName);
+}
+
+// Compares with the definition: the last function that existed at the time.
+TEST(CodeTable, CoveredFunctionsAgreeWithASimpleModel) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Line> lines;  // the time is the number
+    CodeRunBuilder builder;
+    for (int64_t i = 1; i <= 12; ++i) {
+      const uint64_t start = random() % 32, end = start + 1 + random() % (32 - start);
+      lines.push_back({start, end, fmt::format("f{}", i)});
+      builder.Add({.start = start, .end = end, .since = MonotonicNs{i}, .name = lines.back().name});
+    }
+    const CodeRunPtr run = builder.Build({.read_at = MonotonicNs{20}, .by_time = true});
+    for (uint64_t at = 0; at < 32; ++at) {
+      for (int64_t time = 1; time <= 12; ++time) {
+        std::string expected;
+        for (int64_t i = 1; i <= time; ++i) {
+          const Line& line = lines[static_cast<size_t>(i - 1)];
+          if (line.start <= at && at < line.end) expected = line.name;
+        }
+        CodeName name;
+        const bool found = run->Find(at, MonotonicNs{time}, &name) == CodeRun::Found::kName;
+        EXPECT_EQ(found ? name.name : "", expected) << at << " " << time;
+      }
+    }
   }
 }
 

@@ -190,7 +190,11 @@ void JitReader::ReadMap(const ProcessFiles& files, const Request& request, const
   if (collected.builder().functions() == 0) return;
   result->grew = true;
   const MonotonicNs now = clock.Monotonic();
-  map_names_.Add(collected.builder().Build({.read_at = now, .maybe_from = last_complete_, .lines_are_from = now}), now);
+  // All lines of a reading have the same time, so none of them names the past.
+  map_names_.Add(
+      collected.builder().Build(
+          {.read_at = now, .maybe_from = last_complete_, .lines_are_from = now, .past_from = MonotonicNs{INT64_MAX}}),
+      now);
 }
 
 void JitReader::ReadDump(const ProcessFiles& files, const Request& request, const Clock& clock, Result* result,
