@@ -57,6 +57,18 @@ TEST_F(JitReaderTest, AFinishedFileMayEndWithoutANewline) {
   EXPECT_FALSE(Read().grew);
   EXPECT_TRUE(Read().grew);
   EXPECT_EQ(NameAt(0x1000), "last");
+  EXPECT_FALSE(Read().grew);
+}
+
+TEST_F(JitReaderTest, ALineThatSeemedToBeTheLastMayGoOn) {
+  proc.WriteMap("1000 10 std::vec");
+  Read();
+  Read();
+  EXPECT_EQ(NameAt(0x1000), "std::vec");
+  proc.AppendMap("tor<int>::push_back\n2000 10 b\n");
+  Read();
+  EXPECT_EQ(NameAt(0x1000), "std::vector<int>::push_back");
+  EXPECT_EQ(NameAt(0x2000), "b");
 }
 
 TEST_F(JitReaderTest, AReplacedOrTruncatedFileIsReadAgain) {
