@@ -271,6 +271,7 @@ CodeRunPtr CodeRunBuilder::Build(const Options& options) {
   run_->pieces_.shrink_to_fit();
   run_->codes_.shrink_to_fit();
   run_->lines_.shrink_to_fit();
+  run_->share_ = NamesMemoryShare(options.memory, run_->bytes());
   CodeRunPtr built = std::move(run_);
   *this = CodeRunBuilder();
   return built;

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/types.h"
+#include "kernel-collector/runtimes/jit/names_memory.h"
 
 namespace tributary {
 
@@ -53,6 +54,7 @@ class CodeRun {
   // this time, and did not see them. See CodeTable::Find.
   MonotonicNs maybe_from() const { return maybe_from_; }
   MonotonicNs read_at() const { return read_at_; }
+  const std::shared_ptr<NamesMemory>& memory() const { return share_.memory(); }
 
  private:
   friend class CodeRunBuilder;
@@ -92,6 +94,7 @@ class CodeRun {
   std::vector<Line> lines_;
   std::string text_;
   MonotonicNs maybe_from_{INT64_MAX}, read_at_;
+  NamesMemoryShare share_;
 };
 using CodeRunPtr = std::shared_ptr<const CodeRun>;
 
@@ -124,7 +127,8 @@ class CodeRunBuilder {
     // The time of a function, not its place in the file, decides which one is the last. Times after `read_at` are
     // untrue, and count as `read_at`.
     bool by_time = false;
-    MonotonicNs past_from;  // functions that were covered before this time are dropped
+    MonotonicNs past_from;                // functions that were covered before this time are dropped
+    std::shared_ptr<NamesMemory> memory;  // the run counts there; null: nowhere
   };
   // Returns the run. The builder is empty then.
   CodeRunPtr Build(const Options& options);

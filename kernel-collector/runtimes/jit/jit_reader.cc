@@ -19,19 +19,21 @@ namespace {
 constexpr size_t kBufferBytes = 256u << 10;
 constexpr size_t kLastBytesMax = 64;
 
-// Adds functions to a builder until it is full.
+// Adds functions to a builder until it, or the memory for all names, is full.
 class Collected {
  public:
-  explicit Collected(size_t bytes_max) : bytes_max_(bytes_max) {}
+  Collected(size_t bytes_max, std::shared_ptr<NamesMemory> memory) : bytes_max_(bytes_max), share_(std::move(memory)) {}
   void Add(const NewCode& code) {
-    if (builder_.bytes() >= bytes_max_) return void(++refused_);
+    if (builder_.bytes() >= bytes_max_ || share_.memory()->IsFull()) return void(++refused_);
     builder_.Add(code);
+    share_.Resize(builder_.bytes());
   }
   CodeRunBuilder& builder() { return builder_; }
   uint64_t refused() const { return refused_; }
 
  private:
   const size_t bytes_max_;
+  NamesMemoryShare share_;
   CodeRunBuilder builder_;
   uint64_t refused_ = 0;
 };
@@ -180,7 +182,7 @@ absl::Status JitReader::ReadFile(const ProcessFiles& files, const std::string& p
 
 void JitReader::ReadMap(const ProcessFiles& files, const Request& request, const Clock& clock, Result* result,
                         bool* at_end) {
-  Collected collected(Room(request, map_names_, dump_names_));
+  Collected collected(Room(request, map_names_, dump_names_), memory_);
   MapInput input(*this, collected);
   const uint64_t malformed = map_parser_.malformed();
   result->map = ReadFile(files, fmt::format("tmp/perf-{}.map", files.inner_pid().value), map_file_, input, request,
@@ -191,10 +193,12 @@ void JitReader::ReadMap(const ProcessFiles& files, const Request& request, const
   result->grew = true;
   const MonotonicNs now = clock.Monotonic();
   // All lines of a reading have the same time, so none of them names the past.
-  map_names_.Add(
-      collected.builder().Build(
-          {.read_at = now, .maybe_from = last_complete_, .lines_are_from = now, .past_from = MonotonicNs{INT64_MAX}}),
-      now);
+  map_names_.Add(collected.builder().Build({.read_at = now,
+                                            .maybe_from = last_complete_,
+                                            .lines_are_from = now,
+                                            .past_from = MonotonicNs{INT64_MAX},
+                                            .memory = memory_}),
+                 now);
 }
 
 void JitReader::ReadDump(const ProcessFiles& files, const Request& request, const Clock& clock, Result* result,
@@ -203,7 +207,7 @@ void JitReader::ReadDump(const ProcessFiles& files, const Request& request, cons
   result->dump = Error(absl::StatusCode::kNotFound, "no jitdump is mapped");
   // A forked process inherits the mapping of its parent's jitdump.
   if (!request.dump_path.ends_with(fmt::format("jit-{}.dump", files.inner_pid().value))) return;
-  Collected collected(Room(request, map_names_, dump_names_));
+  Collected collected(Room(request, map_names_, dump_names_), memory_);
   DumpInput input(*this, collected);
   const uint64_t malformed = dump_parser_.malformed();
   result->dump = ReadFile(files, request.dump_path, dump_file_, input, request, result, at_end);
@@ -212,8 +216,10 @@ void JitReader::ReadDump(const ProcessFiles& files, const Request& request, cons
   if (collected.builder().functions() == 0) return;
   result->grew = true;
   const MonotonicNs now = clock.Monotonic();
-  dump_names_.Add(collected.builder().Build(
-                      {.read_at = now, .by_time = true, .past_from = MonotonicNs{now.value - CodeTable::kSampleAgeNs}}),
+  dump_names_.Add(collected.builder().Build({.read_at = now,
+                                             .by_time = true,
+                                             .past_from = MonotonicNs{now.value - CodeTable::kSampleAgeNs},
+                                             .memory = memory_}),
                   now);
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -48,13 +49,17 @@ class JitReader {
   static constexpr uint64_t kFileBytesMax = 64u << 20;  // of one file; the bytes after it are ignored
   static constexpr uint64_t kReadBytesMax = 16u << 20;  // of one file in one call
 
+  // The names count in `memory`, also while they are read.
+  explicit JitReader(std::shared_ptr<NamesMemory> memory = std::make_shared<NamesMemory>(SIZE_MAX))
+      : memory_(std::move(memory)) {}
+
   struct Request {
     std::string proc_root;
     Pid pid;
     uint64_t start_ticks = 0;  // 0: unknown
     std::string dump_path;     // as the process sees it; "": none is known
     uint64_t bytes_max = kReadBytesMax;
-    size_t memory_bytes_max = SIZE_MAX;  // of all names of the process
+    size_t memory_bytes_max = SIZE_MAX;  // of the names of the process
     bool wants_areas = false;
   };
   struct Result {
@@ -92,6 +97,7 @@ class JitReader {
   void ReadMap(const ProcessFiles& files, const Request& request, const Clock& clock, Result* result, bool* at_end);
   void ReadDump(const ProcessFiles& files, const Request& request, const Clock& clock, Result* result, bool* at_end);
 
+  const std::shared_ptr<NamesMemory> memory_;
   File map_file_, dump_file_;
   PerfMapParser map_parser_;
   JitDumpParser dump_parser_;

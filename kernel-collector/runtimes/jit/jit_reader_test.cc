@@ -120,6 +120,27 @@ TEST_F(JitReaderTest, TheMemoryForNamesIsBounded) {
   EXPECT_EQ(NameAt(10'000 * 0x10), "-");
 }
 
+TEST_F(JitReaderTest, AllReadersShareTheMemoryForNames) {
+  std::string text;
+  for (int i = 1; i <= 10'000; ++i) text += fmt::format("{:x} 10 function number {}\n", i * 0x10, i);
+  proc.WriteMap(text);
+  constexpr size_t kBytesMax = 2'000'000;
+  const auto memory = std::make_shared<NamesMemory>(kBytesMax);
+  std::vector<std::unique_ptr<JitReader>> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.push_back(std::make_unique<JitReader>(memory));
+    last = readers.back()->Read(request, clock);
+    EXPECT_EQ(last.refused > 0, i >= 2) << i;
+    EXPECT_LE(memory->used(), kBytesMax);
+  }
+  // The result of the last reading still owns names.
+  EXPECT_EQ(last.map_names.functions() > 0, memory->used() > 0);
+  readers.clear();
+  EXPECT_EQ(memory->used(), last.map_names.bytes());
+  last = {};
+  EXPECT_EQ(memory->used(), 0u);
+}
+
 TEST_F(JitReaderTest, AnotherProcessWithThePidIsNotRead) {
   proc.WriteMap("1000 10 a\n");
   request.start_ticks = JitProc::kStartTicks + 1;

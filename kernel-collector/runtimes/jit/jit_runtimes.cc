@@ -11,7 +11,7 @@ namespace tributary {
 namespace {
 
 constexpr int64_t kReadBytesBurst = 64 << 20;
-constexpr size_t kProcessBytesMax = JitRuntimes::kProcessMibMax << 20, kBytesMax = JitRuntimes::kMibMax << 20;
+constexpr size_t kProcessBytesMax = JitRuntimes::kProcessMibMax << 20;
 
 // Returns the path of the jitdump that the process has mapped, or "". Runtimes map the file as code, so that profilers
 // see it.
@@ -63,7 +63,7 @@ JitRuntimes::JitRuntimes(std::string proc_root, Executor& executor, const Clock&
 JitRuntimes::~JitRuntimes() = default;
 
 std::shared_ptr<const Runtime> JitRuntimes::Make(const ProcessRun& run) {
-  return std::make_shared<JitProcess>(*this, run.pid, names_bytes_);
+  return std::make_shared<JitProcess>(*this, run.pid, names_memory_);
 }
 
 void JitRuntimes::EarnBytes() {
@@ -87,7 +87,7 @@ void JitRuntimes::Tick(ProcessTable& processes) {
     if (process != nullptr && !Start(process, processes)) still.push_back(process);
   }
   wanted_ = std::move(still);
-  memory_.Set(static_cast<double>(*names_bytes_));
+  memory_.Set(static_cast<double>(names_memory_->used()));
 }
 
 // A forked process runs its parent's code. Its own files name only what it has generated since.
@@ -118,7 +118,7 @@ void JitRuntimes::AdoptNames(JitProcess& child) {
   auto names = std::make_shared<JitNames>(*child.names_);
   names->parent = parent->names_;
   names->forks = parent->names_->forks + 1;
-  child.SetNames(std::move(names));
+  child.names_ = std::move(names);
 }
 
 bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable& processes) {
@@ -133,13 +133,12 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
   auto reading = std::make_shared<Reading>();
   reading->process = process;
   reading->reader = process->reader_;
-  const size_t own = process->names_->own_bytes(), others = *names_bytes_ - own;
   reading->request = {.proc_root = proc_root_,
                       .pid = process->pid_,
                       .start_ticks = run->start_ticks,
                       .dump_path = process->dump_path_,
                       .bytes_max = std::min(JitReader::kReadBytesMax, static_cast<uint64_t>(bytes_to_read_)),
-                      .memory_bytes_max = std::min(kProcessBytesMax, kBytesMax - std::min(others, kBytesMax)),
+                      .memory_bytes_max = kProcessBytesMax,
                       .wants_areas = process->wants_areas_ && clock_.Monotonic() >= process->areas_due_};
   if (run->start_ticks == 0 && run->start_time_ns != 0) {
     reading->request.start_ticks = static_cast<uint64_t>(run->start_time_ns / kNsPerTick);
@@ -196,7 +195,7 @@ void JitRuntimes::Finish(Reading& reading, const ProcessTable& processes) {
   names->areas = reading.request.wants_areas ? std::move(result.areas) : process.names_->areas;
   names->parent = process.names_->parent;
   names->forks = process.names_->forks;
-  process.SetNames(std::move(names));
+  process.names_ = std::move(names);
   process.state_ = JitProcess::State::kIdle;
   if (result.grew) process.unnamed_pages_.clear();
   if (result.is_complete) process.read_at_ = result.began;

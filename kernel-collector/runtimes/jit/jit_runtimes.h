@@ -15,6 +15,7 @@
 #include "kernel-collector/processes/process_table.h"
 #include "kernel-collector/processes/runtime.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/runtimes/jit/names_memory.h"
 
 namespace tributary {
 
@@ -67,7 +68,7 @@ class JitRuntimes : public RuntimeMaker {
   MonotonicNs earned_at_;
   // Forked processes that wait for their parent's names.
   std::vector<std::weak_ptr<JitProcess>> children_;
-  const std::shared_ptr<size_t> names_bytes_ = std::make_shared<size_t>(0);  // of all processes
+  const std::shared_ptr<NamesMemory> names_memory_ = std::make_shared<NamesMemory>(kMibMax << 20);
   Counter& readings_;
   Counter& read_bytes_;
   Counter& malformed_;

@@ -182,6 +182,24 @@ TEST_F(JitRuntimesTest, TheMemoryForNamesIsFreedWithTheProcess) {
   EXPECT_EQ(Metric("tributary_collector_jit_memory_bytes"), 0);
 }
 
+TEST_F(JitRuntimesTest, NamesThatAForkedProcessKeepsCountAsMemory) {
+  std::string text;
+  for (int i = 1; i <= 1000; ++i) text += fmt::format("{:x} 10 function number {}\n", i * 0x10, i);
+  proc.WriteMap(text);
+  EXPECT_EQ(FindAfter(0x10), "function number 1");
+  const double bytes = Metric("tributary_collector_jit_memory_bytes");
+  proc.AddJitProcess(kChild, 8);
+  processes.OnFork({clock.Monotonic(), Pid{kChild}, Pid{kPid}, Tid{kChild}, Tid{kPid}});
+  Turn(kNsPerSecond);
+  EXPECT_EQ(FindAfter(0x20, kChild), "function number 2");
+  EXPECT_EQ(Metric("tributary_collector_jit_memory_bytes"), bytes);
+  // The parent's file is written anew. The child still has the old names.
+  proc.WriteMap("f0000 10 a\n");
+  EXPECT_EQ(FindAfter(0xf0000), "a");
+  EXPECT_EQ(FindAfter(0x20, kChild), "function number 2");
+  EXPECT_GT(Metric("tributary_collector_jit_memory_bytes"), bytes);
+}
+
 TEST_F(JitRuntimesTest, MemoryWithoutNamesHasTheNameOfTheMemory) {
   FakeProc::Write(fmt::format("{}/{}/maps", proc.proc(), kPid),
                   "1000-2000 r-xp 00000000 00:00 0 [anon:heap of code]\n2000-3000 r-xp 00000000 00:00 0\n"
