@@ -151,22 +151,22 @@ absl::Status JitReader::ReadFile(const ProcessFiles& files, const std::string& p
   const bool is_same = size == std::exchange(file.size, size);
   RETURN_IF_ERROR(input.Add({}));  // the error of an earlier call
   std::string buffer(kBufferBytes, '\0');
-  for (uint64_t read_now = 0;;) {
+  for (;;) {
     if (file.read >= kFileBytesMax) {
       return Error(absl::StatusCode::kResourceExhausted,
                    fmt::format("read {}: only the first {} MiB are used", path, kFileBytesMax >> 20));
     }
-    if (read_now >= request.bytes_max) {
+    if (result->bytes >= request.bytes_max) {
       *at_end = false;
       return absl::OkStatus();
     }
-    const size_t wanted = static_cast<size_t>(std::min<uint64_t>(kBufferBytes, kFileBytesMax - file.read));
+    const size_t wanted = static_cast<size_t>(
+        std::min<uint64_t>({kBufferBytes, kFileBytesMax - file.read, request.bytes_max - result->bytes}));
     const ssize_t n = pread(opened.fd.get(), buffer.data(), wanted, static_cast<off_t>(file.offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus("read", path, errno);
     if (n == 0) break;
     const std::string_view bytes(buffer.data(), static_cast<size_t>(n));
-    read_now += bytes.size();
     result->bytes += bytes.size();
     file.read += bytes.size();
     file.offset += bytes.size();

@@ -47,7 +47,7 @@ struct JitNames {
 class JitReader {
  public:
   static constexpr uint64_t kFileBytesMax = 64u << 20;  // of one file; the bytes after it are ignored
-  static constexpr uint64_t kReadBytesMax = 16u << 20;  // of one file in one call
+  static constexpr uint64_t kReadBytesMax = 16u << 20;  // in one call
 
   // The names count in `memory`, also while they are read.
   explicit JitReader(std::shared_ptr<NamesMemory> memory = std::make_shared<NamesMemory>(SIZE_MAX))
@@ -56,9 +56,9 @@ class JitReader {
   struct Request {
     std::string proc_root;
     Pid pid;
-    uint64_t start_ticks = 0;  // 0: unknown
-    std::string dump_path;     // as the process sees it; "": none is known
-    uint64_t bytes_max = kReadBytesMax;
+    uint64_t start_ticks = 0;            // 0: unknown
+    std::string dump_path;               // as the process sees it; "": none is known
+    uint64_t bytes_max = kReadBytesMax;  // of both files
     size_t memory_bytes_max = SIZE_MAX;  // of the names of the process
     bool wants_areas = false;
   };

@@ -120,6 +120,28 @@ TEST_F(JitReaderTest, TheMemoryForNamesIsBounded) {
   EXPECT_EQ(NameAt(10'000 * 0x10), "-");
 }
 
+TEST_F(JitReaderTest, TheLimitOfACallIsForBothFiles) {
+  proc.WriteMap("1000 10 a\n2000 10 b\n");
+  const std::string dump = JitDumpText().Load(10, 0x3000, 0x10, "c").bytes;
+  proc.AddFile("/work/jit-7.dump", dump);
+  request.dump_path = "/work/jit-7.dump";
+  request.bytes_max = 15;
+  Read();
+  EXPECT_EQ(last.bytes, 15u);
+  EXPECT_FALSE(last.is_complete);
+  EXPECT_EQ(NameAt(0x2000), "-");
+  request.bytes_max = 15 + dump.size();
+  uint64_t calls = 0;
+  for (; !last.is_complete && calls < 5; ++calls) {
+    Read();
+    EXPECT_LE(last.bytes, request.bytes_max);
+  }
+  EXPECT_TRUE(last.is_complete);
+  EXPECT_EQ(NameAt(0x1000), "a");
+  EXPECT_EQ(NameAt(0x2000), "b");
+  EXPECT_EQ(NameAt(0x3000), "c");
+}
+
 TEST_F(JitReaderTest, AllReadersShareTheMemoryForNames) {
   std::string text;
   for (int i = 1; i <= 10'000; ++i) text += fmt::format("{:x} 10 function number {}\n", i * 0x10, i);

@@ -10,7 +10,6 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kReadBytesBurst = 64 << 20;
 constexpr size_t kProcessBytesMax = JitRuntimes::kProcessMibMax << 20;
 
 // Returns the path of the jitdump that the process has mapped, or "". Runtimes map the file as code, so that profilers
@@ -38,7 +37,6 @@ JitRuntimes::JitRuntimes(std::string proc_root, Executor& executor, const Clock&
     : proc_root_(std::move(proc_root)),
       executor_(executor),
       clock_(clock),
-      bytes_to_read_(kReadBytesBurst),
       earned_at_(clock.Monotonic()),
       readings_(metrics.AddCounter("tributary_collector_jit_readings_total",
                                    "How often the files were read in which a process names its generated code (perf "
@@ -70,9 +68,11 @@ void JitRuntimes::EarnBytes() {
   const MonotonicNs now = clock_.Monotonic();
   const int64_t earned = (now.value - earned_at_.value) / kNsPerMs * kReadBytesPerSecond / 1000;
   if (earned <= 0) return;
-  bytes_to_read_ = std::min(bytes_to_read_ + earned, kReadBytesBurst);
+  AddBytesToRead(earned);
   earned_at_ = now;
 }
+
+void JitRuntimes::AddBytesToRead(int64_t bytes) { bytes_to_read_ = std::min(bytes_to_read_ + bytes, kReadBytesBurst); }
 
 void JitRuntimes::Tick(ProcessTable& processes) {
   for (const auto& reading : std::exchange(finished_, {})) Finish(*reading, processes);
@@ -128,7 +128,7 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
     return true;
   }
   FindParent(*process, *run, processes);
-  if (clock_.Monotonic() < process->due_ || running_ >= kReadingsMax || bytes_to_read_ <= 0) return false;
+  if (clock_.Monotonic() < process->due_ || running_ >= kReadingsMax || bytes_to_read_ < kReadBytesMin) return false;
   if (std::string path = DumpPath(*run->mappings.snapshot()); !path.empty()) process->dump_path_ = std::move(path);
   auto reading = std::make_shared<Reading>();
   reading->process = process;
@@ -137,7 +137,9 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
                       .pid = process->pid_,
                       .start_ticks = run->start_ticks,
                       .dump_path = process->dump_path_,
-                      .bytes_max = std::min(JitReader::kReadBytesMax, static_cast<uint64_t>(bytes_to_read_)),
+                      // Most files are small. So a part of the bytes is left for other readings.
+                      .bytes_max = std::clamp(static_cast<uint64_t>(bytes_to_read_ / 4),
+                                              static_cast<uint64_t>(kReadBytesMin), JitReader::kReadBytesMax),
                       .memory_bytes_max = kProcessBytesMax,
                       .wants_areas = process->wants_areas_ && clock_.Monotonic() >= process->areas_due_};
   if (run->start_ticks == 0 && run->start_time_ns != 0) {
@@ -153,6 +155,7 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
     process->areas_due_ = MonotonicNs{clock_.Monotonic().value + kReadAgainMaxNs};
   }
   process->state_ = JitProcess::State::kReading;
+  bytes_to_read_ -= static_cast<int64_t>(reading->request.bytes_max);
   ++running_;
   readings_.Add();
   return true;
@@ -176,7 +179,7 @@ void JitRuntimes::Finish(Reading& reading, const ProcessTable& processes) {
   JitProcess& process = *owned;
   JitReader::Result& result = reading.result;
   --running_;
-  bytes_to_read_ -= static_cast<int64_t>(result.bytes);
+  AddBytesToRead(static_cast<int64_t>(reading.request.bytes_max - result.bytes));
   read_bytes_.Add(result.bytes);
   malformed_.Add(result.malformed);
   functions_refused_.Add(result.refused);

@@ -34,7 +34,9 @@ class JitRuntimes : public RuntimeMaker {
   static constexpr size_t kProcessMibMax = 32;             // memory for the names of one process
   static constexpr size_t kMibMax = 64;                    // of all processes
   static constexpr int64_t kReadBytesPerSecond = 16 << 20;
-  static constexpr size_t kReadingsMax = 16;  // at the same time
+  static constexpr int64_t kReadBytesBurst = 64 << 20;
+  static constexpr int64_t kReadBytesMin = 1 << 20;  // a reading may read so much
+  static constexpr size_t kReadingsMax = 16;         // at the same time
   static constexpr size_t kWaitingMax = 4096;
 
   JitRuntimes(std::string proc_root, Executor& executor, const Clock& clock, Metrics& metrics);
@@ -57,6 +59,7 @@ class JitRuntimes : public RuntimeMaker {
   bool Start(const std::shared_ptr<JitProcess>& process, ProcessTable& processes);
   void FindParent(JitProcess& process, const ProcessRun& run, ProcessTable& processes);
   void EarnBytes();
+  void AddBytesToRead(int64_t bytes);
 
   const std::string proc_root_;
   Executor& executor_;
@@ -64,7 +67,7 @@ class JitRuntimes : public RuntimeMaker {
   std::deque<std::weak_ptr<JitProcess>> wanted_;
   std::deque<std::shared_ptr<Reading>> finished_;
   size_t running_ = 0;
-  int64_t bytes_to_read_;
+  int64_t bytes_to_read_ = kReadBytesBurst;  // without what running readings may read
   MonotonicNs earned_at_;
   // Forked processes that wait for their parent's names.
   std::vector<std::weak_ptr<JitProcess>> children_;

@@ -200,6 +200,29 @@ TEST_F(JitRuntimesTest, NamesThatAForkedProcessKeepsCountAsMemory) {
   EXPECT_GT(Metric("tributary_collector_jit_memory_bytes"), bytes);
 }
 
+TEST_F(JitRuntimesTest, ReadingsAtTheSameTimeShareTheLimitOfBytes) {
+  for (int i = 0; i < static_cast<int>(JitRuntimes::kReadingsMax); ++i) {
+    const int pid = 5000 + i;
+    proc.AddJitProcess(pid, pid);
+    const std::string map = fmt::format("{}/tmp/perf-{}.map", proc.files(), pid);
+    FakeProc::Write(map, "1000 10 a\n");
+    ASSERT_EQ(truncate(map.c_str(), 32 << 20), 0);  // sparse
+    Begin(pid);
+    Find(0x1000, pid);
+  }
+  jit.Tick(processes);
+  EXPECT_GE(executor.waiting(), 8u);
+  executor.RunAll();
+  jit.Tick(processes);
+  const double burst = Metric("tributary_collector_jit_read_bytes_total");
+  EXPECT_GT(burst, 3.0 * JitRuntimes::kReadBytesBurst / 4);
+  EXPECT_LE(burst, 1.0 * JitRuntimes::kReadBytesBurst);
+  Turn(kNsPerSecond);
+  EXPECT_LE(Metric("tributary_collector_jit_read_bytes_total"),
+            1.0 * JitRuntimes::kReadBytesBurst + JitRuntimes::kReadBytesPerSecond);
+  EXPECT_GT(Metric("tributary_collector_jit_read_bytes_total"), burst);
+}
+
 TEST_F(JitRuntimesTest, MemoryWithoutNamesHasTheNameOfTheMemory) {
   FakeProc::Write(fmt::format("{}/{}/maps", proc.proc(), kPid),
                   "1000-2000 r-xp 00000000 00:00 0 [anon:heap of code]\n2000-3000 r-xp 00000000 00:00 0\n"
