@@ -236,6 +236,10 @@ JitReader::Result JitReader::Read(const Request& request, const Clock& clock) {
     ReadMap(*files, request, clock, &result, &map_at_end);
     ReadDump(*files, request, clock, &result, &dump_at_end);
     if (request.wants_areas) result.areas = ReadAreas(request);
+    if (request.parent.value != 0) {
+      const std::optional<std::string> id = ReadContainerId(request.proc_root, request.pid);
+      result.is_in_parents_container = id && id == ReadContainerId(request.proc_root, request.parent);
+    }
   }
   result.is_complete = map_at_end && dump_at_end;
   result.ended = clock.Monotonic();

@@ -58,12 +58,14 @@ class JitReader {
     Pid pid;
     uint64_t start_ticks = 0;            // 0: unknown
     std::string dump_path;               // as the process sees it; "": none is known
+    Pid parent;                          // 0: the caller does not ask for is_in_parents_container
     uint64_t bytes_max = kReadBytesMax;  // of both files
     size_t memory_bytes_max = SIZE_MAX;  // of the names of the process
     bool wants_areas = false;
   };
   struct Result {
-    absl::Status process;      // not OK: the process has ended, or cannot be read
+    absl::Status process;  // not OK: the process has ended, or cannot be read
+    bool is_in_parents_container = false;
     absl::Status map, dump;    // NotFound: there is no such file. Otherwise why the file is not used
     bool is_complete = false;  // both files were read to their ends
     bool grew = false;         // there are more names than before

@@ -90,16 +90,20 @@ void JitRuntimes::Tick(ProcessTable& processes) {
   memory_.Set(static_cast<double>(names_memory_->used()));
 }
 
-// A forked process runs its parent's code. Its own files name only what it has generated since.
-void JitRuntimes::FindParent(JitProcess& process, const ProcessRun& run, ProcessTable& processes) {
-  if (std::exchange(process.is_parent_known_, true)) return;
-  if (run.began.value == 0 || run.exec_sequence != 0) return;
-  const ProcessRunPtr parent = processes.Find(run.parent);
-  if (parent == nullptr || parent->began > run.began) return;
-  if (parent->generated_code == nullptr) parent->generated_code = Make(*parent);
+// A forked process runs its parent's code. Its own files name only what it has generated since. Returns null if the
+// process was not forked, or if its parent has ended.
+ProcessRunPtr JitRuntimes::FindParent(const ProcessRun& run, const ProcessTable& processes) const {
+  if (run.began.value == 0 || run.exec_sequence != 0) return nullptr;
+  ProcessRunPtr parent = processes.Find(run.parent);
+  return parent != nullptr && parent->began <= run.began ? parent : nullptr;
+}
+
+// The caller must check that the parent is in the same container: another one may have opted out of profiling.
+void JitRuntimes::SetParent(JitProcess& process, const ProcessRun& run, ProcessRun& parent) {
+  if (parent.generated_code == nullptr) parent.generated_code = Make(parent);
   // All runtimes of generated code are made by Make.
   process.parent_ =
-      std::const_pointer_cast<JitProcess>(std::static_pointer_cast<const JitProcess>(parent->generated_code));
+      std::const_pointer_cast<JitProcess>(std::static_pointer_cast<const JitProcess>(parent.generated_code));
   process.forked_at_ = run.began;
   AdoptNames(process);
 }
@@ -127,7 +131,17 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
     process->state_ = JitProcess::State::kEnded;
     return true;
   }
-  FindParent(*process, *run, processes);
+  Pid unsure_parent;
+  if (!process->is_parent_known_) {
+    const ProcessRunPtr parent = FindParent(*run, processes);
+    // A process without samples has no known cgroup. Then the reading compares the containers.
+    if (parent != nullptr && !(run->cgroup_known && parent->cgroup_known)) {
+      unsure_parent = parent->pid;
+    } else {
+      process->is_parent_known_ = true;
+      if (parent != nullptr && parent->container_id == run->container_id) SetParent(*process, *run, *parent);
+    }
+  }
   if (clock_.Monotonic() < process->due_ || running_ >= kReadingsMax || bytes_to_read_ < kReadBytesMin) return false;
   if (std::string path = DumpPath(*run->mappings.snapshot()); !path.empty()) process->dump_path_ = std::move(path);
   auto reading = std::make_shared<Reading>();
@@ -137,6 +151,7 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
                       .pid = process->pid_,
                       .start_ticks = run->start_ticks,
                       .dump_path = process->dump_path_,
+                      .parent = unsure_parent,
                       // Most files are small. So a part of the bytes is left for other readings.
                       .bytes_max = std::clamp(static_cast<uint64_t>(bytes_to_read_ / 4),
                                               static_cast<uint64_t>(kReadBytesMin), JitReader::kReadBytesMax),
@@ -202,6 +217,11 @@ void JitRuntimes::Finish(Reading& reading, const ProcessTable& processes) {
   process.state_ = JitProcess::State::kIdle;
   if (result.grew) process.unnamed_pages_.clear();
   if (result.is_complete) process.read_at_ = result.began;
+  if (reading.request.parent.value != 0) {
+    process.is_parent_known_ = true;
+    const ProcessRunPtr parent = result.is_in_parents_container ? FindParent(*run, processes) : nullptr;
+    if (parent != nullptr) SetParent(process, *run, *parent);
+  }
   const bool has_file = !absl::IsNotFound(result.map) || !absl::IsNotFound(result.dump);
   process.interval_ns_ = has_file ? kReadAgainNs : std::min(2 * process.interval_ns_, kReadAgainMaxNs);
   process.due_ = result.is_complete ? MonotonicNs{result.ended.value + process.interval_ns_} : MonotonicNs{};

@@ -57,7 +57,8 @@ class JitRuntimes : public RuntimeMaker {
   void AdoptNames(JitProcess& child);
   // Returns true if a reading was started, or if the process is of no interest any more.
   bool Start(const std::shared_ptr<JitProcess>& process, ProcessTable& processes);
-  void FindParent(JitProcess& process, const ProcessRun& run, ProcessTable& processes);
+  ProcessRunPtr FindParent(const ProcessRun& run, const ProcessTable& processes) const;
+  void SetParent(JitProcess& process, const ProcessRun& run, ProcessRun& parent);
   void EarnBytes();
   void AddBytesToRead(int64_t bytes);
 
