@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <queue>
+#include <set>
 
 #include "base/utf8.h"
 
@@ -20,12 +21,13 @@ const CodeRun::Piece* CodeRun::PieceAt(uint64_t address) const {
 }
 
 const CodeRun::Piece* CodeRun::PastAt(uint64_t address, MonotonicNs time) const {
-  const Piece* found = nullptr;
-  for (const Piece& piece : past_) {
-    if (address < piece.start || address >= piece.end || time < piece.since) continue;
-    if (found == nullptr || found->since <= piece.since) found = &piece;
+  auto it = std::upper_bound(past_.begin(), past_.end(), address,
+                             [](uint64_t a, const Piece& piece) { return a < piece.start; });
+  while (it != past_.begin() && address < std::prev(it)->end) {
+    --it;
+    if (it->since <= time) return &*it;
   }
-  return found;
+  return nullptr;
 }
 
 CodeName CodeRun::NameAt(uint64_t address, const Code& code) const {
@@ -62,6 +64,7 @@ CodeRun::Text CodeRunBuilder::AddText(std::string_view text, size_t bytes_max) {
 }
 
 uint32_t CodeRunBuilder::AddFile(std::string_view file) {
+  file = CutUtf8(file, kFileBytesMax);  // also bounds the key
   if (file.empty()) return 0;
   const auto [it, is_new] = file_numbers_.try_emplace(std::string(file), static_cast<uint32_t>(run_->files_.size()));
   if (is_new) run_->files_.push_back(AddText(file, kFileBytesMax));
@@ -73,9 +76,16 @@ void CodeRunBuilder::Add(const NewCode& code) {
   CodeRun::Code added{.start = code.start, .name = AddText(code.name, kNameBytesMax), .line = code.line};
   added.file = AddFile(code.file);
   added.lines_begin = static_cast<uint32_t>(run_->lines_.size());
+  std::string_view file;
+  uint32_t file_number = 0;
   for (const NewCode::Line& line : code.lines) {
     if (line.address < code.start || line.address >= code.end || line.address - code.start > UINT32_MAX) continue;
-    run_->lines_.push_back({static_cast<uint32_t>(line.address - code.start), line.line, AddFile(line.file)});
+    // Most rows refer to the same text as the row before, which may be long.
+    if (line.file.data() != file.data() || line.file.size() != file.size()) {
+      file = line.file;
+      file_number = AddFile(file);
+    }
+    run_->lines_.push_back({static_cast<uint32_t>(line.address - code.start), line.line, file_number});
   }
   added.lines_end = static_cast<uint32_t>(run_->lines_.size());
   std::stable_sort(run_->lines_.begin() + added.lines_begin, run_->lines_.end(),
@@ -90,26 +100,54 @@ void CodeRunBuilder::AddGone(uint64_t start, uint64_t end, MonotonicNs since) {
   last_at_.erase(start);
 }
 
+class CodeRunBuilder::Copier {
+ public:
+  Copier(const CodeRun& from, CodeRunBuilder& to)
+      : from_(from), to_(to), codes_(from.codes_.size(), kNone), files_(from.files_.size(), kNone) {}
+
+  // Returns the number of the function in the builder.
+  uint32_t Code(uint32_t number) {
+    if (codes_[number] != kNone) return codes_[number];
+    CodeRun& run = *to_.run_;
+    CodeRun::Code code = from_.codes_[number];
+    code.name = to_.AddText(from_.View(code.name), kNameBytesMax);
+    code.file = File(code.file);
+    const uint32_t begin = code.lines_begin, end = code.lines_end;
+    code.lines_begin = static_cast<uint32_t>(run.lines_.size());
+    for (uint32_t i = begin; i < end; ++i) {
+      CodeRun::Line line = from_.lines_[i];
+      line.file = File(line.file);
+      run.lines_.push_back(line);
+    }
+    code.lines_end = static_cast<uint32_t>(run.lines_.size());
+    codes_[number] = static_cast<uint32_t>(run.codes_.size());
+    run.codes_.push_back(code);
+    return codes_[number];
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  uint32_t File(uint32_t number) {
+    if (files_[number] == kNone) files_[number] = to_.AddFile(from_.View(from_.files_[number]));
+    return files_[number];
+  }
+
+  const CodeRun& from_;
+  CodeRunBuilder& to_;
+  std::vector<uint32_t> codes_, files_;  // by number in the run: number in the builder
+};
+
 void CodeRunBuilder::Add(const CodeRun& run) {
+  Copier copier(run, *this);
   for (const CodeRun::Piece& piece : run.pieces_) {
     if (piece.code == CodeRun::kNoCode) {
       AddGone(piece.start, piece.end, piece.since);
       continue;
     }
-    // A function of several pieces is added several times. Only overlapping functions have several pieces.
-    const CodeRun::Code& code = run.codes_[piece.code];
-    std::vector<NewCode::Line> lines;
-    for (uint32_t i = code.lines_begin; i < code.lines_end; ++i) {
-      const CodeRun::Line& line = run.lines_[i];
-      lines.push_back({code.start + line.offset, line.line, run.View(run.files_[line.file])});
-    }
-    Add(NewCode{.start = piece.start,
-                .end = piece.end,
-                .since = piece.since,
-                .name = run.View(code.name),
-                .file = run.View(run.files_[code.file]),
-                .line = code.line,
-                .lines = lines});
+    const uint32_t number = copier.Code(piece.code);
+    entries_.push_back({piece.start, piece.end, piece.since, number});
+    last_at_[piece.start] = number;
   }
 }
 
@@ -134,16 +172,20 @@ void CodeRunBuilder::Sweep(const Options& options) {
   std::vector<CodeRun::Piece>& pieces = run_->pieces_;
   uint64_t at = 0;
   for (size_t next = 0; next < by_start.size() || !active.empty();) {
+    const auto pop_ended = [&] {
+      while (!active.empty() && entries_[active.top()].end <= at) active.pop();
+    };
     if (active.empty()) at = entries_[by_start[next]].start;
     for (; next < by_start.size() && entries_[by_start[next]].start <= at; ++next) {
       const size_t entry = by_start[next];
-      if (!active.empty() && entries_[active.top()].end > at) {
+      pop_ended();
+      if (!active.empty()) {
         const auto [covered, covers] = std::minmax(entry, active.top());
         if (entries_[covers].since >= options.past_from) is_past[covered] = true;
       }
       active.push(entry);
     }
-    while (!active.empty() && entries_[active.top()].end <= at) active.pop();
+    pop_ended();
     if (active.empty()) continue;
     const CodeRun::Piece& top = entries_[active.top()];
     const uint64_t end = next < by_start.size() ? std::min(top.end, entries_[by_start[next]].start) : top.end;
@@ -155,10 +197,40 @@ void CodeRunBuilder::Sweep(const Options& options) {
     }
     at = end;
   }
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    if (is_past[i]) run_->past_.push_back(entries_[i]);
+  AddPast(is_past);
+}
+
+// Cuts the last covered functions at each start and end of one of them. So a search looks at kPastDepthMax pieces, for
+// any input.
+void CodeRunBuilder::AddPast(const std::vector<bool>& is_past) {
+  struct Edge {
+    uint64_t at = 0;
+    size_t entry = 0;
+    bool is_start = false;
+  };
+  std::vector<Edge> edges;
+  for (size_t i = entries_.size(); i-- > 0 && edges.size() < 2 * kPastMax;) {
+    if (!is_past[i]) continue;
+    edges.push_back({entries_[i].start, i, true});
+    edges.push_back({entries_[i].end, i, false});
   }
-  if (run_->past_.size() > kPastMax) run_->past_.erase(run_->past_.begin(), run_->past_.end() - kPastMax);
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.at < b.at; });
+  std::set<size_t> active;
+  for (auto edge = edges.begin(); edge != edges.end();) {
+    const uint64_t at = edge->at;
+    for (; edge != edges.end() && edge->at == at; ++edge) {
+      if (edge->is_start) {
+        active.insert(edge->entry);
+      } else {
+        active.erase(edge->entry);
+      }
+    }
+    const size_t depth = std::min(active.size(), kPastDepthMax);
+    if (run_->past_.size() + depth > kPastPiecesMax) return;
+    for (auto it = std::prev(active.end(), static_cast<ptrdiff_t>(depth)); it != active.end(); ++it) {
+      run_->past_.push_back({at, edge->at, entries_[*it].since, entries_[*it].code});
+    }
+  }
 }
 
 // Drops the functions of which no piece is left, and their texts.
@@ -171,36 +243,21 @@ void CodeRunBuilder::DropUnused() {
   std::for_each(run_->past_.begin(), run_->past_.end(), use);
   if (std::find(is_used.begin(), is_used.end(), false) == is_used.end()) return;
   CodeRunBuilder kept;
-  std::vector<uint32_t> numbers(run_->codes_.size());
-  for (uint32_t i = 0; i < numbers.size(); ++i) {
-    if (!is_used[i]) continue;
-    CodeRun::Code code = run_->codes_[i];
-    numbers[i] = static_cast<uint32_t>(kept.run_->codes_.size());
-    code.name = kept.AddText(run_->View(code.name), kNameBytesMax);
-    code.file = kept.AddFile(run_->View(run_->files_[code.file]));
-    const auto lines_begin = static_cast<uint32_t>(kept.run_->lines_.size());
-    for (uint32_t line = code.lines_begin; line < code.lines_end; ++line) {
-      CodeRun::Line row = run_->lines_[line];
-      row.file = kept.AddFile(run_->View(run_->files_[row.file]));
-      kept.run_->lines_.push_back(row);
+  Copier copier(*run_, kept);
+  for (std::vector<CodeRun::Piece>* all : {&run_->pieces_, &run_->past_}) {
+    for (CodeRun::Piece& piece : *all) {
+      if (piece.code != CodeRun::kNoCode) piece.code = copier.Code(piece.code);
     }
-    code.lines_begin = lines_begin;
-    code.lines_end = static_cast<uint32_t>(kept.run_->lines_.size());
-    kept.run_->codes_.push_back(code);
   }
   kept.run_->pieces_ = std::move(run_->pieces_);
   kept.run_->past_ = std::move(run_->past_);
-  for (std::vector<CodeRun::Piece>* all : {&kept.run_->pieces_, &kept.run_->past_}) {
-    for (CodeRun::Piece& piece : *all) {
-      if (piece.code != CodeRun::kNoCode) piece.code = numbers[piece.code];
-    }
-  }
   run_ = std::move(kept.run_);
 }
 
 CodeRunPtr CodeRunBuilder::Build(const Options& options) {
   for (CodeRun::Piece& entry : entries_) {
     if (entry.since.value == 0) entry.since = options.lines_are_from;
+    if (options.by_time) entry.since = std::min(entry.since, options.read_at);
   }
   if (options.by_time) {
     std::stable_sort(entries_.begin(), entries_.end(),
@@ -214,6 +271,7 @@ CodeRunPtr CodeRunBuilder::Build(const Options& options) {
   run_->pieces_.shrink_to_fit();
   run_->codes_.shrink_to_fit();
   run_->lines_.shrink_to_fit();
+  run_->share_ = NamesMemoryShare(options.memory, run_->bytes());
   CodeRunPtr built = std::move(run_);
   *this = CodeRunBuilder();
   return built;

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/types.h"
+#include "kernel-collector/runtimes/jit/names_memory.h"
 
 namespace tributary {
 
@@ -53,6 +54,7 @@ class CodeRun {
   // this time, and did not see them. See CodeTable::Find.
   MonotonicNs maybe_from() const { return maybe_from_; }
   MonotonicNs read_at() const { return read_at_; }
+  const std::shared_ptr<NamesMemory>& memory() const { return share_.memory(); }
 
  private:
   friend class CodeRunBuilder;
@@ -85,19 +87,23 @@ class CodeRun {
   CodeName NameAt(uint64_t address, const Code& code) const;
 
   std::vector<Piece> pieces_;  // by start, never overlapping
-  std::vector<Piece> past_;    // recently covered by others; in the order of the file
+  // Recently covered by others; by start. Pieces that overlap have the same addresses, and are in order of time.
+  std::vector<Piece> past_;
   std::vector<Code> codes_;
   std::vector<Text> files_;  // the first is ""
   std::vector<Line> lines_;
   std::string text_;
   MonotonicNs maybe_from_{INT64_MAX}, read_at_;
+  NamesMemoryShare share_;
 };
 using CodeRunPtr = std::shared_ptr<const CodeRun>;
 
 // Collects functions in the order of their file. Not thread-safe.
 class CodeRunBuilder {
  public:
-  static constexpr size_t kPastMax = 4096;
+  static constexpr size_t kPastMax = 4096;     // covered functions
+  static constexpr size_t kPastDepthMax = 16;  // of them at one address
+  static constexpr size_t kPastPiecesMax = 2 * kPastMax;
   static constexpr size_t kNameBytesMax = 512, kFileBytesMax = 4096;  // longer texts are cut
 
   CodeRunBuilder();
@@ -118,8 +124,11 @@ class CodeRunBuilder {
     MonotonicNs read_at;  // when the reading ended
     MonotonicNs maybe_from{INT64_MAX};
     MonotonicNs lines_are_from;  // used for functions without a time
-    bool by_time = false;        // the time of a function, not its place in the file, decides which one is the last
-    MonotonicNs past_from;       // functions that were covered before this time are dropped
+    // The time of a function, not its place in the file, decides which one is the last. Times after `read_at` are
+    // untrue, and count as `read_at`.
+    bool by_time = false;
+    MonotonicNs past_from;                // functions that were covered before this time are dropped
+    std::shared_ptr<NamesMemory> memory;  // the run counts there; null: nowhere
   };
   // Returns the run. The builder is empty then.
   CodeRunPtr Build(const Options& options);
@@ -127,9 +136,13 @@ class CodeRunBuilder {
  private:
   static constexpr size_t kIndexBytes = 64;  // of a function, while the run is built
 
+  // Copies functions of another run, each of them once.
+  class Copier;
+
   CodeRun::Text AddText(std::string_view text, size_t bytes_max);
   uint32_t AddFile(std::string_view file);
   void Sweep(const Options& options);
+  void AddPast(const std::vector<bool>& is_past);
   void DropUnused();
 
   std::shared_ptr<CodeRun> run_;

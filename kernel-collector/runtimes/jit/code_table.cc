@@ -34,7 +34,9 @@ void CodeTable::Add(CodeRunPtr run, MonotonicNs now) {
     CodeRunBuilder merged;
     merged.Add(*runs_[old - 2]);
     merged.Add(*runs_[old - 1]);
-    runs_[old - 2] = merged.Build({.read_at = runs_[old - 1]->read_at(), .past_from = MonotonicNs{INT64_MAX}});
+    runs_[old - 2] = merged.Build({.read_at = runs_[old - 1]->read_at(),
+                                   .past_from = MonotonicNs{INT64_MAX},
+                                   .memory = runs_[old - 1]->memory()});
     runs_.erase(runs_.begin() + static_cast<ptrdiff_t>(old) - 1);
     --old;
   }

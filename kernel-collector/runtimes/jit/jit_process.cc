@@ -11,16 +11,8 @@ constexpr uint64_t kPageBytes = 4096;
 
 }  // namespace
 
-JitProcess::JitProcess(JitRuntimes& owner, Pid pid, std::shared_ptr<size_t> names_bytes)
-    : owner_(owner), pid_(pid), names_bytes_(std::move(names_bytes)) {}
-
-JitProcess::~JitProcess() { *names_bytes_ -= names_->own_bytes(); }
-
-void JitProcess::SetNames(std::shared_ptr<const JitNames> names) {
-  *names_bytes_ -= names_->own_bytes();
-  names_ = std::move(names);
-  *names_bytes_ += names_->own_bytes();
-}
+JitProcess::JitProcess(JitRuntimes& owner, Pid pid, std::shared_ptr<NamesMemory> memory)
+    : owner_(owner), pid_(pid), reader_(std::make_shared<JitReader>(std::move(memory))) {}
 
 void JitProcess::Want() const {
   if (state_ != State::kIdle || owner_.wanted_.size() >= JitRuntimes::kWaitingMax) return;

@@ -22,9 +22,8 @@ class JitProcess : public Runtime, public std::enable_shared_from_this<JitProces
   static constexpr size_t kFilesMax = 1024;  // source files; functions in other files have no file
   static constexpr size_t kUnnamedPagesMax = 256;
 
-  // `owner` must outlive all calls of Find. `names_bytes` is the sum over all processes.
-  JitProcess(JitRuntimes& owner, Pid pid, std::shared_ptr<size_t> names_bytes);
-  ~JitProcess() override;
+  // `owner` must outlive all calls of Find. `memory` is for the names of all processes.
+  JitProcess(JitRuntimes& owner, Pid pid, std::shared_ptr<NamesMemory> memory);
 
   Found Find(const Query& query, std::vector<ResolvedFrame>* frames) const override;
 
@@ -40,12 +39,10 @@ class JitProcess : public Runtime, public std::enable_shared_from_this<JitProces
   void Want() const;
   bool CanWait(const Query& query) const;
   CodeFile* FileOf(std::string_view path) const;
-  void SetNames(std::shared_ptr<const JitNames> names);
 
   JitRuntimes& owner_;
   const Pid pid_;
-  const std::shared_ptr<size_t> names_bytes_;
-  std::shared_ptr<JitReader> reader_ = std::make_shared<JitReader>();  // a reading uses it on another thread
+  const std::shared_ptr<JitReader> reader_;  // a reading uses it on another thread
   std::shared_ptr<const JitNames> names_ = std::make_shared<JitNames>();
   std::shared_ptr<JitProcess> parent_;  // until its names are known
   bool is_parent_known_ = false;

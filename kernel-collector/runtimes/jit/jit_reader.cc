@@ -19,19 +19,21 @@ namespace {
 constexpr size_t kBufferBytes = 256u << 10;
 constexpr size_t kLastBytesMax = 64;
 
-// Adds functions to a builder until it is full.
+// Adds functions to a builder until it, or the memory for all names, is full.
 class Collected {
  public:
-  explicit Collected(size_t bytes_max) : bytes_max_(bytes_max) {}
+  Collected(size_t bytes_max, std::shared_ptr<NamesMemory> memory) : bytes_max_(bytes_max), share_(std::move(memory)) {}
   void Add(const NewCode& code) {
-    if (builder_.bytes() >= bytes_max_) return void(++refused_);
+    if (builder_.bytes() >= bytes_max_ || share_.memory()->IsFull()) return void(++refused_);
     builder_.Add(code);
+    share_.Resize(builder_.bytes());
   }
   CodeRunBuilder& builder() { return builder_; }
   uint64_t refused() const { return refused_; }
 
  private:
   const size_t bytes_max_;
+  NamesMemoryShare share_;
   CodeRunBuilder builder_;
   uint64_t refused_ = 0;
 };
@@ -149,22 +151,22 @@ absl::Status JitReader::ReadFile(const ProcessFiles& files, const std::string& p
   const bool is_same = size == std::exchange(file.size, size);
   RETURN_IF_ERROR(input.Add({}));  // the error of an earlier call
   std::string buffer(kBufferBytes, '\0');
-  for (uint64_t read_now = 0;;) {
+  for (;;) {
     if (file.read >= kFileBytesMax) {
       return Error(absl::StatusCode::kResourceExhausted,
                    fmt::format("read {}: only the first {} MiB are used", path, kFileBytesMax >> 20));
     }
-    if (read_now >= request.bytes_max) {
+    if (result->bytes >= request.bytes_max) {
       *at_end = false;
       return absl::OkStatus();
     }
-    const size_t wanted = static_cast<size_t>(std::min<uint64_t>(kBufferBytes, kFileBytesMax - file.read));
+    const size_t wanted = static_cast<size_t>(
+        std::min<uint64_t>({kBufferBytes, kFileBytesMax - file.read, request.bytes_max - result->bytes}));
     const ssize_t n = pread(opened.fd.get(), buffer.data(), wanted, static_cast<off_t>(file.offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus("read", path, errno);
     if (n == 0) break;
     const std::string_view bytes(buffer.data(), static_cast<size_t>(n));
-    read_now += bytes.size();
     result->bytes += bytes.size();
     file.read += bytes.size();
     file.offset += bytes.size();
@@ -180,7 +182,7 @@ absl::Status JitReader::ReadFile(const ProcessFiles& files, const std::string& p
 
 void JitReader::ReadMap(const ProcessFiles& files, const Request& request, const Clock& clock, Result* result,
                         bool* at_end) {
-  Collected collected(Room(request, map_names_, dump_names_));
+  Collected collected(Room(request, map_names_, dump_names_), memory_);
   MapInput input(*this, collected);
   const uint64_t malformed = map_parser_.malformed();
   result->map = ReadFile(files, fmt::format("tmp/perf-{}.map", files.inner_pid().value), map_file_, input, request,
@@ -190,7 +192,13 @@ void JitReader::ReadMap(const ProcessFiles& files, const Request& request, const
   if (collected.builder().functions() == 0) return;
   result->grew = true;
   const MonotonicNs now = clock.Monotonic();
-  map_names_.Add(collected.builder().Build({.read_at = now, .maybe_from = last_complete_, .lines_are_from = now}), now);
+  // All lines of a reading have the same time, so none of them names the past.
+  map_names_.Add(collected.builder().Build({.read_at = now,
+                                            .maybe_from = last_complete_,
+                                            .lines_are_from = now,
+                                            .past_from = MonotonicNs{INT64_MAX},
+                                            .memory = memory_}),
+                 now);
 }
 
 void JitReader::ReadDump(const ProcessFiles& files, const Request& request, const Clock& clock, Result* result,
@@ -199,7 +207,7 @@ void JitReader::ReadDump(const ProcessFiles& files, const Request& request, cons
   result->dump = Error(absl::StatusCode::kNotFound, "no jitdump is mapped");
   // A forked process inherits the mapping of its parent's jitdump.
   if (!request.dump_path.ends_with(fmt::format("jit-{}.dump", files.inner_pid().value))) return;
-  Collected collected(Room(request, map_names_, dump_names_));
+  Collected collected(Room(request, map_names_, dump_names_), memory_);
   DumpInput input(*this, collected);
   const uint64_t malformed = dump_parser_.malformed();
   result->dump = ReadFile(files, request.dump_path, dump_file_, input, request, result, at_end);
@@ -208,8 +216,10 @@ void JitReader::ReadDump(const ProcessFiles& files, const Request& request, cons
   if (collected.builder().functions() == 0) return;
   result->grew = true;
   const MonotonicNs now = clock.Monotonic();
-  dump_names_.Add(collected.builder().Build(
-                      {.read_at = now, .by_time = true, .past_from = MonotonicNs{now.value - CodeTable::kSampleAgeNs}}),
+  dump_names_.Add(collected.builder().Build({.read_at = now,
+                                             .by_time = true,
+                                             .past_from = MonotonicNs{now.value - CodeTable::kSampleAgeNs},
+                                             .memory = memory_}),
                   now);
 }
 
@@ -226,6 +236,10 @@ JitReader::Result JitReader::Read(const Request& request, const Clock& clock) {
     ReadMap(*files, request, clock, &result, &map_at_end);
     ReadDump(*files, request, clock, &result, &dump_at_end);
     if (request.wants_areas) result.areas = ReadAreas(request);
+    if (request.parent.value != 0) {
+      const std::optional<std::string> id = ReadContainerId(request.proc_root, request.pid);
+      result.is_in_parents_container = id && id == ReadContainerId(request.proc_root, request.parent);
+    }
   }
   result.is_complete = map_at_end && dump_at_end;
   result.ended = clock.Monotonic();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -46,19 +47,25 @@ struct JitNames {
 class JitReader {
  public:
   static constexpr uint64_t kFileBytesMax = 64u << 20;  // of one file; the bytes after it are ignored
-  static constexpr uint64_t kReadBytesMax = 16u << 20;  // of one file in one call
+  static constexpr uint64_t kReadBytesMax = 16u << 20;  // in one call
+
+  // The names count in `memory`, also while they are read.
+  explicit JitReader(std::shared_ptr<NamesMemory> memory = std::make_shared<NamesMemory>(SIZE_MAX))
+      : memory_(std::move(memory)) {}
 
   struct Request {
     std::string proc_root;
     Pid pid;
-    uint64_t start_ticks = 0;  // 0: unknown
-    std::string dump_path;     // as the process sees it; "": none is known
-    uint64_t bytes_max = kReadBytesMax;
-    size_t memory_bytes_max = SIZE_MAX;  // of all names of the process
+    uint64_t start_ticks = 0;            // 0: unknown
+    std::string dump_path;               // as the process sees it; "": none is known
+    Pid parent;                          // 0: the caller does not ask for is_in_parents_container
+    uint64_t bytes_max = kReadBytesMax;  // of both files
+    size_t memory_bytes_max = SIZE_MAX;  // of the names of the process
     bool wants_areas = false;
   };
   struct Result {
-    absl::Status process;      // not OK: the process has ended, or cannot be read
+    absl::Status process;  // not OK: the process has ended, or cannot be read
+    bool is_in_parents_container = false;
     absl::Status map, dump;    // NotFound: there is no such file. Otherwise why the file is not used
     bool is_complete = false;  // both files were read to their ends
     bool grew = false;         // there are more names than before
@@ -92,6 +99,7 @@ class JitReader {
   void ReadMap(const ProcessFiles& files, const Request& request, const Clock& clock, Result* result, bool* at_end);
   void ReadDump(const ProcessFiles& files, const Request& request, const Clock& clock, Result* result, bool* at_end);
 
+  const std::shared_ptr<NamesMemory> memory_;
   File map_file_, dump_file_;
   PerfMapParser map_parser_;
   JitDumpParser dump_parser_;

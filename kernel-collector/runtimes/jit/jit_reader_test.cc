@@ -57,6 +57,18 @@ TEST_F(JitReaderTest, AFinishedFileMayEndWithoutANewline) {
   EXPECT_FALSE(Read().grew);
   EXPECT_TRUE(Read().grew);
   EXPECT_EQ(NameAt(0x1000), "last");
+  EXPECT_FALSE(Read().grew);
+}
+
+TEST_F(JitReaderTest, ALineThatSeemedToBeTheLastMayGoOn) {
+  proc.WriteMap("1000 10 std::vec");
+  Read();
+  Read();
+  EXPECT_EQ(NameAt(0x1000), "std::vec");
+  proc.AppendMap("tor<int>::push_back\n2000 10 b\n");
+  Read();
+  EXPECT_EQ(NameAt(0x1000), "std::vector<int>::push_back");
+  EXPECT_EQ(NameAt(0x2000), "b");
 }
 
 TEST_F(JitReaderTest, AReplacedOrTruncatedFileIsReadAgain) {
@@ -106,6 +118,49 @@ TEST_F(JitReaderTest, TheMemoryForNamesIsBounded) {
   EXPECT_LE(names.own_bytes(), 100'000u);
   EXPECT_EQ(NameAt(0x10), "function number 1");
   EXPECT_EQ(NameAt(10'000 * 0x10), "-");
+}
+
+TEST_F(JitReaderTest, TheLimitOfACallIsForBothFiles) {
+  proc.WriteMap("1000 10 a\n2000 10 b\n");
+  const std::string dump = JitDumpText().Load(10, 0x3000, 0x10, "c").bytes;
+  proc.AddFile("/work/jit-7.dump", dump);
+  request.dump_path = "/work/jit-7.dump";
+  request.bytes_max = 15;
+  Read();
+  EXPECT_EQ(last.bytes, 15u);
+  EXPECT_FALSE(last.is_complete);
+  EXPECT_EQ(NameAt(0x2000), "-");
+  request.bytes_max = 15 + dump.size();
+  uint64_t calls = 0;
+  for (; !last.is_complete && calls < 5; ++calls) {
+    Read();
+    EXPECT_LE(last.bytes, request.bytes_max);
+  }
+  EXPECT_TRUE(last.is_complete);
+  EXPECT_EQ(NameAt(0x1000), "a");
+  EXPECT_EQ(NameAt(0x2000), "b");
+  EXPECT_EQ(NameAt(0x3000), "c");
+}
+
+TEST_F(JitReaderTest, AllReadersShareTheMemoryForNames) {
+  std::string text;
+  for (int i = 1; i <= 10'000; ++i) text += fmt::format("{:x} 10 function number {}\n", i * 0x10, i);
+  proc.WriteMap(text);
+  constexpr size_t kBytesMax = 2'000'000;
+  const auto memory = std::make_shared<NamesMemory>(kBytesMax);
+  std::vector<std::unique_ptr<JitReader>> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.push_back(std::make_unique<JitReader>(memory));
+    last = readers.back()->Read(request, clock);
+    EXPECT_EQ(last.refused > 0, i >= 2) << i;
+    EXPECT_LE(memory->used(), kBytesMax);
+  }
+  // The result of the last reading still owns names.
+  EXPECT_EQ(last.map_names.functions() > 0, memory->used() > 0);
+  readers.clear();
+  EXPECT_EQ(memory->used(), last.map_names.bytes());
+  last = {};
+  EXPECT_EQ(memory->used(), 0u);
 }
 
 TEST_F(JitReaderTest, AnotherProcessWithThePidIsNotRead) {

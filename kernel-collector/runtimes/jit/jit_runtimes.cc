@@ -10,8 +10,7 @@
 namespace tributary {
 namespace {
 
-constexpr int64_t kReadBytesBurst = 64 << 20;
-constexpr size_t kProcessBytesMax = JitRuntimes::kProcessMibMax << 20, kBytesMax = JitRuntimes::kMibMax << 20;
+constexpr size_t kProcessBytesMax = JitRuntimes::kProcessMibMax << 20;
 
 // Returns the path of the jitdump that the process has mapped, or "". Runtimes map the file as code, so that profilers
 // see it.
@@ -38,7 +37,6 @@ JitRuntimes::JitRuntimes(std::string proc_root, Executor& executor, const Clock&
     : proc_root_(std::move(proc_root)),
       executor_(executor),
       clock_(clock),
-      bytes_to_read_(kReadBytesBurst),
       earned_at_(clock.Monotonic()),
       readings_(metrics.AddCounter("tributary_collector_jit_readings_total",
                                    "How often the files were read in which a process names its generated code (perf "
@@ -63,16 +61,18 @@ JitRuntimes::JitRuntimes(std::string proc_root, Executor& executor, const Clock&
 JitRuntimes::~JitRuntimes() = default;
 
 std::shared_ptr<const Runtime> JitRuntimes::Make(const ProcessRun& run) {
-  return std::make_shared<JitProcess>(*this, run.pid, names_bytes_);
+  return std::make_shared<JitProcess>(*this, run.pid, names_memory_);
 }
 
 void JitRuntimes::EarnBytes() {
   const MonotonicNs now = clock_.Monotonic();
   const int64_t earned = (now.value - earned_at_.value) / kNsPerMs * kReadBytesPerSecond / 1000;
   if (earned <= 0) return;
-  bytes_to_read_ = std::min(bytes_to_read_ + earned, kReadBytesBurst);
+  AddBytesToRead(earned);
   earned_at_ = now;
 }
+
+void JitRuntimes::AddBytesToRead(int64_t bytes) { bytes_to_read_ = std::min(bytes_to_read_ + bytes, kReadBytesBurst); }
 
 void JitRuntimes::Tick(ProcessTable& processes) {
   for (const auto& reading : std::exchange(finished_, {})) Finish(*reading, processes);
@@ -87,19 +87,23 @@ void JitRuntimes::Tick(ProcessTable& processes) {
     if (process != nullptr && !Start(process, processes)) still.push_back(process);
   }
   wanted_ = std::move(still);
-  memory_.Set(static_cast<double>(*names_bytes_));
+  memory_.Set(static_cast<double>(names_memory_->used()));
 }
 
-// A forked process runs its parent's code. Its own files name only what it has generated since.
-void JitRuntimes::FindParent(JitProcess& process, const ProcessRun& run, ProcessTable& processes) {
-  if (std::exchange(process.is_parent_known_, true)) return;
-  if (run.began.value == 0 || run.exec_sequence != 0) return;
-  const ProcessRunPtr parent = processes.Find(run.parent);
-  if (parent == nullptr || parent->began > run.began) return;
-  if (parent->generated_code == nullptr) parent->generated_code = Make(*parent);
+// A forked process runs its parent's code. Its own files name only what it has generated since. Returns null if the
+// process was not forked, or if its parent has ended.
+ProcessRunPtr JitRuntimes::FindParent(const ProcessRun& run, const ProcessTable& processes) const {
+  if (run.began.value == 0 || run.exec_sequence != 0) return nullptr;
+  ProcessRunPtr parent = processes.Find(run.parent);
+  return parent != nullptr && parent->began <= run.began ? parent : nullptr;
+}
+
+// The caller must check that the parent is in the same container: another one may have opted out of profiling.
+void JitRuntimes::SetParent(JitProcess& process, const ProcessRun& run, ProcessRun& parent) {
+  if (parent.generated_code == nullptr) parent.generated_code = Make(parent);
   // All runtimes of generated code are made by Make.
   process.parent_ =
-      std::const_pointer_cast<JitProcess>(std::static_pointer_cast<const JitProcess>(parent->generated_code));
+      std::const_pointer_cast<JitProcess>(std::static_pointer_cast<const JitProcess>(parent.generated_code));
   process.forked_at_ = run.began;
   AdoptNames(process);
 }
@@ -118,7 +122,7 @@ void JitRuntimes::AdoptNames(JitProcess& child) {
   auto names = std::make_shared<JitNames>(*child.names_);
   names->parent = parent->names_;
   names->forks = parent->names_->forks + 1;
-  child.SetNames(std::move(names));
+  child.names_ = std::move(names);
 }
 
 bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable& processes) {
@@ -127,19 +131,31 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
     process->state_ = JitProcess::State::kEnded;
     return true;
   }
-  FindParent(*process, *run, processes);
-  if (clock_.Monotonic() < process->due_ || running_ >= kReadingsMax || bytes_to_read_ <= 0) return false;
+  Pid unsure_parent;
+  if (!process->is_parent_known_) {
+    const ProcessRunPtr parent = FindParent(*run, processes);
+    // A process without samples has no known cgroup. Then the reading compares the containers.
+    if (parent != nullptr && !(run->cgroup_known && parent->cgroup_known)) {
+      unsure_parent = parent->pid;
+    } else {
+      process->is_parent_known_ = true;
+      if (parent != nullptr && parent->container_id == run->container_id) SetParent(*process, *run, *parent);
+    }
+  }
+  if (clock_.Monotonic() < process->due_ || running_ >= kReadingsMax || bytes_to_read_ < kReadBytesMin) return false;
   if (std::string path = DumpPath(*run->mappings.snapshot()); !path.empty()) process->dump_path_ = std::move(path);
   auto reading = std::make_shared<Reading>();
   reading->process = process;
   reading->reader = process->reader_;
-  const size_t own = process->names_->own_bytes(), others = *names_bytes_ - own;
   reading->request = {.proc_root = proc_root_,
                       .pid = process->pid_,
                       .start_ticks = run->start_ticks,
                       .dump_path = process->dump_path_,
-                      .bytes_max = std::min(JitReader::kReadBytesMax, static_cast<uint64_t>(bytes_to_read_)),
-                      .memory_bytes_max = std::min(kProcessBytesMax, kBytesMax - std::min(others, kBytesMax)),
+                      .parent = unsure_parent,
+                      // Most files are small. So a part of the bytes is left for other readings.
+                      .bytes_max = std::clamp(static_cast<uint64_t>(bytes_to_read_ / 4),
+                                              static_cast<uint64_t>(kReadBytesMin), JitReader::kReadBytesMax),
+                      .memory_bytes_max = kProcessBytesMax,
                       .wants_areas = process->wants_areas_ && clock_.Monotonic() >= process->areas_due_};
   if (run->start_ticks == 0 && run->start_time_ns != 0) {
     reading->request.start_ticks = static_cast<uint64_t>(run->start_time_ns / kNsPerTick);
@@ -154,6 +170,7 @@ bool JitRuntimes::Start(const std::shared_ptr<JitProcess>& process, ProcessTable
     process->areas_due_ = MonotonicNs{clock_.Monotonic().value + kReadAgainMaxNs};
   }
   process->state_ = JitProcess::State::kReading;
+  bytes_to_read_ -= static_cast<int64_t>(reading->request.bytes_max);
   ++running_;
   readings_.Add();
   return true;
@@ -177,7 +194,7 @@ void JitRuntimes::Finish(Reading& reading, const ProcessTable& processes) {
   JitProcess& process = *owned;
   JitReader::Result& result = reading.result;
   --running_;
-  bytes_to_read_ -= static_cast<int64_t>(result.bytes);
+  AddBytesToRead(static_cast<int64_t>(reading.request.bytes_max - result.bytes));
   read_bytes_.Add(result.bytes);
   malformed_.Add(result.malformed);
   functions_refused_.Add(result.refused);
@@ -196,10 +213,15 @@ void JitRuntimes::Finish(Reading& reading, const ProcessTable& processes) {
   names->areas = reading.request.wants_areas ? std::move(result.areas) : process.names_->areas;
   names->parent = process.names_->parent;
   names->forks = process.names_->forks;
-  process.SetNames(std::move(names));
+  process.names_ = std::move(names);
   process.state_ = JitProcess::State::kIdle;
   if (result.grew) process.unnamed_pages_.clear();
   if (result.is_complete) process.read_at_ = result.began;
+  if (reading.request.parent.value != 0) {
+    process.is_parent_known_ = true;
+    const ProcessRunPtr parent = result.is_in_parents_container ? FindParent(*run, processes) : nullptr;
+    if (parent != nullptr) SetParent(process, *run, *parent);
+  }
   const bool has_file = !absl::IsNotFound(result.map) || !absl::IsNotFound(result.dump);
   process.interval_ns_ = has_file ? kReadAgainNs : std::min(2 * process.interval_ns_, kReadAgainMaxNs);
   process.due_ = result.is_complete ? MonotonicNs{result.ended.value + process.interval_ns_} : MonotonicNs{};

@@ -15,6 +15,7 @@
 #include "kernel-collector/processes/process_table.h"
 #include "kernel-collector/processes/runtime.h"
 #include "kernel-collector/processes/worker.h"
+#include "kernel-collector/runtimes/jit/names_memory.h"
 
 namespace tributary {
 
@@ -33,7 +34,9 @@ class JitRuntimes : public RuntimeMaker {
   static constexpr size_t kProcessMibMax = 32;             // memory for the names of one process
   static constexpr size_t kMibMax = 64;                    // of all processes
   static constexpr int64_t kReadBytesPerSecond = 16 << 20;
-  static constexpr size_t kReadingsMax = 16;  // at the same time
+  static constexpr int64_t kReadBytesBurst = 64 << 20;
+  static constexpr int64_t kReadBytesMin = 1 << 20;  // a reading may read so much
+  static constexpr size_t kReadingsMax = 16;         // at the same time
   static constexpr size_t kWaitingMax = 4096;
 
   JitRuntimes(std::string proc_root, Executor& executor, const Clock& clock, Metrics& metrics);
@@ -54,8 +57,10 @@ class JitRuntimes : public RuntimeMaker {
   void AdoptNames(JitProcess& child);
   // Returns true if a reading was started, or if the process is of no interest any more.
   bool Start(const std::shared_ptr<JitProcess>& process, ProcessTable& processes);
-  void FindParent(JitProcess& process, const ProcessRun& run, ProcessTable& processes);
+  ProcessRunPtr FindParent(const ProcessRun& run, const ProcessTable& processes) const;
+  void SetParent(JitProcess& process, const ProcessRun& run, ProcessRun& parent);
   void EarnBytes();
+  void AddBytesToRead(int64_t bytes);
 
   const std::string proc_root_;
   Executor& executor_;
@@ -63,11 +68,11 @@ class JitRuntimes : public RuntimeMaker {
   std::deque<std::weak_ptr<JitProcess>> wanted_;
   std::deque<std::shared_ptr<Reading>> finished_;
   size_t running_ = 0;
-  int64_t bytes_to_read_;
+  int64_t bytes_to_read_ = kReadBytesBurst;  // without what running readings may read
   MonotonicNs earned_at_;
   // Forked processes that wait for their parent's names.
   std::vector<std::weak_ptr<JitProcess>> children_;
-  const std::shared_ptr<size_t> names_bytes_ = std::make_shared<size_t>(0);  // of all processes
+  const std::shared_ptr<NamesMemory> names_memory_ = std::make_shared<NamesMemory>(kMibMax << 20);
   Counter& readings_;
   Counter& read_bytes_;
   Counter& malformed_;

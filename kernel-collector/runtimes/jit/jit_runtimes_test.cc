@@ -182,6 +182,89 @@ TEST_F(JitRuntimesTest, TheMemoryForNamesIsFreedWithTheProcess) {
   EXPECT_EQ(Metric("tributary_collector_jit_memory_bytes"), 0);
 }
 
+TEST_F(JitRuntimesTest, OnlyAParentInTheSameContainerIsRead) {
+  proc.WriteMap("1000 10 a\n");
+  const auto fork = [&](int pid) {
+    proc.AddJitProcess(pid, pid);
+    processes.OnFork({clock.Monotonic(), Pid{pid}, Pid{kPid}, Tid{pid}, Tid{kPid}});
+    clock.Advance(kNsPerMs);
+  };
+  const auto set_container = [&](int pid, const std::string& id) {
+    processes.Find(Pid{pid})->cgroup_known = true;
+    processes.Find(Pid{pid})->container_id = id;
+  };
+  // Another container may have opted out of profiling. Its files must not be opened.
+  const auto is_parent_read = [&] { return processes.Find(Pid{kPid})->generated_code != nullptr; };
+  const auto path = [](char digit) {
+    return fmt::format("0::/system.slice/docker-{}.scope\n", std::string(64, digit));
+  };
+  // /proc tells the containers.
+  fork(5001);
+  FakeProc::Write(fmt::format("{}/{}/cgroup", proc.proc(), kPid), path('a'));
+  FakeProc::Write(proc.proc() + "/5001/cgroup", path('b'));
+  EXPECT_EQ(FindAfter(0x1000, 5001), "unknown");
+  EXPECT_FALSE(is_parent_read());
+  fork(5002);
+  ASSERT_TRUE(std::filesystem::remove(proc.proc() + "/5002/cgroup"));
+  EXPECT_EQ(FindAfter(0x1000, 5002), "unknown");
+  EXPECT_FALSE(is_parent_read());
+  // Samples told them.
+  fork(5003);
+  FakeProc::Write(proc.proc() + "/5003/cgroup", path('a'));
+  set_container(kPid, "a");
+  set_container(5003, "b");
+  EXPECT_EQ(FindAfter(0x1000, 5003), "unknown");
+  EXPECT_FALSE(is_parent_read());
+  fork(5004);
+  set_container(5004, "a");
+  EXPECT_EQ(FindAfter(0x1000, 5004), "a");
+  EXPECT_TRUE(is_parent_read());
+  fork(5005);
+  FakeProc::Write(proc.proc() + "/5005/cgroup", path('a'));
+  EXPECT_EQ(FindAfter(0x1000, 5005), "a");
+}
+
+TEST_F(JitRuntimesTest, NamesThatAForkedProcessKeepsCountAsMemory) {
+  std::string text;
+  for (int i = 1; i <= 1000; ++i) text += fmt::format("{:x} 10 function number {}\n", i * 0x10, i);
+  proc.WriteMap(text);
+  EXPECT_EQ(FindAfter(0x10), "function number 1");
+  const double bytes = Metric("tributary_collector_jit_memory_bytes");
+  proc.AddJitProcess(kChild, 8);
+  processes.OnFork({clock.Monotonic(), Pid{kChild}, Pid{kPid}, Tid{kChild}, Tid{kPid}});
+  Turn(kNsPerSecond);
+  EXPECT_EQ(FindAfter(0x20, kChild), "function number 2");
+  EXPECT_EQ(Metric("tributary_collector_jit_memory_bytes"), bytes);
+  // The parent's file is written anew. The child still has the old names.
+  proc.WriteMap("f0000 10 a\n");
+  EXPECT_EQ(FindAfter(0xf0000), "a");
+  EXPECT_EQ(FindAfter(0x20, kChild), "function number 2");
+  EXPECT_GT(Metric("tributary_collector_jit_memory_bytes"), bytes);
+}
+
+TEST_F(JitRuntimesTest, ReadingsAtTheSameTimeShareTheLimitOfBytes) {
+  for (int i = 0; i < static_cast<int>(JitRuntimes::kReadingsMax); ++i) {
+    const int pid = 5000 + i;
+    proc.AddJitProcess(pid, pid);
+    const std::string map = fmt::format("{}/tmp/perf-{}.map", proc.files(), pid);
+    FakeProc::Write(map, "1000 10 a\n");
+    ASSERT_EQ(truncate(map.c_str(), 32 << 20), 0);  // sparse
+    Begin(pid);
+    Find(0x1000, pid);
+  }
+  jit.Tick(processes);
+  EXPECT_GE(executor.waiting(), 8u);
+  executor.RunAll();
+  jit.Tick(processes);
+  const double burst = Metric("tributary_collector_jit_read_bytes_total");
+  EXPECT_GT(burst, 3.0 * JitRuntimes::kReadBytesBurst / 4);
+  EXPECT_LE(burst, 1.0 * JitRuntimes::kReadBytesBurst);
+  Turn(kNsPerSecond);
+  EXPECT_LE(Metric("tributary_collector_jit_read_bytes_total"),
+            1.0 * JitRuntimes::kReadBytesBurst + JitRuntimes::kReadBytesPerSecond);
+  EXPECT_GT(Metric("tributary_collector_jit_read_bytes_total"), burst);
+}
+
 TEST_F(JitRuntimesTest, MemoryWithoutNamesHasTheNameOfTheMemory) {
   FakeProc::Write(fmt::format("{}/{}/maps", proc.proc(), kPid),
                   "1000-2000 r-xp 00000000 00:00 0 [anon:heap of code]\n2000-3000 r-xp 00000000 00:00 0\n"

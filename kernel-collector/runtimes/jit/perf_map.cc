@@ -51,18 +51,20 @@ void PerfMapParser::Add(std::string_view bytes, const Visit& visit) {
         ParseLine(line.substr(0, room), visit);
       } else {
         begun_.append(line.substr(0, room));
-        if (is_complete || skips_) ParseLine(begun_, visit);
+        if ((is_complete || skips_) && begun_.size() != ended_) ParseLine(begun_, visit);
       }
-      if (is_complete || skips_) begun_.clear();
+      if (is_complete || skips_) begun_.clear(), ended_ = 0;
     }
     if (is_complete) skips_ = false;
   }
 }
 
 void PerfMapParser::End(const Visit& visit) {
-  ParseLine(begun_, visit);
-  skips_ |= !begun_.empty();
-  begun_.clear();
+  if (begun_.size() == ended_) return;
+  const auto parsed = ParsePerfMapLine(begun_);
+  if (!parsed) return;
+  visit(*parsed);
+  ended_ = begun_.size();
 }
 
 }  // namespace tributary

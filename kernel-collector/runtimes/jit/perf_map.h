@@ -26,7 +26,8 @@ class PerfMapParser {
   using Visit = std::function<void(const PerfMapLine&)>;
 
   void Add(std::string_view bytes, const Visit& visit);
-  // Parses the last line if it has no newline. Call it when the process has stopped writing.
+  // Parses the last line if it has no newline. Call it when the process seems to have stopped writing. If it goes on
+  // with this line, the complete line is visited too.
   void End(const Visit& visit);
   void Reset() { *this = PerfMapParser(); }
 
@@ -36,6 +37,7 @@ class PerfMapParser {
   void ParseLine(std::string_view line, const Visit& visit);
 
   std::string begun_;   // at most kLineBytesMax
+  size_t ended_ = 0;    // so many bytes of `begun_` were visited by End
   bool skips_ = false;  // the rest of the line
   uint64_t malformed_ = 0;
 };

@@ -16,6 +16,12 @@ std::vector<std::string> Parse(PerfMapParser& parser, std::string_view bytes) {
   return lines;
 }
 
+std::vector<std::string> EndOf(PerfMapParser& parser) {
+  std::vector<std::string> lines;
+  parser.End([&](const PerfMapLine& line) { lines.emplace_back(line.text); });
+  return lines;
+}
+
 TEST(PerfMap, ParsesLines) {
   const struct {
     std::string_view line, text;
@@ -60,10 +66,26 @@ TEST(PerfMap, WaitsForTheEndOfALine) {
   EXPECT_TRUE(Parse(parser, "10 1 hal").empty());
   EXPECT_EQ(Parse(parser, "f\n"), std::vector<std::string>{"10-11 half"});
   EXPECT_TRUE(Parse(parser, "20 1 last").empty());
-  std::vector<std::string> lines;
-  parser.End([&](const PerfMapLine& line) { lines.emplace_back(line.text); });
-  EXPECT_EQ(lines, std::vector<std::string>{"last"});
-  EXPECT_EQ(Parse(parser, " more\n30 1 next\n"), std::vector<std::string>{"30-31 next"});
+  EXPECT_EQ(EndOf(parser), std::vector<std::string>{"last"});
+  EXPECT_TRUE(EndOf(parser).empty());
+  EXPECT_EQ(Parse(parser, "\n30 1 next\n"), std::vector<std::string>{"30-31 next"});
+  EXPECT_EQ(parser.malformed(), 0u);
+}
+
+TEST(PerfMap, ALineThatSeemedToBeTheLastMayGoOn) {
+  PerfMapParser parser;
+  EXPECT_TRUE(Parse(parser, "20 1").empty());
+  EXPECT_TRUE(EndOf(parser).empty());
+  EXPECT_TRUE(Parse(parser, "0 half").empty());
+  EXPECT_EQ(EndOf(parser), std::vector<std::string>{"half"});
+  EXPECT_TRUE(Parse(parser, "way").empty());
+  EXPECT_EQ(EndOf(parser), std::vector<std::string>{"halfway"});
+  EXPECT_EQ(Parse(parser, " there\n30 1 next\n"), (std::vector<std::string>{"20-30 halfway there", "30-31 next"}));
+  EXPECT_EQ(parser.malformed(), 0u);
+  EXPECT_TRUE(Parse(parser, "broken").empty());
+  EXPECT_TRUE(EndOf(parser).empty());
+  EXPECT_TRUE(Parse(parser, "\n").empty());
+  EXPECT_EQ(parser.malformed(), 1u);
 }
 
 TEST(PerfMap, AHugeLineNeedsLittleMemory) {

@@ -10,12 +10,15 @@
 
 #include "base/number.h"
 #include "base/status.h"
+#include "kernel-collector/processes/proc_cgroup.h"
+#include "kernel-collector/processes/proc_files.h"
 #include "kernel-collector/processes/proc_reader.h"
+#include "profile/cgroup_path.h"
 
 namespace tributary {
 namespace {
 
-constexpr size_t kStatusBytesMax = 16u << 10;
+constexpr size_t kStatusBytesMax = 16u << 10, kCgroupBytesMax = 64u << 10;
 
 absl::StatusOr<std::string> ReadSmallAt(const Fd& folder, const char* name) {
   Fd fd(openat(folder.get(), name, O_RDONLY | O_CLOEXEC));
@@ -62,6 +65,17 @@ std::optional<ProcStatus> ParseProcStatus(std::string_view text) {
     }
   }
   return has_user ? std::optional(status) : std::nullopt;
+}
+
+std::optional<std::string> ReadContainerId(const std::string& proc_root, Pid pid) {
+  const auto text = ReadSmallFile(fmt::format("{}/{}/cgroup", proc_root, pid.value), kCgroupBytesMax);
+  if (!text.ok()) return std::nullopt;
+  const CgroupPaths paths = ParseProcCgroup(*text);
+  std::string id = ParseCgroupPath(paths.unified).container_id;
+  for (const CgroupPaths::Legacy& hierarchy : paths.legacy) {
+    if (id.empty()) id = ParseCgroupPath(hierarchy.path).container_id;
+  }
+  return id;
 }
 
 absl::StatusOr<ProcessFiles> ProcessFiles::Open(const std::string& proc_root, Pid pid) {

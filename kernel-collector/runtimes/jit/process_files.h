@@ -41,6 +41,10 @@ class ProcessFiles {
   uint64_t start_ticks_ = 0;
 };
 
+// Returns the id of the container in which a process is, from /proc/PID/cgroup; "" if it is in no container. Returns
+// nullopt if the process has ended. Only comparable with ids that this function has returned.
+std::optional<std::string> ReadContainerId(const std::string& proc_root, Pid pid);
+
 // The lines of /proc/PID/status that the collector needs. Returns nullopt if there is no valid line "Uid:".
 struct ProcStatus {
   uint32_t effective_user = 0;
