@@ -134,7 +134,9 @@ FunctionNo FrameNamer::WithoutSymbols(const Executable& file, const store::Frame
   const FrameNaming naming = RowOf(kind).naming;
   if (naming == FrameNaming::kOwn) {
     const std::string_view unnamed = RowOf(kind).unnamed;
-    return trie_.InternFunction(kind, unnamed.empty() ? kUnknownName : unnamed, base_name);
+    FunctionTrie::Line line;
+    if (lines_) line = {file.path, frame.position};
+    return trie_.InternFunction(kind, unnamed.empty() ? kUnknownName : unnamed, base_name, line);
   }
   if (names_ == FrameNames::kAddress) {
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), base_name);

@@ -126,6 +126,20 @@ TEST_F(StackFormsTest, SelectsAddressesByTheLanguagesOfTheirFrames) {
   EXPECT_EQ(Render(Graph(request)), "all 2 0\nall;0101+0x1010 2 2\n");
 }
 
+TEST_F(StackFormsTest, FramesWithoutNamesHaveLines) {
+  FakeShard& shard = store_.shards[0];
+  for (const FrameKind kind : {FrameKind::kPython, FrameKind::kJit}) {
+    const FrameRow unnamed{.kind = kind, .executable = source_, .position = 7};
+    AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, unnamed), 1);
+  }
+  QueryRequest request = Request();
+  request.lines = true;
+  const FlameGraph graph = Graph(request);
+  EXPECT_EQ(graph.files, std::vector<std::string>{"/srv/app/app.py"});
+  EXPECT_EQ(graph.node_files, (std::vector<int32_t>{-1, 0, 0}));
+  EXPECT_EQ(graph.node_lines, (std::vector<uint32_t>{0, 7, 7}));
+}
+
 TEST_F(StackFormsTest, LinesTellFunctionsApart) {
   FakeShard& shard = store_.shards[0];
   AddSample(1 * kMs, 1, 1, run_, 4);
