@@ -225,6 +225,7 @@ struct TopAnswer {
   Values total;
   std::vector<Function> functions;
   std::vector<FrameKind> kinds = KnownKinds();
+  bool has_languages = false;  // of the kinds; for CheckFrameOptions
 };
 
 struct SeriesAnswer {

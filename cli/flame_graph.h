@@ -24,6 +24,7 @@ struct FlameGraph {
   uint64_t truncated_nodes = 0;
   std::vector<std::string> names, executables;
   std::vector<FrameKind> kinds = KnownKinds();
+  bool has_languages = false;  // of the kinds; for CheckFrameOptions
   std::vector<Node> nodes;
 
   const FrameKind& KindOf(const Node& node) const { return kinds[node.kind]; }

@@ -31,6 +31,7 @@ absl::StatusOr<int> RunFlameGraph(const FlameGraphOptions& options) {
   ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
   ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/flamegraph", parameters));
   ASSIGN_OR_RETURN(FlameGraph graph, ParseFlameGraph(json));
+  RETURN_IF_ERROR(CheckFrameOptions(options.frames, graph.has_languages));
   bool picture = options.format == "svg" || options.format == "html";
   std::string out = !options.out.empty() ? options.out : picture ? "flamegraph." + options.format : "-";
   if (options.format == "json") {

@@ -56,11 +56,12 @@ absl::Status ReadColumn(const object& columns, std::string_view key, size_t coun
 }
 
 // An answer of an earlier release has no list; then the kinds that every answer has stay in `out`.
-absl::Status ReadKinds(const object& root, std::vector<FrameKind>* out) {
+absl::Status ReadKinds(const object& root, std::vector<FrameKind>* out, bool* has_languages) {
   if (root.at_key("kinds").error() == simdjson::NO_SUCH_FIELD) return absl::OkStatus();
   out->clear();
   RETURN_IF_ERROR(ForEachObject(root, "kinds", [&](const object& kind) {
     out->push_back({GetString(kind, "name"), GetString(kind, "color"), GetString(kind, "mark")});
+    *has_languages |= !GetString(kind, "language").empty();
   }));
   return out->size() > kUnknown && out->size() <= UINT8_MAX ? absl::OkStatus()
                                                             : Bad("too few or too many kinds of frames");
@@ -320,7 +321,7 @@ absl::StatusOr<FlameGraph> ParseFlameGraph(std::string_view json) {
   graph.total = {GetNumber(total, "ns"), GetNumber(total, "count")};
   ASSIGN_OR_RETURN(graph.names, GetStrings(root, "names"));
   ASSIGN_OR_RETURN(graph.executables, GetStrings(root, "executables"));
-  RETURN_IF_ERROR(ReadKinds(root, &graph.kinds));
+  RETURN_IF_ERROR(ReadKinds(root, &graph.kinds, &graph.has_languages));
   graph.measure = GetMeasure(root);
   if (root.at_key("nodes").get(columns) != simdjson::SUCCESS) return Bad("no nodes");
   if (columns.at_key("parent").get(parents) != simdjson::SUCCESS) return Bad("no column parent");
@@ -354,7 +355,7 @@ absl::StatusOr<TopAnswer> ParseTop(std::string_view json) {
   object total;
   if (document.root.at_key("total").get(total) != simdjson::SUCCESS) return Bad("no total");
   TopAnswer top{.total = {GetNumber(total, "ns"), GetNumber(total, "count")}};
-  RETURN_IF_ERROR(ReadKinds(document.root, &top.kinds));
+  RETURN_IF_ERROR(ReadKinds(document.root, &top.kinds, &top.has_languages));
   top.measure = GetMeasure(document.root);
   RETURN_IF_ERROR(ForEachObject(document.root, "functions", [&](const object& function) {
     top.functions.push_back(

@@ -28,6 +28,20 @@ TEST(JsonReader, ReadsAFlameGraph) {
   EXPECT_EQ(graph->nodes[4].self, (Values{100'000'000, 10}));
 }
 
+// Answers of earlier releases have no kinds, or kinds without languages.
+TEST(JsonReader, KnowsWhetherKindsHaveLanguages) {
+  for (const auto& [language, has_languages] : {std::pair("", false), std::pair(R"(, "language": "native")", true)}) {
+    const std::string kinds = std::string(R"({"kinds": [{}, {"name": "native")") + language + "}, {}, {}, {}], ";
+    const auto graph = ParseFlameGraph(Replaced(testing::kFlameGraphJson, "{", kinds));
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    EXPECT_EQ(graph->has_languages, has_languages);
+    const auto top = ParseTop(kinds + R"("total": {}, "functions": []})");
+    ASSERT_TRUE(top.ok()) << top.status();
+    EXPECT_EQ(top->has_languages, has_languages);
+  }
+  EXPECT_FALSE(ParseFlameGraph(testing::kFlameGraphJson)->has_languages);
+}
+
 TEST(JsonReader, RefusesTreesThatCannotBeWalked) {
   std::string_view good = testing::kFlameGraphJson;
   for (const std::string& bad : {

@@ -1,5 +1,11 @@
 #include "cli/query_parameters.h"
 
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/status.h"
+
 namespace tributary::cli {
 
 HttpClient::Parameters QueryParameters(const QueryOptions& query) {
@@ -18,6 +24,15 @@ void AddFrameParameters(const FrameOptions& frames, bool by_address, HttpClient:
   parameters->emplace_back("frames", by_address ? "address" : frames.frames);
   if (frames.lines) parameters->emplace_back("lines", "1");
   if (!frames.language.empty()) parameters->emplace_back("language", frames.language);
+}
+
+absl::Status CheckFrameOptions(const FrameOptions& frames, bool has_languages) {
+  if (has_languages || (frames.language.empty() && !frames.lines)) return absl::OkStatus();
+  const std::string_view option = frames.language.empty() ? "--lines" : "--language";
+  return Error(
+      absl::StatusCode::kUnimplemented,
+      fmt::format("the reducer is of an earlier release, which ignores {}: upgrade it, or leave out the option",
+                  option));
 }
 
 }  // namespace tributary::cli

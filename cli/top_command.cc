@@ -43,6 +43,7 @@ absl::StatusOr<int> RunTop(const TopOptions& options) {
   ASSIGN_OR_RETURN(const HttpClient client, MakeClient(options.query.server));
   ASSIGN_OR_RETURN(std::string json, client.Get("/api/v1/top", parameters));
   ASSIGN_OR_RETURN(TopAnswer top, ParseTop(json));
+  RETURN_IF_ERROR(CheckFrameOptions(options.frames, top.has_languages));
   if (options.json && !json.ends_with('\n')) json += '\n';
   RETURN_IF_ERROR(WriteOutput("-", options.json ? json : WriteTop(top)));
   return kExitOk;

@@ -21,9 +21,10 @@ constexpr NeededCapability kNeeded[] = {
      "needed to create BPF maps for unwind rows, and to update them when processes start and end", nullptr},
     {CAP_PERFMON, CAP_SYS_ADMIN, "needed to open perf events on CPUs that come online", nullptr},
     {CAP_SYS_PTRACE, kNone,
-     "needed to read exe, root and map_files of other processes in /proc; with older kernels also maps and environ",
+     "needed to read exe, root and map_files of other processes in /proc, and names of Python functions in their "
+     "memory; with older kernels also maps and environ",
      "processes that ran before the collector are shown without their executable, functions of files in other "
-     "containers have no names, and with older kernels OTEL_* attributes are missing"},
+     "containers and Python functions have no names, and with older kernels OTEL_* attributes are missing"},
     {CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE,
      "needed to read executables of other users, and the environment of their processes",
      "executables that only other users may read have no function names, and processes of other users have no OTEL_* "

@@ -71,6 +71,7 @@ struct Client::Impl {
   void SendSymbolChunk();
   void WakeSymbols();
   void Write(std::string frame);
+  bool knows_interpreters() const { return (granted.features & kFeatureInterpreters) != 0; }
   bool takes_events() const { return (granted.features & kFeatureProcessEvents) != 0; }
   void Changed() {
     if (callbacks.changed) callbacks.changed();
@@ -285,7 +286,8 @@ absl::Status Client::Impl::OnWelcome(const Welcome& welcome) {
   }
   granted = welcome;
   upgrade.OnWelcome(takes_events());
-  const bool kept = encoder && welcome.dictionary_kept && encoder->sent().Covers(welcome.have);
+  const bool kept = encoder && welcome.dictionary_kept && encoder->sent().Covers(welcome.have) &&
+                    encoder->knows_interpreters() == knows_interpreters();
   if (kept) {
     encoder->set_sent(welcome.have);
   } else {
@@ -431,6 +433,7 @@ void Client::Impl::SendEntry(const SendWindow::Entry& entry) {
   if (!encoder || wanted != dictionary) {
     dictionary = wanted;
     encoder = BatchEncoder::Following(++generation, encoder ? &*encoder : nullptr, *wanted);
+    encoder->set_knows_interpreters(knows_interpreters());
   }
   size_t bytes = 0;
   const auto send = [&](const Batch& batch) {

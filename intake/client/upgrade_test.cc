@@ -97,6 +97,25 @@ TEST_F(UpgradeTest, BatchesWaitAndNothingIsLost) {
   EXPECT_EQ(WaitingSessions(), 0);
 }
 
+// Such frames were sent as native. The reducer has kept its dictionary, but must not mix the two.
+TEST_F(UpgradeTest, FramesOfInterpretersAreSentAgainAfterTheUpgrade) {
+  ReplaceServer(kFeatureProcessEvents);
+  StartClient();
+  const auto send = [&](size_t batches, int generations) {
+    Send(50);
+    RunUntilStored(batches);
+    EXPECT_EQ(store_.generations, generations);
+  };
+  send(1, 1);
+  ReplaceServer(kFeatureProcessEvents);
+  send(2, 1);
+  ReplaceServer(kFeatureProcessEvents | kFeatureInterpreters);
+  send(3, 2);
+  ReplaceServer(kFeatureProcessEvents | kFeatureInterpreters);
+  send(4, 2);
+  ExpectStoredIsSent();
+}
+
 TEST_F(UpgradeTest, BatchesWithoutEventsAreSentUntilTheFirstWithEvents) {
   StartServer();
   StartClient();

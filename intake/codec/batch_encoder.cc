@@ -146,7 +146,7 @@ std::vector<std::string> BatchEncoder::Encode(const Batch& batch) {
       const Node node = dictionary.node(NodeRef{followed_nodes_});
       followers_.Learn(dictionary.node(node.parent).frame, node.frame);
     }
-    DefinitionColumns columns(dictionary, sent_, followers_);
+    DefinitionColumns columns(dictionary, sent_, followers_, knows_interpreters_);
     const std::optional<DerivedFrom> derived = std::exchange(derived_, std::nullopt);
     if (derived) columns.PutEviction(derived->eviction);
     const bool complete = columns.Fill();

@@ -36,6 +36,10 @@ class BatchEncoder {
 
   // Starts an empty generation: all definitions will be sent.
   explicit BatchEncoder(uint32_t generation) : generation_(generation) {}
+  // False: the peer has not set kFeatureInterpreters, so frames of the kind kInterpreter are sent as kNative. All
+  // batches of one generation, and of the generations that continue it, must have the same value.
+  void set_knows_interpreters(bool knows) { knows_interpreters_ = knows; }
+  bool knows_interpreters() const { return knows_interpreters_; }
   // Returns the encoder for batches with the dictionary `next`. It continues the generation of `previous` if
   // previous->CanContinue(next), else it starts empty. `previous` may be null.
   static BatchEncoder Following(uint32_t generation, const BatchEncoder* previous, const Dictionary& next);
@@ -62,6 +66,7 @@ class BatchEncoder {
   std::optional<Eviction> EvictionFor(const Dictionary& next) const;
 
   uint32_t generation_;
+  bool knows_interpreters_ = true;
   DictionaryCounts sent_;
   std::weak_ptr<const Dictionary> dictionary_;  // of the last batch; for comparison only
   std::optional<DerivedFrom> derived_;          // not sent yet

@@ -101,8 +101,8 @@ void DefinitionColumns::AddFrame(const FrameContext& context) {
   const uint32_t executable = frame.executable.value;
   const bool same = base.executable != 0 && base.executable == executable;
   const uint8_t expected = same ? base.kind : static_cast<uint8_t>(FrameKind::kNative);
-  AppendVarint(frame_kinds_, static_cast<uint64_t>(static_cast<uint8_t>(frame.kind) ^ expected) << 1 |
-                                 (frame.is_caller == context.is_leaf ? 1 : 0));
+  AppendVarint(frame_kinds_,
+               static_cast<uint64_t>(KindOf(frame) ^ expected) << 1 | (frame.is_caller == context.is_leaf ? 1 : 0));
   AppendVarint(frame_executables_, same ? 0 : uint64_t{executable} + 1);
   AppendSignedVarint(frame_addresses_,
                      static_cast<int64_t>(frame.address - last_addresses_.BaseOf(context, executable)));
@@ -128,8 +128,8 @@ void DefinitionColumns::AddNode(uint32_t i) {
   if (node.frame.value == next_frame_) {
     AppendVarint(node_frames_, kFrameNew);
     const FrameRef guessed{followers_.At(parent, 0)};
-    AddFrame({.guessed = FramePlace::Of(dictionary_.frame(guessed)),
-              .parent = FramePlace::Of(dictionary_.frame(parent)),
+    AddFrame({.guessed = PlaceOf(guessed),
+              .parent = PlaceOf(parent),
               .is_leaf = i + 1 == dictionary_.node_count() || StartsChain(i + 1)});
   } else if (rank < Followers::kMax) {
     AppendVarint(node_frames_, kFrameFollower + rank);

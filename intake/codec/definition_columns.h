@@ -22,9 +22,11 @@ class DefinitionColumns {
   // into a frame.
   static constexpr size_t kBytesMax = 3u << 20;
 
-  // All borrowed objects must outlive this object.
-  DefinitionColumns(const Dictionary& dictionary, const DictionaryCounts& before, Followers& followers)
+  // All borrowed objects must outlive this object. `knows_interpreters`: as in BatchEncoder.
+  DefinitionColumns(const Dictionary& dictionary, const DictionaryCounts& before, Followers& followers,
+                    bool knows_interpreters)
       : dictionary_(dictionary),
+        knows_interpreters_(knows_interpreters),
         followers_(followers),
         before_(before),
         after_(before),
@@ -55,6 +57,15 @@ class DefinitionColumns {
     }
     return true;
   }
+  // What the reader sees of a frame.
+  uint8_t KindOf(const tributary::Frame& frame) const {
+    const bool is_hidden = frame.kind == FrameKind::kInterpreter && !knows_interpreters_;
+    return static_cast<uint8_t>(is_hidden ? FrameKind::kNative : frame.kind);
+  }
+  FramePlace PlaceOf(FrameRef ref) const {
+    const tributary::Frame& frame = dictionary_.frame(ref);
+    return FramePlace::Of(frame, KindOf(frame));
+  }
   void AddString(uint32_t i);
   void AddExecutable(uint32_t i);
   void AddFrame(const FrameContext& context);
@@ -64,6 +75,7 @@ class DefinitionColumns {
   void AddThread(uint32_t i);
 
   const Dictionary& dictionary_;
+  const bool knows_interpreters_;
   Followers& followers_;
   const DictionaryCounts before_;
   DictionaryCounts after_;

@@ -17,7 +17,7 @@ namespace tributary::intake {
 struct ServerOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8000;
-  uint64_t features = kFeatureProcessEvents;  // bits of Welcome: the kinds of records that the owner stores
+  uint64_t features = kFeatureProcessEvents | kFeatureInterpreters;  // bits of Welcome: what the owner stores
   int64_t hello_timeout_ms = 10'000;
   int64_t idle_timeout_ms = 15'000;  // without any data from the peer; three heartbeat periods
   size_t connections_max = 20'000;

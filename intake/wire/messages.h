@@ -39,6 +39,8 @@ struct Hello {
 
 // Bits of Welcome::features. The reducer stores process events: a client sends it Batch::events and their numbers.
 constexpr uint64_t kFeatureProcessEvents = uint64_t{1} << 0;
+// The reducer knows FrameKind::kInterpreter: others would store these frames without their addresses.
+constexpr uint64_t kFeatureInterpreters = uint64_t{1} << 1;
 
 // Bits of Hello::features. The client answers NeedDigests. Clients of earlier releases, clusters and replays do not.
 constexpr uint64_t kFeatureSymbolDigests = uint64_t{1} << 0;

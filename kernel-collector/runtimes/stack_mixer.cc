@@ -41,9 +41,11 @@ size_t StackMixer::Mix(const Sample& sample, ProcessRun& run, ResolvedStack* sta
   bool is_lost = false;
   for (size_t i = 0; i < part_count_; ++i) is_lost |= Place(parts_[i], *stack, user_frames);
   Build(sample, run, user_frames, stack);
+  KeepNativeWithoutNames(stack);
   for (size_t i = 0; i < part_count_ && sample.executable != nullptr; ++i) {
     if (!parts_[i].loops.empty()) slots_.Expect(*sample.executable, parts_[i].binary);
   }
+  is_lost |= unnamed_ > 0;
   if (is_lost && stack->ending == Ending::kComplete) stack->ending = Ending::kRuntimeLost;
   return unnamed_;
 }
@@ -61,6 +63,7 @@ StackMixer::Part& StackMixer::PartOf(const RuntimeBinaryPtr& binary) {
   part.frames.clear();
   part.segments.clear();
   part.innermost = SIZE_MAX;
+  part.has_name = false;
   return part;
 }
 
@@ -163,7 +166,18 @@ void StackMixer::Build(const Sample& sample, ProcessRun& run, size_t user_frames
   stack->outermost_frames = outermost_frames;
 }
 
-void StackMixer::AddFrame(const Sample& sample, ProcessRun& run, const Part& part, const RuntimeFrame& frame,
+// Frames of the kind kInterpreter are hidden, because the language frames say more. Frames without any name do not.
+void StackMixer::KeepNativeWithoutNames(ResolvedStack* stack) const {
+  if (unnamed_ == 0) return;
+  for (ResolvedFrame& frame : stack->frames) {
+    if (frame.kind != FrameKind::kInterpreter) continue;
+    for (size_t k = 0; k < part_count_; ++k) {
+      if (parts_[k].binary == frame.executable->runtime && !parts_[k].has_name) frame.kind = FrameKind::kNative;
+    }
+  }
+}
+
+void StackMixer::AddFrame(const Sample& sample, ProcessRun& run, Part& part, const RuntimeFrame& frame,
                           ResolvedStack* stack) {
   const RuntimeObjects::Found found =
       objects_.Find(run, part.binary, CodeObject{frame.code, frame.check}, sample.time, sample.may_read);
@@ -173,6 +187,7 @@ void StackMixer::AddFrame(const Sample& sample, ProcessRun& run, const Part& par
   if (found.function == nullptr) {
     ++unnamed_;
   } else {
+    part.has_name = true;
     resolved.executable = found.function->source.get();
     resolved.name = found.function->function->name;
     resolved.position = found.function->function->LineAt(frame.position);

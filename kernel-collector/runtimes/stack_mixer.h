@@ -23,9 +23,9 @@ namespace tributary {
 //   native  main · loop · call · loop · memcpy      chain  [a · b]  [c]
 //   mixed   main · loop · a · b · call · loop · c · memcpy
 //
-// Native frames of the interpreter's file outside the innermost language frame get the kind kInterpreter. No frame is
-// lost, and the order of the native frames and of the chain's frames never changes. Loop thread only. Costs nothing for
-// stacks without a runtime.
+// Native frames of the interpreter's file outside the innermost language frame get the kind kInterpreter, if a language
+// frame has a name. No frame is lost, and the order of the native frames and of the chain's frames never changes. Loop
+// thread only. Costs nothing for stacks without a runtime.
 class StackMixer {
  public:
   StackMixer(RuntimeSlots& slots, RuntimeObjects& objects, Metrics& metrics);
@@ -37,9 +37,9 @@ class StackMixer {
     MayRead may_read = MayRead::kNo;
   };
   // Adds the frames of the chains to `stack`, whose ending must be set. Changes the ending kComplete to kRuntimeLost if
-  // language frames are missing, or if their places are not known. Sets wants_executable if a code object is being
-  // read. If the record has a stack copy, its process was new to the BPF program: the runtimes of the stack are
-  // expected in the executable's next processes. Returns the number of frames without a name.
+  // language frames or their names are missing, or if their places are not known. Sets wants_executable if a code
+  // object is being read. If the record has a stack copy, its process was new to the BPF program: the runtimes of the
+  // stack are expected in the executable's next processes. Returns the number of frames without a name.
   size_t Mix(const Sample& sample, ProcessRun& run, ResolvedStack* stack);
 
  private:
@@ -50,11 +50,12 @@ class StackMixer {
     bool has_chain = false, is_complete = true;
     std::vector<RuntimeFrame> frames;                 // the innermost first
     std::vector<std::pair<size_t, size_t>> segments;  // [first, last) of `frames`, the innermost first
+    bool has_name = false;                            // of one of its frames
     size_t innermost = SIZE_MAX;                      // index of the native frame that runs the innermost segment
   };
   struct Inserted {
     size_t before = 0;  // index of a native frame
-    const Part* part = nullptr;
+    Part* part = nullptr;
     size_t first = 0, last = 0;  // of its frames
   };
 
@@ -64,8 +65,8 @@ class StackMixer {
   // Finds the places of the part's segments. Returns whether frames are missing, or their places are not known.
   bool Place(Part& part, const ResolvedStack& stack, size_t user_frames);
   void Build(const Sample& sample, ProcessRun& run, size_t user_frames, ResolvedStack* stack);
-  void AddFrame(const Sample& sample, ProcessRun& run, const Part& part, const RuntimeFrame& frame,
-                ResolvedStack* stack);
+  void AddFrame(const Sample& sample, ProcessRun& run, Part& part, const RuntimeFrame& frame, ResolvedStack* stack);
+  void KeepNativeWithoutNames(ResolvedStack* stack) const;
 
   RuntimeSlots& slots_;
   RuntimeObjects& objects_;

@@ -265,8 +265,20 @@ TEST_F(StackMixerTest, UnknownObjectsHaveNoName) {
   EXPECT_EQ(Mixed(), (Strings{"_start", "(loop)", "main", "?", "work"}));
   EXPECT_EQ(unnamed, 1u);
   EXPECT_EQ(stack.frames[3].executable, nullptr);
-  EXPECT_EQ(stack.ending, Ending::kComplete);
+  EXPECT_EQ(stack.ending, Ending::kRuntimeLost);
   EXPECT_FALSE(stack.wants_executable);
+}
+
+// For example, the collector may not read the memory of processes.
+TEST_F(StackMixerTest, ARuntimeWithoutAnyNameHidesNoNativeFrames) {
+  Native({"_start", "loop", "eval", "call", "loop2", "loop", "work"});
+  Chain({"a", "|", "c"});
+  Chain({"b"}, TRIB_CHAIN_COMPLETE, other_number);
+  memories.processes[7].erase(objects["a"]);
+  memories.processes[7].erase(objects["c"]);
+  EXPECT_EQ(Mixed(), (Strings{"_start", "loop", "?", "eval", "call", "(loop2)", "b", "loop", "?", "work"}));
+  EXPECT_EQ(unnamed, 2u);
+  EXPECT_EQ(stack.ending, Ending::kRuntimeLost);
 }
 
 TEST_F(StackMixerTest, WaitsForObjectsThatAreRead) {

@@ -138,7 +138,7 @@ absl::Status AddressFold::NameRows(const store::TrieView& trie, const std::vecto
   auto text_of = [&](store::StringId id) {
     if (!read.ok()) return std::string_view();
     absl::StatusOr<std::string_view> text = reader_.Text(id);
-    own_name_bytes_ += FrameSymbolizer::OwnName(text.value_or("")).size();
+    if (own_names_.insert(id).second) own_name_bytes_ += FrameSymbolizer::OwnName(text.value_or("")).size();
     if (!text.ok()) {
       read = text.status();
     } else if (own_name_bytes_ > context_.limits.own_name_bytes_max) {

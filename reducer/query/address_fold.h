@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "reducer/query/frame_namer.h"
 #include "reducer/query/function_trie.h"
@@ -55,6 +56,7 @@ class AddressFold {
   store::StoreReader& reader_;
   const QueryContext& context_;
   std::map<store::Day, DayNodes> days_;
+  absl::flat_hash_set<store::StringId> own_names_;  // that own_name_bytes_ contains; a day or a line may repeat a name
   size_t node_count_ = 0, own_name_bytes_ = 0;
 };
 

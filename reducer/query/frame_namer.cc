@@ -39,8 +39,7 @@ uint32_t FrameNamer::InternExecutable(const store::ExecutableRow& row) {
 void FrameNamer::Name(uint32_t executable, std::span<const store::FrameRow> frames, std::span<const uint32_t> wanted,
                       TextLookup text_of, std::span<Chain> chains) {
   const Executable& file = executables_[executable];
-  // With addresses, no table is needed.
-  const ExecutableId id = names_ == FrameNames::kFunction ? file.id : ExecutableId();
+  const ExecutableId id = needs_tables_ ? file.id : ExecutableId();
   places_.resize(wanted.size());
   symbolizer_.Find(id, frames, wanted, places_);
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -53,7 +52,7 @@ void FrameNamer::Name(uint32_t executable, std::span<const store::FrameRow> fram
         frame.name.value != 0 ? FrameSymbolizer::OwnName(text_of(frame.name)) : std::string_view();
     Chain& chain = chains[wanted[i]];
     chain = {};
-    if (own_name.empty() && place.row != SymbolTable::kNoRow) {
+    if (own_name.empty() && names_ == FrameNames::kFunction && place.row != SymbolTable::kNoRow) {
       chain = lines_ ? ChainWithLines(file, place) : ChainOf(executable, place);
     }
     if (chain.count == 0) {
@@ -135,7 +134,9 @@ FunctionNo FrameNamer::WithoutSymbols(const Executable& file, const store::Frame
   const FrameNaming naming = RowOf(kind).naming;
   if (naming == FrameNaming::kOwn) {
     const std::string_view unnamed = RowOf(kind).unnamed;
-    return trie_.InternFunction(kind, unnamed.empty() ? kUnknownName : unnamed, base_name);
+    FunctionTrie::Line line;
+    if (lines_) line = {file.path, frame.position};
+    return trie_.InternFunction(kind, unnamed.empty() ? kUnknownName : unnamed, base_name, line);
   }
   if (names_ == FrameNames::kAddress) {
     return trie_.InternFunction(kind, fmt::format("{}+0x{:x}", file.id.ToString(), frame.address), base_name);

@@ -40,6 +40,7 @@ class FrameNamer {
       : symbolizer_(std::move(symbols)),
         demangled_(demangled),
         names_(request.frames),
+        needs_tables_(request.frames == FrameNames::kFunction || request.languages != 0),
         lines_(request.lines),
         trie_(trie) {}
 
@@ -90,6 +91,7 @@ class FrameNamer {
   FrameSymbolizer symbolizer_;
   DemangleCache& demangled_;
   const FrameNames names_;
+  const bool needs_tables_;  // for names, or to know the languages of frames
   const bool lines_;
   FunctionTrie& trie_;
   std::vector<Executable> executables_;

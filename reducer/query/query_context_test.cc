@@ -75,6 +75,24 @@ TEST_F(QueryContextTest, NamesOfFramesMayTakeTheWholeLimitInEachShard) {
   EXPECT_EQ(graph->total_values.front(), 24u);
 }
 
+// Each line of a function and each day has a frame with the function's name.
+TEST_F(QueryContextTest, ANameThatManyFramesHaveCountsOnce) {
+  store::FakeShard& shard = store_.shards[0];
+  shard.texts = {"", "handler"};
+  const auto add = [&](int64_t at_ns, uint32_t line) {
+    const store::FrameRow named{.kind = FrameKind::kPython, .position = line, .name = store::StringId{1}};
+    const store::NodeNo node = shard.AddNode(store::FakeShard::DayOf(At(at_ns)), store::NodeNo{0}, named);
+    shard.samples.push_back({At(at_ns), store::ProcessNo{1}, store::ThreadNo{1}, node, 5, 1});
+  };
+  add(3 * kMs, 1);
+  add(3 * kMs, 2);
+  add(kNsPerDay + 3 * kMs, 1);
+  QueryEngine enough(store_, *symbols_, {.own_name_bytes_max = 7}, nullptr, 1);
+  const absl::StatusOr<FlameGraph> graph = enough.QueryFlameGraph(Request("{}", 0, 2 * kNsPerDay), 100);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_GE(graph->total_values.front(), 15u);
+}
+
 TEST_F(QueryContextTest, ACancelledQueryEndsOnAllThreads) {
   QueryEngine together(store_, *symbols_, {}, nullptr, 1);
   QueryRequest request = Request();

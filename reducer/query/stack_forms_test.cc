@@ -108,6 +108,38 @@ TEST_F(StackFormsTest, SelectsStacksByTheLanguagesOfTheirFrames) {
   EXPECT_EQ(top[0].name, "app::work(int)");
 }
 
+// Only the table of symbols knows that code is Go.
+TEST_F(StackFormsTest, SelectsAddressesByTheLanguagesOfTheirFrames) {
+  SymbolTableBuilder builder;
+  builder.AddFunction({0x1000, 0x100, "main.main"}, SymbolTableBuilder::Layer::kSymbols);
+  builder.AddCodeKind({0x1000, 0x1100}, FrameKind::kGo);
+  ASSERT_TRUE(
+      symbols_->Put(Id(9), EncodeSymbolTable(*builder.Build(Id(9), SymbolSource::kPclntab)), SymbolOrigin::kUpload)
+          .ok());
+  AddSample(1 * kMs, 1, 1, Add(NodeNo{0}, FrameKind::kNative, store_.shards[0].AddExecutable(Id(9), "/opt/go"), 0x1010),
+            3);
+  AddSample(1 * kMs, 1, 1, main_, 2);
+  QueryRequest request = With(false, Bit(FrameKind::kGo));
+  request.frames = FrameNames::kAddress;
+  EXPECT_EQ(Render(Graph(request)), "all 3 0\nall;0901+0x1010 3 3\n");
+  request.languages = Bit(FrameKind::kNative);
+  EXPECT_EQ(Render(Graph(request)), "all 2 0\nall;0101+0x1010 2 2\n");
+}
+
+TEST_F(StackFormsTest, FramesWithoutNamesHaveLines) {
+  FakeShard& shard = store_.shards[0];
+  for (const FrameKind kind : {FrameKind::kPython, FrameKind::kJit}) {
+    const FrameRow unnamed{.kind = kind, .executable = source_, .position = 7};
+    AddSample(1 * kMs, 1, 1, shard.AddNode(day_, NodeNo{0}, unnamed), 1);
+  }
+  QueryRequest request = Request();
+  request.lines = true;
+  const FlameGraph graph = Graph(request);
+  EXPECT_EQ(graph.files, std::vector<std::string>{"/srv/app/app.py"});
+  EXPECT_EQ(graph.node_files, (std::vector<int32_t>{-1, 0, 0}));
+  EXPECT_EQ(graph.node_lines, (std::vector<uint32_t>{0, 7, 7}));
+}
+
 TEST_F(StackFormsTest, LinesTellFunctionsApart) {
   FakeShard& shard = store_.shards[0];
   AddSample(1 * kMs, 1, 1, run_, 4);

@@ -34,9 +34,10 @@ bool HasCulprit(Ending ending) {
 }
 
 // Finds the executable of each path's outermost frame. This frame is user code if the path has any, because the kernel
-// frames of a stack come after its user frames. Holds one day's trie at a time, because samples come in order of their
-// days. If frames of a language runtime are missing, the executable is that of the outermost frame of an interpreter,
-// if the path has one.
+// frames of a stack come after its user frames. Frames of an interpreted language do not count: they are not part of
+// the walk, and come first if their place is not known. Holds one day's trie at a time, because samples come in order
+// of their days. If frames of a language runtime are missing, the executable is that of the outermost frame of an
+// interpreter, if the path has one.
 class OutermostFrames {
  public:
   explicit OutermostFrames(store::StoreReader& reader) : reader_(reader) {}
@@ -53,14 +54,17 @@ class OutermostFrames {
     const std::pair key(leaf, is_runtime_lost);
     if (auto it = remembered_.find(key); it != remembered_.end()) return it->second;
     const store::TrieView& trie = trie_;
-    store::NodeNo node = leaf, interpreter;
+    store::NodeNo node = leaf, interpreter, code;
     for (;;) {
       if (node.value >= trie.parents.size() || trie.parents[node.value] >= node) return Corrupt(node);
       if (node.value >= trie.frames.size() || trie.frames[node.value] >= trie.frame_rows.size()) return Corrupt(node);
-      if (trie.frame_rows[trie.frames[node.value]].kind == FrameKind::kInterpreter) interpreter = node;
+      const FrameKind kind = trie.frame_rows[trie.frames[node.value]].kind;
+      if (kind == FrameKind::kInterpreter) interpreter = node;
+      if (!RowOf(kind).is_interpreted) code = node;
       if (trie.parents[node.value].value == 0) break;
       node = trie.parents[node.value];
     }
+    if (code.value != 0) node = code;
     if (is_runtime_lost && interpreter.value != 0) node = interpreter;
     const store::FrameRow& row = trie.frame_rows[trie.frames[node.value]];
     const FrameKindRow& kind = RowOf(row.kind);

@@ -119,6 +119,19 @@ TEST_F(StackHealthTest, TheInterpreterIsTheCulpritOfMissingLanguageFrames) {
   EXPECT_THAT(Names(Ask(Request())), ElementsAre("python3.11", "libold.so", "server"));
 }
 
+// Language frames whose place is not known come before all native frames. The walk did not end there.
+TEST_F(StackHealthTest, LanguageFramesAreNoCulprits) {
+  FakeShard& shard = store_.shards[0];
+  const FrameRow python{.kind = FrameKind::kPython, .executable = shard.AddExecutable(ExecutableId(), "/app/main.py")};
+  const NodeNo outer = shard.AddNode(kDay, NodeNo{0}, python);
+  Add(1, shard.AddNode(kDay, shard.AddNode(kDay, outer, Native(ExecutableNo{2}, 0x20)), Native(ExecutableNo{1}, 0x30)),
+      Ending::kNoTable);
+  // Generated code is part of the walk.
+  const NodeNo jit = shard.AddNode(kDay, outer, FrameRow{.kind = FrameKind::kJit});
+  for (int i = 0; i < 2; ++i) Add(1, shard.AddNode(kDay, jit, Native(ExecutableNo{1}, 0x30)), Ending::kNoTable);
+  EXPECT_THAT(Names(Ask(Request())), ElementsAre("[unmapped]", "libold.so"));
+}
+
 TEST_F(StackHealthTest, TheCulpritIsTheOutermostUserFrame) {
   Add(1, old_, Ending::kFramePointerLost);
   Add(1, old_in_server_, Ending::kFramePointerLost);

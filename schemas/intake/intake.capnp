@@ -50,7 +50,7 @@ struct Hello {
 # Type 2, reducer to collector: the answer to Hello.
 struct Welcome {
   version @0 :UInt16;
-  features @1 :UInt64;            # bit 0: the reducer stores process events; all other bits are 0
+  features @1 :UInt64;            # bit 0: the reducer stores process events; bit 1: it knows interpreters
   durableSequence @2 :UInt64;     # all batches up to this number are stored
   dictionaryKept @3 :Bool;        # the reducer holds the generation of Hello; definitions continue at `have`
   have @4 :Counts;

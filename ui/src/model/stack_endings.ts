@@ -98,7 +98,9 @@ export const stackEndings: Record<string, StackEnding> = {
   runtime_lost: {
     words: 'language frames missing',
     level: 'poor',
-    meaning: 'The native stack is complete, but frames of a language runtime, such as Python functions, are missing.',
+    meaning:
+      'The native stack is complete, but frames of a language runtime, such as Python functions, or their names are ' +
+      'missing.',
     advice:
       'A few such stacks are normal while a program starts or ends. If one program has many, look at the metrics ' +
       'of the collector for this runtime.',
