@@ -83,11 +83,13 @@ absl::StatusOr<PythonLayout> Complete(const PythonBuild& build, PythonLayout lay
       *std::max_element(std::begin(frame_ends), std::end(frame_ends)) > walk.frame_bytes) {
     return Unsupported("its frames are too large");
   }
+  // Every object has its type before its own fields: code, str and bytes.
+  const unsigned type_end_max = std::min<unsigned>({last, layout.text_length, layout.bytes_size});
   const unsigned aligned[] = {
       walk.frame_back,  walk.frame_code, walk.thread_id,     walk.frame,  walk.code_instructions,
       walk.code_copies, walk.name_hash,  layout.text_length, layout.type, layout.bytes_size};
   if (std::any_of(std::begin(aligned), std::end(aligned), [](unsigned offset) { return offset % 8 != 0; }) ||
-      layout.type < 8 || layout.type + 8u > last || layout.code_first_line + 4u > last ||
+      layout.type < 8 || layout.type + 8u > type_end_max || layout.code_first_line + 4u > last ||
       layout.text_ascii > layout.text_compact || layout.text_state + 4u > layout.text_ascii ||
       walk.name_hash + 8u > layout.text_ascii || layout.text_compact > 96 ||
       layout.bytes_data < layout.bytes_size + 8u || layout.bytes_data > 96) {
