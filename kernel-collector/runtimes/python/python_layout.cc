@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <tuple>
+#include <type_traits>
 
 #include "base/status.h"
 #include "elf/elf_format.h"
 
 namespace tributary {
 namespace {
+
+static_assert(std::has_unique_object_representations_v<trib_python>);  // memcmp compares them
 
 constexpr unsigned kFrameBytesMax = 128;  // see trib_python
 constexpr unsigned kCheckBytesMax = 96;
@@ -131,6 +136,15 @@ constexpr Description kDescriptions[] = {
 };
 
 }  // namespace
+
+bool operator==(const PythonLayout& a, const PythonLayout& b) {
+  const auto rest = [](const PythonLayout& l) {
+    return std::tie(l.type, l.counts_references, l.code_filename, l.code_name, l.code_qualified_name, l.code_line_table,
+                    l.code_first_line, l.code_bytes, l.lines, l.text_length, l.text_state, l.text_ascii, l.text_compact,
+                    l.text_kind_shift, l.bytes_size, l.bytes_data);
+  };
+  return std::memcmp(&a.walk, &b.walk, sizeof(a.walk)) == 0 && rest(a) == rest(b);
+}
 
 absl::StatusOr<PythonLayout> FixedPythonLayout(const PythonBuild& build) {
   const Version* version = std::find_if(std::begin(kVersions), std::end(kVersions),
