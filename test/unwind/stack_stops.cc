@@ -94,8 +94,8 @@ class StopSink : public BatchSink {
       if (frame.kind == FrameKind::kKernel) continue;
       const Executable& executable = dictionary.executable(frame.executable);
       if (has_runtimes_) {
-        line += fmt::format("\t{}\t{}\t{}\t{}", kFrameKinds[static_cast<size_t>(frame.kind)].name, dictionary.string(frame.name),
-                            dictionary.string(executable.path), frame.position);
+        line += fmt::format("\t{}\t{}\t{}\t{}", kFrameKinds[static_cast<size_t>(frame.kind)].name,
+                            dictionary.string(frame.name), dictionary.string(executable.path), frame.position);
         continue;
       }
       line += fmt::format("\t{:x}\t{}\t{}", frame.address, frame.executable.value != 0 ? executable.id.ToString() : "",
@@ -136,7 +136,7 @@ class Stopper {
     CoreOptions options;
     if (has_runtimes_) {
       options.runtimes = AllRuntimes();
-      options.open_memory = [this](Pid pid) { return memory_.Open(pid); };
+      options.open_memory = [this](Pid pid, const std::string& group) { return memory_.Open(pid, group); };
       options.forget_memory = [this](Pid pid) { memory_.Forget(pid); };
     }
     core_ = std::make_unique<CollectorCore>(*probes_, sink_, executor_, Clock::Real(), metrics_, std::move(options));
