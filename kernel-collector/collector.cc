@@ -144,7 +144,7 @@ absl::Status Collector::Build() {
     core_options.runtimes = options_.runtimes;
     // A stuck read may outlive this object.
     auto reader = std::make_shared<ProcessMemoryReader>(clock, metrics_);
-    core_options.open_memory = [reader](Pid pid) { return reader->Open(pid); };
+    core_options.open_memory = [reader](Pid pid, const std::string& group) { return reader->Open(pid, group); };
     core_options.forget_memory = [reader](Pid pid) { reader->Forget(pid); };
     core_options.runtime_executor = runtime_worker_.get();
   }

@@ -81,7 +81,7 @@ CollectorCore::CollectorCore(Probes& probes, BatchSink& sink, Executor& executor
                executor, clock, metrics),
       resources_({.proc_root = options_.proc_root, .names = options_.resource_env},
                  options_.resource_executor != nullptr ? *options_.resource_executor : executor, clock, metrics),
-      runtime_reader_(std::make_shared<RuntimeReader>(options_.runtimes, metrics, options_.runtime_kinds)),
+      runtime_reader_(std::make_shared<RuntimeReader>(options_.runtimes, clock, metrics, options_.runtime_kinds)),
       runtime_slots_(probes.unwind_maps(), clock, metrics),
       runtime_objects_({.open_memory = options_.open_memory, .forget = options_.forget_memory},
                        options_.runtime_executor != nullptr ? *options_.runtime_executor : executor, clock, metrics),

@@ -50,7 +50,7 @@ struct CoreOptions {
   // Language runtimes that are on, and how the memory of their processes is read: see RuntimeObjects::Options.
   RuntimeSet runtimes = 0;
   std::span<const RuntimeKind> runtime_kinds = RuntimeKinds();
-  std::function<std::unique_ptr<ProcessMemory>(Pid)> open_memory;
+  std::function<std::unique_ptr<ProcessMemory>(Pid, const std::string&)> open_memory;
   std::function<void(Pid)> forget_memory;
   Executor* runtime_executor = nullptr;  // null: use the common executor
   UnwindTables::Options unwind;

@@ -28,7 +28,7 @@ class CollectorCoreRuntimeTest : public CollectorCoreTest {
     binary_of_test = std::make_shared<FakeRuntimeBinary>(&memories);
     options.runtimes = 1 << TRIB_RUNTIME_PYTHON;
     options.runtime_kinds = kFakeKinds;
-    options.open_memory = [this](Pid pid) { return memories.Open(pid.value); };
+    options.open_memory = [this](Pid pid, const std::string&) { return memories.Open(pid.value); };
     memories.processes[42] = {{kCode, {9, "main"}}, {kCode + 0x100, {9, "work"}}};
   }
   ~CollectorCoreRuntimeTest() override { binary_of_test = nullptr; }

@@ -88,7 +88,7 @@ void CollectorCore::ReadExecutable(const CodeFilePtr& executable) {
         reading->ok = true;
         reading->id = opened->id;
         reading->segments = opened->file->segments();
-        reading->runtime = runtimes->Read(*opened->file, opened->id, path);
+        reading->runtime = runtimes->Read(*opened->file, path);
       },
       scope_.Wrap([this, reading, executable] {
         executable->state = reading->ok ? CodeFile::State::kReady : CodeFile::State::kFailed;

@@ -70,8 +70,13 @@ class RuntimeBinary {
                                                                               const CodeObject& object,
                                                                               uint64_t bias) const = 0;
 
+  // Returns true if ReadFunction has the same results as for `other`. If the fields are equal, too, the two are the
+  // same runtime, and files share one object.
+  virtual bool ReadsFunctionsLike(const RuntimeBinary& other) const = 0;
+
   struct Range {
     uint64_t begin = 0, end = 0;
+    friend bool operator==(const Range&, const Range&) = default;
   };
   // Returns true if the interpreter's loop is at this ELF address: a native frame there runs one segment of a chain.
   bool IsLoop(uint64_t address) const {

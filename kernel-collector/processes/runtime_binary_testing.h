@@ -100,6 +100,11 @@ class FakeRuntimeBinary : public RuntimeBinary {
     return function;
   }
 
+  bool ReadsFunctionsLike(const RuntimeBinary& other) const override {
+    return static_cast<const FakeRuntimeBinary&>(other).types == types;
+  }
+
+  int types = 0;
   mutable uint64_t last_bias = 0;
 
  private:

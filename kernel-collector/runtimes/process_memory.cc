@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
 
@@ -13,7 +15,8 @@ namespace tributary {
 
 class ProcessMemoryReader::Memory : public ProcessMemory {
  public:
-  Memory(ProcessMemoryReader& reader, Pid pid) : reader_(reader), pid_(pid) {}
+  Memory(ProcessMemoryReader& reader, Pid pid, std::string group)
+      : reader_(reader), pid_(pid), group_(std::move(group)) {}
 
   absl::Status Read(std::span<const Part> parts) override {
     std::array<iovec, kPartsMax> local, remote;
@@ -27,7 +30,7 @@ class ProcessMemoryReader::Memory : public ProcessMemory {
       total += parts[i].to.size();
     }
     if (total == 0) return absl::OkStatus();
-    auto running = reader_.Begin(pid_);
+    auto running = reader_.Begin(pid_, group_);
     if (!running.ok()) return running.status();
     ssize_t got = process_vm_readv(pid_.value, local.data(), parts.size(), remote.data(), parts.size(), 0);
     int error = errno;
@@ -54,6 +57,7 @@ class ProcessMemoryReader::Memory : public ProcessMemory {
 
   ProcessMemoryReader& reader_;
   const Pid pid_;
+  const std::string group_;
 };
 
 ProcessMemoryReader::ProcessMemoryReader(const Clock& clock, Metrics& metrics)
@@ -70,7 +74,9 @@ ProcessMemoryReader::ProcessMemoryReader(const Clock& clock, Metrics& metrics)
                                        "Processes whose memory is not read any more, because a read took longer than "
                                        "a second. Their functions of language runtimes have no names.")) {}
 
-std::unique_ptr<ProcessMemory> ProcessMemoryReader::Open(Pid pid) { return std::make_unique<Memory>(*this, pid); }
+std::unique_ptr<ProcessMemory> ProcessMemoryReader::Open(Pid pid, std::string group) {
+  return std::make_unique<Memory>(*this, pid, std::move(group));
+}
 
 bool ProcessMemoryReader::IsSlow(Pid pid) const {
   std::lock_guard lock(mutex_);
@@ -91,14 +97,22 @@ void ProcessMemoryReader::Forget(Pid pid) {
   slow_.erase(pid.value);
 }
 
-absl::StatusOr<ProcessMemoryReader::RunningReads::iterator> ProcessMemoryReader::Begin(Pid pid) {
+absl::StatusOr<ProcessMemoryReader::RunningReads::iterator> ProcessMemoryReader::Begin(Pid pid,
+                                                                                       const std::string& group) {
   std::lock_guard lock(mutex_);
   if (IsSlowLocked(pid)) {
     failed_.Add();
     return Error(absl::StatusCode::kPermissionDenied,
                  fmt::format("read the memory of process {}: an earlier read took too long", pid.value));
   }
-  running_.push_back({pid, clock_.Monotonic()});
+  const bool is_occupied = !group.empty() && std::any_of(running_.begin(), running_.end(),
+                                                         [&](const Running& read) { return read.group == group; });
+  if (is_occupied) {
+    failed_.Add();
+    return Error(absl::StatusCode::kUnavailable,
+                 fmt::format("read the memory of process {}: a read of its container is stuck", pid.value));
+  }
+  running_.push_back({pid, group, clock_.Monotonic()});
   return std::prev(running_.end());
 }
 

@@ -147,5 +147,24 @@ TEST_F(ProcessMemoryTest, DoesNotReadASlowProcessAgain) {
   EXPECT_TRUE(Read(*reader_.Open(self_), source.data(), &bytes).ok());
 }
 
+TEST_F(ProcessMemoryTest, AGroupOccupiesOneThread) {
+  BlockingPage blocking;
+  ASSERT_TRUE(blocking.ready()) << "userfaultfd needs root, or vm.unprivileged_userfaultfd";
+  std::thread reading([&] {
+    std::string bytes(8, ' ');
+    EXPECT_TRUE(Read(*reader_.Open(self_, "c"), blocking.page(), &bytes).ok());
+  });
+  blocking.WaitForReader();
+  std::string bytes(8, ' ');
+  const std::string source = "eight by";
+  EXPECT_EQ(Read(*reader_.Open(self_, "c"), source.data(), &bytes).code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(Read(*reader_.Open(self_, "d"), source.data(), &bytes).ok());
+  EXPECT_TRUE(Read(*reader_.Open(self_), source.data(), &bytes).ok());
+  EXPECT_EQ(Count("tributary_collector_runtime_memory_failed_reads_total"), 1u);
+  blocking.Release();
+  reading.join();
+  EXPECT_TRUE(Read(*reader_.Open(self_, "c"), source.data(), &bytes).ok());
+}
+
 }  // namespace
 }  // namespace tributary

@@ -23,6 +23,18 @@ std::optional<uint64_t> BiasOf(const ProcessRun& run, const RuntimeBinary& binar
   return std::nullopt;
 }
 
+// Returns the group of processes whose reads may occupy one thread together: the container. Outside of containers, the
+// first two parts of the cgroup's path, such as /user.slice/user-1000.slice. A user or service can only make cgroups
+// below it. A process in the root has no group.
+std::string GroupOf(const ProcessRun& run) {
+  if (!run.container_id.empty()) return run.container_id;
+  if (run.cgroup_path.empty()) return "unknown";
+  if (run.cgroup_path == "/") return "";
+  const size_t second = run.cgroup_path.find('/', 1);
+  return second == std::string::npos ? run.cgroup_path
+                                     : run.cgroup_path.substr(0, run.cgroup_path.find('/', second + 1));
+}
+
 // Counts the bytes that are read, and limits those of one object.
 class CountedMemory : public ProcessMemory {
  public:
@@ -56,6 +68,7 @@ struct RuntimeObjects::Request {
   std::shared_ptr<CodeObjectTable> table;
   std::vector<Pid> pids;  // of the process, and then of its ancestors
   std::vector<std::weak_ptr<ProcessRun>> ancestors;
+  std::string group;
   std::deque<Item> items;
 };
 
@@ -66,6 +79,7 @@ struct RuntimeObjects::Job {
   };
   uint64_t number = 0;  // in running_
   std::vector<Pid> pids;
+  std::string group;
   std::vector<Item> items;
   std::vector<Result> results;  // of the first items; the others were not read
   size_t bytes = 0;
@@ -108,7 +122,7 @@ class RuntimeObjects::Reader {
     Memory& memory = memories_[place];
     if (!memory.broken.ok()) return memory.broken;
     if (memory.counted == nullptr) {
-      memory.counted = std::make_unique<CountedMemory>(options_.open_memory(job_.pids[place]));
+      memory.counted = std::make_unique<CountedMemory>(options_.open_memory(job_.pids[place], job_.group));
     }
     memory.counted->BeginObject();
     auto function = item.binary->ReadFunction(*memory.counted, item.object, item.bias);
@@ -216,6 +230,7 @@ bool RuntimeObjects::Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, co
     request = std::make_shared<Request>();
     request->table = run.code_objects;
     request->pids.push_back(run.pid);
+    request->group = GroupOf(run);
     std::shared_ptr<ProcessRun> ancestor = run.copied_from.lock();
     for (size_t i = 0; i < kAncestorsMax && ancestor != nullptr; ++i) {
       // Another container may have opted out of profiling.
@@ -242,6 +257,7 @@ void RuntimeObjects::Tick() {
     auto job = std::make_shared<Job>();
     job->number = ++last_job_;
     job->pids = request->pids;
+    job->group = request->group;
     const auto count = static_cast<ptrdiff_t>(std::min(request->items.size(), kJobObjectsMax));
     job->items.assign(request->items.begin(), request->items.begin() + count);
     const bool taken = executor_.Submit([job, options = options_] { Reader(options, *job).Run(); },

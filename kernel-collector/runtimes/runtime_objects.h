@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -45,8 +46,9 @@ class RuntimeObjects {
   static constexpr size_t kAncestorsMax = 3;      // whose memory is tried
 
   struct Options {
-    // Opens the memory of a process. Called on the executor's thread. Null: no objects are read.
-    std::function<std::unique_ptr<ProcessMemory>(Pid)> open_memory;
+    // Opens the memory of a process. The second argument is its group: see ProcessMemoryReader. Called on the
+    // executor's thread. Null: no objects are read.
+    std::function<std::unique_ptr<ProcessMemory>(Pid, const std::string&)> open_memory;
     // Called when a process has ended: its pid may belong to another process next. May be null.
     std::function<void(Pid)> forget;
     int64_t bytes_per_second = 1 << 20;

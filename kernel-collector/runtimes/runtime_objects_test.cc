@@ -51,8 +51,15 @@ class RuntimeObjectsTest : public testing::Test {
   FakeMemories memories;
   std::shared_ptr<FakeRuntimeBinary> runtime = std::make_shared<FakeRuntimeBinary>(&memories);
   CodeFilePtr file = std::make_shared<CodeFile>();
-  RuntimeObjects objects{
-      {.open_memory = [this](Pid pid) { return memories.Open(pid.value); }}, executor, clock, metrics};
+  std::vector<std::string> groups;  // of the opened memories
+  RuntimeObjects objects{{.open_memory =
+                              [this](Pid pid, const std::string& group) {
+                                groups.push_back(group);
+                                return memories.Open(pid.value);
+                              }},
+                         executor,
+                         clock,
+                         metrics};
 };
 
 TEST_F(RuntimeObjectsTest, ReadsAnObjectOnce) {
@@ -115,6 +122,33 @@ TEST_F(RuntimeObjectsTest, AnEndedForkIsReadFromItsParent) {
   Find(contained, 0x40);
   Run();
   EXPECT_EQ(Find(contained, 0x40), "");
+}
+
+// The processes of a group may occupy one thread together. So a process must not be able to choose its group.
+TEST_F(RuntimeObjectsTest, TheContainerIsTheGroup) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "unknown"},
+      {"/", ""},
+      {"/init.scope", "/init.scope"},
+      {"/system.slice/cron.service", "/system.slice/cron.service"},
+      {"/user.slice/user-1000.slice/user@1000.service/app.slice", "/user.slice/user-1000.slice"},
+  };
+  int pid = 0;
+  std::vector<ProcessRunPtr> runs;
+  for (const auto& [path, group] : cases) {
+    runs.push_back(MakeRun(++pid));
+    runs.back()->cgroup_path = path;
+    Find(runs.back(), 0x10);
+    Run();
+    ASSERT_FALSE(groups.empty());
+    EXPECT_EQ(groups.back(), group) << path;
+    runs.push_back(MakeRun(++pid));
+    runs.back()->cgroup_path = path;
+    runs.back()->container_id = "c";
+    Find(runs.back(), 0x10);
+    Run();
+    EXPECT_EQ(groups.back(), "c") << path;
+  }
 }
 
 TEST_F(RuntimeObjectsTest, ReadsNothingWithoutPermission) {

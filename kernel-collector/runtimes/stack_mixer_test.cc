@@ -116,7 +116,10 @@ class StackMixerTest : public testing::Test {
   ProcessRun run;
   RuntimeSlots slots{maps, clock, metrics};
   RuntimeObjects runtime_objects{
-      {.open_memory = [this](Pid pid) { return memories.Open(pid.value); }}, executor, clock, metrics};
+      {.open_memory = [this](Pid pid, const std::string&) { return memories.Open(pid.value); }},
+      executor,
+      clock,
+      metrics};
   StackMixer mixer{slots, runtime_objects, metrics};
   RuntimeSlots::Number number = 0, other_number = 0;
   std::map<std::string, uint64_t> objects;

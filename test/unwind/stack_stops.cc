@@ -136,7 +136,7 @@ class Stopper {
     CoreOptions options;
     if (has_runtimes_) {
       options.runtimes = AllRuntimes();
-      options.open_memory = [this](Pid pid) { return memory_.Open(pid); };
+      options.open_memory = [this](Pid pid, const std::string& group) { return memory_.Open(pid, group); };
       options.forget_memory = [this](Pid pid) { memory_.Forget(pid); };
     }
     core_ = std::make_unique<CollectorCore>(*probes_, sink_, executor_, Clock::Real(), metrics_, std::move(options));

@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t kLoaderBytesMax = 4096;
 constexpr uint64_t kDynamicBytesMax = 64u << 10;
 constexpr uint64_t kNamesBytesMax = 16u << 20;
-constexpr uint64_t kNeededTag = 1;  // DT_NEEDED
+constexpr uint64_t kNeededTag = 1;          // DT_NEEDED
+constexpr size_t kNeededNameBytesMax = 64;  // longer than the names that are compared
 
 bool Contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -36,9 +37,11 @@ absl::StatusOr<bool> UsesMusl(ElfFile& file) {
     for (ByteReader reader(entries); reader.left() >= 16;) {
       const auto tag = reader.Fixed<uint64_t>(), value = reader.Fixed<uint64_t>();
       if (tag != kNeededTag || value >= names.size()) continue;
-      const std::string_view name(names.c_str() + value);
+      // A file may have thousands of entries whose names do not end.
+      std::string_view name = std::string_view(names).substr(value, kNeededNameBytesMax);
+      name = name.substr(0, name.find('\0'));
       // Alpine names the library libc.musl-x86_64.so.1, musl itself libc.so.
-      if (name == "libc.so" || name.substr(0, 9) == "libc.musl") return true;
+      if (name == "libc.so" || name.starts_with("libc.musl")) return true;
       if (name == "libc.so.6") return false;
     }
   }

@@ -16,6 +16,7 @@ constexpr size_t kPythonLineTableBytesMax = 48u << 10;
 // Addresses of type objects in a process. 0: unknown, so the type is not checked.
 struct PythonTypes {
   uint64_t code = 0, text = 0, bytes = 0;
+  friend bool operator==(const PythonTypes&, const PythonTypes&) = default;
 };
 
 // Reads the code object of a Python function: its name, file and lines. See RuntimeBinary::ReadFunction. Makes three

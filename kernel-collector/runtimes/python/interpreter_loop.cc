@@ -13,18 +13,27 @@ namespace tributary {
 namespace {
 
 constexpr size_t kPartsMax = 16;
+constexpr size_t kTargetsMax = 4096;  // of all parts; the Pythons of Debian have up to 660
 constexpr size_t kCandidatesMax = 256;
+constexpr size_t kLinkageSectionsMax = 16;
 constexpr uint64_t kPartBytesMax = 1u << 20;
 constexpr uint64_t kScanBytesMax = 2u << 20;
 
 class PartFinder {
  public:
-  PartFinder(ElfFile& file, std::vector<AddressRange> functions) : file_(file), functions_(std::move(functions)) {}
+  PartFinder(ElfFile& file, const std::vector<ElfSection>& sections, std::vector<AddressRange> functions)
+      : file_(file), functions_(std::move(functions)) {
+    for (const ElfSection& section : sections) {
+      if (linkage_.size() < kLinkageSectionsMax && section.name.substr(0, 4) == ".plt") linkage_.push_back(section);
+    }
+  }
 
   std::vector<RuntimeBinary::Range> Find(AddressRange first) {
     parts_.push_back(first);
     for (size_t i = 0; i < parts_.size(); ++i) {
-      for (uint64_t target : JumpsOf(parts_[i])) Consider(target);
+      for (uint64_t target : JumpsOf(parts_[i])) {
+        if (targets_++ < kTargetsMax) Consider(target);
+      }
     }
     std::sort(parts_.begin(), parts_.end(),
               [](const AddressRange& a, const AddressRange& b) { return a.begin < b.begin; });
@@ -63,11 +72,8 @@ class PartFinder {
   }
   // True for the stubs of other files' functions (.plt): they share one entry of .eh_frame.
   bool IsLinkage(uint64_t address) const {
-    auto sections = file_.Sections();
-    if (!sections.ok()) return true;
-    return std::any_of((*sections)->begin(), (*sections)->end(), [&](const ElfSection& section) {
-      return address >= section.address && address - section.address < section.size &&
-             section.name.substr(0, 4) == ".plt";
+    return std::any_of(linkage_.begin(), linkage_.end(), [&](const ElfSection& section) {
+      return address >= section.address && address - section.address < section.size;
     });
   }
 
@@ -93,16 +99,19 @@ class PartFinder {
 
   ElfFile& file_;
   const std::vector<AddressRange> functions_;
+  std::vector<ElfSection> linkage_;
   std::vector<AddressRange> parts_;
   absl::flat_hash_set<uint64_t> rejected_;
   uint64_t scanned_ = 0;
+  size_t targets_ = 0;
 };
 
 }  // namespace
 
 absl::StatusOr<std::vector<RuntimeBinary::Range>> FindInterpreterLoop(ElfFile& file, const SymbolPlace& function) {
   ASSIGN_OR_RETURN(FunctionBounds bounds, FindFunctionBounds(file));
-  PartFinder finder(file, std::move(bounds.ranges));
+  ASSIGN_OR_RETURN(const std::vector<ElfSection>* sections, file.Sections());
+  PartFinder finder(file, *sections, std::move(bounds.ranges));
   auto first = finder.FunctionAt(function.address);
   if (!first && function.size != 0 && function.size <= kPartBytesMax) {
     first = AddressRange{function.address, function.address + function.size};

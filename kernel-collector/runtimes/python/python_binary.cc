@@ -67,6 +67,11 @@ class PythonBinary : public RuntimeBinary {
         layout_of_objects, {in_process(types.code), in_process(types.text), in_process(types.bytes)}, memory, object);
   }
 
+  bool ReadsFunctionsLike(const RuntimeBinary& other) const override {
+    const auto* binary = dynamic_cast<const PythonBinary*>(&other);
+    return binary != nullptr && binary->layout_of_objects == layout_of_objects && binary->types == types;
+  }
+
   PythonLayout layout_of_objects;
   PythonTypes types;  // ELF addresses
 };

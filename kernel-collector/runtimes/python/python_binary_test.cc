@@ -78,6 +78,21 @@ TEST(PythonBinary, RecognisesAnEmbeddedInterpreter) {
   EXPECT_FALSE((*binary)->IsLoop(PythonImage::kText + 116));
 }
 
+TEST(PythonBinary, KnowsWhetherAnotherFileReadsFunctionsAlike) {
+  PythonImage image;
+  const auto first = Recognise(image.Write()), second = Recognise(image.Write());
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE((*first)->ReadsFunctionsLike(**second));
+  PythonImage other_layout = image, other_types = image;
+  other_layout.description[312 + 8] += 8;  // code_object.filename
+  other_types.names.erase(other_types.names.begin() + 2);
+  for (const PythonImage& changed : {other_layout, other_types}) {
+    const auto other = Recognise(changed.Write());
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_FALSE((*first)->ReadsFunctionsLike(**other));
+  }
+}
+
 TEST(PythonBinary, FindsNothingInOtherFiles) {
   PythonImage imports;
   imports.loop_section = kElfIndexUndefined;

@@ -1,7 +1,9 @@
 // The input is an image of a process's memory, with a version of Python and the address of a code object before it. The
-// chain's check is the one that the BPF program would have computed from the same memory.
+// chain's check is the one that the BPF program would have computed from the same memory. The input may also change the
+// numbers with which the interpreter describes its structures (_Py_DebugOffsets), and ask for the checks of types.
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,27 @@ T At(ProcessMemory& memory, uint64_t address) {
   T value{};
   const ProcessMemory::Part part{address, {reinterpret_cast<char*>(&value), sizeof(value)}};
   return memory.Read({&part, 1}).ok() ? value : 0;
+}
+
+// The bits of the input's second byte.
+constexpr uint8_t kFreeThreaded = 1, kChanged = 2, kHasTypes = 4;
+
+// Changes numbers of the description: count, then place and value of each.
+absl::StatusOr<PythonLayout> ChangedLayout(int minor, bool free_threaded, ByteReader& reader) {
+  std::string bytes = testing::DebugOffsets(minor, free_threaded);
+  for (unsigned count = reader.Byte(); count > 0; --count) {
+    const size_t place = reader.Byte() * size_t{8};
+    const uint64_t value = reader.Fixed<uint16_t>();
+    if (place >= 24 && place < bytes.size()) std::memcpy(bytes.data() + place, &value, sizeof(value));
+  }
+  return DescribedPythonLayout({.minor = minor, .free_threaded = free_threaded}, bytes);
+}
+
+// The types that the objects have. A real interpreter has fixed ones.
+PythonTypes TypesOf(ProcessMemory& memory, const PythonLayout& layout, uint64_t code) {
+  const auto type = [&](uint64_t object) { return At<uint64_t>(memory, object + layout.type); };
+  return {type(code), type(At<uint64_t>(memory, code + layout.code_filename)),
+          type(At<uint64_t>(memory, code + layout.code_line_table))};
 }
 
 uint32_t Check(ProcessMemory& memory, const trib_python& walk, uint64_t code) {
@@ -39,14 +62,23 @@ void Require(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tributary;
   ByteReader reader({reinterpret_cast<const char*>(data), size});
-  const uint8_t minor = reader.Byte(), free_threaded = reader.Byte();
+  const uint8_t minor = reader.Byte(), bits = reader.Byte();
   const auto address = reader.Fixed<uint64_t>();
   if (reader.bad() || minor < PythonLayout::kMinorMin || minor > PythonLayout::kMinorMax) return 0;
-  const PythonLayout layout = testing::LayoutOf(minor, free_threaded == 1 && minor >= 13);
+  const bool free_threaded = minor >= 13 && (bits & kFreeThreaded) != 0;
+  absl::StatusOr<PythonLayout> described;
+  if (minor >= 13 && (bits & kChanged) != 0) {
+    described = ChangedLayout(minor, free_threaded, reader);
+    if (!described.ok()) return 0;
+  } else {
+    described = testing::LayoutOf(minor, free_threaded);
+  }
+  const PythonLayout& layout = *described;
   testing::MemoryImage memory(reader.rest());
   const uint32_t check = Check(memory, layout.walk, address);
+  const PythonTypes types = (bits & kHasTypes) != 0 ? TypesOf(memory, layout, address) : PythonTypes();
   memory.reads = 0;
-  auto function = ReadPythonFunction(layout, {}, memory, {address, check});
+  auto function = ReadPythonFunction(layout, types, memory, {address, check});
   Require(memory.reads <= 4);
   if (!function.ok()) return 0;
   Require(!(*function)->name.empty() && (*function)->name.size() <= kPythonNameBytesMax);

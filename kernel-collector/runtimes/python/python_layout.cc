@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <tuple>
+#include <type_traits>
 
 #include "base/status.h"
 #include "elf/elf_format.h"
 
 namespace tributary {
 namespace {
+
+static_assert(std::has_unique_object_representations_v<trib_python>);  // memcmp compares them
 
 constexpr unsigned kFrameBytesMax = 128;  // see trib_python
 constexpr unsigned kCheckBytesMax = 96;
@@ -83,11 +88,13 @@ absl::StatusOr<PythonLayout> Complete(const PythonBuild& build, PythonLayout lay
       *std::max_element(std::begin(frame_ends), std::end(frame_ends)) > walk.frame_bytes) {
     return Unsupported("its frames are too large");
   }
+  // Every object has its type before its own fields: code, str and bytes.
+  const unsigned type_end_max = std::min<unsigned>({last, layout.text_length, layout.bytes_size});
   const unsigned aligned[] = {
       walk.frame_back,  walk.frame_code, walk.thread_id,     walk.frame,  walk.code_instructions,
       walk.code_copies, walk.name_hash,  layout.text_length, layout.type, layout.bytes_size};
   if (std::any_of(std::begin(aligned), std::end(aligned), [](unsigned offset) { return offset % 8 != 0; }) ||
-      layout.type < 8 || layout.type + 8u > last || layout.code_first_line + 4u > last ||
+      layout.type < 8 || layout.type + 8u > type_end_max || layout.code_first_line + 4u > last ||
       layout.text_ascii > layout.text_compact || layout.text_state + 4u > layout.text_ascii ||
       walk.name_hash + 8u > layout.text_ascii || layout.text_compact > 96 ||
       layout.bytes_data < layout.bytes_size + 8u || layout.bytes_data > 96) {
@@ -129,6 +136,15 @@ constexpr Description kDescriptions[] = {
 };
 
 }  // namespace
+
+bool operator==(const PythonLayout& a, const PythonLayout& b) {
+  const auto rest = [](const PythonLayout& l) {
+    return std::tie(l.type, l.counts_references, l.code_filename, l.code_name, l.code_qualified_name, l.code_line_table,
+                    l.code_first_line, l.code_bytes, l.lines, l.text_length, l.text_state, l.text_ascii, l.text_compact,
+                    l.text_kind_shift, l.bytes_size, l.bytes_data);
+  };
+  return std::memcmp(&a.walk, &b.walk, sizeof(a.walk)) == 0 && rest(a) == rest(b);
+}
 
 absl::StatusOr<PythonLayout> FixedPythonLayout(const PythonBuild& build) {
   const Version* version = std::find_if(std::begin(kVersions), std::end(kVersions),

@@ -42,6 +42,8 @@ struct PythonLayout {
   uint8_t text_kind_shift = 0;  // position of the field `kind` in the state; compact and ascii follow it
   // PyBytesObject
   uint16_t bytes_size = 0, bytes_data = 0;
+
+  friend bool operator==(const PythonLayout& a, const PythonLayout& b);
 };
 
 // Returns the layout of a version whose structures are fixed: 3.6 to 3.12. Unimplemented: another version or build.

@@ -69,5 +69,20 @@ TEST(PythonLayout, RefusesImpossibleOffsets) {
   }
 }
 
+// The type is read from code objects, names and line tables. So it must be before the fields of all three.
+TEST(PythonLayout, RefusesATypeBehindTheFieldsOfAnObject) {
+  const auto with = [](size_t at, uint64_t value) {
+    std::string bytes = testing::DebugOffsets(13, false);
+    std::memcpy(bytes.data() + at, &value, sizeof(value));
+    return bytes;
+  };
+  const PythonBuild build{.minor = 13};
+  EXPECT_TRUE(DescribedPythonLayout(build, with(360, 8)).ok());
+  EXPECT_FALSE(DescribedPythonLayout(build, with(360, 64)).ok()) << "within a code object only";
+  EXPECT_FALSE(DescribedPythonLayout(build, with(360, 16)).ok()) << "where the length of a str is";
+  EXPECT_FALSE(DescribedPythonLayout(build, with(520, 8)).ok()) << "the size of a bytes object is at its type";
+  EXPECT_FALSE(DescribedPythonLayout(build, with(552, 8)).ok()) << "the length of a str is at its type";
+}
+
 }  // namespace
 }  // namespace tributary
