@@ -1,9 +1,12 @@
 #include "kernel-collector/runtimes/runtime_objects.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "base/status.h"
 #include "kernel-collector/runtimes/runtime_kinds.h"
 
@@ -187,7 +190,7 @@ RuntimeObjects::Found RuntimeObjects::Find(ProcessRun& run, const RuntimeBinaryP
   if (options_.open_memory == nullptr || may_read == MayRead::kNo) return {};
   if (may_read == MayRead::kNotYet) return {.is_later = true};
   if (table == nullptr) {
-    run.code_objects = std::make_shared<CodeObjectTable>(store_);
+    run.code_objects = MakeTable(run);
     table = run.code_objects.get();
     table->used_at = time;
   }
@@ -279,9 +282,10 @@ void RuntimeObjects::Finish(Job& job) {
     if (result.place > 0) {
       const std::shared_ptr<ProcessRun> ancestor = request->ancestors[result.place - 1].lock();
       if (ancestor != nullptr) {
-        if (ancestor->code_objects == nullptr) ancestor->code_objects = std::make_shared<CodeObjectTable>(store_);
+        if (ancestor->code_objects == nullptr) ancestor->code_objects = MakeTable(*ancestor);
         functions.Ref(number);
         ancestor->code_objects->Insert(object, number);
+        ancestor->code_objects->Trim();
       }
     }
     table.Insert(object, number);
@@ -290,16 +294,36 @@ void RuntimeObjects::Finish(Job& job) {
   Evict();
 }
 
+std::shared_ptr<CodeObjectTable> RuntimeObjects::MakeTable(const ProcessRun& run) const {
+  auto table = std::make_shared<CodeObjectTable>(store_);
+  table->group = absl::HashOf(run.container_id);
+  return table;
+}
+
 void RuntimeObjects::Evict() {
   const auto full = [this](size_t share) {
     return store_->entries > kEntriesMax / 8 * share || store_->functions.bytes() > kBytesMax / 8 * share;
   };
   if (!full(8)) return;
-  std::vector<CodeObjectTable*> tables(store_->tables.begin(), store_->tables.end());
-  std::sort(tables.begin(), tables.end(), [](auto* a, auto* b) { return a->used_at < b->used_at; });
-  for (CodeObjectTable* table : tables) {
+  struct Candidate {
+    CodeObjectTable* table;
+    size_t weight;
+  };
+  std::vector<Candidate> candidates;
+  absl::flat_hash_map<uint64_t, size_t> groups;
+  for (CodeObjectTable* table : store_->tables) {
+    candidates.push_back({table, table->Weight()});
+    groups[table->group] += candidates.back().weight;
+  }
+  const auto order = [&groups](const Candidate& c) {
+    return std::tuple(-std::bit_width(groups[c.table->group]), -std::bit_width(c.weight), c.table->used_at.value);
+  };
+  std::sort(candidates.begin(), candidates.end(),
+            [&order](const Candidate& a, const Candidate& b) { return order(a) < order(b); });
+  for (const Candidate& candidate : candidates) {
     if (!full(7)) return;
-    table->Clear();
+    if (candidate.weight == 0) continue;
+    candidate.table->Clear();
     evicted_.Add();
   }
 }

@@ -39,10 +39,9 @@ class RuntimeObjects {
   static constexpr size_t kJobObjectsMax = 64;        // of one job
   static constexpr size_t kJobBytesMax = 128u << 10;  // of one job; objects beyond it are requested again
   static constexpr size_t kJobsMax = 8;               // submitted and not finished; a few of them may be stuck
-  static constexpr size_t kEntriesMax =
-      262'144;  // of all tables; beyond it, the tables not used for longest are emptied
-  static constexpr size_t kBytesMax = 16u << 20;  // of all functions; the same
-  static constexpr size_t kAncestorsMax = 3;      // whose memory is tried
+  static constexpr size_t kEntriesMax = 262'144;      // of all tables; beyond it, tables are emptied: see Evict
+  static constexpr size_t kBytesMax = 16u << 20;      // of all functions; the same
+  static constexpr size_t kAncestorsMax = 3;          // whose memory is tried
 
   struct Options {
     // Opens the memory of a process. Called on the executor's thread. Null: no objects are read.
@@ -96,7 +95,10 @@ class RuntimeObjects {
   KindCounters& CountersOf(const RuntimeBinary& binary) { return counters_.at(binary.layout.kind); }
   bool Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias);
   void Finish(Job& job);
-  // Empties tables until all of them together are below the limits.
+  std::shared_ptr<CodeObjectTable> MakeTable(const ProcessRun& run) const;
+  // Empties tables until all of them together are below the limits: those of the largest container first, its largest
+  // tables first, so that one container cannot remove the names of all others. Of similar sizes, the table that was not
+  // used for longest is first.
   void Evict();
 
   const Options options_;

@@ -230,5 +230,34 @@ TEST_F(RuntimeObjectsTest, EmptiesTheTablesThatWereNotUsedForLongest) {
   EXPECT_GT(CounterValue("tributary_collector_code_object_tables_evicted_total"), 0u);
 }
 
+TEST_F(RuntimeObjectsTest, ALargeContainerDoesNotRemoveTheNamesOfOthers) {
+  memories.processes[1] = {{0x10, {1, "honest"}}};
+  const ProcessRunPtr honest = MakeRun(1);
+  honest->container_id = "honest";
+  Find(honest, 0x10);
+  Run();
+  std::vector<ProcessRunPtr> large;
+  const std::string name(100'000, 'n');
+  for (int pid = 2; pid <= 400; ++pid) {  // the processes of one container
+    memories.processes[pid] = {{0x10, {1, name + std::to_string(pid)}}};
+    large.push_back(MakeRun(pid));
+    large.back()->container_id = "large";
+    Find(large.back(), 0x10);
+    clock.Advance(kNsPerSecond);
+    Run();
+    ASSERT_EQ(honest->code_objects->size(), 1u) << pid;
+  }
+  EXPECT_LE(objects.store().functions.bytes(), RuntimeObjects::kBytesMax);
+  EXPECT_GT(CounterValue("tributary_collector_code_object_tables_evicted_total"), 0u);
+}
+
+TEST_F(RuntimeObjectsTest, FailuresCountAsEntries) {
+  const ProcessRunPtr run = MakeRun(7);
+  memories.processes[7] = {};
+  for (uint64_t i = 0; i < 10; ++i) Find(run, i);
+  Run();
+  EXPECT_EQ(objects.store().entries, 10u);
+}
+
 }  // namespace
 }  // namespace tributary
