@@ -149,18 +149,22 @@ void StackMixer::Build(const Sample& sample, ProcessRun& run, size_t user_frames
     if (i == stack->outermost_frames) outermost_frames = stack->frames.size();
     if (i == mixed_.size()) break;
     ResolvedFrame frame = mixed_[i];
-    const RuntimeBinaryPtr* binary = i < user_frames ? RuntimeOf(frame) : nullptr;
-    if (binary != nullptr) {
-      for (size_t k = 0; k < part_count_; ++k) {
-        const Part& part = parts_[k];
-        if (part.binary == *binary && part.innermost != SIZE_MAX && i <= part.innermost) {
-          frame.kind = FrameKind::kInterpreter;
-        }
-      }
-    }
+    if (i < user_frames && IsInterpreter(frame, i)) frame.kind = FrameKind::kInterpreter;
     stack->frames.push_back(frame);
   }
   stack->outermost_frames = outermost_frames;
+}
+
+bool StackMixer::IsInterpreter(const ResolvedFrame& frame, size_t index) const {
+  const RuntimeBinaryPtr* binary = RuntimeOf(frame);
+  if (binary == nullptr) return false;
+  if (!(*binary)->is_only_interpreter && !(*binary)->IsLoop(LookupAddress(frame.address, frame.is_caller)))
+    return false;
+  for (size_t i = 0; i < part_count_; ++i) {
+    const Part& part = parts_[i];
+    if (part.binary == *binary) return part.innermost != SIZE_MAX && index <= part.innermost;
+  }
+  return false;
 }
 
 void StackMixer::AddFrame(const Sample& sample, ProcessRun& run, const Part& part, const RuntimeFrame& frame,

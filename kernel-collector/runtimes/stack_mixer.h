@@ -23,9 +23,9 @@ namespace tributary {
 //   native  main · loop · call · loop · memcpy      chain  [a · b]  [c]
 //   mixed   main · loop · a · b · call · loop · c · memcpy
 //
-// Native frames of the interpreter's file outside the innermost language frame get the kind kInterpreter. No frame is
-// lost, and the order of the native frames and of the chain's frames never changes. Loop thread only. Costs nothing for
-// stacks without a runtime.
+// Native frames of the interpreter's file outside the innermost language frame get the kind kInterpreter. If the file
+// also has an application's own code, only the frames of the loop get it. No frame is lost, and the order of the native
+// frames and of the chain's frames never changes. Loop thread only. Costs nothing for stacks without a runtime.
 class StackMixer {
  public:
   StackMixer(RuntimeSlots& slots, RuntimeObjects& objects, Metrics& metrics);
@@ -64,6 +64,8 @@ class StackMixer {
   // Finds the places of the part's segments. Returns whether frames are missing, or their places are not known.
   bool Place(Part& part, const ResolvedStack& stack, size_t user_frames);
   void Build(const Sample& sample, ProcessRun& run, size_t user_frames, ResolvedStack* stack);
+  // `frame` is native, at `index` of the native stack.
+  bool IsInterpreter(const ResolvedFrame& frame, size_t index) const;
   void AddFrame(const Sample& sample, ProcessRun& run, const Part& part, const RuntimeFrame& frame,
                 ResolvedStack* stack);
 

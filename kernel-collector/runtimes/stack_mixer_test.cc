@@ -138,6 +138,13 @@ TEST_F(StackMixerTest, PutsEachSegmentIntoItsLoop) {
   EXPECT_FALSE(stack.frames[3].is_caller);
 }
 
+TEST_F(StackMixerTest, AnApplicationWithItsOwnInterpreterKeepsItsFrames) {
+  runtime->is_only_interpreter = false;
+  Native({"_start", "eval", "loop", "eval", "loop", "eval", "memcpy"});
+  Chain({"main", "|", "work"});
+  EXPECT_EQ(Mixed(), (Strings{"_start", "eval", "(loop)", "main", "eval", "(loop)", "work", "eval", "memcpy"}));
+}
+
 TEST_F(StackMixerTest, KeepsKernelFramesInnermost) {
   Native({"loop", "read", "k1", "k2"});
   Chain({"main"});
