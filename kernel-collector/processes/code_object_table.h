@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -80,6 +82,14 @@ class CodeObjectTable {
   // container.
   MonotonicNs used_at;
   uint64_t group = 0;
+  // Where the process maps its runtimes, as the user of the table last found it.
+  struct RuntimePlace {
+    RuntimeBinaryPtr binary;
+    uint64_t mapping_changes = 0;  // ProcessRun::mapping_changes at that time
+    MonotonicNs found_at;
+    std::optional<uint64_t> bias;  // nullopt: it is not mapped
+  };
+  std::array<RuntimePlace, TRIB_PROCESS_RUNTIMES_MAX> places;  // the newest first
 
  private:
   struct Entry {

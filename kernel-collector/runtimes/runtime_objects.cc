@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::string_view kFailureNames[] = {"changed", "malformed", "gone", "unreadable"};
 
-// Returns the difference between addresses in the process and ELF addresses; nullopt if the run does not map the
-// runtime any more.
 std::optional<uint64_t> BiasOf(const ProcessRun& run, const RuntimeBinary& binary) {
   for (const Mapping& mapping : *run.mappings.snapshot()) {
     if (mapping.executable == nullptr || mapping.executable->runtime.get() != &binary) continue;
@@ -137,8 +135,8 @@ RuntimeObjects::RuntimeObjects(Options options, Executor& executor, const Clock&
       read_bytes_(metrics.AddCounter("tributary_collector_code_object_read_bytes_total",
                                      "Bytes that were read from processes for these code objects")),
       refused_(metrics.AddCounter("tributary_collector_code_objects_refused_total",
-                                  "How often the read of a code object was put off, because too many other reads "
-                                  "were waiting")),
+                                  "Code objects of samples that were not read, because too many other reads were "
+                                  "waiting; their frames have no names in these samples")),
       evicted_(metrics.AddCounter("tributary_collector_code_object_tables_evicted_total",
                                   "How often the code objects of a process were removed from memory, because the "
                                   "tables were full; they are read again when they are sampled")) {
@@ -195,25 +193,41 @@ RuntimeObjects::Found RuntimeObjects::Find(ProcessRun& run, const RuntimeBinaryP
     table->used_at = time;
   }
   if (!table->StartReading(object)) return {.is_later = true};
-  // Most objects of a process are requested together: the list of mappings is searched once for them.
-  const auto waiting = by_table_.find(table);
-  const bool is_known =
-      waiting != by_table_.end() && !waiting->second->items.empty() && waiting->second->items.back().binary == binary;
-  const std::optional<uint64_t> bias = is_known ? waiting->second->items.back().bias : BiasOf(run, *binary);
+  if (IsFull(*table)) {
+    table->EndReading(object);
+    return {.is_refused = true};
+  }
+  const std::optional<uint64_t> bias = FindBias(run, binary);
   if (!bias) {
     table->EndReading(object);
     Fail(*table, *binary, object, Failure::kGone);
     return {};
   }
-  if (!Enqueue(run, binary, object, *bias)) {
-    table->EndReading(object);
-    refused_.Add();
-  }
+  Enqueue(run, binary, object, *bias);
   return {.is_later = true};
 }
 
-bool RuntimeObjects::Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias) {
-  if (queued_ >= kQueueMax) return false;
+std::optional<uint64_t> RuntimeObjects::FindBias(const ProcessRun& run, const RuntimeBinaryPtr& binary) {
+  const MonotonicNs now = clock_.Monotonic();
+  auto& places = run.code_objects->places;
+  for (const CodeObjectTable::RuntimePlace& place : places) {
+    if (place.binary != binary || place.mapping_changes != run.mapping_changes) continue;
+    if (place.bias || now.value - place.found_at.value < CodeObjectTable::kRetryNs) return place.bias;
+  }
+  const auto same =
+      std::find_if(places.begin(), places.end() - 1, [&binary](const auto& place) { return place.binary == binary; });
+  std::move_backward(places.begin(), same, same + 1);
+  places.front() = {binary, run.mapping_changes, now, BiasOf(run, *binary)};
+  return places.front().bias;
+}
+
+bool RuntimeObjects::IsFull(const CodeObjectTable& table) const {
+  if (queued_ >= kQueueMax) return true;
+  const auto waiting = by_table_.find(&table);
+  return waiting != by_table_.end() && waiting->second->items.size() >= kProcessQueueMax;
+}
+
+void RuntimeObjects::Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias) {
   std::shared_ptr<Request>& request = by_table_[run.code_objects.get()];
   if (request == nullptr) {
     request = std::make_shared<Request>();
@@ -229,10 +243,8 @@ bool RuntimeObjects::Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, co
     }
     queue_.push_back(request);
   }
-  if (request->items.size() >= kProcessQueueMax) return false;
   request->items.push_back({binary, bias, object});
   ++queued_;
-  return true;
 }
 
 void RuntimeObjects::Tick() {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -57,11 +58,14 @@ class RuntimeObjects {
   struct Found {
     const PooledFunction* function = nullptr;  // null: none; valid until the caller returns to the event loop
     bool is_later = false;                     // ask again in a moment
+    bool is_refused = false;                   // not read, because too many other reads are waiting
   };
   // Returns the function of the object in the memory of `run`. If it was not read yet, requests the read. `time` is the
-  // time of the sample.
+  // time of the sample. The caller must count refusals once for each sample: see CountRefused.
   Found Find(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, MonotonicNs time,
              MayRead may_read);
+
+  void CountRefused(size_t objects) { refused_.Add(objects); }
 
   // Submits reads. Call it at the end of each Poll.
   void Tick();
@@ -89,11 +93,15 @@ class RuntimeObjects {
   struct Job;
   class Reader;
 
-  // Returns false if the queue is full.
   static Failure FailureOf(const absl::Status& status);
   void Fail(CodeObjectTable& table, const RuntimeBinary& binary, const CodeObject& object, Failure failure);
   KindCounters& CountersOf(const RuntimeBinary& binary) { return counters_.at(binary.layout.kind); }
-  bool Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias);
+  // Returns the difference between addresses in the process and ELF addresses; nullopt if the run does not map the
+  // runtime any more. Searches the mappings if they have changed, and once a second if the runtime was not there: the
+  // file may have been read since.
+  std::optional<uint64_t> FindBias(const ProcessRun& run, const RuntimeBinaryPtr& binary);
+  bool IsFull(const CodeObjectTable& table) const;
+  void Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias);
   void Finish(Job& job);
   std::shared_ptr<CodeObjectTable> MakeTable(const ProcessRun& run) const;
   // Empties tables until all of them together are below the limits: those of the largest container first, its largest

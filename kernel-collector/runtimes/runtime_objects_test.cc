@@ -31,10 +31,12 @@ class RuntimeObjectsTest : public testing::Test {
     if (parent->code_objects != nullptr) child->code_objects = parent->code_objects->Fork();
     return child;
   }
-  // Returns the name; "later" if it must be read first, "" if there is none.
+  // Returns the name; "refused" if too many other reads are waiting, "later" if it must be read first, "" if there is
+  // none.
   std::string Find(const ProcessRunPtr& run, uint64_t address, uint32_t check = 1, MayRead may_read = MayRead::kYes) {
     const RuntimeObjects::Found found = objects.Find(*run, runtime, {address, check}, clock.Monotonic(), may_read);
     if (found.is_later) return "later";
+    if (found.is_refused) return "refused";
     return found.function == nullptr ? "" : found.function->function->name;
   }
   size_t Run() {
@@ -174,17 +176,33 @@ TEST_F(RuntimeObjectsTest, OneProcessCannotFillTheQueue) {
   const ProcessRunPtr flood = MakeRun(7), other = MakeRun(8);
   memories.processes[7] = {};
   memories.processes[8] = {{0x10, {1, "work"}}};
-  for (uint64_t i = 0; i < 3 * RuntimeObjects::kQueueMax; ++i) Find(flood, i);
+  for (uint64_t i = 0; i < 3 * RuntimeObjects::kQueueMax; ++i) {
+    ASSERT_EQ(Find(flood, i), i < RuntimeObjects::kProcessQueueMax ? "later" : "refused") << i;
+  }
   Find(other, 0x10);
   Run();
   EXPECT_EQ(Find(other, 0x10), "work");
-  EXPECT_EQ(CounterValue("tributary_collector_code_objects_refused_total"),
-            3 * RuntimeObjects::kQueueMax - RuntimeObjects::kProcessQueueMax);
   // The refused ones can be requested again.
   for (int i = 0; i < 10; ++i) Run();
   EXPECT_EQ(Find(flood, 3 * RuntimeObjects::kQueueMax - 1), "later");
   Run();
   EXPECT_EQ(Find(flood, 3 * RuntimeObjects::kQueueMax - 1), "");
+}
+
+TEST_F(RuntimeObjectsTest, SearchesTheMappingsOnceUntilTheyChange) {
+  const ProcessRunPtr run = MakeRun(7);
+  memories.processes[7] = {{0x10, {1, "a"}}, {0x20, {1, "b"}}, {0x30, {1, "c"}}, {0x40, {1, "d"}}};
+  Find(run, 0x10);
+  Run();
+  run->mappings.Clear();  // without a change of mapping_changes, so that a search would find nothing
+  EXPECT_EQ(Find(run, 0x20), "later");
+  Run();
+  ++run->mapping_changes;
+  EXPECT_EQ(Find(run, 0x30), "");
+  run->mappings.Insert(Mapping{0x7000001000, 0x7000002000, 0x1000, MonotonicNs{}, file});
+  EXPECT_EQ(Find(run, 0x40), "");
+  clock.Advance(CodeObjectTable::kRetryNs);  // the file of a mapping may have been read meanwhile
+  EXPECT_EQ(Find(run, 0x40), "later");
 }
 
 TEST_F(RuntimeObjectsTest, AFullWorkerIsTriedAgain) {

@@ -28,6 +28,7 @@ StackMixer::StackMixer(RuntimeSlots& slots, RuntimeObjects& objects, Metrics& me
                                          "the collector did not know the runtime any more")) {}
 
 size_t StackMixer::Mix(const Sample& sample, ProcessRun& run, ResolvedStack* stack) {
+  unnamed_ = refused_ = ignored_chains_ = 0;
   const size_t user_frames = CountUserFrames(*stack);
   const bool has_runtime =
       std::any_of(stack->frames.begin(), stack->frames.begin() + static_cast<ptrdiff_t>(user_frames),
@@ -35,7 +36,6 @@ size_t StackMixer::Mix(const Sample& sample, ProcessRun& run, ResolvedStack* sta
   if (user_frames == 0 || (!has_runtime && sample.chains.empty())) return 0;
   part_count_ = 0;
   inserted_.clear();
-  unnamed_ = 0;
   FindLoops(*stack, user_frames);
   AddChains(sample.chains);
   bool is_lost = false;
@@ -46,6 +46,11 @@ size_t StackMixer::Mix(const Sample& sample, ProcessRun& run, ResolvedStack* sta
   }
   if (is_lost && stack->ending == Ending::kComplete) stack->ending = Ending::kRuntimeLost;
   return unnamed_;
+}
+
+void StackMixer::CountSample() {
+  if (ignored_chains_ > 0) foreign_chains_.Add(ignored_chains_);
+  if (refused_ > 0) objects_.CountRefused(refused_);
 }
 
 StackMixer::Part& StackMixer::PartOf(const RuntimeBinaryPtr& binary) {
@@ -80,7 +85,7 @@ void StackMixer::AddChains(std::span<const uint64_t> words) {
   while (const std::optional<RuntimeChain> chain = chains.Next()) {
     const RuntimeBinaryPtr* binary = slots_.Find(chain->runtime);
     if (binary == nullptr) {
-      foreign_chains_.Add();
+      ++ignored_chains_;
       continue;
     }
     Part& part = PartOf(*binary);
@@ -172,6 +177,7 @@ void StackMixer::AddFrame(const Sample& sample, ProcessRun& run, const Part& par
   const RuntimeObjects::Found found =
       objects_.Find(run, part.binary, CodeObject{frame.code, frame.check}, sample.time, sample.may_read);
   stack->wants_executable |= found.is_later;
+  refused_ += found.is_refused ? 1 : 0;
   if (found.function != nullptr && found.function->function->is_hidden) return;
   ResolvedFrame resolved{.kind = part.binary->kind};
   if (found.function == nullptr) {

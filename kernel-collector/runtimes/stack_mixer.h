@@ -41,6 +41,8 @@ class StackMixer {
   // read. If the record has a stack copy, its process was new to the BPF program: the runtimes of the stack are
   // expected in the executable's next processes. Returns the number of frames without a name.
   size_t Mix(const Sample& sample, ProcessRun& run, ResolvedStack* stack);
+  // Counts what the last call of Mix has left out. Call it once for each sample: Mix may be called several times.
+  void CountSample();
 
  private:
   // The frames of one runtime in the stack.
@@ -76,7 +78,7 @@ class StackMixer {
   size_t part_count_ = 0;
   std::vector<Inserted> inserted_;
   std::vector<ResolvedFrame> mixed_;
-  size_t unnamed_ = 0;
+  size_t unnamed_ = 0, refused_ = 0, ignored_chains_ = 0;
   Counter& foreign_chains_;
 };
 
