@@ -237,8 +237,11 @@ void RuntimeObjects::Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, co
     for (size_t i = 0; i < kAncestorsMax && ancestor != nullptr; ++i) {
       // Another container may have opted out of profiling.
       if (ancestor->container_id != run.container_id) break;
-      request->pids.push_back(ancestor->pid);
-      request->ancestors.push_back(ancestor);
+      // The pid may belong to another process now.
+      if (!ancestor->exited) {
+        request->pids.push_back(ancestor->pid);
+        request->ancestors.push_back(ancestor);
+      }
       ancestor = ancestor->copied_from.lock();
     }
     queue_.push_back(request);

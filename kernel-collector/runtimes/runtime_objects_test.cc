@@ -119,6 +119,17 @@ TEST_F(RuntimeObjectsTest, AnEndedForkIsReadFromItsParent) {
   EXPECT_EQ(Find(contained, 0x40), "");
 }
 
+TEST_F(RuntimeObjectsTest, AnAncestorThatHasEndedIsNotRead) {
+  memories.processes[7] = {{0x10, {1, "of another process with this pid"}}};
+  const ProcessRunPtr parent = MakeRun(7);
+  parent->exited = true;
+  const ProcessRunPtr child = Fork(parent, 8);
+  Find(child, 0x10);
+  Run();
+  EXPECT_EQ(Find(child, 0x10), "");
+  EXPECT_EQ(memories.opened, std::vector<int32_t>{8});
+}
+
 TEST_F(RuntimeObjectsTest, ReadsNothingWithoutPermission) {
   memories.processes[7] = {{0x10, {1, "work"}}};
   const ProcessRunPtr run = MakeRun(7);
