@@ -74,6 +74,8 @@ struct trib_chain_walk {
 	__u32 next, end;	/* in trib_state.frames: the next word to write, and the end of the room */
 	__u32 frames;	/* frames of the chain so far */
 	__u32 context;	/* enum trib_context */
+	__u32 steps;	/* frames that were read, of all chains of the sample */
+	__u32 padding;
 };
 
 /* A power of two, because the index of each written word is masked. */
@@ -96,6 +98,10 @@ struct trib_state {
 	__u64 below_cfa[TRIB_BELOW_CFA_WORDS];	/* the words directly below the current frame's CFA */
 	struct trib_remembered remembered[TRIB_REMEMBERED_MAX];
 	struct trib_chain_walk chain;
+	struct {
+		__u64 start_time_ns;	/* of the process whose chain last woke the reader */
+		__u64 wakes;	/* how often it did */
+	} young;
 	struct trib_key_place key_places[TRIB_RUNTIMES_MAX];
 	__u64 object[TRIB_KEY_WORDS];	/* what the walk of a chain has read last */
 	struct trib_perf_event_context registers;	/* of the interrupted user code, or saved at kernel entry */
@@ -112,7 +118,7 @@ struct {
 
 /*
  * Settings that may change while the program runs.
- * Writer: the collector. Reader: every program. Bytes: one page. Never full: one element.
+ * Writer: the collector, and wakes_for_chain for one field. Reader: every program. Bytes: one page. Never full: one element.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

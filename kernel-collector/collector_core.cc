@@ -260,6 +260,7 @@ bool CollectorCore::TryAdd(const SampleRecord& record, size_t frames_to_trust, P
   }
   endings_[static_cast<size_t>(resolved_.ending)]->Add();
   if (unnamed_frames_ > 0) unnamed_frames_total_.Add(unnamed_frames_);
+  mixer_.CountSample();
   NamedSample named{TimeOf(sample), Tid{static_cast<int32_t>(sample.tid)},
                     CommOf(sample), static_cast<uint16_t>(sample.cpu),
                     record.type(),  sample.value};

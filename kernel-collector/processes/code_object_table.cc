@@ -22,6 +22,7 @@ class CodeObjectTable::Layer {
   // Takes over one reference.
   void Insert(const Entry& entry) {
     if (entries_.insert(entry).second) {
+      bytes_ += store_->functions.BytesOf(entry.function);
       store_->CountEntries(1);
     } else {
       store_->functions.Unref(entry.function);  // the entry is known
@@ -35,10 +36,13 @@ class CodeObjectTable::Layer {
     for (const Entry& entry : other.entries_) Share(entry);
   }
   size_t size() const { return entries_.size(); }
+  size_t bytes() const { return bytes_; }
+  size_t weight() const { return bytes_ + entries_.size() * sizeof(Entry); }
 
  private:
   std::shared_ptr<CodeObjectStore> store_;
   absl::flat_hash_set<Entry> entries_;
+  size_t bytes_ = 0;  // of the functions
 };
 
 CodeObjectTable::CodeObjectTable(std::shared_ptr<CodeObjectStore> store)
@@ -46,7 +50,10 @@ CodeObjectTable::CodeObjectTable(std::shared_ptr<CodeObjectStore> store)
   store_->tables.insert(this);
 }
 
-CodeObjectTable::~CodeObjectTable() { store_->tables.erase(this); }
+CodeObjectTable::~CodeObjectTable() {
+  DropFailed();
+  store_->tables.erase(this);
+}
 
 void CodeObjectTable::Freeze() {
   if (own_->size() == 0) return;
@@ -63,6 +70,7 @@ std::shared_ptr<CodeObjectTable> CodeObjectTable::Fork() {
   auto child = std::make_shared<CodeObjectTable>(store_);
   child->bases_ = bases_;
   child->used_at = used_at;
+  child->group = group;
   return child;
 }
 
@@ -78,12 +86,22 @@ const PooledFunction* CodeObjectTable::Find(const CodeObject& object) {
 
 void CodeObjectTable::Insert(const CodeObject& object, FunctionPool::Number number) {
   own_->Insert({object.address, object.check, number});
-  failed_.erase(KeyOf(object));
+  store_->CountEntries(-static_cast<int64_t>(failed_.erase(KeyOf(object))));
 }
 
 void CodeObjectTable::Fail(const CodeObject& object, MonotonicNs now) {
-  if (failed_.size() >= kFailedMax) failed_.clear();
-  failed_.insert_or_assign(KeyOf(object), now);
+  if (failed_.size() >= kFailedSweepAt) {
+    const auto dropped =
+        absl::erase_if(failed_, [now](const auto& item) { return now.value - item.second.value >= kRetryNs; });
+    store_->CountEntries(-static_cast<int64_t>(dropped));
+  }
+  if (failed_.size() >= kFailedMax) DropFailed();
+  if (failed_.insert_or_assign(KeyOf(object), now).second) store_->CountEntries(1);
+}
+
+void CodeObjectTable::DropFailed() {
+  store_->CountEntries(-static_cast<int64_t>(failed_.size()));
+  failed_ = {};
 }
 
 bool CodeObjectTable::HasFailed(const CodeObject& object, MonotonicNs now) const {
@@ -92,12 +110,14 @@ bool CodeObjectTable::HasFailed(const CodeObject& object, MonotonicNs now) const
 }
 
 void CodeObjectTable::Trim() {
-  if (size() <= kEntriesMax) return;
+  const size_t entries = size(), used = bytes();
+  if (!IsAbove(2, entries, used)) return;
   if (!promotes_) {
     promotes_ = true;
     bases_.push_back(std::exchange(own_, std::make_unique<Layer>(store_)));
-  } else if (own_->size() > kEntriesMax / 2) {
-    // The entries that were used are in the own layer, too.
+  } else if (IsAbove(1, own_->size(), own_->bytes()) || IsAbove(3, entries, used)) {
+    // The entries that were used are in the own layer, too. After a fork, some of them are only in bases: they are read
+    // again.
     bases_.clear();
     bases_.push_back(std::exchange(own_, std::make_unique<Layer>(store_)));
   }
@@ -106,13 +126,25 @@ void CodeObjectTable::Trim() {
 void CodeObjectTable::Clear() {
   own_ = std::make_unique<Layer>(store_);
   bases_.clear();
-  failed_.clear();
+  DropFailed();
   promotes_ = false;
 }
 
 size_t CodeObjectTable::size() const {
   size_t sum = own_->size();
   for (const auto& base : bases_) sum += base->size();
+  return sum;
+}
+
+size_t CodeObjectTable::bytes() const {
+  size_t sum = own_->bytes();
+  for (const auto& base : bases_) sum += base->bytes();
+  return sum;
+}
+
+size_t CodeObjectTable::Weight() const {
+  size_t sum = own_->weight() + failed_.size() * sizeof(Entry);
+  for (const auto& base : bases_) sum += base->weight() / static_cast<size_t>(base.use_count());
   return sum;
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -13,13 +15,13 @@
 
 namespace tributary {
 
-// Data that all tables share: the functions, and the number of entries of all tables. Loop thread only.
+// Data that all tables share: the functions, and the number of entries and failures of all tables. Loop thread only.
 struct CodeObjectStore {
   explicit CodeObjectStore(Metrics& metrics)
       : functions(metrics),
         entries_gauge(metrics.AddGauge("tributary_collector_code_objects",
                                        "Code objects of language runtimes in the collector's tables, of all "
-                                       "processes; the limit is 262,144")) {}
+                                       "processes, with those that could not be read; the limit is 262,144")) {}
   void CountEntries(int64_t entries_more) {
     entries += static_cast<size_t>(entries_more);
     entries_gauge.Add(entries_more);
@@ -34,11 +36,13 @@ struct CodeObjectStore {
 // Contains the code objects of one run of a program: (address, check) → function. A check is part of the key, because
 // another object may later be at the same address. A forked process has the memory of its parent at that moment. So it
 // gets the parent's entries as base layers, which both tables share and which never change; each table adds its own
-// entries to a layer of its own. An entry takes about 24 bytes. Loop thread only.
+// entries to a layer of its own. An entry takes about 24 bytes, and so does a failure. Loop thread only.
 class CodeObjectTable {
  public:
   static constexpr size_t kEntriesMax = 32'768;  // of one table; see Trim
-  static constexpr size_t kFailedMax = 1'024;    // failures above this limit replace the others
+  static constexpr size_t kBytesMax = 4u << 20;  // of its functions: 20,000 functions of 200 bytes
+  static constexpr size_t kFailedSweepAt = 64;   // from here on, failures that have expired are dropped
+  static constexpr size_t kFailedMax = 96;       // failures above this limit replace the others
   static constexpr int64_t kRetryNs = kNsPerSecond;
 
   explicit CodeObjectTable(std::shared_ptr<CodeObjectStore> store);
@@ -64,14 +68,28 @@ class CodeObjectTable {
   void EndReading(const CodeObject& object) { reading_.erase(KeyOf(object)); }
 
   // Call it now and then. If the table is too large, drops entries that have not been used for long. Afterwards, the
-  // table has at most 1.5 × kEntriesMax entries.
+  // table has at most 1.5 × kEntriesMax entries and 1.5 × kBytesMax bytes.
   void Trim();
   // Drops all entries.
   void Clear();
-  size_t size() const;  // number of entries, with those of shared layers
+  size_t size() const;   // number of entries, with those of shared layers
+  size_t bytes() const;  // of the functions of these entries
   size_t layers() const { return bases_.size(); }
+  // Returns how much the table uses of the limits of all tables, in bytes. A layer that n tables share counts 1/n.
+  size_t Weight() const;
 
-  MonotonicNs used_at;  // set by the user of the table: when a sample last had a frame of a runtime
+  // Set by the user of the table: when a sample last had a frame of a runtime, and a number for the process's
+  // container.
+  MonotonicNs used_at;
+  uint64_t group = 0;
+  // Where the process maps its runtimes, as the user of the table last found it.
+  struct RuntimePlace {
+    RuntimeBinaryPtr binary;
+    uint64_t mapping_changes = 0;  // ProcessRun::mapping_changes at that time
+    MonotonicNs found_at;
+    std::optional<uint64_t> bias;  // nullopt: it is not mapped
+  };
+  std::array<RuntimePlace, TRIB_PROCESS_RUNTIMES_MAX> places;  // the newest first
 
  private:
   struct Entry {
@@ -89,6 +107,11 @@ class CodeObjectTable {
 
   // Makes the own layer the newest base.
   void Freeze();
+  void DropFailed();
+  // Returns whether the size is above halves/2 of a limit.
+  static bool IsAbove(size_t halves, size_t entries, size_t bytes) {
+    return entries > kEntriesMax / 2 * halves || bytes > kBytesMax / 2 * halves;
+  }
 
   std::shared_ptr<CodeObjectStore> store_;
   std::unique_ptr<Layer> own_;

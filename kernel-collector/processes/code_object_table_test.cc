@@ -82,6 +82,41 @@ TEST_F(CodeObjectTableTest, RemembersFailuresForASecond) {
   for (uint64_t i = 0; i <= CodeObjectTable::kFailedMax; ++i) table.Fail({i, 9}, MonotonicNs{100});
   EXPECT_TRUE(table.HasFailed({CodeObjectTable::kFailedMax, 9}, MonotonicNs{101}));
   EXPECT_FALSE(table.HasFailed({0, 9}, MonotonicNs{101}));
+  EXPECT_LE(store->entries, 1 + CodeObjectTable::kFailedMax);
+}
+
+TEST_F(CodeObjectTableTest, ExpiredFailuresTakeNoRoom) {
+  CodeObjectTable table(store);
+  for (uint64_t i = 0; i < CodeObjectTable::kFailedSweepAt; ++i) table.Fail({i, 9}, MonotonicNs{100});
+  EXPECT_EQ(store->entries, CodeObjectTable::kFailedSweepAt);
+  table.Fail({0, 10}, MonotonicNs{100 + kNsPerSecond});
+  EXPECT_EQ(store->entries, 1u);
+  table.Clear();
+  EXPECT_EQ(store->entries, 0u);
+}
+
+TEST_F(CodeObjectTableTest, FunctionsAreLimitedByTheirBytes) {
+  CodeObjectTable table(store);
+  Insert(table, 1, "hot");
+  const std::string name(10'000, 'n');
+  for (uint64_t i = 0; i < 2000; ++i) {
+    Insert(table, 0x1000 + i, name + std::to_string(i), 2);
+    table.Trim();
+    ASSERT_EQ(NameOf(table, 1), "hot") << i;
+    ASSERT_LE(store->functions.bytes(), CodeObjectTable::kBytesMax * 8 / 5);
+  }
+}
+
+// Forks move the entries out of the own layer.
+TEST_F(CodeObjectTableTest, AForkingProcessStaysBelowTheLimits) {
+  CodeObjectTable table(store);
+  for (uint64_t i = 0; i < 4 * CodeObjectTable::kEntriesMax; ++i) {
+    Insert(table, i, "made by eval");
+    if (i % 64 != 0) continue;
+    table.Fork();
+    table.Trim();
+    ASSERT_LE(table.size(), CodeObjectTable::kEntriesMax * 3 / 2 + 64) << i;
+  }
 }
 
 TEST_F(CodeObjectTableTest, IsReadingOnce) {

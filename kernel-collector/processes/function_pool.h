@@ -35,6 +35,8 @@ class FunctionPool {
   // The result is valid until the function's last reference is dropped.
   const PooledFunction& At(Number number) const { return slots_[number].pooled; }
 
+  size_t BytesOf(Number number) const { return slots_[number].bytes; }
+
   size_t size() const { return slots_.size() - free_.size(); }
   size_t bytes() const { return bytes_; }
 

@@ -90,6 +90,7 @@ class RuntimeBinary {
   std::string version;                   // for messages: "3.11.2"
   FrameKind kind = FrameKind::kUnknown;  // of its frames
   std::vector<Range> loops;              // ELF addresses; at most a few
+  bool is_only_interpreter = false;      // the file has no code of an application that embeds the runtime
   trib_runtime layout = {};              // for the BPF program
 };
 using RuntimeBinaryPtr = std::shared_ptr<const RuntimeBinary>;

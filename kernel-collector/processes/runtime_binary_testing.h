@@ -77,6 +77,7 @@ class FakeRuntimeBinary : public RuntimeBinary {
     version = "3.11.2";
     kind = FrameKind::kPython;
     loops = {{0x401100, 0x401200}};
+    is_only_interpreter = true;
     layout.kind = TRIB_RUNTIME_PYTHON;
   }
 

@@ -1,9 +1,12 @@
 #include "kernel-collector/runtimes/runtime_objects.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "base/status.h"
 #include "kernel-collector/runtimes/runtime_kinds.h"
 
@@ -12,8 +15,6 @@ namespace {
 
 constexpr std::string_view kFailureNames[] = {"changed", "malformed", "gone", "unreadable"};
 
-// Returns the difference between addresses in the process and ELF addresses; nullopt if the run does not map the
-// runtime any more.
 std::optional<uint64_t> BiasOf(const ProcessRun& run, const RuntimeBinary& binary) {
   for (const Mapping& mapping : *run.mappings.snapshot()) {
     if (mapping.executable == nullptr || mapping.executable->runtime.get() != &binary) continue;
@@ -148,8 +149,8 @@ RuntimeObjects::RuntimeObjects(Options options, Executor& executor, const Clock&
       read_bytes_(metrics.AddCounter("tributary_collector_code_object_read_bytes_total",
                                      "Bytes that were read from processes for these code objects")),
       refused_(metrics.AddCounter("tributary_collector_code_objects_refused_total",
-                                  "How often the read of a code object was put off, because too many other reads "
-                                  "were waiting")),
+                                  "Code objects of samples that were not read, because too many other reads were "
+                                  "waiting; their frames have no names in these samples")),
       evicted_(metrics.AddCounter("tributary_collector_code_object_tables_evicted_total",
                                   "How often the code objects of a process were removed from memory, because the "
                                   "tables were full; they are read again when they are sampled")) {
@@ -201,30 +202,46 @@ RuntimeObjects::Found RuntimeObjects::Find(ProcessRun& run, const RuntimeBinaryP
   if (options_.open_memory == nullptr || may_read == MayRead::kNo) return {};
   if (may_read == MayRead::kNotYet) return {.is_later = true};
   if (table == nullptr) {
-    run.code_objects = std::make_shared<CodeObjectTable>(store_);
+    run.code_objects = MakeTable(run);
     table = run.code_objects.get();
     table->used_at = time;
   }
   if (!table->StartReading(object)) return {.is_later = true};
-  // Most objects of a process are requested together: the list of mappings is searched once for them.
-  const auto waiting = by_table_.find(table);
-  const bool is_known =
-      waiting != by_table_.end() && !waiting->second->items.empty() && waiting->second->items.back().binary == binary;
-  const std::optional<uint64_t> bias = is_known ? waiting->second->items.back().bias : BiasOf(run, *binary);
+  if (IsFull(*table)) {
+    table->EndReading(object);
+    return {.is_refused = true};
+  }
+  const std::optional<uint64_t> bias = FindBias(run, binary);
   if (!bias) {
     table->EndReading(object);
     Fail(*table, *binary, object, Failure::kGone);
     return {};
   }
-  if (!Enqueue(run, binary, object, *bias)) {
-    table->EndReading(object);
-    refused_.Add();
-  }
+  Enqueue(run, binary, object, *bias);
   return {.is_later = true};
 }
 
-bool RuntimeObjects::Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias) {
-  if (queued_ >= kQueueMax) return false;
+std::optional<uint64_t> RuntimeObjects::FindBias(const ProcessRun& run, const RuntimeBinaryPtr& binary) {
+  const MonotonicNs now = clock_.Monotonic();
+  auto& places = run.code_objects->places;
+  for (const CodeObjectTable::RuntimePlace& place : places) {
+    if (place.binary != binary || place.mapping_changes != run.mapping_changes) continue;
+    if (place.bias || now.value - place.found_at.value < CodeObjectTable::kRetryNs) return place.bias;
+  }
+  const auto same =
+      std::find_if(places.begin(), places.end() - 1, [&binary](const auto& place) { return place.binary == binary; });
+  std::move_backward(places.begin(), same, same + 1);
+  places.front() = {binary, run.mapping_changes, now, BiasOf(run, *binary)};
+  return places.front().bias;
+}
+
+bool RuntimeObjects::IsFull(const CodeObjectTable& table) const {
+  if (queued_ >= kQueueMax) return true;
+  const auto waiting = by_table_.find(&table);
+  return waiting != by_table_.end() && waiting->second->items.size() >= kProcessQueueMax;
+}
+
+void RuntimeObjects::Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias) {
   std::shared_ptr<Request>& request = by_table_[run.code_objects.get()];
   if (request == nullptr) {
     request = std::make_shared<Request>();
@@ -235,16 +252,17 @@ bool RuntimeObjects::Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, co
     for (size_t i = 0; i < kAncestorsMax && ancestor != nullptr; ++i) {
       // Another container may have opted out of profiling.
       if (ancestor->container_id != run.container_id) break;
-      request->pids.push_back(ancestor->pid);
-      request->ancestors.push_back(ancestor);
+      // The pid may belong to another process now.
+      if (!ancestor->exited) {
+        request->pids.push_back(ancestor->pid);
+        request->ancestors.push_back(ancestor);
+      }
       ancestor = ancestor->copied_from.lock();
     }
     queue_.push_back(request);
   }
-  if (request->items.size() >= kProcessQueueMax) return false;
   request->items.push_back({binary, bias, object});
   ++queued_;
-  return true;
 }
 
 void RuntimeObjects::Tick() {
@@ -295,9 +313,10 @@ void RuntimeObjects::Finish(Job& job) {
     if (result.place > 0) {
       const std::shared_ptr<ProcessRun> ancestor = request->ancestors[result.place - 1].lock();
       if (ancestor != nullptr) {
-        if (ancestor->code_objects == nullptr) ancestor->code_objects = std::make_shared<CodeObjectTable>(store_);
+        if (ancestor->code_objects == nullptr) ancestor->code_objects = MakeTable(*ancestor);
         functions.Ref(number);
         ancestor->code_objects->Insert(object, number);
+        ancestor->code_objects->Trim();
       }
     }
     table.Insert(object, number);
@@ -306,16 +325,36 @@ void RuntimeObjects::Finish(Job& job) {
   Evict();
 }
 
+std::shared_ptr<CodeObjectTable> RuntimeObjects::MakeTable(const ProcessRun& run) const {
+  auto table = std::make_shared<CodeObjectTable>(store_);
+  table->group = absl::HashOf(run.container_id);
+  return table;
+}
+
 void RuntimeObjects::Evict() {
   const auto full = [this](size_t share) {
     return store_->entries > kEntriesMax / 8 * share || store_->functions.bytes() > kBytesMax / 8 * share;
   };
   if (!full(8)) return;
-  std::vector<CodeObjectTable*> tables(store_->tables.begin(), store_->tables.end());
-  std::sort(tables.begin(), tables.end(), [](auto* a, auto* b) { return a->used_at < b->used_at; });
-  for (CodeObjectTable* table : tables) {
+  struct Candidate {
+    CodeObjectTable* table;
+    size_t weight;
+  };
+  std::vector<Candidate> candidates;
+  absl::flat_hash_map<uint64_t, size_t> groups;
+  for (CodeObjectTable* table : store_->tables) {
+    candidates.push_back({table, table->Weight()});
+    groups[table->group] += candidates.back().weight;
+  }
+  const auto order = [&groups](const Candidate& c) {
+    return std::tuple(-std::bit_width(groups[c.table->group]), -std::bit_width(c.weight), c.table->used_at.value);
+  };
+  std::sort(candidates.begin(), candidates.end(),
+            [&order](const Candidate& a, const Candidate& b) { return order(a) < order(b); });
+  for (const Candidate& candidate : candidates) {
     if (!full(7)) return;
-    table->Clear();
+    if (candidate.weight == 0) continue;
+    candidate.table->Clear();
     evicted_.Add();
   }
 }

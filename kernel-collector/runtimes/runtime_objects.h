@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,10 +41,9 @@ class RuntimeObjects {
   static constexpr size_t kJobObjectsMax = 64;        // of one job
   static constexpr size_t kJobBytesMax = 128u << 10;  // of one job; objects beyond it are requested again
   static constexpr size_t kJobsMax = 8;               // submitted and not finished; a few of them may be stuck
-  static constexpr size_t kEntriesMax =
-      262'144;  // of all tables; beyond it, the tables not used for longest are emptied
-  static constexpr size_t kBytesMax = 16u << 20;  // of all functions; the same
-  static constexpr size_t kAncestorsMax = 3;      // whose memory is tried
+  static constexpr size_t kEntriesMax = 262'144;      // of all tables; beyond it, tables are emptied: see Evict
+  static constexpr size_t kBytesMax = 16u << 20;      // of all functions; the same
+  static constexpr size_t kAncestorsMax = 3;          // whose memory is tried
 
   struct Options {
     // Opens the memory of a process. The second argument is its group: see ProcessMemoryReader. Called on the
@@ -60,11 +60,14 @@ class RuntimeObjects {
   struct Found {
     const PooledFunction* function = nullptr;  // null: none; valid until the caller returns to the event loop
     bool is_later = false;                     // ask again in a moment
+    bool is_refused = false;                   // not read, because too many other reads are waiting
   };
   // Returns the function of the object in the memory of `run`. If it was not read yet, requests the read. `time` is the
-  // time of the sample.
+  // time of the sample. The caller must count refusals once for each sample: see CountRefused.
   Found Find(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, MonotonicNs time,
              MayRead may_read);
+
+  void CountRefused(size_t objects) { refused_.Add(objects); }
 
   // Submits reads. Call it at the end of each Poll.
   void Tick();
@@ -92,13 +95,20 @@ class RuntimeObjects {
   struct Job;
   class Reader;
 
-  // Returns false if the queue is full.
   static Failure FailureOf(const absl::Status& status);
   void Fail(CodeObjectTable& table, const RuntimeBinary& binary, const CodeObject& object, Failure failure);
   KindCounters& CountersOf(const RuntimeBinary& binary) { return counters_.at(binary.layout.kind); }
-  bool Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias);
+  // Returns the difference between addresses in the process and ELF addresses; nullopt if the run does not map the
+  // runtime any more. Searches the mappings if they have changed, and once a second if the runtime was not there: the
+  // file may have been read since.
+  std::optional<uint64_t> FindBias(const ProcessRun& run, const RuntimeBinaryPtr& binary);
+  bool IsFull(const CodeObjectTable& table) const;
+  void Enqueue(ProcessRun& run, const RuntimeBinaryPtr& binary, const CodeObject& object, uint64_t bias);
   void Finish(Job& job);
-  // Empties tables until all of them together are below the limits.
+  std::shared_ptr<CodeObjectTable> MakeTable(const ProcessRun& run) const;
+  // Empties tables until all of them together are below the limits: those of the largest container first, its largest
+  // tables first, so that one container cannot remove the names of all others. Of similar sizes, the table that was not
+  // used for longest is first.
   void Evict();
 
   const Options options_;

@@ -31,10 +31,12 @@ class RuntimeObjectsTest : public testing::Test {
     if (parent->code_objects != nullptr) child->code_objects = parent->code_objects->Fork();
     return child;
   }
-  // Returns the name; "later" if it must be read first, "" if there is none.
+  // Returns the name; "refused" if too many other reads are waiting, "later" if it must be read first, "" if there is
+  // none.
   std::string Find(const ProcessRunPtr& run, uint64_t address, uint32_t check = 1, MayRead may_read = MayRead::kYes) {
     const RuntimeObjects::Found found = objects.Find(*run, runtime, {address, check}, clock.Monotonic(), may_read);
     if (found.is_later) return "later";
+    if (found.is_refused) return "refused";
     return found.function == nullptr ? "" : found.function->function->name;
   }
   size_t Run() {
@@ -151,6 +153,17 @@ TEST_F(RuntimeObjectsTest, TheContainerIsTheGroup) {
   }
 }
 
+TEST_F(RuntimeObjectsTest, AnAncestorThatHasEndedIsNotRead) {
+  memories.processes[7] = {{0x10, {1, "of another process with this pid"}}};
+  const ProcessRunPtr parent = MakeRun(7);
+  parent->exited = true;
+  const ProcessRunPtr child = Fork(parent, 8);
+  Find(child, 0x10);
+  Run();
+  EXPECT_EQ(Find(child, 0x10), "");
+  EXPECT_EQ(memories.opened, std::vector<int32_t>{8});
+}
+
 TEST_F(RuntimeObjectsTest, ReadsNothingWithoutPermission) {
   memories.processes[7] = {{0x10, {1, "work"}}};
   const ProcessRunPtr run = MakeRun(7);
@@ -208,17 +221,33 @@ TEST_F(RuntimeObjectsTest, OneProcessCannotFillTheQueue) {
   const ProcessRunPtr flood = MakeRun(7), other = MakeRun(8);
   memories.processes[7] = {};
   memories.processes[8] = {{0x10, {1, "work"}}};
-  for (uint64_t i = 0; i < 3 * RuntimeObjects::kQueueMax; ++i) Find(flood, i);
+  for (uint64_t i = 0; i < 3 * RuntimeObjects::kQueueMax; ++i) {
+    ASSERT_EQ(Find(flood, i), i < RuntimeObjects::kProcessQueueMax ? "later" : "refused") << i;
+  }
   Find(other, 0x10);
   Run();
   EXPECT_EQ(Find(other, 0x10), "work");
-  EXPECT_EQ(CounterValue("tributary_collector_code_objects_refused_total"),
-            3 * RuntimeObjects::kQueueMax - RuntimeObjects::kProcessQueueMax);
   // The refused ones can be requested again.
   for (int i = 0; i < 10; ++i) Run();
   EXPECT_EQ(Find(flood, 3 * RuntimeObjects::kQueueMax - 1), "later");
   Run();
   EXPECT_EQ(Find(flood, 3 * RuntimeObjects::kQueueMax - 1), "");
+}
+
+TEST_F(RuntimeObjectsTest, SearchesTheMappingsOnceUntilTheyChange) {
+  const ProcessRunPtr run = MakeRun(7);
+  memories.processes[7] = {{0x10, {1, "a"}}, {0x20, {1, "b"}}, {0x30, {1, "c"}}, {0x40, {1, "d"}}};
+  Find(run, 0x10);
+  Run();
+  run->mappings.Clear();  // without a change of mapping_changes, so that a search would find nothing
+  EXPECT_EQ(Find(run, 0x20), "later");
+  Run();
+  ++run->mapping_changes;
+  EXPECT_EQ(Find(run, 0x30), "");
+  run->mappings.Insert(Mapping{0x7000001000, 0x7000002000, 0x1000, MonotonicNs{}, file});
+  EXPECT_EQ(Find(run, 0x40), "");
+  clock.Advance(CodeObjectTable::kRetryNs);  // the file of a mapping may have been read meanwhile
+  EXPECT_EQ(Find(run, 0x40), "later");
 }
 
 TEST_F(RuntimeObjectsTest, AFullWorkerIsTriedAgain) {
@@ -262,6 +291,35 @@ TEST_F(RuntimeObjectsTest, EmptiesTheTablesThatWereNotUsedForLongest) {
   EXPECT_EQ(Find(runs.back(), 0x10), name + "500");
   EXPECT_EQ(Find(runs.front(), 0x10), "later");
   EXPECT_GT(CounterValue("tributary_collector_code_object_tables_evicted_total"), 0u);
+}
+
+TEST_F(RuntimeObjectsTest, ALargeContainerDoesNotRemoveTheNamesOfOthers) {
+  memories.processes[1] = {{0x10, {1, "honest"}}};
+  const ProcessRunPtr honest = MakeRun(1);
+  honest->container_id = "honest";
+  Find(honest, 0x10);
+  Run();
+  std::vector<ProcessRunPtr> large;
+  const std::string name(100'000, 'n');
+  for (int pid = 2; pid <= 400; ++pid) {  // the processes of one container
+    memories.processes[pid] = {{0x10, {1, name + std::to_string(pid)}}};
+    large.push_back(MakeRun(pid));
+    large.back()->container_id = "large";
+    Find(large.back(), 0x10);
+    clock.Advance(kNsPerSecond);
+    Run();
+    ASSERT_EQ(honest->code_objects->size(), 1u) << pid;
+  }
+  EXPECT_LE(objects.store().functions.bytes(), RuntimeObjects::kBytesMax);
+  EXPECT_GT(CounterValue("tributary_collector_code_object_tables_evicted_total"), 0u);
+}
+
+TEST_F(RuntimeObjectsTest, FailuresCountAsEntries) {
+  const ProcessRunPtr run = MakeRun(7);
+  memories.processes[7] = {};
+  for (uint64_t i = 0; i < 10; ++i) Find(run, i);
+  Run();
+  EXPECT_EQ(objects.store().entries, 10u);
 }
 
 }  // namespace

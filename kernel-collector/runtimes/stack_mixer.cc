@@ -28,6 +28,7 @@ StackMixer::StackMixer(RuntimeSlots& slots, RuntimeObjects& objects, Metrics& me
                                          "the collector did not know the runtime any more")) {}
 
 size_t StackMixer::Mix(const Sample& sample, ProcessRun& run, ResolvedStack* stack) {
+  unnamed_ = refused_ = ignored_chains_ = 0;
   const size_t user_frames = CountUserFrames(*stack);
   const bool has_runtime =
       std::any_of(stack->frames.begin(), stack->frames.begin() + static_cast<ptrdiff_t>(user_frames),
@@ -35,7 +36,6 @@ size_t StackMixer::Mix(const Sample& sample, ProcessRun& run, ResolvedStack* sta
   if (user_frames == 0 || (!has_runtime && sample.chains.empty())) return 0;
   part_count_ = 0;
   inserted_.clear();
-  unnamed_ = 0;
   FindLoops(*stack, user_frames);
   AddChains(sample.chains);
   bool is_lost = false;
@@ -48,6 +48,11 @@ size_t StackMixer::Mix(const Sample& sample, ProcessRun& run, ResolvedStack* sta
   is_lost |= unnamed_ > 0;
   if (is_lost && stack->ending == Ending::kComplete) stack->ending = Ending::kRuntimeLost;
   return unnamed_;
+}
+
+void StackMixer::CountSample() {
+  if (ignored_chains_ > 0) foreign_chains_.Add(ignored_chains_);
+  if (refused_ > 0) objects_.CountRefused(refused_);
 }
 
 StackMixer::Part& StackMixer::PartOf(const RuntimeBinaryPtr& binary) {
@@ -83,7 +88,7 @@ void StackMixer::AddChains(std::span<const uint64_t> words) {
   while (const std::optional<RuntimeChain> chain = chains.Next()) {
     const RuntimeBinaryPtr* binary = slots_.Find(chain->runtime);
     if (binary == nullptr) {
-      foreign_chains_.Add();
+      ++ignored_chains_;
       continue;
     }
     Part& part = PartOf(*binary);
@@ -152,15 +157,7 @@ void StackMixer::Build(const Sample& sample, ProcessRun& run, size_t user_frames
     if (i == stack->outermost_frames) outermost_frames = stack->frames.size();
     if (i == mixed_.size()) break;
     ResolvedFrame frame = mixed_[i];
-    const RuntimeBinaryPtr* binary = i < user_frames ? RuntimeOf(frame) : nullptr;
-    if (binary != nullptr) {
-      for (size_t k = 0; k < part_count_; ++k) {
-        const Part& part = parts_[k];
-        if (part.binary == *binary && part.innermost != SIZE_MAX && i <= part.innermost) {
-          frame.kind = FrameKind::kInterpreter;
-        }
-      }
-    }
+    if (i < user_frames && IsInterpreter(frame, i)) frame.kind = FrameKind::kInterpreter;
     stack->frames.push_back(frame);
   }
   stack->outermost_frames = outermost_frames;
@@ -177,11 +174,24 @@ void StackMixer::KeepNativeWithoutNames(ResolvedStack* stack) const {
   }
 }
 
+bool StackMixer::IsInterpreter(const ResolvedFrame& frame, size_t index) const {
+  const RuntimeBinaryPtr* binary = RuntimeOf(frame);
+  if (binary == nullptr) return false;
+  if (!(*binary)->is_only_interpreter && !(*binary)->IsLoop(LookupAddress(frame.address, frame.is_caller)))
+    return false;
+  for (size_t i = 0; i < part_count_; ++i) {
+    const Part& part = parts_[i];
+    if (part.binary == *binary) return part.innermost != SIZE_MAX && index <= part.innermost;
+  }
+  return false;
+}
+
 void StackMixer::AddFrame(const Sample& sample, ProcessRun& run, Part& part, const RuntimeFrame& frame,
                           ResolvedStack* stack) {
   const RuntimeObjects::Found found =
       objects_.Find(run, part.binary, CodeObject{frame.code, frame.check}, sample.time, sample.may_read);
   stack->wants_executable |= found.is_later;
+  refused_ += found.is_refused ? 1 : 0;
   if (found.function != nullptr && found.function->function->is_hidden) return;
   ResolvedFrame resolved{.kind = part.binary->kind};
   if (found.function == nullptr) {

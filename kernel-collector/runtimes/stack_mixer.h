@@ -24,8 +24,9 @@ namespace tributary {
 //   mixed   main · loop · a · b · call · loop · c · memcpy
 //
 // Native frames of the interpreter's file outside the innermost language frame get the kind kInterpreter, if a language
-// frame has a name. No frame is lost, and the order of the native frames and of the chain's frames never changes. Loop
-// thread only. Costs nothing for stacks without a runtime.
+// frame has a name. If the file also has an application's own code, only the frames of the loop get it. No frame is
+// lost, and the order of the native frames and of the chain's frames never changes. Loop thread only. Costs nothing for
+// stacks without a runtime.
 class StackMixer {
  public:
   StackMixer(RuntimeSlots& slots, RuntimeObjects& objects, Metrics& metrics);
@@ -41,6 +42,8 @@ class StackMixer {
   // object is being read. If the record has a stack copy, its process was new to the BPF program: the runtimes of the
   // stack are expected in the executable's next processes. Returns the number of frames without a name.
   size_t Mix(const Sample& sample, ProcessRun& run, ResolvedStack* stack);
+  // Counts what the last call of Mix has left out. Call it once for each sample: Mix may be called several times.
+  void CountSample();
 
  private:
   // The frames of one runtime in the stack.
@@ -67,6 +70,10 @@ class StackMixer {
   void Build(const Sample& sample, ProcessRun& run, size_t user_frames, ResolvedStack* stack);
   void AddFrame(const Sample& sample, ProcessRun& run, Part& part, const RuntimeFrame& frame, ResolvedStack* stack);
   void KeepNativeWithoutNames(ResolvedStack* stack) const;
+  // `frame` is native, at `index` of the native stack.
+  bool IsInterpreter(const ResolvedFrame& frame, size_t index) const;
+  void AddFrame(const Sample& sample, ProcessRun& run, const Part& part, const RuntimeFrame& frame,
+                ResolvedStack* stack);
 
   RuntimeSlots& slots_;
   RuntimeObjects& objects_;
@@ -75,7 +82,7 @@ class StackMixer {
   size_t part_count_ = 0;
   std::vector<Inserted> inserted_;
   std::vector<ResolvedFrame> mixed_;
-  size_t unnamed_ = 0;
+  size_t unnamed_ = 0, refused_ = 0, ignored_chains_ = 0;
   Counter& foreign_chains_;
 };
 

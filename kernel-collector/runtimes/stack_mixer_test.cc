@@ -141,6 +141,13 @@ TEST_F(StackMixerTest, PutsEachSegmentIntoItsLoop) {
   EXPECT_FALSE(stack.frames[3].is_caller);
 }
 
+TEST_F(StackMixerTest, AnApplicationWithItsOwnInterpreterKeepsItsFrames) {
+  runtime->is_only_interpreter = false;
+  Native({"_start", "eval", "loop", "eval", "loop", "eval", "memcpy"});
+  Chain({"main", "|", "work"});
+  EXPECT_EQ(Mixed(), (Strings{"_start", "eval", "(loop)", "main", "eval", "(loop)", "work", "eval", "memcpy"}));
+}
+
 TEST_F(StackMixerTest, KeepsKernelFramesInnermost) {
   Native({"loop", "read", "k1", "k2"});
   Chain({"main"});
@@ -298,6 +305,25 @@ TEST_F(StackMixerTest, IgnoresChainsOfUnknownRuntimes) {
   Chain({"main"}, TRIB_CHAIN_COMPLETE, 200);
   EXPECT_EQ(Mixed(), (Strings{"_start", "loop"}));
   EXPECT_EQ(stack.ending, Ending::kRuntimeLost);
+  // The sample was mixed twice, because it had to wait.
+  mixer.CountSample();
+  EXPECT_EQ(metrics.AddCounter("tributary_collector_runtime_chains_ignored_total", "").value(), 1u);
+}
+
+TEST_F(StackMixerTest, CountsRefusedReadsOfASample) {
+  for (size_t i = 0; i < RuntimeObjects::kProcessQueueMax; ++i) {
+    runtime_objects.Find(run, runtime, {i, 1}, MonotonicNs{50}, MayRead::kYes);
+  }
+  Native({"_start", "loop"});
+  Chain({"main"});
+  const ResolvedStack before = stack;
+  for (int i = 0; i < 3; ++i) {
+    stack = before;
+    EXPECT_EQ(mixer.Mix({.chains = chains, .may_read = MayRead::kYes}, run, &stack), 1u);
+    EXPECT_FALSE(stack.wants_executable);
+  }
+  mixer.CountSample();
+  EXPECT_EQ(metrics.AddCounter("tributary_collector_code_objects_refused_total", "").value(), 1u);
 }
 
 TEST_F(StackMixerTest, ACopysRuntimesAreExpectedInTheExecutablesProcesses) {

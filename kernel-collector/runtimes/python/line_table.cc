@@ -48,14 +48,22 @@ PythonLines::PythonLines(PythonLayout::Lines format, std::string_view table, uin
       DecodeEntries(table);
       break;
   }
+  if (full_at_ < end_) {
+    end_ = full_at_;
+    cut_ = true;
+  }
   runs_.shrink_to_fit();
 }
 
 void PythonLines::Add(uint64_t begin, int64_t line) {
   const auto known = static_cast<uint32_t>(line > 0 && line <= INT32_MAX ? line : 0);
-  if (begin > kPositionMax) return;
+  if (begin > kPositionMax || full_at_ != UINT32_MAX) return;
   if (!runs_.empty() && runs_.back().begin == begin) runs_.pop_back();
   if (!runs_.empty() && runs_.back().line == known) return;
+  if (runs_.size() == kRunsMax) {
+    full_at_ = static_cast<uint32_t>(begin);
+    return;
+  }
   runs_.push_back({static_cast<uint32_t>(begin), known});
 }
 

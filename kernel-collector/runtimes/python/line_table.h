@@ -13,6 +13,8 @@ namespace tributary {
 // and keeps 8 bytes for each run of instructions with the same line. Immutable after its construction.
 class PythonLines {
  public:
+  static constexpr size_t kRunsMax = 8192;  // positions behind these runs have no line
+
   PythonLines() = default;
   // `table`: the content of co_lnotab or co_linetable. `cut`: the table has more bytes than `table`. Any bytes are
   // accepted; if they are malformed, the lines are wrong, or 0.
@@ -41,6 +43,7 @@ class PythonLines {
   uint32_t first_line_ = 0;
   uint32_t end_ = 0;  // of the last run
   bool cut_ = false;
+  uint32_t full_at_ = UINT32_MAX;  // where the first run was left out
 };
 
 }  // namespace tributary

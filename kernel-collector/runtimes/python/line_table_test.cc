@@ -22,6 +22,16 @@ std::vector<uint32_t> LinesAt(const PythonLines& lines, const std::vector<int32_
   return out;
 }
 
+TEST(PythonLines, KeepsALimitedNumberOfRuns) {
+  std::string table;
+  for (int i = 0; i < 24'000; ++i) table += Table({2, i % 2 == 0 ? 1 : -1});
+  const PythonLines lines(Lines::kDeltas, table, 10, false);
+  EXPECT_LE(lines.bytes(), PythonLines::kRunsMax * 8);
+  constexpr int32_t kEnd = 2 * PythonLines::kRunsMax;
+  EXPECT_EQ(LinesAt(lines, {0, 2, 4, kEnd - 2, kEnd, kEnd + 2, 100'000}),
+            (std::vector<uint32_t>{10, 11, 10, 11, 0, 0, 0}));
+}
+
 TEST(PythonLines, DecodesDeltas) {
   // Two entries without a distance add their lines; a distance above 255 and a line delta above 127 need two entries.
   PythonLines lines(Lines::kDeltas, Table({0, 1, 6, 2, 255, 0, 1, 127, 0, 3, 4, -5}), 10, false);

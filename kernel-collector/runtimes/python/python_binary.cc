@@ -76,6 +76,12 @@ class PythonBinary : public RuntimeBinary {
   PythonTypes types;  // ELF addresses
 };
 
+// Other executables may have the interpreter linked in, beside their own code.
+bool IsOnlyInterpreter(std::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);
+  return path.starts_with("python") || (path.starts_with("libpython") && path.find(".so") != path.npos);
+}
+
 // Reads up to `size` bytes at an ELF address. Returns fewer if the file has no more bytes there.
 std::string BytesAt(const ElfFile& file, uint64_t address, size_t size) {
   for (const ElfSegment& segment : file.segments()) {
@@ -119,6 +125,7 @@ class Recogniser {
     binary->name = "python";
     binary->version = version_text_ + (build_.free_threaded ? "t" : "");
     binary->kind = FrameKind::kPython;
+    binary->is_only_interpreter = IsOnlyInterpreter(path_);
     binary->layout.kind = TRIB_RUNTIME_PYTHON;
     binary->layout.python = binary->layout_of_objects.walk;
     binary->layout.python.tls_state = ThreadStateOffset();

@@ -56,10 +56,23 @@ class PythonImage {
   }
 };
 
-absl::StatusOr<RuntimeBinaryPtr> Recognise(const std::string& bytes) {
+absl::StatusOr<RuntimeBinaryPtr> Recognise(const std::string& bytes, std::string_view path = "/srv/renamed") {
   auto file = ElfFile::FromMemory(bytes);
   if (!file.ok()) return file.status();
-  return ReadPythonBinary(**file, "/srv/renamed");
+  return ReadPythonBinary(**file, path);
+}
+
+TEST(PythonBinary, KnowsFilesWithoutAnApplicationByTheirName) {
+  const auto is_only_interpreter = [](std::string_view path) {
+    const auto binary = Recognise(PythonImage().Write(), path);
+    return binary.ok() && *binary != nullptr && (*binary)->is_only_interpreter;
+  };
+  EXPECT_TRUE(is_only_interpreter("/usr/lib/libpython3.14.so.1.0"));
+  EXPECT_TRUE(is_only_interpreter("/usr/bin/python3.14"));
+  EXPECT_TRUE(is_only_interpreter("python"));
+  EXPECT_FALSE(is_only_interpreter("/usr/bin/gdb"));
+  EXPECT_FALSE(is_only_interpreter("/opt/python/blender"));
+  EXPECT_FALSE(is_only_interpreter(""));
 }
 
 TEST(PythonBinary, RecognisesAnEmbeddedInterpreter) {
