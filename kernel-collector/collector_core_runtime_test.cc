@@ -121,7 +121,7 @@ TEST_F(CollectorCoreRuntimeTest, MissingCodeObjectsAreSentWithoutNames) {
   memories.processes.erase(42);
   Sample(Spec(42, kT + 20));
   Settle();
-  EXPECT_EQ(Frames(), "interpreter:/bin/a;interpreter:/bin/a;python:::0;python:::0;native:/bin/b");
+  EXPECT_EQ(Frames(), "native:/bin/a;native:/bin/a;python:::0;python:::0;native:/bin/b");
   EXPECT_EQ(metrics.AddCounter("tributary_collector_runtime_frames_unnamed_total", "").value(), 2u);
 }
 
@@ -145,7 +145,7 @@ TEST_F(CollectorCoreRuntimeTest, AForkHasItsParentsFunctions) {
   Mmap(kT + 52, 43, kB, "/bin/b", "build-b");
   Sample(Spec(43, kT + 60));
   Settle();
-  EXPECT_EQ(Frames(), "interpreter:/bin/a;interpreter:/bin/a;python:::0;python:::0;native:/bin/b");
+  EXPECT_EQ(Frames(), "native:/bin/a;native:/bin/a;python:::0;python:::0;native:/bin/b");
 }
 
 TEST_F(CollectorCoreRuntimeTest, MemoryOfContainersThatOptedOutIsNotRead) {

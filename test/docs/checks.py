@@ -76,7 +76,7 @@ LIMITS = [
     ("docs/limits.md", r"bytes, ([\d,]+) matchers", "reducer/query/selector.cc", "kMatchersMax"),
     ("docs/limits.md", r"code objects of language runtimes \| ([\d,]+) of all", "kernel-collector/runtimes/runtime_objects.h",
      "kEntriesMax"),
-    ("docs/limits.md", r"code objects of language runtimes \|[^|]* ([\d,]+) of one process",
+    ("docs/limits.md", r"code objects of language runtimes \|[^|]* ([\d,]+) and 4 MiB of functions of one process",
      "kernel-collector/processes/code_object_table.h", "kEntriesMax"),
     ("docs/limits.md", r"reads of code objects \|[^|]*; ([\d,]+) objects wait", "kernel-collector/runtimes/runtime_objects.h",
      "kQueueMax"),
