@@ -83,30 +83,14 @@ __noinline int trib_walk_chains(__u32 context)
 }
 
 #define YOUNG_NS 2000000000ull
-#define YOUNG_WAKES_MAX 4	/* for one process */
-#define YOUNG_PAUSE_NS 50000000ull
 
 /*
  * Returns 1 if the sample has a chain and its process has just started. Then the reader must be woken: it must read the
- * code objects of the chain from the process's memory, and the process may end soon. Returns 0 if the reader was woken
- * a moment ago, by any CPU, or a few times for this process: each wake-up costs the reader more than a sample.
+ * code objects of the chain from the process's memory, and the process may end soon.
  */
-static __always_inline int wakes_for_chain(struct trib_state *state)
+static __always_inline int has_young_chain(const struct trib_state *state)
 {
-	struct trib_control *control = this_control();
-	__u64 now = bpf_ktime_get_boot_ns();
-
-	if (!control || !state->sample.runtime_words || now - state->sample.start_time_ns >= YOUNG_NS)
-		return 0;
-	if (state->young.start_time_ns != state->sample.start_time_ns) {
-		state->young.start_time_ns = state->sample.start_time_ns;
-		state->young.wakes = 0;
-	}
-	if (state->young.wakes >= YOUNG_WAKES_MAX || now - control->woken_ns < YOUNG_PAUSE_NS)
-		return 0;
-	state->young.wakes++;
-	control->woken_ns = now;
-	return 1;
+	return state->sample.runtime_words && bpf_ktime_get_boot_ns() - state->sample.start_time_ns < YOUNG_NS;
 }
 
 #endif

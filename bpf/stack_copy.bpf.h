@@ -21,12 +21,12 @@ struct {
 	__uint(max_entries, 256 * 1024);
 } trib_copies SEC(".maps");
 
-static __always_inline __u64 copies_wakeup(struct trib_state *state)
+static __always_inline __u64 copies_wakeup(const struct trib_state *state)
 {
 	__u64 filled = bpf_ringbuf_query(&trib_copies, BPF_RB_AVAIL_DATA);
 	__u64 size = bpf_ringbuf_query(&trib_copies, BPF_RB_RING_SIZE);
 
-	return filled > size / WAKEUP_SHARE || wakes_for_chain(state) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return filled > size / WAKEUP_SHARE || has_young_chain(state) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 #define PAGE_BYTES 4096	/* the smallest page size of any architecture; readability changes only at such boundaries */

@@ -98,10 +98,6 @@ struct trib_state {
 	__u64 below_cfa[TRIB_BELOW_CFA_WORDS];	/* the words directly below the current frame's CFA */
 	struct trib_remembered remembered[TRIB_REMEMBERED_MAX];
 	struct trib_chain_walk chain;
-	struct {
-		__u64 start_time_ns;	/* of the process whose chain last woke the reader */
-		__u64 wakes;	/* how often it did */
-	} young;
 	struct trib_key_place key_places[TRIB_RUNTIMES_MAX];
 	__u64 object[TRIB_KEY_WORDS];	/* what the walk of a chain has read last */
 	struct trib_perf_event_context registers;	/* of the interrupted user code, or saved at kernel entry */
@@ -118,7 +114,7 @@ struct {
 
 /*
  * Settings that may change while the program runs.
- * Writer: the collector, and wakes_for_chain for one field. Reader: every program. Bytes: one page. Never full: one element.
+ * Writer: the collector. Reader: every program. Bytes: one page. Never full: one element.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

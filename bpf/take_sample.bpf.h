@@ -16,7 +16,7 @@
 
 /*
  * Records, struct trib_sample each.
- * Writer: every program. Reader: the collector, on a timer. Only wakes_for_chain makes a program wake the reader.
+ * Writer: every program. Reader: the collector, on a timer. Only has_young_chain makes a program wake the reader.
  * Bytes: set by the collector before loading, see ProbeOptions. When the ring is full, the sample is counted as
  * TRIB_LOST_RING_FULL and dropped.
  */
@@ -160,7 +160,7 @@ static __always_inline void emit(struct trib_state *state, struct trib_program p
 
 	CLAMP(bytes, TRIB_SAMPLE_BYTES_MAX);
 	if (bpf_ringbuf_output(&trib_samples, &state->sample, bytes,
-			       wakes_for_chain(state) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
+			       has_young_chain(state) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP))
 		count(program, TRIB_LOST_RING_FULL);
 }
 

@@ -39,7 +39,6 @@ struct trib_config {
 struct trib_control {
 	__u64 period_ns;	/* the current sampling period */
 	__u64 withdrawals;	/* grows when page entries (unwind.h) are withdrawn: CPUs then drop cached rules */
-	__u64 woken_ns;	/* written by the programs: when a young chain last woke the reader, in boot time */
 };
 
 #define TRIB_CONFIG_BYTES 24

@@ -216,17 +216,6 @@ recurse(900)
   EXPECT_NE(Metric("chains_total{runtime=\"python\",end=\"depth\"}"), "0");
 }
 
-TEST_F(PythonChainLive, WakesTheReaderAFewTimesForOneProcess) {
-  pollfd wakeup = {.fd = probes->wakeup_fd(), .events = POLLIN};
-  const Script script("spin()");
-  int wakes = 0;
-  for (int i = 0; i < 30; ++i) {
-    wakes += poll(&wakeup, 1, 0) > 0 ? 1 : 0;
-    EXPECT_FALSE(Samples(script.pid(), 2, [&](const SeenChains& seen) { return !seen.chains.empty(); }).empty());
-  }
-  EXPECT_LE(wakes, 4 * sysconf(_SC_NPROCESSORS_CONF));
-}
-
 TEST_F(PythonChainLive, WakesTheReaderForAYoungProcessOnly) {
   pollfd wakeup = {.fd = probes->wakeup_fd(), .events = POLLIN};
   {
