@@ -69,7 +69,6 @@ __noinline int trib_walk_chains(__u32 context)
 	first = (__u32)state->sample.kernel_frames + state->sample.user_frames;
 	state->chain.context = context;
 	state->chain.taken = 0;
-	state->chain.steps = 0;
 	state->chain.next = first;
 	state->chain.end = (wants_copy(state) ? TRIB_COPY_WORDS_MAX : TRIB_SAMPLE_WORDS_MAX) - TRIB_TAIL_WORDS_MAX;
 	for (i = 0; i < TRIB_PROCESS_RUNTIMES_MAX; i++) {

@@ -111,9 +111,8 @@ static __always_inline int end_segment(struct trib_state *state, __u64 back)
 }
 
 /*
- * Reads the next frame, adds it to the record and steps to its caller. Returns WALK_ON or the trib_chain_end. A frame
- * that separates segments takes no room in the record, so frames are limited by their number, too. A global function:
- * the verifier checks it once, not once per iteration.
+ * Reads the next frame, adds it to the record and steps to its caller. Returns WALK_ON or the trib_chain_end. A global
+ * function: the verifier checks it once, not once per iteration.
  */
 __noinline int trib_python_frame(__u32 context)
 {
@@ -126,9 +125,6 @@ __noinline int trib_python_frame(__u32 context)
 
 	if (!state)
 		return TRIB_CHAIN_UNREADABLE;
-	if (state->chain.steps >= TRIB_CHAIN_FRAMES_MAX)
-		return TRIB_CHAIN_DEPTH;
-	state->chain.steps++;
 	number = state->chain.runtime;
 	runtime = bpf_map_lookup_elem(&trib_runtimes, &number);
 	if (!runtime)

@@ -74,8 +74,6 @@ struct trib_chain_walk {
 	__u32 next, end;	/* in trib_state.frames: the next word to write, and the end of the room */
 	__u32 frames;	/* frames of the chain so far */
 	__u32 context;	/* enum trib_context */
-	__u32 steps;	/* frames that were read, of all chains of the sample */
-	__u32 padding;
 };
 
 /* A power of two, because the index of each written word is masked. */

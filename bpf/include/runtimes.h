@@ -39,7 +39,7 @@ enum trib_runtime_kind {
 
 enum trib_chain_end {
 	TRIB_CHAIN_COMPLETE = 0,	/* the last frame has no caller */
-	TRIB_CHAIN_DEPTH,	/* the record has no room for more frames, or TRIB_CHAIN_FRAMES_MAX frames of the sample were read */
+	TRIB_CHAIN_DEPTH,	/* the record has no room for more frames, or TRIB_CHAIN_FRAMES_MAX frames were read */
 	TRIB_CHAIN_UNREADABLE,	/* a frame or a code object was paged out, or a link is invalid */
 	TRIB_CHAIN_END_COUNT,
 };

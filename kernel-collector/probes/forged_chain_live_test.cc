@@ -180,27 +180,6 @@ TEST_F(ForgedChainLive, EndsCyclicLists) {
   EXPECT_EQ(shims.frames.size(), 1u);
 }
 
-// Frames that separate segments take no room in the record. A sample reads at most TRIB_CHAIN_FRAMES_MAX frames.
-TEST_F(ForgedChainLive, CyclesInAllChainsShareOneLimit) {
-  constexpr uint16_t kOther = 200;
-  SetRuntime(kOther, ForgedLayout());
-  SetRuntimes(kRuntime, kOther);
-  const SeenChains seen = Run([&] {
-    forged.states[0].frame = AddressOf(&forged.frames[0]);
-    forged.states[1].frame = AddressOf(&forged.frames[4]);
-    Link(0, 3);
-    Link(4, 5);
-    forged.frames[0].owner = 3;
-    forged.frames[0].back = AddressOf(&forged.frames[0]);
-    SetKey(&forged.states[0]);
-    SetKey(&forged.states[1]);
-  });
-  ASSERT_EQ(seen.chains.size(), 2u);
-  EXPECT_EQ(seen.chains[0].end, TRIB_CHAIN_DEPTH);
-  EXPECT_EQ(seen.chains[1].end, TRIB_CHAIN_DEPTH);
-  EXPECT_TRUE(seen.chains[1].frames.empty());
-}
-
 TEST_F(ForgedChainLive, CountsWhyAChainCannotBeReadOn) {
   auto* unmapped = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   constexpr uint64_t kKernel = 0xffff888000000000;
