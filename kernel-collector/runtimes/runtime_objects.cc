@@ -24,16 +24,12 @@ std::optional<uint64_t> BiasOf(const ProcessRun& run, const RuntimeBinary& binar
   return std::nullopt;
 }
 
-// Returns the group of processes whose reads may occupy one thread together: the container. Outside of containers, the
-// first two parts of the cgroup's path, such as /user.slice/user-1000.slice. A user or service can only make cgroups
-// below it. A process in the root has no group.
+// Returns the group of processes whose reads may occupy one thread together: the container. A process outside of
+// containers has no group, because all programs of a host can have the same cgroup. If the cgroup is unknown, the
+// process may be in a container.
 std::string GroupOf(const ProcessRun& run) {
   if (!run.container_id.empty()) return run.container_id;
-  if (run.cgroup_path.empty()) return "unknown";
-  if (run.cgroup_path == "/") return "";
-  const size_t second = run.cgroup_path.find('/', 1);
-  return second == std::string::npos ? run.cgroup_path
-                                     : run.cgroup_path.substr(0, run.cgroup_path.find('/', second + 1));
+  return run.cgroup_path.empty() ? "unknown" : "";
 }
 
 // Counts the bytes that are read, and limits those of one object.

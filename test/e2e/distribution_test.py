@@ -52,7 +52,7 @@ def the_pages_example_samples():
         for line in found:
             print(f"  {line}")
         for name, count in (("customprofilesreceiver", 1), ("processors.customprofilesexporter", 1),
-                            ("exporters.customprofilesexporter", 1), ("perl, php, python, hotspot, ruby, v8, dotnet;", 1)):
+                            ("exporters.customprofilesexporter", 1), ("perl, php, hotspot, ruby, v8, dotnet;", 1)):
             lib.check(sum(name in line for line in found) == count, f"{name}: not {count} warnings: {found}")
         lib.check(len(found) == 4, f"other warnings: {found}")
 
