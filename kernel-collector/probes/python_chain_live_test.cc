@@ -80,7 +80,7 @@ class Script {
 class PythonChainLive : public ChainLiveTest {
  protected:
   void SetUp() override {
-    if (access(kPython, X_OK) != 0) GTEST_SKIP() << kPython << " is not installed";
+    ASSERT_EQ(access(kPython, X_OK), 0) << kPython << " is missing: run dev/deps";
     ChainLiveTest::SetUp();
     SetRuntime(kRuntime, Python311());
     const Script script("spin()");
